@@ -1,0 +1,127 @@
+"""The exceptions prism raises.
+
+Every message names the offender and says how to mend it. Each class also derives from the built-in
+exception that a caller would expect, so ``except ValueError`` keeps working::
+
+    PrismError
+    ├── DefinitionError (ValueError)      a state enum, transition or chart that is not well defined
+    ├── FieldValueError (ValueError)      a field of an agent or record holds a value outside its range
+    ├── FieldTypeError (TypeError)        a field of an agent holds a value of the wrong type
+    ├── AgentError (TypeError)            an object that the engine cannot drive
+    ├── UnknownStateError (ValueError)    an agent is in a state that the chart does not define
+    ├── RunawayError (RuntimeError)       an action keeps firing on its own agent without end
+    ├── ReasonerError (ValueError)        a question without options, or an answer outside them
+    ├── InputError (ValueError)           a file or argument given by the user: where it is wrong, and why
+    ├── MissingExtraError (ImportError)   a room was used without the packages it needs
+    └── LLMError                          a language model did not answer
+        ├── UnreachableError (ConnectionError)   nothing listens at the host, or the connection dropped
+        ├── TimedOutError (TimeoutError)         no complete answer within the time-out
+        ├── OverloadedError                      the server is too busy: 429, 502, 503, 504
+        ├── ModelMissingError                    the server does not have the model
+        └── BadReplyError                        the server answered with something that is not a reply
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class PrismError(Exception):
+    """Base of everything that prism raises on purpose."""
+
+
+class DefinitionError(PrismError, ValueError):
+    """A state enum, transition or chart is not well defined; the message lists every offender at once."""
+
+
+class FieldValueError(PrismError, ValueError):
+    """A field of an agent or of a record holds a value outside its range."""
+
+
+class FieldTypeError(PrismError, TypeError):
+    """A field of an agent holds a value of the wrong type."""
+
+
+class AgentError(PrismError, TypeError):
+    """The engine was given an object that it cannot drive."""
+
+
+class UnknownStateError(PrismError, ValueError):
+    """An agent is in a state that the chart does not define."""
+
+
+class RunawayError(PrismError, RuntimeError):
+    """An action keeps firing on its own agent without end."""
+
+
+class ReasonerError(PrismError, ValueError):
+    """A reasoner was asked without options, or answered with something outside them."""
+
+
+class InputError(PrismError, ValueError):
+    """A file or argument given by the user is wrong.
+
+    Args:
+        problem: What is wrong and what to do about it.
+        path: The file it stands in, if any.
+        line: Line number in that file, counted from 1.
+        field: Name of the field, key or column.
+    """
+
+    def __init__(
+        self, problem: str, *, path: Path | str | None = None, line: int | None = None, field: str | None = None
+    ) -> None:
+        self.problem = problem
+        self.path = None if path is None else Path(path)
+        self.line = line
+        self.field = field
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        """Give the message as ``file, line 3, field 'x': problem``."""
+        places = (
+            None if self.path is None else str(self.path),
+            None if self.line is None else f"line {self.line}",
+            None if self.field is None else f"field {self.field!r}",
+        )
+        where = ", ".join(place for place in places if place)
+        return f"{where}: {self.problem}" if where else self.problem
+
+
+class MissingExtraError(PrismError, ImportError):
+    """A room was used without the optional packages it needs.
+
+    Args:
+        room: The room, which is also the name of its extra.
+        package: The package that could not be imported.
+    """
+
+    def __init__(self, room: str, package: str) -> None:
+        super().__init__(
+            f"prism.{room} needs the package {package!r}, which is not installed: "
+            f"run  pip install 'prism-statecharts[{room}]'"
+        )
+
+
+class LLMError(PrismError):
+    """A language model did not give a usable answer."""
+
+
+class UnreachableError(LLMError, ConnectionError):
+    """Nothing listens at the host, its name does not resolve, or the connection dropped."""
+
+
+class TimedOutError(LLMError, TimeoutError):
+    """The server gave no complete answer within the time-out."""
+
+
+class OverloadedError(LLMError):
+    """The server is too busy to answer now (HTTP 429, 502, 503 or 504)."""
+
+
+class ModelMissingError(LLMError):
+    """The server does not have the model; the message carries the ``ollama pull`` line to type."""
+
+
+class BadReplyError(LLMError):
+    """The server answered, but not with a chat reply."""

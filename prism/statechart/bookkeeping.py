@@ -1,0 +1,142 @@
+"""Writing a move into an agent: its state, its ticks and its history.
+
+Any object with a writable ``state`` can be driven. The other fields (`FIELD_DEFAULTS`) are used where the
+object has them. Three kinds of class are told apart, once for each class:
+
+* **kept**: built on `prism.agents.StatechartMixin`. Such a class says ``_prism_kept = True`` and promises
+  that its fields live in ``_state``, ``_ticks_in_state`` and ``_state_history`` (a deque), so the engine
+  may write them without validating what it has just computed.
+* **own**: has a ``transition_to(new_state, trigger, context)`` of its own. That is the one write path.
+* **plain**: everything else; fields are written where present.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from prism.errors import AgentError
+from prism.statechart.context import pack, unpack
+from prism.statechart.states import state_text
+from prism.statechart.transitions import Edge, StateTransition
+
+DEFAULT_TIMEOUT_THRESHOLD = 5
+DEFAULT_MAX_HISTORY_DEPTH = 50
+
+FIELD_DEFAULTS: dict[str, Any] = {
+    "ticks_in_state": 0,
+    "engagement_threshold": 0.5,
+    "timeout_threshold": DEFAULT_TIMEOUT_THRESHOLD,
+    "max_history_depth": DEFAULT_MAX_HISTORY_DEPTH,
+}
+
+_new_record = StateTransition.__new__
+
+
+def make_record(edge: Edge, time: float, context: object) -> StateTransition:
+    """Make a history entry from a chart's own edge, without checking what the chart has checked."""
+    record = _new_record(StateTransition)
+    record._time = time
+    if context is None:
+        record._edge, record._value = edge, None
+    else:
+        keys, record._value = pack(context)
+        record._edge = edge.variants.get(keys) or edge.with_keys(keys)
+    return record
+
+
+def write_kept(agent: Any, edge: Edge, time: float, context: object) -> int | None:
+    """Write a move into an agent of a kept class; like all writers, gives the ticks it had dwelt."""
+    dwell: int = agent._ticks_in_state
+    agent._state = edge.to_state
+    agent._ticks_in_state = 0
+    agent._state_history.append(make_record(edge, time, context))
+    return dwell
+
+
+def write_own(agent: Any, edge: Edge, _time: float, context: object) -> int | None:
+    """Let an agent's own ``transition_to`` write the move.
+
+    Raises:
+        AgentError: If it left the agent in another state.
+    """
+    dwell = getattr(agent, "ticks_in_state", None)
+    agent.transition_to(edge.to_state, edge.trigger, unpack(*pack(context)))
+    if agent.state != edge.to_state:
+        raise AgentError(
+            f"{type(agent).__name__}.transition_to left the agent in {state_text(agent.state)!r} instead of "
+            f"{state_text(edge.to_state)!r}: it must set self.state to the state it is given"
+        )
+    return dwell
+
+
+def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | None:
+    """Write a move into any other object, using the fields it has."""
+    agent.state = edge.to_state
+    dwell: int | None = getattr(agent, "ticks_in_state", None)
+    if dwell is not None:
+        agent.ticks_in_state = 0
+    history = getattr(agent, "state_history", None)
+    if history is not None:
+        history.append(make_record(edge, time, context))
+        if len(history) > getattr(agent, "max_history_depth", DEFAULT_MAX_HISTORY_DEPTH):
+            del history[0]
+    return dwell
+
+
+Writer = Callable[[Any, Edge, float, object], int | None]
+
+
+def writer_of(cls: type) -> Writer:
+    """Choose how agents of a class are written."""
+    if getattr(cls, "_prism_kept", False):
+        return write_kept
+    return write_own if callable(getattr(cls, "transition_to", None)) else write_plain
+
+
+def writes_quietly(cls: type) -> bool:
+    """Tell whether writing an agent of this class runs no code of the user's, which might fire in turn."""
+    if writer_of(cls) is write_kept:
+        return True
+    fields = ("state", "ticks_in_state", "state_history")
+    return (
+        writer_of(cls) is write_plain
+        and inspect.getattr_static(cls, "__setattr__") is object.__setattr__
+        and not any(isinstance(inspect.getattr_static(cls, name, None), property) for name in fields)
+    )
+
+
+def add_missing_fields(agent: Any, initial: Any) -> None:
+    """Give an object the fields it lacks; what it has stays as it is.
+
+    Raises:
+        AgentError: If the object's class leaves no room for them (``__slots__`` or a strict model).
+    """
+    missing = {name: value for name, value in FIELD_DEFAULTS.items() if not hasattr(agent, name)}
+    if not hasattr(agent, "state_history"):
+        depth = getattr(agent, "max_history_depth", DEFAULT_MAX_HISTORY_DEPTH)
+        missing["state_history"] = deque(maxlen=depth)
+    if getattr(agent, "state", None) is None:
+        missing["state"] = initial
+    refused = []
+    for name, value in missing.items():
+        try:
+            setattr(agent, name, value)
+        except (AttributeError, TypeError, ValueError):
+            refused.append(name)
+    if refused:
+        raise AgentError(
+            f"{type(agent).__name__} has no room for {', '.join(sorted(refused))}: declare these fields in the "
+            f"class, or derive it from prism.agents.StatechartMixin"
+        )
+
+
+def agent_name(agent: object) -> str:
+    """Give the name by which logs and messages call an agent: its id, else its class and address."""
+    for attribute in ("agent_id", "unique_id", "id", "name"):
+        value = getattr(agent, attribute, None)
+        if value is not None:
+            return str(value)
+    return f"{type(agent).__name__}@{id(agent):x}"

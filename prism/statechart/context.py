@@ -1,0 +1,105 @@
+"""What a record keeps of an event's context: identifying fields, never live objects.
+
+A guard may receive any object as context, such as the post an agent looks at. History and log keep only
+what identifies it, so that a thousand records do not hold a thousand posts alive.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import Enum
+from sys import intern
+from typing import Any
+
+Scalar = str | int | float | bool | None
+Keys = str | tuple[str, ...] | None
+"""Keys of a recorded context: one, several, or none because there was no context."""
+
+_SCALARS = (str, int, float, bool, type(None))
+_id_names: dict[type, tuple[str, str] | None] = {}
+
+
+def identify(context: object) -> dict[str, Any] | None:
+    """Reduce a context to the plain data that a record may keep.
+
+    A mapping keeps its keys, with each value made plain; a scalar becomes ``{"value": scalar}``; any other
+    object keeps its identifier: for a class ``Post`` the attribute ``post_id``, else ``id``, recorded as
+    ``post_id`` either way. An object without an identifier is recorded as ``{"type": class name}``.
+
+    Args:
+        context: Anything that was given to ``fire``.
+
+    Returns:
+        A new dict of JSON values, or None for None.
+    """
+    if context is None:
+        return None
+    if isinstance(context, Mapping):
+        return {str(key): _plain(value) for key, value in context.items()}
+    if isinstance(context, _SCALARS):
+        return {"value": _plain(context)}
+    return _identity(context)
+
+
+def pack(context: object) -> tuple[Keys, Any]:
+    """Split a context into the keys it shares with other records and the values that are its own.
+
+    The common ``{"post_id": ...}`` gives a bare key and a bare value, so it costs a record nothing beyond
+    two references. Texts are interned: agents that saw the same post share its id.
+
+    Returns:
+        ``(None, None)`` for None, ``(key, value)`` for one key, else ``(keys, values)`` as two tuples.
+    """
+    if type(context) is dict and len(context) == 1:
+        (key,) = context
+        value = context[key]
+        if type(value) is str and type(key) is str:
+            return key, intern(value)
+    plain = identify(context)
+    if plain is None:
+        return None, None
+    values = tuple(intern(value) if type(value) is str else value for value in plain.values())
+    return (next(iter(plain)), values[0]) if len(values) == 1 else (tuple(plain), values)
+
+
+def unpack(keys: Keys, value: Any) -> dict[str, Any] | None:
+    """Undo `pack`: give the recorded context as a new dict, or None."""
+    if keys is None:
+        return None
+    return {keys: value} if isinstance(keys, str) else dict(zip(keys, value, strict=True))
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, Enum):
+        return _plain(value.value)
+    if isinstance(value, _SCALARS):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        items = sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value
+        return [_plain(item) for item in items]
+    identity = _identity(value)
+    return next(iter(identity.values())) if len(identity) == 1 else identity
+
+
+def _identity(value: object) -> dict[str, Any]:
+    cls = type(value)
+    if cls not in _id_names:
+        _id_names[cls] = _find_id_name(value)
+    names = _id_names[cls]
+    if names is None:
+        return {"type": cls.__name__}
+    attribute, key = names
+    identifier = getattr(value, attribute, None)
+    return {key: identifier if isinstance(identifier, _SCALARS) else str(identifier)}
+
+
+def _find_id_name(value: object) -> tuple[str, str] | None:
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(value).__name__).lower().strip("_")
+    key = f"{snake}_id"
+    for attribute in (key, "post_id", "id", "unique_id"):
+        if hasattr(value, attribute):
+            return attribute, attribute if attribute.endswith("_id") and attribute != "unique_id" else key
+    return None

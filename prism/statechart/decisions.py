@@ -1,0 +1,129 @@
+"""A question put to a reasoner, its answer, and the base that all reasoners share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from prism.errors import ReasonerError
+from prism.statechart.bookkeeping import agent_name
+from prism.statechart.context import identify
+from prism.statechart.events import DECISION, EventLogger, active_logger
+from prism.statechart.states import state_text
+
+Source = Literal["model", "policy", "fallback"]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Several moves are open to an agent; which will it make?
+
+    Args:
+        agent: Who is asked.
+        state: The agent's state.
+        trigger: The event that opened the question.
+        options: The targets to choose from, distinct, in the chart's order.
+        context: What the event is about, such as the post being evaluated.
+
+    Raises:
+        ReasonerError: (a ValueError) if there are no options.
+    """
+
+    agent: Any
+    state: Any
+    trigger: str
+    options: tuple[Any, ...]
+    context: Any = None
+
+    def __post_init__(self) -> None:
+        """Refuse a question that has no answer."""
+        if not self.options:
+            raise ReasonerError(
+                f"agent {agent_name(self.agent)!r} was asked what to do on {self.trigger!r} with no options: "
+                "ask only when chart.enabled_targets() is not empty"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """An answer to a `Question`, and where it came from.
+
+    Args:
+        chosen: One of the question's options.
+        source: Who chose: a ``model``, the ``policy``, or nobody, so the ``fallback`` was taken.
+        reason: Why the fallback was taken.
+        probabilities: Probability of every option by its text, where the chooser knows them.
+    """
+
+    chosen: Any
+    source: Source
+    reason: str | None = None
+    probabilities: Mapping[str, float] | None = None
+
+
+class BaseReasoner(ABC):
+    """What every reasoner does: answers one question or many, and announces every decision.
+
+    Args:
+        logger: A structlog logger for the decisions. None means structlog's own, once it is configured.
+    """
+
+    def __init__(self, logger: EventLogger | None = None) -> None:
+        self._logger = logger
+
+    @abstractmethod
+    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
+        """Answer questions, in their order. A model's failure is a fallback, never an exception."""
+
+    async def decide(
+        self, agent: Any, current_state: Any, trigger: str, options: list[Any], context: Any = None
+    ) -> Any:
+        """Choose which of several open moves an agent makes (``spec/reasoner-contract.md``).
+
+        Args:
+            agent: The agent that decides.
+            current_state: Its state.
+            trigger: The event that opened the question.
+            options: The targets to choose from.
+            context: What the event is about, such as a post.
+
+        Returns:
+            One of the options.
+
+        Raises:
+            ReasonerError: (a ValueError) if there are no options.
+        """
+        question = Question(agent, current_state, trigger, tuple(options), context)
+        return (await self.decide_many([question]))[0].chosen
+
+    async def decide_many(self, questions: Sequence[Question], *, logger: EventLogger | None = None) -> list[Decision]:
+        """Answer several questions at once and announce the decisions in the questions' order.
+
+        Args:
+            questions: What is asked; the order of the answers is the order of the questions.
+            logger: Where to announce them, if not to this reasoner's own logger.
+        """
+        decisions = await self.answer(questions)
+        active = active_logger(logger or self._logger)
+        if active is not None:
+            for question, decision in zip(questions, decisions, strict=True):
+                announce(active, question, decision)
+        return decisions
+
+
+def announce(logger: EventLogger, question: Question, decision: Decision) -> None:
+    """Write one decision to a log."""
+    logger.info(
+        DECISION,
+        agent_id=agent_name(question.agent),
+        state=state_text(question.state),
+        trigger=question.trigger,
+        options=[state_text(option) for option in question.options],
+        chosen=state_text(decision.chosen),
+        source=decision.source,
+        reason=decision.reason,
+        probabilities=decision.probabilities,
+        context=identify(question.context),
+    )

@@ -1,0 +1,101 @@
+"""The chart of a social media agent (``spec/data-model.md``, State Transitions)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import time
+from typing import Any
+
+from prism.statechart.checks import TIMEOUT
+from prism.statechart.events import EventLogger
+from prism.statechart.statechart import Statechart
+from prism.statechart.states import AgentState
+from prism.statechart.transitions import Guard, Transition
+
+FEED_READY = "feed_ready"
+SEES_POST = "sees_post"
+DECIDES = "decides"
+IGNORES = "ignores"
+COMPOSE_DONE = "compose_done"
+ACTION_DONE = "action_done"
+ROUND_ENDS = "round_ends"
+
+RESTING_TICKS = 2
+
+_ENGAGING = (AgentState.ENGAGING_LIKE, AgentState.ENGAGING_REPLY, AgentState.ENGAGING_RESHARE)
+
+
+def social_media_chart(
+    *, strict: bool = False, logger: EventLogger | None = None, clock: Callable[[], float] = time
+) -> Statechart[AgentState]:
+    """Make the chart that social agents share.
+
+    ``decides`` is the one ambiguous event: from EVALUATING an agent that `should_engage` may compose, like
+    or scroll on, and `Statechart.afire` asks a reasoner which. What a composing agent does is set by
+    ``agent.pending_action``: ``"reply"``, ``"reshare"`` or ``"post"``; without one the draft is dropped.
+
+    Args:
+        strict: Let exceptions of guards propagate.
+        logger: A structlog logger for this chart's events.
+        clock: Gives the current time in seconds since the epoch.
+
+    Returns:
+        A chart over `AgentState` that starts in IDLE.
+    """
+    return Statechart(
+        states=AgentState,
+        transitions=[*_browsing(), *_composing(), *_recovering()],
+        initial=AgentState.IDLE,
+        name="social_media",
+        decision_states=(AgentState.EVALUATING,),
+        timeouts={AgentState.RESTING: RESTING_TICKS},
+        strict=strict,
+        logger=logger,
+        clock=clock,
+    )
+
+
+def _browsing() -> list[Transition[AgentState]]:
+    s = AgentState
+    return [
+        Transition(FEED_READY, s.IDLE, s.SCROLLING),
+        Transition(SEES_POST, s.SCROLLING, s.EVALUATING),
+        Transition(IGNORES, s.EVALUATING, s.SCROLLING),
+        Transition(DECIDES, s.EVALUATING, s.COMPOSING, guard=_should_engage),
+        Transition(DECIDES, s.EVALUATING, s.ENGAGING_LIKE, guard=_should_engage),
+        Transition(DECIDES, s.EVALUATING, s.SCROLLING),
+    ]
+
+
+def _composing() -> list[Transition[AgentState]]:
+    s = AgentState
+    return [
+        Transition(COMPOSE_DONE, s.COMPOSING, s.ENGAGING_REPLY, guard=_intends("reply")),
+        Transition(COMPOSE_DONE, s.COMPOSING, s.ENGAGING_RESHARE, guard=_intends("reshare")),
+        Transition(COMPOSE_DONE, s.COMPOSING, s.RESTING, guard=_intends("post")),
+        Transition(COMPOSE_DONE, s.COMPOSING, s.SCROLLING),
+        *(Transition(ACTION_DONE, state, s.RESTING) for state in _ENGAGING),
+    ]
+
+
+def _recovering() -> list[Transition[AgentState]]:
+    s = AgentState
+    active = [state for state in s if state is not s.IDLE]
+    return [
+        *(Transition(TIMEOUT, state, s.SCROLLING) for state in (s.EVALUATING, s.COMPOSING, *_ENGAGING)),
+        Transition(TIMEOUT, s.SCROLLING, s.RESTING),
+        Transition(TIMEOUT, s.RESTING, s.IDLE),
+        *(Transition(ROUND_ENDS, state, s.IDLE) for state in active),
+    ]
+
+
+def _should_engage(agent: Any, context: Any) -> bool:
+    return bool(agent.should_engage(context))
+
+
+def _intends(action: str) -> Guard:
+    def guard(agent: Any, context: Any) -> bool:  # noqa: ARG001
+        return bool(agent.pending_action == action)
+
+    guard.__name__ = f"intends_{action}"
+    return guard

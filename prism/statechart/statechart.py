@@ -1,0 +1,466 @@
+"""The engine: one chart, shared by all agents, that decides every move.
+
+`Statechart` adapts a definition onto the ``transitions`` package and fires rows compiled from it. The chart
+holds no agent: everything that changes lives in the agents themselves.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
+from time import time
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
+
+from prism.errors import AgentError, DefinitionError, ReasonerError, RunawayError, UnknownStateError
+from prism.statechart.bookkeeping import (
+    Writer,
+    add_missing_fields,
+    agent_name,
+    write_kept,
+    writer_of,
+    writes_quietly,
+)
+from prism.statechart.checks import TIMEOUT, Finding, definition_problems, expand, find_flaws
+from prism.statechart.context import identify
+from prism.statechart.events import (
+    ACTION_FAILED,
+    ANSWER_DISCARDED,
+    GUARD_FAILED,
+    TRANSITION,
+    EventLogger,
+    active_logger,
+    report_fault,
+    report_warning,
+    structlog_is_configured,
+)
+from prism.statechart.machine import Candidate, build_machine, compile_rows
+from prism.statechart.states import is_state, state_text
+from prism.statechart.transitions import Edge, StateT, Transition
+
+if TYPE_CHECKING:
+    from transitions import Machine
+
+MOST_QUEUED_FIRES = 1000
+"""How many fires an agent's own actions may queue behind one fire before the engine calls it a loop."""
+
+AgentT = TypeVar("AgentT")
+
+
+class Decider(Protocol):
+    """What `Statechart.afire` asks where several moves are open; `Reasoner` and `PolicyReasoner` are two."""
+
+    async def decide(
+        self, agent: Any, current_state: Any, trigger: str, options: list[Any], context: Any = None
+    ) -> Any:
+        """Choose one of the options."""
+
+
+class Statechart(Generic[StateT]):
+    """States and the moves between them, shared by every agent.
+
+    Args:
+        states: Members of one ``str``-based Enum, or the Enum itself. ``chart.states`` gives them back as a set.
+        transitions: The moves; order matters, the first whose guard passes wins.
+        initial: State that new agents start in.
+        name: Name in logs and messages.
+        decision_states: States in which `afire` asks a reasoner when several targets are enabled.
+        timeouts: Ticks after which `tick` fires ``timeout``, for states that differ from the agent's own
+            ``timeout_threshold``.
+        strict: Let exceptions of guards and actions propagate instead of logging them.
+        logger: A structlog logger to announce moves to. None means structlog's own, once it is configured.
+        clock: Gives the current time in seconds since the epoch; a simulation passes its simulated one.
+
+    Raises:
+        DefinitionError: (a ValueError) listing everything that is wrong with the definition.
+    """
+
+    def __init__(
+        self,
+        states: Iterable[StateT],
+        transitions: Iterable[Transition[StateT]],
+        initial: StateT,
+        *,
+        name: str = "statechart",
+        decision_states: Iterable[StateT] = (),
+        timeouts: Mapping[StateT, int] | None = None,
+        strict: bool = False,
+        logger: EventLogger | None = None,
+        clock: Callable[[], float] = time,
+    ) -> None:
+        members, moves, decisions = _in_definition_order(states), tuple(transitions), tuple(decision_states)
+        limits = dict(timeouts or {})
+        problems = definition_problems(members, moves, initial, decisions, limits)
+        if problems:
+            raise DefinitionError(f"chart {name!r}: " + "; ".join(problems))
+        self.name = name
+        self.states: frozenset[StateT] = frozenset(members)
+        self.transitions: tuple[Transition[StateT], ...] = expand(moves, members)
+        self.initial: StateT = initial
+        self.decision_states: frozenset[StateT] = frozenset(decisions)
+        self.timeouts: Mapping[StateT, int] = MappingProxyType(limits)
+        self.strict = strict
+        self._members: tuple[StateT, ...] = members
+        self._logger = logger
+        self._clock = clock
+        self._machine = build_machine(
+            name,
+            members,
+            self.transitions,
+            initial,
+            guard_failed=self._guard_failed,
+            action_failed=self._action_failed,
+        )
+        self._rows = compile_rows(self._machine)
+        self._writers: dict[type, Writer] = {}
+        self._quiet_writers: dict[type, Writer] = {}
+        self._firing: dict[int, deque[tuple[str, Any]]] = {}
+
+    @property
+    def machine(self) -> Machine:
+        """The ``transitions`` Machine that defines this chart. Changes made to it do not reach the chart."""
+        return self._machine
+
+    def fire(self, agent: Any, trigger: str, context: Any = None) -> StateT | None:
+        """Make the first move that the event allows.
+
+        Candidates are tried in definition order. The winner's action runs, then the move commits: state,
+        ``ticks_in_state = 0``, one history entry, one log event. A self-transition only runs its action.
+        A fire on the same agent from inside its action is queued and runs right after this move commits.
+
+        Args:
+            agent: Anything with a writable ``state``.
+            trigger: Name of the event.
+            context: What the event is about; handed to guards and actions, recorded by its identifying fields.
+
+        Returns:
+            The agent's state once everything that the event set off has run; None if nothing applied (or
+            the fire was queued).
+
+        Raises:
+            AgentError: If the object has no ``state``.
+            UnknownStateError: If the agent is in a state that this chart does not define.
+            RunawayError: If the agent's actions go on firing without end.
+        """
+        if self._firing and id(agent) in self._firing:
+            self._firing[id(agent)].append((trigger, context))
+            return None
+        try:
+            state = agent.state
+            candidates = self._rows[state][trigger]
+        except (AttributeError, KeyError, TypeError):
+            self._require_known_state(agent)
+            return None
+        for candidate in candidates:
+            guard, action, target, edge = candidate
+            if guard is None:
+                break
+            try:
+                if guard(agent, context):
+                    break
+            except Exception as error:
+                self._guard_failed(error, agent, edge)
+        else:
+            return None
+        write = self._quiet_writers.get(agent.__class__)
+        if action is not None or write is None or target == state:
+            return self._run(agent, candidate, context)
+        dwell = write(agent, edge, self._clock(), context)
+        if self._logger is not None or structlog_is_configured():
+            self._announce(agent, edge, dwell, context)
+        return cast(StateT, target)
+
+    async def afire(self, agent: Any, trigger: str, context: Any = None, *, reasoner: Decider) -> StateT | None:
+        """Make the move that the event calls for, asking the reasoner where several are open.
+
+        In a decision state with more than one distinct enabled target the reasoner chooses among them.
+        Everywhere else this is exactly `fire`. If the agent has moved on when the answer arrives, the
+        answer is discarded and logged. A cancelled call leaves the agent as it was.
+
+        Args:
+            agent: Anything with a writable ``state``.
+            trigger: Name of the event.
+            context: What the event is about.
+            reasoner: Chooses among the enabled targets.
+
+        Returns:
+            As `fire`; None if the answer was discarded.
+
+        Raises:
+            ReasonerError: If the reasoner answers with something outside the options.
+        """
+        if self._state_of(agent) not in self.decision_states:
+            return self.fire(agent, trigger, context)
+        candidates = self._enabled(agent, trigger, context)
+        options = _distinct(target for _, _, target, _ in candidates)
+        if not options:
+            return None
+        chosen = options[0]
+        if len(options) > 1:
+            state, last = agent.state, _last_record(agent)
+            chosen = await reasoner.decide(agent, state, trigger, options, context)
+            if agent.state != state or _last_record(agent) is not last:
+                self._discard(agent, trigger, state, chosen)
+                return None
+        return self._run(agent, _leading_to(chosen, candidates), context)
+
+    def fire_to(self, agent: Any, trigger: str, target: StateT, context: Any = None) -> StateT | None:
+        """Make the move to one given target, if the event allows it now.
+
+        This is how a caller that asked a reasoner itself commits the answer: guards are evaluated again.
+
+        Returns:
+            As `fire`; None if no enabled transition leads to the target.
+        """
+        self._require_known_state(agent)
+        enabled = self._enabled(agent, trigger, context)
+        if target not in [found for _, _, found, _ in enabled]:
+            return None
+        return self._run(agent, _leading_to(target, enabled), context)
+
+    def tick(self, agent: Any, context: Any = None) -> StateT | None:
+        """Let one tick pass for an agent, and fire ``timeout`` if it has dwelt too long.
+
+        The limit is ``chart.timeouts[state]`` where set, else ``agent.timeout_threshold``; the time-out fires
+        when ``ticks_in_state`` is strictly greater (``spec/spec.md``, FR-6.2). An object without
+        ``ticks_in_state`` never times out.
+
+        Returns:
+            The new state if the time-out moved the agent, else None.
+        """
+        ticks = getattr(agent, "ticks_in_state", None)
+        if ticks is None:
+            return None
+        ticks += 1
+        if self._writer_of(agent) is write_kept:
+            agent._ticks_in_state = ticks
+        else:
+            agent.ticks_in_state = ticks
+        limit = self.timeouts.get(agent.state)
+        if limit is None:
+            limit = getattr(agent, "timeout_threshold", None)
+        if limit is None or ticks <= limit:
+            return None
+        return self.fire(agent, TIMEOUT, context)
+
+    def enabled_targets(self, agent: Any, trigger: str, context: Any = None) -> list[StateT]:
+        """List the distinct targets whose guards pass now, in definition order. Nothing is changed."""
+        return _distinct(target for _, _, target, _ in self._enabled(agent, trigger, context))
+
+    def valid_targets(self, state: StateT, trigger: str) -> list[StateT]:
+        """List the distinct targets that a state and an event can lead to, guards ignored."""
+        return _distinct(target for _, _, target, _ in self._row(state).get(trigger, ()))
+
+    def valid_triggers(self, state: StateT) -> list[str]:
+        """List the events that a state reacts to, in definition order, guards ignored."""
+        row = self._row(state)
+        return _distinct(item.trigger for item in self.transitions if item.source == state and item.trigger in row)
+
+    def adopt(self, agent: AgentT) -> AgentT:
+        """Give one existing object the fields of an agent that it lacks, and this chart's initial state.
+
+        Fields that the object has stay as they are; a state given as plain text becomes the enum's member.
+
+        Args:
+            agent: Any object that takes new attributes.
+
+        Returns:
+            The same object.
+
+        Raises:
+            AgentError: If its class leaves no room for the missing fields.
+            UnknownStateError: If it is in a state that this chart does not define.
+        """
+        add_missing_fields(agent, self.initial)
+        self._require_known_state(agent)
+        member = next(state for state in self._members if state == cast(Any, agent).state)
+        if not is_state(cast(Any, agent).state):
+            cast(Any, agent).state = member
+        return agent
+
+    def check(self) -> list[Finding]:
+        """List what is probably wrong with this chart, all at once.
+
+        Reported are states that cannot be reached, states with no way out, transitions shadowed by an
+        earlier unguarded one (outside decision states), and states other than the initial one that no
+        ``timeout`` leaves.
+        """
+        return find_flaws(self._members, self.transitions, self.initial, self.decision_states)
+
+    def __repr__(self) -> str:
+        """Show name and size."""
+        return (
+            f"Statechart({self.name!r}, {len(self.states)} states, {len(self.transitions)} transitions, "
+            f"initial={state_text(self.initial)!r})"
+        )
+
+    def _run(self, agent: Any, candidate: Candidate, context: Any) -> StateT | None:
+        """Make one move and everything that its action queues, until the agent is at rest."""
+        queue = self._firing[id(agent)] = deque()
+        try:
+            self._make(agent, candidate, context)
+            self._drain(agent, queue)
+            return cast(StateT, agent.state)
+        finally:
+            del self._firing[id(agent)]
+
+    def _drain(self, agent: Any, queue: deque[tuple[str, Any]]) -> None:
+        fired = 0
+        while queue:
+            trigger, context = queue.popleft()
+            fired += 1
+            if fired > MOST_QUEUED_FIRES:
+                raise RunawayError(
+                    f"chart {self.name!r}: the actions of agent {agent_name(agent)!r} fired {MOST_QUEUED_FIRES} more "
+                    f"events without coming to rest; the last was {trigger!r}: let an action end the chain"
+                )
+            following = self._first_enabled(agent, trigger, context)
+            if following is not None:
+                self._make(agent, following, context)
+
+    def _make(self, agent: Any, candidate: Candidate, context: Any) -> None:
+        """Run the action and commit."""
+        _, action, target, edge = candidate
+        if action is not None:
+            try:
+                action(agent, context)
+            except Exception as error:
+                self._action_failed(error, agent, edge)
+        if target == edge.from_state:
+            return
+        dwell = self._writer_of(agent)(agent, edge, self._clock(), context)
+        if self._logger is not None or structlog_is_configured():
+            self._announce(agent, edge, dwell, context)
+
+    def _first_enabled(self, agent: Any, trigger: str, context: Any) -> Candidate | None:
+        for candidate in self._row(agent.state).get(trigger, ()):
+            if self._passes(candidate, agent, context):
+                return candidate
+        return None
+
+    def _enabled(self, agent: Any, trigger: str, context: Any) -> list[Candidate]:
+        candidates = self._row(self._state_of(agent)).get(trigger, ())
+        return [candidate for candidate in candidates if self._passes(candidate, agent, context)]
+
+    def _passes(self, candidate: Candidate, agent: Any, context: Any) -> bool:
+        guard, _, _, edge = candidate
+        if guard is None:
+            return True
+        try:
+            return bool(guard(agent, context))
+        except Exception as error:
+            self._guard_failed(error, agent, edge)
+            return False
+
+    def _row(self, state: Any) -> dict[str, tuple[Candidate, ...]]:
+        try:
+            return self._rows[state]
+        except (KeyError, TypeError):
+            raise UnknownStateError(self._unknown_state(f"state {state!r}")) from None
+
+    def _state_of(self, agent: Any) -> Any:
+        try:
+            return agent.state
+        except AttributeError:
+            raise AgentError(
+                f"chart {self.name!r} cannot drive a {type(agent).__name__}: it has no 'state'; give it one, "
+                "call chart.adopt(obj), or derive its class from prism.agents.StatechartMixin"
+            ) from None
+
+    def _require_known_state(self, agent: Any) -> None:
+        state = self._state_of(agent)
+        try:
+            if state in self._rows:
+                return
+        except TypeError:
+            pass
+        raise UnknownStateError(self._unknown_state(f"agent {agent_name(agent)!r} is in state {state!r}, which"))
+
+    def _unknown_state(self, subject: str) -> str:
+        listing = ", ".join(map(state_text, self._members))
+        return f"{subject} is not in chart {self.name!r}: use one of {listing}"
+
+    def _writer_of(self, agent: Any) -> Writer:
+        cls = agent.__class__
+        writer = self._writers.get(cls)
+        if writer is None:
+            writer = self._writers[cls] = writer_of(cls)
+            if writes_quietly(cls):
+                self._quiet_writers[cls] = writer
+        return writer
+
+    def _announce(self, agent: Any, edge: Edge, dwell: int | None, context: Any) -> None:
+        logger = active_logger(self._logger)
+        if logger is not None:
+            logger.info(
+                TRANSITION,
+                chart=self.name,
+                agent_id=agent_name(agent),
+                from_state=edge.from_state.value,
+                to_state=edge.to_state.value,
+                trigger=edge.trigger,
+                ticks_in_state=dwell,
+                context=identify(context),
+            )
+
+    def _discard(self, agent: Any, trigger: str, asked_in: Any, chosen: Any) -> None:
+        report_warning(
+            self._logger,
+            ANSWER_DISCARDED,
+            chart=self.name,
+            agent_id=agent_name(agent),
+            trigger=trigger,
+            asked_in=state_text(asked_in),
+            now_in=state_text(agent.state),
+            chosen=state_text(chosen),
+        )
+
+    def _guard_failed(self, error: BaseException, agent: Any, edge: Edge) -> None:
+        self._report(GUARD_FAILED, error, agent, edge)
+
+    def _action_failed(self, error: BaseException, agent: Any, edge: Edge) -> None:
+        self._report(ACTION_FAILED, error, agent, edge)
+
+    def _report(self, event: str, error: BaseException, agent: Any, edge: Edge) -> None:
+        if self.strict:
+            raise error
+        report_fault(
+            self._logger,
+            event,
+            error,
+            chart=self.name,
+            agent_id=agent_name(agent),
+            source=state_text(edge.from_state),
+            target=state_text(edge.to_state),
+            trigger=edge.trigger,
+        )
+
+
+def _in_definition_order(states: Iterable[StateT]) -> tuple[StateT, ...]:
+    """Order states as their enum defines them; a set has no order of its own to keep."""
+    given = list(states)
+    if not all(isinstance(state, Enum) for state in given):
+        return tuple(given)
+    position = {state: number for enum in {type(state) for state in given} for number, state in enumerate(enum)}
+    return tuple(sorted(set(given), key=lambda state: position[state]))
+
+
+ItemT = TypeVar("ItemT")
+
+
+def _distinct(items: Iterable[ItemT]) -> list[ItemT]:
+    return list(dict.fromkeys(items))
+
+
+def _leading_to(target: Any, candidates: list[Candidate]) -> Candidate:
+    for candidate in candidates:
+        if candidate[2] == target:
+            return candidate
+    options = ", ".join(_distinct(state_text(found) for _, _, found, _ in candidates))
+    raise ReasonerError(f"the reasoner chose {target!r}, which is not among the options ({options})")
+
+
+def _last_record(agent: Any) -> Any:
+    history = getattr(agent, "state_history", None)
+    return history[-1] if history else None

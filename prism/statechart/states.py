@@ -1,0 +1,62 @@
+"""The states of a social agent, and a way to make state enums at run time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from enum import Enum, StrEnum
+from typing import Any, cast
+
+from prism.errors import DefinitionError
+
+
+class AgentState(StrEnum):
+    """Behavioural state of a social media agent (``spec/data-model.md``, AgentState)."""
+
+    IDLE = "idle"
+    SCROLLING = "scrolling"
+    EVALUATING = "evaluating"
+    COMPOSING = "composing"
+    ENGAGING_LIKE = "engaging_like"
+    ENGAGING_REPLY = "engaging_reply"
+    ENGAGING_RESHARE = "engaging_reshare"
+    RESTING = "resting"
+
+
+def state_enum(name: str, values: Iterable[str]) -> type[StrEnum]:
+    """Make a state enum at run time, for charts whose states are read from a file.
+
+    Member names are generated (``S0``, ``S1``, ...), so any text can be a state, also ``"mro"`` or
+    ``"two words"``. Look members up by value: ``Mood = state_enum("Mood", ["calm", "mro"]); Mood("mro")``.
+
+    Args:
+        name: Name of the enum class.
+        values: The states' texts, in definition order.
+
+    Returns:
+        A ``StrEnum`` with one member for each value.
+
+    Raises:
+        DefinitionError: If there are no values, or any is empty, not a string, or given twice.
+    """
+    texts = list(values)
+    wrong = [repr(text) for text in texts if not isinstance(text, str) or not text]
+    twice = [repr(text) for text, count in Counter(map(repr, texts)).items() if count > 1]
+    if not texts:
+        raise DefinitionError(f"state enum {name!r} has no states: give at least one")
+    if wrong:
+        raise DefinitionError(f"state enum {name!r}: states must be non-empty strings, got {', '.join(wrong)}")
+    if twice:
+        raise DefinitionError(f"state enum {name!r}: remove the repeated states {', '.join(twice)}")
+    members = [(f"S{number}", text) for number, text in enumerate(texts)]
+    return cast("type[StrEnum]", cast(Any, StrEnum)(name, members))
+
+
+def is_state(value: object) -> bool:
+    """Tell whether a value is a member of a ``str``-based enum, as every state must be."""
+    return isinstance(value, Enum) and isinstance(value, str)
+
+
+def state_text(state: object) -> str:
+    """Give a state's plain text, whichever kind of ``str`` enum it belongs to."""
+    return str(state.value) if isinstance(state, Enum) else str(state)

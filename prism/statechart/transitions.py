@@ -1,0 +1,213 @@
+"""What a chart is made of (`Transition`) and what it leaves behind (`StateTransition`)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from functools import lru_cache
+from typing import Any, Generic, Literal, TypeVar
+
+from prism.errors import DefinitionError
+from prism.statechart.context import Keys, pack, unpack
+from prism.statechart.states import is_state, state_text
+
+StateT = TypeVar("StateT", bound=Enum)
+
+Guard = Callable[[Any, Any], object]
+"""``guard(agent, context)``: the transition may fire if the result is truthy."""
+
+Action = Callable[[Any, Any], object]
+"""``action(agent, context)``: side effect that runs just before the transition commits."""
+
+ANY_STATE: Literal["*"] = "*"
+
+_MOST_VARIANTS = 64
+"""Contexts whose keys are data would otherwise make an edge grow without bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transition(Generic[StateT]):
+    """One move that a chart allows. Immutable, so one chart can serve every agent.
+
+    Args:
+        trigger: Name of the event that causes the move.
+        source: State the move starts from, or ``"*"`` for every state of the chart.
+        target: State the move leads to.
+        guard: ``guard(agent, context)``; the move is enabled while the result is truthy. None means always.
+        action: ``action(agent, context)``; runs just before the move commits.
+
+    Raises:
+        DefinitionError: (a ValueError) if the trigger is empty, source or target is no state, or guard or
+            action is not a plain callable. All offences are listed at once.
+    """
+
+    trigger: str
+    source: StateT | Literal["*"]
+    target: StateT
+    guard: Guard | None = None
+    action: Action | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what could never work."""
+        problems = [
+            *_trigger_problems(self.trigger),
+            *([] if self.source == ANY_STATE else _state_problems("source", self.source)),
+            *_state_problems("target", self.target),
+            *_callable_problems("guard", self.guard),
+            *_callable_problems("action", self.action),
+        ]
+        if problems:
+            raise DefinitionError(f"transition {self.trigger!r}: " + "; ".join(problems))
+
+    def __str__(self) -> str:
+        """Give the move as ``source --trigger--> target``."""
+        return f"{state_text(self.source)} --{self.trigger}--> {state_text(self.target)}"
+
+
+def _trigger_problems(trigger: object) -> list[str]:
+    if isinstance(trigger, str) and trigger.strip():
+        return []
+    return [f"trigger must be a non-empty string, got {trigger!r}"]
+
+
+def _state_problems(field: str, value: object) -> list[str]:
+    if is_state(value):
+        return []
+    return [f"{field} must be a member of a str-based Enum such as AgentState.IDLE, got {value!r}"]
+
+
+def _callable_problems(field: str, value: object) -> list[str]:
+    if value is None:
+        return []
+    if not callable(value):
+        return [f"{field} must be callable as {field}(agent, context), got {value!r}"]
+    if inspect.iscoroutinefunction(value):
+        return [f"{field} {getattr(value, '__name__', value)!r} is async, but runs without an event loop: use 'def'"]
+    return []
+
+
+class Edge:
+    """What all records of one move share: its ends, its trigger and the keys of its context.
+
+    A record refers to its edge instead of holding five fields of its own, which halves its size.
+    """
+
+    __slots__ = ("from_state", "keys", "to_state", "trigger", "variants")
+
+    def __init__(self, from_state: Any, to_state: Any, trigger: str, keys: Keys = None) -> None:
+        self.from_state = from_state
+        self.to_state = to_state
+        self.trigger = trigger
+        self.keys = keys
+        self.variants: dict[Keys, Edge] = {keys: self}
+
+    def with_keys(self, keys: Keys) -> Edge:
+        """Give the variant of this edge for contexts with these keys; made once, then shared."""
+        variant = self.variants.get(keys)
+        if variant is None:
+            variant = Edge(self.from_state, self.to_state, self.trigger, keys)
+            if len(self.variants) < _MOST_VARIANTS:
+                variant.variants = self.variants
+                self.variants[keys] = variant
+        return variant
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _shared_edge(from_state: Any, to_state: Any, trigger: str) -> Edge:
+    return Edge(from_state, to_state, trigger)
+
+
+class StateTransition:
+    """One entry of an agent's history: a move that was made, when, and about what.
+
+    Records are immutable and compact (56 bytes and one float); `timestamp` and `context` are built when read.
+
+    Args:
+        from_state: State before the move.
+        to_state: State after the move.
+        trigger: Event that caused it.
+        timestamp: When it happened. An aware time of any zone is kept as UTC; a naive one is taken as UTC.
+        context: What the event was about, such as ``{"post_id": "p1"}``. An object is reduced to its
+            identifying fields, never kept.
+    """
+
+    __slots__ = ("_edge", "_time", "_value")
+    _edge: Edge
+    _time: float
+    _value: Any
+
+    def __init__(
+        self,
+        from_state: Any,
+        to_state: Any,
+        trigger: str,
+        timestamp: datetime,
+        context: Mapping[str, Any] | object | None = None,
+    ) -> None:
+        keys, value = pack(context)
+        aware = timestamp if timestamp.tzinfo is not None else timestamp.replace(tzinfo=UTC)
+        self._edge = _shared_edge(from_state, to_state, trigger).with_keys(keys)
+        self._time = aware.timestamp()
+        self._value = value
+
+    @property
+    def from_state(self) -> Any:
+        """State before the move."""
+        return self._edge.from_state
+
+    @property
+    def to_state(self) -> Any:
+        """State after the move."""
+        return self._edge.to_state
+
+    @property
+    def trigger(self) -> str:
+        """Event that caused the move."""
+        return self._edge.trigger
+
+    @property
+    def timestamp(self) -> datetime:
+        """When the move was made, as an aware UTC time with microseconds."""
+        return datetime.fromtimestamp(self._time, UTC)
+
+    @property
+    def context(self) -> dict[str, Any] | None:
+        """What the event was about: a new dict of plain data, or None."""
+        return unpack(self._edge.keys, self._value)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the record in the JSON shape of ``spec/data-model.md`` (times as ``2026-01-30T10:00:00Z``)."""
+        return {
+            "from_state": state_text(self.from_state),
+            "to_state": state_text(self.to_state),
+            "trigger": self.trigger,
+            "timestamp": self.timestamp.isoformat().replace("+00:00", "Z"),
+            "context": self.context,
+        }
+
+    def __eq__(self, other: object) -> bool:
+        """Compare all five fields."""
+        if not isinstance(other, StateTransition):
+            return NotImplemented
+        return self._fields() == other._fields()
+
+    def __hash__(self) -> int:
+        """Hash the fields that are always hashable."""
+        return hash(self._fields()[:4])
+
+    def __repr__(self) -> str:
+        """Show the record as the call that makes it."""
+        return (
+            f"StateTransition(from_state={self.from_state!r}, to_state={self.to_state!r}, "
+            f"trigger={self.trigger!r}, timestamp={self.timestamp!r}, context={self.context!r})"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle by the public constructor."""
+        return StateTransition, self._fields()
+
+    def _fields(self) -> tuple[Any, ...]:
+        return self.from_state, self.to_state, self.trigger, self.timestamp, self.context
