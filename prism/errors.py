@@ -23,7 +23,7 @@ exception that a caller would expect, so ``except ValueError`` keeps working::
 
 from __future__ import annotations
 
-from pathlib import Path
+from os import PathLike
 
 
 class PrismError(Exception):
@@ -69,10 +69,15 @@ class InputError(PrismError, ValueError):
     """
 
     def __init__(
-        self, problem: str, *, path: Path | str | None = None, line: int | None = None, field: str | None = None
+        self,
+        problem: str,
+        *,
+        path: PathLike[str] | str | None = None,
+        line: int | None = None,
+        field: str | None = None,
     ) -> None:
         self.problem = problem
-        self.path = None if path is None else Path(path)
+        self.path = None if path is None else str(path)
         self.line = line
         self.field = field
         super().__init__(str(self))
@@ -80,7 +85,7 @@ class InputError(PrismError, ValueError):
     def __str__(self) -> str:
         """Give the message as ``file, line 3, field 'x': problem``."""
         places = (
-            None if self.path is None else str(self.path),
+            self.path,
             None if self.line is None else f"line {self.line}",
             None if self.field is None else f"field {self.field!r}",
         )

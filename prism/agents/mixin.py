@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 
 from prism.errors import FieldTypeError, FieldValueError
 from prism.statechart import AgentState, StateTransition
-from prism.statechart.bookkeeping import FIELD_DEFAULTS, write_kept
-from prism.statechart.transitions import Edge
+from prism.statechart.bookkeeping import FIELD_DEFAULTS, write_plain
+from prism.statechart.transitions import shared_edge
 
-_KEPT_FIELDS = ("state", "ticks_in_state", "state_history", "transition_to")
+_KEPT_FIELDS = ("state", "ticks_in_state", "state_history", "max_history_depth", "transition_to")
 
 
 class StatechartMixin:
@@ -117,12 +117,12 @@ class StatechartMixin:
         Returns:
             The ticks now spent in the state.
         """
-        self._ticks_in_state += 1
-        return self._ticks_in_state
+        self.ticks_in_state += 1
+        return self.ticks_in_state
 
     def is_timed_out(self) -> bool:
         """Tell whether the agent has dwelt longer than its own ``timeout_threshold``."""
-        return self._ticks_in_state > self._timeout_threshold
+        return self.ticks_in_state > self.timeout_threshold
 
     def transition_to(self, new_state: Any, trigger: str, context: Any = None) -> None:
         """Move to a state and record the move; `Statechart.fire` does this for moves that a chart allows.
@@ -141,7 +141,7 @@ class StatechartMixin:
         if new_state == previous and isinstance(new_state, self.state_type):
             return
         self.state = new_state
-        write_kept(self, Edge(previous, new_state, trigger), time(), context)
+        write_plain(self, shared_edge(previous, new_state, trigger), time(), context)
 
 
 def _whole_number(field: str, value: Any, *, least: int) -> int:

@@ -81,7 +81,8 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
     history = getattr(agent, "state_history", None)
     if history is not None:
         history.append(make_record(edge, time, context))
-        if len(history) > getattr(agent, "max_history_depth", DEFAULT_MAX_HISTORY_DEPTH):
+        depth = getattr(agent, "max_history_depth", DEFAULT_MAX_HISTORY_DEPTH)
+        while len(history) > depth:
             del history[0]
     return dwell
 
@@ -98,14 +99,12 @@ def writer_of(cls: type) -> Writer:
 
 def writes_quietly(cls: type) -> bool:
     """Tell whether writing an agent of this class runs no code of the user's, which might fire in turn."""
-    if writer_of(cls) is write_kept:
-        return True
-    fields = ("state", "ticks_in_state", "state_history")
-    return (
-        writer_of(cls) is write_plain
-        and inspect.getattr_static(cls, "__setattr__") is object.__setattr__
-        and not any(isinstance(inspect.getattr_static(cls, name, None), property) for name in fields)
-    )
+    if inspect.getattr_static(cls, "__setattr__") is not object.__setattr__:
+        return False
+    if writer_of(cls) is not write_plain:
+        return writer_of(cls) is write_kept
+    fields = [inspect.getattr_static(cls, name, None) for name in ("state", "ticks_in_state", "state_history")]
+    return all(inspect.ismemberdescriptor(field) or not inspect.isdatadescriptor(field) for field in fields)
 
 
 def add_missing_fields(agent: Any, initial: Any) -> None:

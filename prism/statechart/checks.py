@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any, Literal
 
 from prism.statechart.states import is_state, state_text
-from prism.statechart.transitions import ANY_STATE, Transition
+from prism.statechart.transitions import Transition, is_any_state
 
 TIMEOUT = "timeout"
 """The trigger that `Statechart.tick` fires."""
@@ -86,7 +86,7 @@ def _transition_problems(number: int, item: Any, known: set[Any]) -> list[str]:
     problems = [
         f"transition {number} ({item}): {field} {end!r} is not among the states"
         for field, end in (("source", item.source), ("target", item.target))
-        if not (field == "source" and end == ANY_STATE) and not _within(end, known)
+        if not (field == "source" and is_any_state(end)) and not _within(end, known)
     ]
     if item.trigger == "state":
         problems.append(f"transition {number} ({item}): a trigger cannot be called 'state', rename it")
@@ -102,7 +102,7 @@ def expand(transitions: Iterable[Transition[Any]], states: Sequence[Any]) -> tup
     """Replace each ``source="*"`` by one transition for every state, in place."""
     expanded: list[Transition[Any]] = []
     for item in transitions:
-        sources = states if item.source == ANY_STATE else (item.source,)
+        sources = states if is_any_state(item.source) else (item.source,)
         expanded += [Transition(item.trigger, source, item.target, item.guard, item.action) for source in sources]
     return tuple(expanded)
 

@@ -17,7 +17,7 @@ Keys = str | tuple[str, ...] | None
 """Keys of a recorded context: one, several, or none because there was no context."""
 
 _SCALARS = (str, int, float, bool, type(None))
-_id_names: dict[type, tuple[str, str] | None] = {}
+_id_names: dict[type, tuple[str, str]] = {}
 
 
 def identify(context: object) -> dict[str, Any] | None:
@@ -33,13 +33,7 @@ def identify(context: object) -> dict[str, Any] | None:
     Returns:
         A new dict of JSON values, or None for None.
     """
-    if context is None:
-        return None
-    if isinstance(context, Mapping):
-        return {str(key): _plain(value) for key, value in context.items()}
-    if isinstance(context, _SCALARS):
-        return {"value": _plain(context)}
-    return _identity(context)
+    return unpack(*pack(context))
 
 
 def pack(context: object) -> tuple[Keys, Any]:
@@ -51,16 +45,17 @@ def pack(context: object) -> tuple[Keys, Any]:
     Returns:
         ``(None, None)`` for None, ``(key, value)`` for one key, else ``(keys, values)`` as two tuples.
     """
-    if type(context) is dict and len(context) == 1:
+    if isinstance(context, dict) and len(context) == 1:
         (key,) = context
         value = context[key]
-        if type(value) is str and type(key) is str:
-            return key, intern(value)
-    plain = identify(context)
-    if plain is None:
-        return None, None
-    values = tuple(intern(value) if type(value) is str else value for value in plain.values())
-    return (next(iter(plain)), values[0]) if len(values) == 1 else (tuple(plain), values)
+    elif known := _id_names.get(type(context)):
+        attribute, key = known
+        value = getattr(context, attribute, None)
+    else:
+        return _pack_any(context)
+    if type(value) is str and type(key) is str:
+        return key, intern(value)
+    return _pack_any(context)
 
 
 def unpack(keys: Keys, value: Any) -> dict[str, Any] | None:
@@ -70,13 +65,31 @@ def unpack(keys: Keys, value: Any) -> dict[str, Any] | None:
     return {keys: value} if isinstance(keys, str) else dict(zip(keys, value, strict=True))
 
 
+def _pack_any(context: object) -> tuple[Keys, Any]:
+    plain = _reduce(context)
+    if plain is None:
+        return None, None
+    values = tuple(intern(value) if type(value) is str else value for value in plain.values())
+    return (next(iter(plain)), values[0]) if len(values) == 1 else (tuple(plain), values)
+
+
+def _reduce(context: object) -> dict[str, Any] | None:
+    if context is None:
+        return None
+    if isinstance(context, Mapping):
+        return _plain_mapping(context)
+    if isinstance(context, _SCALARS):
+        return {"value": _plain(context)}
+    return _identity(context)
+
+
 def _plain(value: object) -> Any:
     if isinstance(value, Enum):
         return _plain(value.value)
     if isinstance(value, _SCALARS):
         return value
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return _plain_mapping(value)
     if isinstance(value, (list, tuple, set, frozenset)):
         items = sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value
         return [_plain(item) for item in items]
@@ -84,15 +97,20 @@ def _plain(value: object) -> Any:
     return next(iter(identity.values())) if len(identity) == 1 else identity
 
 
+def _plain_mapping(mapping: Mapping[Any, Any]) -> dict[str, Any]:
+    return {str(key.value if isinstance(key, Enum) else key): _plain(value) for key, value in mapping.items()}
+
+
 def _identity(value: object) -> dict[str, Any]:
     cls = type(value)
-    if cls not in _id_names:
-        _id_names[cls] = _find_id_name(value)
-    names = _id_names[cls]
-    if names is None:
-        return {"type": cls.__name__}
+    names = _id_names.get(cls)
+    if names is None or not hasattr(value, names[0]):
+        names = _find_id_name(value)
+        if names is None:
+            return {"type": cls.__name__}
+        _id_names[cls] = names
     attribute, key = names
-    identifier = getattr(value, attribute, None)
+    identifier = getattr(value, attribute)
     return {key: identifier if isinstance(identifier, _SCALARS) else str(identifier)}
 
 

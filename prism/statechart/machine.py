@@ -76,7 +76,8 @@ def build_machine(
 ) -> Machine:
     """Make the Machine of a chart; it has no model and adds no transitions of its own.
 
-    An event that does not apply in a state leaves the agent alone, as in `Statechart.fire`.
+    An event that does not apply in a state leaves the agent alone, as in `Statechart.fire`. Ends are given so
+    that the Machine cannot take a state with the text ``"*"`` or ``"="`` for one of its wildcards.
     """
     machine = Machine(
         model=None,
@@ -91,8 +92,8 @@ def build_machine(
         edge = Edge(item.source, item.target, item.trigger)
         machine.add_transition(
             trigger=item.trigger,
-            source=item.source,
-            dest=item.target,
+            source=[item.source],
+            dest=item.target.name,
             conditions=None if item.guard is None else GuardCondition(item.guard, edge, guard_failed),
             before=None if item.action is None else ActionHook(item.action, edge, action_failed),
         )

@@ -32,7 +32,7 @@ class PolicyReasoner(BaseReasoner):
     (the multinomial logit model, McFadden 1974). An agent is read by duck type: ``agent.archetype.inclinations``
     and ``agent.relevance(context)``; without them every option is equally likely.
 
-    Draws come from ``agent.random`` where the agent has a stream of its own, as in a simulation, else from a
+    Draws come from ``agent.random`` where that is a `RandomStream` of the agent's own, as in a simulation, else from a
     stream keyed by this reasoner's seed and the agent's id.
 
     Args:
@@ -66,7 +66,8 @@ class PolicyReasoner(BaseReasoner):
 
     def _draw(self, question: Question) -> Decision:
         chances = self.probabilities(question)
-        stream = getattr(question.agent, "random", None) or self._stream_of(question.agent)
+        own = getattr(question.agent, "random", None)
+        stream = own if isinstance(own, RandomStream) else self._stream_of(question.agent)
         chosen = question.options[stream.weighted_index(chances)]
         texts = [state_text(option) for option in question.options]
         rounded = {text: round(chance, 6) for text, chance in zip(texts, chances, strict=True)}

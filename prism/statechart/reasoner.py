@@ -105,8 +105,10 @@ class Reasoner(BaseReasoner):
         )
 
     def _fall_back(self, question: Question, error: Exception) -> Decision:
-        reason = f"no answer within {self._timeout:g} s" if isinstance(error, TimeoutError) else describe(error)
-        chosen = self._fallback if self._fallback in question.options else question.options[0]
+        ours = type(error) is TimeoutError and not error.args
+        reason = f"no answer within {self._timeout:g} s" if ours else describe(error)
+        options = question.options
+        chosen = next((option for option in options if option == self._fallback), options[0])
         report_warning(
             self._logger,
             REASONER_FALLBACK,
@@ -198,9 +200,10 @@ def parse_reasoner_response(response_text: str, options: list[Any]) -> Any:
         raise ReasonerError(f"no JSON object with 'next_state' in the reply {_excerpt(response_text)}")
     answer = answers[-1]
     if isinstance(answer, str):
-        for option in options:
-            if state_text(option).lower() == answer.strip().lower():
-                return option
+        exact = [option for option in options if state_text(option) == answer.strip()]
+        alike = [option for option in options if state_text(option).lower() == answer.strip().lower()]
+        if alike:
+            return (exact or alike)[0]
     raise ReasonerError(f"the reply names {answer!r}, which is not one of {listing}")
 
 
@@ -213,7 +216,7 @@ def _answers_in(text: str) -> list[Any]:
     while position >= 0:
         try:
             found, position = decoder.raw_decode(text, position)
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):  # also raised for a number of too many digits
             found, position = None, position + 1
         if isinstance(found, dict) and "next_state" in found:
             answers.append(found["next_state"])

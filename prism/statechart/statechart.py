@@ -47,6 +47,9 @@ MOST_QUEUED_FIRES = 1000
 
 AgentT = TypeVar("AgentT")
 
+QueuedFire = tuple[str, Any, Any]
+"""Trigger, context and target (None for the first match) of a fire that waits for the current move to commit."""
+
 
 class Decider(Protocol):
     """What `Statechart.afire` asks where several moves are open; `Reasoner` and `PolicyReasoner` are two."""
@@ -101,7 +104,7 @@ class Statechart(Generic[StateT]):
         self.decision_states: frozenset[StateT] = frozenset(decisions)
         self.timeouts: Mapping[StateT, int] = MappingProxyType(limits)
         self.strict = strict
-        self._members: tuple[StateT, ...] = members
+        self._members: dict[Any, StateT] = {member: member for member in members}
         self._logger = logger
         self._clock = clock
         self._machine = build_machine(
@@ -115,7 +118,8 @@ class Statechart(Generic[StateT]):
         self._rows = compile_rows(self._machine)
         self._writers: dict[type, Writer] = {}
         self._quiet_writers: dict[type, Writer] = {}
-        self._firing: dict[int, deque[tuple[str, Any]]] = {}
+        self._firing: dict[int, deque[QueuedFire]] = {}
+        self._asked: dict[int, set[object]] = {}
 
     @property
     def machine(self) -> Machine:
@@ -144,7 +148,7 @@ class Statechart(Generic[StateT]):
             RunawayError: If the agent's actions go on firing without end.
         """
         if self._firing and id(agent) in self._firing:
-            self._firing[id(agent)].append((trigger, context))
+            self._firing[id(agent)].append((trigger, context, None))
             return None
         try:
             state = agent.state
@@ -164,7 +168,7 @@ class Statechart(Generic[StateT]):
         else:
             return None
         write = self._quiet_writers.get(agent.__class__)
-        if action is not None or write is None or target == state:
+        if action is not None or write is None or target == state or self._asked:
             return self._run(agent, candidate, context)
         dwell = write(agent, edge, self._clock(), context)
         if self._logger is not None or structlog_is_configured():
@@ -175,8 +179,9 @@ class Statechart(Generic[StateT]):
         """Make the move that the event calls for, asking the reasoner where several are open.
 
         In a decision state with more than one distinct enabled target the reasoner chooses among them.
-        Everywhere else this is exactly `fire`. If the agent has moved on when the answer arrives, the
-        answer is discarded and logged. A cancelled call leaves the agent as it was.
+        Everywhere else, and inside an action, where nothing can wait for an answer, this is exactly `fire`.
+        If the agent has moved when the answer arrives, even if it came back, the answer is discarded and
+        logged. A cancelled call leaves the agent as it was.
 
         Args:
             agent: Anything with a writable ``state``.
@@ -190,7 +195,9 @@ class Statechart(Generic[StateT]):
         Raises:
             ReasonerError: If the reasoner answers with something outside the options.
         """
-        if self._state_of(agent) not in self.decision_states:
+        self._require_known_state(agent)
+        state = agent.state
+        if state not in self.decision_states or id(agent) in self._firing:
             return self.fire(agent, trigger, context)
         candidates = self._enabled(agent, trigger, context)
         options = _distinct(target for _, _, target, _ in candidates)
@@ -198,9 +205,8 @@ class Statechart(Generic[StateT]):
             return None
         chosen = options[0]
         if len(options) > 1:
-            state, last = agent.state, _last_record(agent)
-            chosen = await reasoner.decide(agent, state, trigger, options, context)
-            if agent.state != state or _last_record(agent) is not last:
+            chosen, holds = await self._ask(reasoner, agent, trigger, options, context)
+            if not holds:
                 self._discard(agent, trigger, state, chosen)
                 return None
         return self._run(agent, _leading_to(chosen, candidates), context)
@@ -213,11 +219,11 @@ class Statechart(Generic[StateT]):
         Returns:
             As `fire`; None if no enabled transition leads to the target.
         """
-        self._require_known_state(agent)
-        enabled = self._enabled(agent, trigger, context)
-        if target not in [found for _, _, found, _ in enabled]:
+        if id(agent) in self._firing:
+            self._firing[id(agent)].append((trigger, context, target))
             return None
-        return self._run(agent, _leading_to(target, enabled), context)
+        candidate = self._first_enabled(agent, trigger, context, target)
+        return None if candidate is None else self._run(agent, candidate, context)
 
     def tick(self, agent: Any, context: Any = None) -> StateT | None:
         """Let one tick pass for an agent, and fire ``timeout`` if it has dwelt too long.
@@ -232,6 +238,7 @@ class Statechart(Generic[StateT]):
         ticks = getattr(agent, "ticks_in_state", None)
         if ticks is None:
             return None
+        self._require_known_state(agent)
         ticks += 1
         if self._writer_of(agent) is write_kept:
             agent._ticks_in_state = ticks
@@ -274,9 +281,9 @@ class Statechart(Generic[StateT]):
         """
         add_missing_fields(agent, self.initial)
         self._require_known_state(agent)
-        member = next(state for state in self._members if state == cast(Any, agent).state)
-        if not is_state(cast(Any, agent).state):
-            cast(Any, agent).state = member
+        adopted = cast(Any, agent)
+        if not is_state(adopted.state):
+            adopted.state = self._members[adopted.state]
         return agent
 
     def check(self) -> list[Finding]:
@@ -286,7 +293,7 @@ class Statechart(Generic[StateT]):
         earlier unguarded one (outside decision states), and states other than the initial one that no
         ``timeout`` leaves.
         """
-        return find_flaws(self._members, self.transitions, self.initial, self.decision_states)
+        return find_flaws(tuple(self._members), self.transitions, self.initial, self.decision_states)
 
     def __repr__(self) -> str:
         """Show name and size."""
@@ -301,21 +308,21 @@ class Statechart(Generic[StateT]):
         try:
             self._make(agent, candidate, context)
             self._drain(agent, queue)
-            return cast(StateT, agent.state)
+            return cast(StateT, self._members.get(agent.state, agent.state))
         finally:
             del self._firing[id(agent)]
 
-    def _drain(self, agent: Any, queue: deque[tuple[str, Any]]) -> None:
+    def _drain(self, agent: Any, queue: deque[QueuedFire]) -> None:
         fired = 0
         while queue:
-            trigger, context = queue.popleft()
+            trigger, context, target = queue.popleft()
             fired += 1
             if fired > MOST_QUEUED_FIRES:
                 raise RunawayError(
                     f"chart {self.name!r}: the actions of agent {agent_name(agent)!r} fired {MOST_QUEUED_FIRES} more "
                     f"events without coming to rest; the last was {trigger!r}: let an action end the chain"
                 )
-            following = self._first_enabled(agent, trigger, context)
+            following = self._first_enabled(agent, trigger, context, target)
             if following is not None:
                 self._make(agent, following, context)
 
@@ -330,17 +337,37 @@ class Statechart(Generic[StateT]):
         if target == edge.from_state:
             return
         dwell = self._writer_of(agent)(agent, edge, self._clock(), context)
+        self._asked.pop(id(agent), None)
         if self._logger is not None or structlog_is_configured():
             self._announce(agent, edge, dwell, context)
 
-    def _first_enabled(self, agent: Any, trigger: str, context: Any) -> Candidate | None:
-        for candidate in self._row(agent.state).get(trigger, ()):
-            if self._passes(candidate, agent, context):
+    def _first_enabled(self, agent: Any, trigger: str, context: Any, target: Any) -> Candidate | None:
+        """Find the first candidate whose guard passes, among those that lead to the target if there is one."""
+        for candidate in self._row_of(agent).get(trigger, ()):
+            if (target is None or candidate[2] == target) and self._passes(candidate, agent, context):
                 return candidate
         return None
 
+    async def _ask(
+        self, reasoner: Decider, agent: Any, trigger: str, options: list[StateT], context: Any
+    ) -> tuple[Any, bool]:
+        """Get a reasoner's choice, and whether it still holds because the agent has not moved meanwhile.
+
+        The question stays in ``_asked`` until the agent's next move; an agent may keep no history to tell by.
+        """
+        state, last, question = agent.state, _last_record(agent), object()
+        self._asked.setdefault(id(agent), set()).add(question)
+        try:
+            chosen = await reasoner.decide(agent, state, trigger, options, context)
+            moved = question not in self._asked.get(id(agent), ())
+            return chosen, not moved and agent.state == state and _last_record(agent) is last
+        finally:
+            others = self._asked.pop(id(agent), set()) - {question}
+            if others:
+                self._asked[id(agent)] = others
+
     def _enabled(self, agent: Any, trigger: str, context: Any) -> list[Candidate]:
-        candidates = self._row(self._state_of(agent)).get(trigger, ())
+        candidates = self._row_of(agent).get(trigger, ())
         return [candidate for candidate in candidates if self._passes(candidate, agent, context)]
 
     def _passes(self, candidate: Candidate, agent: Any, context: Any) -> bool:
@@ -358,6 +385,10 @@ class Statechart(Generic[StateT]):
             return self._rows[state]
         except (KeyError, TypeError):
             raise UnknownStateError(self._unknown_state(f"state {state!r}")) from None
+
+    def _row_of(self, agent: Any) -> dict[str, tuple[Candidate, ...]]:
+        self._require_known_state(agent)
+        return self._rows[agent.state]
 
     def _state_of(self, agent: Any) -> Any:
         try:
@@ -397,8 +428,8 @@ class Statechart(Generic[StateT]):
                 TRANSITION,
                 chart=self.name,
                 agent_id=agent_name(agent),
-                from_state=edge.from_state.value,
-                to_state=edge.to_state.value,
+                from_state=state_text(edge.from_state),
+                to_state=state_text(edge.to_state),
                 trigger=edge.trigger,
                 ticks_in_state=dwell,
                 context=identify(context),

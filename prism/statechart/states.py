@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from enum import Enum, StrEnum
-from typing import Any, cast
+from functools import lru_cache
+from typing import Any, NoReturn, cast
 
-from prism.errors import DefinitionError
+from prism.errors import DefinitionError, FieldValueError
 
 
 class AgentState(StrEnum):
@@ -21,6 +22,10 @@ class AgentState(StrEnum):
     ENGAGING_REPLY = "engaging_reply"
     ENGAGING_RESHARE = "engaging_reshare"
     RESTING = "resting"
+
+    @classmethod
+    def _missing_(cls, value: object) -> NoReturn:
+        raise FieldValueError(f"{value!r} is not a valid {cls.__name__}: use one of {', '.join(cls)}")
 
 
 def state_enum(name: str, values: Iterable[str]) -> type[StrEnum]:
@@ -41,7 +46,7 @@ def state_enum(name: str, values: Iterable[str]) -> type[StrEnum]:
     """
     texts = list(values)
     wrong = [repr(text) for text in texts if not isinstance(text, str) or not text]
-    twice = [repr(text) for text, count in Counter(map(repr, texts)).items() if count > 1]
+    twice = [text for text, count in Counter(map(repr, texts)).items() if count > 1]
     if not texts:
         raise DefinitionError(f"state enum {name!r} has no states: give at least one")
     if wrong:
@@ -57,6 +62,7 @@ def is_state(value: object) -> bool:
     return isinstance(value, Enum) and isinstance(value, str)
 
 
+@lru_cache(maxsize=4096)
 def state_text(state: object) -> str:
     """Give a state's plain text, whichever kind of ``str`` enum it belongs to."""
     return str(state.value) if isinstance(state, Enum) else str(state)

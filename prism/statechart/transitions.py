@@ -54,7 +54,7 @@ class Transition(Generic[StateT]):
         """Refuse what could never work."""
         problems = [
             *_trigger_problems(self.trigger),
-            *([] if self.source == ANY_STATE else _state_problems("source", self.source)),
+            *([] if is_any_state(self.source) else _state_problems("source", self.source)),
             *_state_problems("target", self.target),
             *_callable_problems("guard", self.guard),
             *_callable_problems("action", self.action),
@@ -65,6 +65,11 @@ class Transition(Generic[StateT]):
     def __str__(self) -> str:
         """Give the move as ``source --trigger--> target``."""
         return f"{state_text(self.source)} --{self.trigger}--> {state_text(self.target)}"
+
+
+def is_any_state(source: object) -> bool:
+    """Tell the wildcard from a state, even one whose text is an asterisk."""
+    return source == ANY_STATE and not is_state(source)
 
 
 def _trigger_problems(trigger: object) -> list[str]:
@@ -116,7 +121,8 @@ class Edge:
 
 
 @lru_cache(maxsize=4096, typed=True)
-def _shared_edge(from_state: Any, to_state: Any, trigger: str) -> Edge:
+def shared_edge(from_state: Any, to_state: Any, trigger: str) -> Edge:
+    """Give the one edge for these ends and this trigger, for records that no chart makes."""
     return Edge(from_state, to_state, trigger)
 
 
@@ -149,7 +155,7 @@ class StateTransition:
     ) -> None:
         keys, value = pack(context)
         aware = timestamp if timestamp.tzinfo is not None else timestamp.replace(tzinfo=UTC)
-        self._edge = _shared_edge(from_state, to_state, trigger).with_keys(keys)
+        self._edge = shared_edge(from_state, to_state, trigger).with_keys(keys)
         self._time = aware.timestamp()
         self._value = value
 

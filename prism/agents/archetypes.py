@@ -1,0 +1,87 @@
+"""Kinds of social media users, and how each behaves by default.
+
+The shares follow the 90-9-1 rule of participation inequality (Nielsen 2006): most users of a large
+community only read, some contribute now and then, very few account for most of what is posted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from prism.errors import FieldValueError
+from prism.statechart import AgentState, RandomStream
+
+
+@dataclass(frozen=True, slots=True)
+class Archetype:
+    """A kind of user.
+
+    Args:
+        name: What it is called in population files.
+        engagement_threshold: Relevance from which its agents engage, 0.0 to 1.0.
+        timeout_threshold: Ticks its agents dwell in one state before they time out.
+        share: Its share of a population that names no archetypes, 0.0 to 1.0.
+        inclinations: Utility of each option for `PolicyReasoner`, by the state's text; 0 where not given.
+    """
+
+    name: str
+    engagement_threshold: float
+    timeout_threshold: int
+    share: float
+    inclinations: Mapping[str, float] = field(default_factory=dict)
+
+
+LURKER = Archetype(
+    "lurker",
+    engagement_threshold=0.7,
+    timeout_threshold=8,
+    share=0.90,
+    inclinations={
+        AgentState.SCROLLING.value: 2.5,
+        AgentState.ENGAGING_LIKE.value: 0.0,
+        AgentState.COMPOSING.value: -2.0,
+    },
+)
+CONTRIBUTOR = Archetype(
+    "contributor",
+    engagement_threshold=0.5,
+    timeout_threshold=5,
+    share=0.09,
+    inclinations={
+        AgentState.SCROLLING.value: 1.5,
+        AgentState.ENGAGING_LIKE.value: 0.5,
+        AgentState.COMPOSING.value: 0.0,
+    },
+)
+SUPERUSER = Archetype(
+    "superuser",
+    engagement_threshold=0.3,
+    timeout_threshold=3,
+    share=0.01,
+    inclinations={
+        AgentState.SCROLLING.value: 0.5,
+        AgentState.ENGAGING_LIKE.value: 0.5,
+        AgentState.COMPOSING.value: 1.0,
+    },
+)
+
+ARCHETYPES: Mapping[str, Archetype] = {kind.name: kind for kind in (LURKER, CONTRIBUTOR, SUPERUSER)}
+"""The archetypes that a population file can name."""
+
+
+def archetype_named(name: str) -> Archetype:
+    """Look an archetype up.
+
+    Raises:
+        FieldValueError: If there is none of that name.
+    """
+    if name not in ARCHETYPES:
+        raise FieldValueError(f"archetype must be one of {', '.join(ARCHETYPES)}, got {name!r}")
+    return ARCHETYPES[name]
+
+
+def draw_archetype(stream: RandomStream) -> Archetype:
+    """Draw an archetype by the shares, for an agent whose file names none."""
+    kinds = list(ARCHETYPES.values())
+    return kinds[stream.weighted_index([kind.share for kind in kinds])]

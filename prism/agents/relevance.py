@@ -1,0 +1,85 @@
+"""How much a post has to do with what an agent cares about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+from prism.errors import FieldTypeError, FieldValueError
+
+_WORD = re.compile(r"\w{3,}")
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The topics and words of a post, or of an agent's interests, in lower case.
+
+    Args:
+        topics: Whole topics, such as ``"culture & society"``.
+        words: Single words of three letters or more.
+    """
+
+    topics: frozenset[str]
+    words: frozenset[str]
+
+
+def terms_of(topics: Iterable[str], text: str = "") -> Terms:
+    """Take the terms from topics and text; the words of the topics count as words, too."""
+    names = [topic.casefold().strip() for topic in topics]
+    return Terms(frozenset(names), frozenset(_WORD.findall(" ".join((*names, text.casefold())))))
+
+
+def relevance(interests: Terms, context: Any) -> float:
+    """Rate what an event is about by an agent's interests, from 0.0 (nothing in common) to 1.0.
+
+    For a post it is the larger of the overlaps of topics and of words, each measured by the cosine of the two
+    sets (Otsuka-Ochiai coefficient): ``|A & B| / sqrt(|A| * |B|)``.
+
+    Args:
+        interests: The agent's terms.
+        context: A number from 0 to 1, which is the relevance itself; a mapping with ``relevance``, or with
+            ``topics`` or ``text``; a post with ``topics`` and ``text``; or None, which is irrelevant.
+
+    Raises:
+        FieldValueError: If the relevance is given and lies outside 0 to 1.
+        FieldTypeError: If the context says nothing that could be rated.
+    """
+    if context is None:
+        return 0.0
+    if isinstance(context, (int, float)):
+        return _checked(context)
+    terms = getattr(context, "terms", None)
+    if not isinstance(terms, Terms):
+        given = _read(context, "relevance")
+        if given is not None:
+            return _checked(given)
+        terms = _terms_of_context(context)
+    return max(_overlap(interests.topics, terms.topics), _overlap(interests.words, terms.words))
+
+
+def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
+    common = len(one & other)
+    return common / sqrt(len(one) * len(other)) if common else 0.0
+
+
+def _checked(number: Any) -> float:
+    if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0.0 <= number <= 1.0:
+        raise FieldValueError(f"relevance must be a number from 0.0 to 1.0, got {number!r}")
+    return float(number)
+
+
+def _terms_of_context(context: Any) -> Terms:
+    topics, text = _read(context, "topics"), _read(context, "text") or _read(context, "content")
+    if topics is None and text is None:
+        raise FieldTypeError(
+            f"cannot tell the relevance of {context!r}: give a number from 0 to 1, a mapping with 'relevance', "
+            "'topics' or 'text', or a post with topics and text"
+        )
+    return terms_of(topics or (), str(text or ""))
+
+
+def _read(context: Any, name: str) -> Any:
+    return context.get(name) if isinstance(context, Mapping) else getattr(context, name, None)

@@ -1,0 +1,186 @@
+"""The agent of a social media simulation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, Literal, Self
+
+from prism.agents.archetypes import Archetype, archetype_named
+from prism.agents.mixin import StatechartMixin
+from prism.agents.relevance import Terms, relevance, terms_of
+from prism.errors import FieldValueError
+from prism.statechart import AgentState, RandomStream, StateTransition
+
+PendingAction = Literal["reply", "reshare", "post"]
+
+_KEYS = ("agent_id", "current_state", "ticks_in_state", "state_history")
+_RECORD_KEYS = ("from_state", "to_state", "trigger", "timestamp", "context")
+
+
+class SocialAgent(StatechartMixin):
+    """A user of a social network, with a persona and an explicit behavioural state.
+
+    Args:
+        agent_id: Unique name of the agent.
+        name: What it is called; the id by default.
+        interests: Topics it cares about.
+        personality: What it is like, in words; part of the prompt for a model.
+        archetype: Kind of user, or its name: sets the two thresholds that are not given.
+        following: Ids of the agents whose posts it sees.
+        state: Behavioural state.
+        state_history: Past transitions, oldest first.
+        ticks_in_state: Ticks since the last transition.
+        engagement_threshold: Relevance from which it engages, 0.0 to 1.0; 0.5 by default.
+        timeout_threshold: Ticks it may dwell in one state, above 0; 5 by default.
+        max_history_depth: Transitions it remembers.
+
+    Attributes:
+        pending_action: What a composing agent is about to publish.
+        random: The agent's own stream of random numbers; a simulation gives it a new one every round.
+
+    Raises:
+        FieldTypeError: If the state is not an `AgentState`.
+        FieldValueError: If a field lies outside its range; the message names the field.
+    """
+
+    def __init__(
+        self,
+        agent_id: str,
+        name: str = "",
+        interests: Iterable[str] = (),
+        personality: str = "",
+        *,
+        archetype: Archetype | str | None = None,
+        following: Iterable[str] = (),
+        state: AgentState = AgentState.IDLE,
+        state_history: Iterable[StateTransition] = (),
+        ticks_in_state: int = 0,
+        engagement_threshold: float | None = None,
+        timeout_threshold: int | None = None,
+        max_history_depth: int = 50,
+    ) -> None:
+        if not isinstance(agent_id, str) or not agent_id:
+            raise FieldValueError(f"agent_id must be a non-empty string, got {agent_id!r}")
+        self.agent_id = agent_id
+        self.name = name or agent_id
+        self.interests = _topics(interests)
+        self.personality = personality
+        self.archetype = archetype_named(archetype) if isinstance(archetype, str) else archetype
+        self.following = tuple(following)
+        self.pending_action: PendingAction | None = None
+        self.random: RandomStream | None = None
+        self.state = state
+        self.max_history_depth = max_history_depth
+        self.state_history = state_history
+        self.ticks_in_state = ticks_in_state
+        self._set_thresholds(engagement_threshold, timeout_threshold)
+        self._terms = terms_of(self.interests)
+        self._rated: object = None
+        self._rating = 0.0
+
+    def relevance(self, context: Any) -> float:
+        """Rate what an event is about by this agent's interests, from 0.0 to 1.0 (see `relevance.relevance`)."""
+        if context is self._rated:
+            return self._rating
+        rating = relevance(self._terms, context)
+        if isinstance(getattr(context, "terms", None), Terms):
+            self._rated, self._rating = context, rating
+        return rating
+
+    def should_engage(self, context: Any) -> bool:
+        """Tell whether something is relevant enough to engage with.
+
+        Args:
+            context: A relevance number, a mapping, or a post.
+        """
+        return self.relevance(context) >= self._engagement_threshold
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give state and history in the JSON shape of ``spec/data-model.md``, Serialization."""
+        return {
+            "agent_id": self.agent_id,
+            "current_state": self.state.value,
+            "ticks_in_state": self.ticks_in_state,
+            "state_history": [record.to_dict() for record in self.state_history],
+        }
+
+    def to_json(self) -> str:
+        """Give `to_dict` as JSON text."""
+        return json.dumps(self.to_dict(), indent=2)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], **fields: Any) -> Self:
+        """Make an agent from what `to_dict` gave.
+
+        Args:
+            data: State and history.
+            fields: Further arguments of the constructor, such as the persona.
+
+        Raises:
+            FieldValueError: If a key is missing or unknown, or a value is none that the key can have.
+        """
+        _require_keys("agent", data, _KEYS)
+        return cls(
+            data["agent_id"],
+            state=_state(data["current_state"]),
+            ticks_in_state=data["ticks_in_state"],
+            state_history=[_record(entry) for entry in data["state_history"]],
+            **fields,
+        )
+
+    def __repr__(self) -> str:
+        """Show who and where the agent is."""
+        return f"{type(self).__name__}({self.agent_id!r}, state={self.state.value!r})"
+
+    def _set_thresholds(self, engagement: float | None, timeout: int | None) -> None:
+        kind = self.archetype
+        if engagement is None and kind is not None:
+            engagement = kind.engagement_threshold
+        if timeout is None and kind is not None:
+            timeout = kind.timeout_threshold
+        if engagement is not None:
+            self.engagement_threshold = engagement
+        if timeout is not None:
+            self.timeout_threshold = timeout
+
+
+def _topics(interests: Iterable[str]) -> list[str]:
+    if isinstance(interests, str):
+        raise FieldValueError(f"interests must be a list of topics, got the text {interests!r}: write [{interests!r}]")
+    topics = list(interests)
+    wrong = [topic for topic in topics if not isinstance(topic, str) or not topic.strip()]
+    if wrong:
+        raise FieldValueError(f"interests must be non-empty strings, got {', '.join(map(repr, wrong))}")
+    return topics
+
+
+def _require_keys(what: str, data: Mapping[str, Any], keys: tuple[str, ...]) -> None:
+    missing = [key for key in keys if key not in data]
+    unknown = [str(key) for key in data if key not in keys]
+    if missing or unknown:
+        found = "; ".join(
+            f"{label} {', '.join(names)}" for label, names in (("missing", missing), ("unknown", unknown)) if names
+        )
+        raise FieldValueError(f"{what}: {found}: its keys are {', '.join(keys)}")
+
+
+def _state(text: Any) -> AgentState:
+    try:
+        return AgentState(text)
+    except ValueError:
+        raise FieldValueError(f"{text!r} is not a state: use one of {', '.join(AgentState)}") from None
+
+
+def _record(entry: Mapping[str, Any]) -> StateTransition:
+    _require_keys("state_history entry", entry, _RECORD_KEYS)
+    try:
+        timestamp = datetime.fromisoformat(entry["timestamp"])
+    except (TypeError, ValueError):
+        raise FieldValueError(
+            f"timestamp must be a time such as 2026-01-30T10:00:00Z, got {entry['timestamp']!r}"
+        ) from None
+    return StateTransition(
+        _state(entry["from_state"]), _state(entry["to_state"]), entry["trigger"], timestamp, entry["context"]
+    )

@@ -1,0 +1,65 @@
+"""Entry point: runs a command, and turns what the user got wrong into one line and exit status 2."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from prism import __version__
+from prism.cli.simulate import simulate
+from prism.errors import PrismError
+
+app = typer.Typer(
+    name="prism",
+    help="Statecharts for LLM-driven agents: run a simulation whose every move is explicit, logged and repeatable.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+)
+app.command()(simulate)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"prism {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Take the options that stand before a command."""
+
+
+def main() -> None:
+    """Run the command line and exit: 0 done, 2 wrong input (one line on stderr), 130 interrupted."""
+    logging.getLogger("prism").addHandler(logging.NullHandler())  # what went wrong is in the run's log and summary
+    sys.exit(_run())
+
+
+def _run() -> int:
+    try:
+        return int(app(prog_name="prism", standalone_mode=False) or 0)
+    except typer.TyperException as error:
+        message = error.format_message()  # empty where the help was shown instead
+        return _complain(message, hint=" (try --help)") if message else 2
+    except PrismError as error:
+        return _complain(str(error))
+    except (KeyboardInterrupt, typer.Abort):
+        typer.echo("prism: interrupted", err=True)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+
+
+def _complain(problem: str, hint: str = "") -> int:
+    typer.echo(f"prism: {' '.join(problem.split())}{hint}", err=True)
+    return 2

@@ -1,0 +1,132 @@
+"""What a person sees: progress while a run goes on, and its results as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from prism.simulation import Cascade, Results, RoundSummary
+
+_MOST_ROUNDS_SHOWN = 10
+_MOST_REASONS_SHOWN = 3
+_MOST_NAME = 20
+_MOST_TEXT = 40
+
+
+class RoundProgress:
+    """A progress bar on stderr, drawn only where a person is watching.
+
+    Args:
+        rounds: Number of rounds to come.
+        flush: Called after every round, so that others can read the log as it grows.
+    """
+
+    def __init__(self, rounds: int, flush: Callable[[], None] | None = None) -> None:
+        console = Console(stderr=True)
+        self._flush = flush
+        self._bar = Progress(
+            TextColumn("round"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.description}"),
+            TimeRemainingColumn(),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task("", total=rounds)
+
+    def round_ended(self, summary: RoundSummary) -> None:
+        """Move the bar on by one round."""
+        busiest = max(summary.states, key=lambda state: summary.states[state])
+        self._bar.update(self._task, advance=1, description=f"most are {busiest}")
+        if self._flush is not None:
+            self._flush()
+
+    def __enter__(self) -> Self:
+        """Begin drawing."""
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop drawing."""
+        self._bar.stop()
+
+
+def print_results(results: Results, folder: Path | None) -> None:
+    """Print the states of every round, engagement, and the largest cascades."""
+    console = Console()
+    console.print(f"[bold]Agents in each state when a round ends[/bold] ({results.agents:,} agents)")
+    console.print(_states_table(results))
+    console.print("[bold]Engagement[/bold]")
+    console.print(_engagement_table(results))
+    for reason, count in results.totals.fallbacks.most_common(_MOST_REASONS_SHOWN):
+        console.print(f"Fell back {count:,} times: {reason}", markup=False)
+    console.print("[bold]Largest cascades[/bold]")
+    console.print(_cascade_table(results.cascades) if results.cascades else "No post was replied to or reshared.")
+    if folder is not None:
+        console.print(f"Every move is in {folder / 'events.jsonl'}, this summary in {folder / 'run.json'}.")
+
+
+def _states_table(results: Results) -> Table:
+    shown = _evenly(results.rounds, _MOST_ROUNDS_SHOWN)
+    table = _table()
+    table.add_column("round")
+    for summary in shown:
+        table.add_column(str(summary.number), justify="right")
+    for state in shown[0].states:
+        table.add_row(state, *(f"{summary.states[state]:,}" for summary in shown))
+    if len(shown) < len(results.rounds):
+        table.caption = f"{len(shown)} of {len(results.rounds)} rounds"
+    return table
+
+
+def _engagement_table(results: Results) -> Table:
+    totals = results.totals
+    table = _table()
+    table.add_column("what")
+    table.add_column("count", justify="right")
+    for what, count in (
+        ("posts", totals.posts),
+        ("replies", totals.replies),
+        ("reshares", totals.reshares),
+        ("likes", totals.likes),
+        ("transitions", totals.transitions),
+        ("decisions asked", totals.decisions_asked),
+        ("decisions answered", totals.decisions_answered),
+        ("decisions that fell back", totals.decisions_asked - totals.decisions_answered),
+    ):
+        table.add_row(what, f"{count:,}")
+    for state, count in sorted(totals.timeouts.items()):
+        table.add_row(f"time-outs from {state}", f"{count:,}")
+    return table
+
+
+def _cascade_table(cascades: Sequence[Cascade]) -> Table:
+    table = _table()
+    for heading in ("size", "depth", "breadth"):
+        table.add_column(heading, justify="right", min_width=len(heading))
+    table.add_column("by", no_wrap=True, overflow="ellipsis", max_width=_MOST_NAME)
+    table.add_column("began with", no_wrap=True, overflow="ellipsis", max_width=_MOST_TEXT)
+    for cascade in cascades:
+        table.add_row(str(cascade.size), str(cascade.depth), str(cascade.breadth), cascade.author_id, cascade.text)
+    return table
+
+
+def _table() -> Table:
+    return Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+
+
+def _evenly(rounds: Sequence[RoundSummary], most: int) -> list[RoundSummary]:
+    """Pick rounds evenly, the first and the last among them."""
+    if len(rounds) <= most:
+        return list(rounds)
+    return [rounds[round(place * (len(rounds) - 1) / (most - 1))] for place in range(most)]

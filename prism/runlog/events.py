@@ -1,0 +1,38 @@
+"""Names of the events of a run log, besides those that the engine itself announces."""
+
+from prism.statechart.events import (
+    ACTION_FAILED,
+    ANSWER_DISCARDED,
+    DECISION,
+    GUARD_FAILED,
+    REASONER_FALLBACK,
+    TRANSITION,
+)
+
+SCHEMA_VERSION = 1
+"""Version of the events and their keys; it rises when a reader would have to change."""
+
+RUN_STARTED = "run.started"
+AGENT_JOINED = "agent.joined"
+ROUND_STARTED = "round.started"
+ROUND_ENDED = "round.ended"
+POST_PUBLISHED = "post.published"
+POST_LIKED = "post.liked"
+RUN_ENDED = "run.ended"
+
+__all__ = [
+    "ACTION_FAILED",
+    "AGENT_JOINED",
+    "ANSWER_DISCARDED",
+    "DECISION",
+    "GUARD_FAILED",
+    "POST_LIKED",
+    "POST_PUBLISHED",
+    "REASONER_FALLBACK",
+    "ROUND_ENDED",
+    "ROUND_STARTED",
+    "RUN_ENDED",
+    "RUN_STARTED",
+    "SCHEMA_VERSION",
+    "TRANSITION",
+]

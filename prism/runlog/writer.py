@@ -1,0 +1,77 @@
+"""Writing a run's log: one JSON object a line, through structlog and orjson."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import orjson
+import structlog
+
+from prism.runlog.clock import SimulatedClock
+
+_BUFFER_BYTES = 1 << 20
+
+
+class RunLog:
+    """The append-only log of one run.
+
+    Every line begins with ``event``, ``timestamp``, ``round`` and ``tick``, all read from the simulated
+    clock, so two runs of the same simulation write the same bytes.
+
+    Args:
+        path: File to write; it must not exist yet.
+        clock: The run's clock.
+
+    Raises:
+        FileExistsError: If there is such a file already: a log is never overwritten.
+
+    Attributes:
+        logger: A structlog logger that writes to this file, whatever else structlog is configured to do.
+    """
+
+    def __init__(self, path: Path, clock: SimulatedClock) -> None:
+        self.path = path
+        self._clock = clock
+        self._file = path.open("xb", buffering=_BUFFER_BYTES)
+        self.logger: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
+            _Sink(self._file.write),
+            processors=[self._render],
+            wrapper_class=structlog.make_filtering_bound_logger(0),
+            context_class=dict,
+        ).bind()
+
+    def flush(self) -> None:
+        """Hand everything written so far to the operating system, for those who read along."""
+        self._file.flush()
+
+    def close(self) -> None:
+        """Write what is left and close the file."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        """Give the log itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the log."""
+        self.close()
+
+    def _render(self, logger: Any, method: str, event: MutableMapping[str, Any]) -> bytes:
+        if "exc_info" in event:
+            event = structlog.processors.format_exc_info(logger, method, event)
+        clock = self._clock
+        line = {"event": event.pop("event"), "timestamp": clock.timestamp, "round": clock.round, "tick": clock.tick}
+        line.update(event)
+        return orjson.dumps(line, default=str, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS)
+
+
+class _Sink:
+    """What structlog hands finished lines to; every level goes to the same file."""
+
+    def __init__(self, write: Any) -> None:
+        self.debug = self.info = self.warning = self.error = self.critical = write

@@ -1,0 +1,83 @@
+"""Showing tables to a reader and saving them for a program."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from typing import Any
+
+from rich import box
+from rich import table as rich_table
+from rich.console import Console
+
+from tests.benchmarks.harness import Claim, Measurement, Table
+
+_STYLES = {"met": "green", "short": "bold red", "-": ""}
+
+
+def machine() -> str:
+    """Describe the machine as far as it matters to a reader."""
+    return f"{os.cpu_count()} cores, {platform.python_implementation()} {platform.python_version()}"
+
+
+def show(console: Console, table: Table) -> None:
+    """Print one comparison and what follows from it."""
+    console.print(f"\n[bold]{table.title}[/bold]\n")
+    console.print(_measurements(table))
+    if table.claims:
+        console.print()
+        console.print(_claims(table.claims))
+
+
+def as_data(table: Table) -> dict[str, Any]:
+    """Give one comparison as JSON values."""
+    return {
+        "title": table.title,
+        "unit": table.unit,
+        "measurements": [_measurement_data(found) for found in table.measurements],
+        "claims": [_claim_data(claim) for claim in table.claims],
+    }
+
+
+def _measurement_data(found: Measurement) -> dict[str, Any]:
+    if not found.samples:
+        return {"name": found.name, "installed": False}
+    return {"name": found.name, "best": found.best, "median": found.median, "samples": list(found.samples)}
+
+
+def _claim_data(claim: Claim) -> dict[str, Any]:
+    figures = {"text": claim.text, "best": claim.best, "median": claim.median, "unit": claim.unit}
+    return {**figures, "target": claim.target, "result": claim.result}
+
+
+def _measurements(table: Table) -> rich_table.Table:
+    shown = _grid("column", f"best, {table.unit}", f"median, {table.unit}", f"ratio to {table.reference}")
+    reference = next(found for found in table.measurements if found.name == table.reference)
+    for found in table.measurements:
+        if found.samples:
+            multiple = f"{found.best / reference.best:.2f}"
+            shown.add_row(found.name, _figure(found.best), _figure(found.median), multiple)
+        else:
+            shown.add_row(found.name, "not installed", "", "")
+    return shown
+
+
+def _claims(claims: Sequence[Claim]) -> rich_table.Table:
+    shown = _grid("figure", "best", "median of turns", "target", "result")
+    for claim in claims:
+        best, middle = (f"{_figure(value)} {claim.unit}" for value in (claim.best, claim.median))
+        shown.add_row(claim.text, best, middle, claim.target, claim.result, style=_STYLES[claim.result])
+    return shown
+
+
+def _grid(first: str, *others: str) -> rich_table.Table:
+    """Make a table that is also Markdown."""
+    grid = rich_table.Table(first, box=box.MARKDOWN)
+    for heading in others:
+        grid.add_column(heading, justify="right")
+    return grid
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:#.3g}"

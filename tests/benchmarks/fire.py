@@ -1,0 +1,58 @@
+"""One guarded fire with its whole bookkeeping, by prism, by other libraries and by hand."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from tests.benchmarks import contenders, libraries
+from tests.benchmarks.harness import Claim, Column, Effort, Measurement, Table, measure, named, ratio
+
+MIXIN, PLAIN, STOCK, HAND = "prism, mixin", "prism, plain class", "transitions", "by hand"
+
+CONTENDERS: dict[str, contenders.Contender] = {
+    MIXIN: contenders.prism_on_mixin,
+    PLAIN: contenders.prism_on_plain,
+    HAND: contenders.by_hand,
+    STOCK: libraries.stock_transitions,
+    "python-statemachine": libraries.python_statemachine,
+    "sismic": libraries.sismic,
+}
+CONTEXTS = {"no context": None, "context {'post_id': ...}": {"post_id": "post_1"}}
+
+
+def run(effort: Effort) -> Sequence[Table]:
+    """Compare all contenders, without a context and with one."""
+    return [_table(f"fire, {title}", context, effort) for title, context in CONTEXTS.items()]
+
+
+def _table(title: str, context: Any, effort: Effort) -> Table:
+    prepared = [_prepare(name, context) for name in CONTENDERS]
+    found = measure([column for _, column in prepared], effort)
+    for history, column in prepared:
+        _check_books(history, column, context)
+    return Table(title, "µs", HAND, found, _claims(found))
+
+
+def _prepare(name: str, context: Any) -> tuple[deque[Any], Column]:
+    try:
+        return CONTENDERS[name](name, context)
+    except ModuleNotFoundError:
+        return deque(), Column(name, None)
+
+
+def _check_books(history: deque[Any], column: Column, context: Any) -> None:
+    """Refuse a comparison in which a contender did less than it should."""
+    if column.statement is not None and (len(history) != contenders.DEPTH or history[-1].context != context):
+        raise RuntimeError(f"{column.name} did not keep its history, so its time says nothing")
+
+
+def _claims(found: list[Measurement]) -> list[Claim]:
+    stock, hand = named(STOCK, found), named(HAND, found)
+    claims = []
+    for name in (MIXIN, PLAIN):
+        prism = named(name, found)
+        claims += ratio(f"{name}: how many times faster than {STOCK}", stock, prism, at_least=10.0)
+        claims += ratio(f"{name}: how many times as long as {HAND}", prism, hand, at_most=1.5)
+    return claims

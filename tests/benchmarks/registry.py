@@ -1,0 +1,24 @@
+"""The benchmarks, by name. A new one is a module with ``run(effort) -> Sequence[Table]`` and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+
+from tests.benchmarks.harness import Effort, Table
+
+MODULES = {
+    "fire": "tests.benchmarks.fire",
+    "size": "tests.benchmarks.size",
+    "import": "tests.benchmarks.imports",
+    "memory": "tests.benchmarks.memory",
+    "logged": "tests.benchmarks.logged",
+}
+
+Run = Callable[[Effort], Sequence[Table]]
+
+
+def load(name: str) -> Run:
+    """Import one benchmark, only now, so that none pays for the imports of another."""
+    run: Run = import_module(MODULES[name]).run
+    return run

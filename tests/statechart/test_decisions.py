@@ -1,0 +1,107 @@
+"""Questions, answers, and what all reasoners share."""
+
+import dataclasses
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from prism.errors import ReasonerError
+from prism.statechart.decisions import BaseReasoner, Decision, Question
+from prism.statechart.states import AgentState
+
+S = AgentState
+
+
+class LastOption(BaseReasoner):
+    """Takes the last option of every question."""
+
+    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
+        self.questions = list(questions)
+        return [Decision(question.options[-1], "policy", probabilities={"idle": 1.0}) for question in questions]
+
+
+def question(name: str = "a1", **changes: Any) -> Question:
+    fields = {"state": S.EVALUATING, "trigger": "decides", "options": (S.COMPOSING, S.SCROLLING), "context": None}
+    return Question(SimpleNamespace(agent_id=name), **{**fields, **changes})
+
+
+def test_a_question_needs_options() -> None:
+    """A question without options is a ValueError that names agent and trigger and says when to ask."""
+    message = r"agent 'a1' was asked what to do on 'decides' with no options: ask only when chart.enabled_targets\(\)"
+    with pytest.raises(ValueError, match=message) as caught:
+        question(options=())
+    assert isinstance(caught.value, ReasonerError)
+
+
+@pytest.mark.parametrize("thing", [question(), Decision(S.IDLE, "model")])
+def test_questions_and_decisions_cannot_be_changed(thing: Any) -> None:
+    """A question and a decision are immutable."""
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        thing.context = thing.chosen = None
+
+
+async def test_decide_asks_one_question() -> None:
+    """decide puts its arguments into one question and gives the chosen option."""
+    reasoner, agent = LastOption(), SimpleNamespace()
+    chosen = await reasoner.decide(agent, S.EVALUATING, "decides", [S.COMPOSING, S.SCROLLING], "post")
+    assert chosen is S.SCROLLING
+    assert reasoner.questions == [Question(agent, S.EVALUATING, "decides", (S.COMPOSING, S.SCROLLING), "post")]
+
+
+async def test_decide_refuses_empty_options() -> None:
+    """Asking without options is a ValueError, and no answer is sought."""
+    reasoner = LastOption()
+    with pytest.raises(ValueError, match="no options"):
+        await reasoner.decide(SimpleNamespace(), S.IDLE, "decides", [])
+    assert not hasattr(reasoner, "questions")
+
+
+async def test_every_decision_is_announced(events: list[Any]) -> None:
+    """Each decision is one event with its question in plain texts, its source and its probabilities."""
+    await LastOption().decide_many([question(context=SimpleNamespace(post_id="p1"))])
+    assert events == [
+        {
+            "event": "reasoner.decision",
+            "log_level": "info",
+            "agent_id": "a1",
+            "state": "evaluating",
+            "trigger": "decides",
+            "options": ["composing", "scrolling"],
+            "chosen": "scrolling",
+            "source": "policy",
+            "reason": None,
+            "probabilities": {"idle": 1.0},
+            "context": {"post_id": "p1"},
+        }
+    ]
+
+
+async def test_answers_keep_the_order_of_the_questions(events: list[Any]) -> None:
+    """Decisions come back and are announced in the order of the questions."""
+    questions = [question("a1", options=(S.IDLE,)), question("a2", options=(S.RESTING,)), question("a3")]
+    decisions = await LastOption().decide_many(questions)
+    assert [decision.chosen for decision in decisions] == [S.IDLE, S.RESTING, S.SCROLLING]
+    assert [entry["agent_id"] for entry in events] == ["a1", "a2", "a3"]
+
+
+async def test_no_questions_give_no_answers(events: list[Any]) -> None:
+    """Asking nothing answers nothing and announces nothing."""
+    assert await LastOption().decide_many([]) == []
+    assert events == []
+
+
+@pytest.mark.parametrize("given_to", ["reasoner", "call"])
+async def test_a_given_logger_hears_the_decisions(given_to: str, logger: Any, capture: Any) -> None:
+    """Decisions go to the logger of the reasoner or of the call, though structlog is not configured."""
+    reasoner = LastOption(logger if given_to == "reasoner" else None)
+    await reasoner.decide_many([question()], logger=logger if given_to == "call" else None)
+    assert [entry["event"] for entry in capture.entries] == ["reasoner.decision"]
+
+
+async def test_decisions_are_silent_without_configuration(capsys: Any, caplog: Any) -> None:
+    """Without a logger and without configured structlog a decision prints and logs nothing."""
+    await LastOption().decide_many([question()])
+    assert capsys.readouterr() == ("", "")
+    assert caplog.records == []

@@ -1,0 +1,169 @@
+"""How the engine speaks."""
+
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+from structlog.testing import LogCapture
+
+import prism
+from prism.statechart.events import (
+    GUARD_FAILED,
+    active_logger,
+    describe,
+    report_fault,
+    report_warning,
+    structlog_is_configured,
+)
+
+BUSY_CHART = """
+from types import SimpleNamespace
+from prism.statechart import AgentState as S, Statechart, Transition
+{setup}
+def broken(agent, context):
+    raise LookupError("no such post")
+chart = Statechart(S, [
+    Transition("go", S.IDLE, S.SCROLLING, guard={guard}, action=lambda agent, post: chart.fire(agent, "on")),
+    Transition("on", S.SCROLLING, S.RESTING),
+    Transition("timeout", S.RESTING, S.IDLE),
+], S.IDLE)
+agent = chart.adopt(SimpleNamespace(timeout_threshold=1))
+for _ in range(3):
+    chart.fire(agent, "go", {{"post_id": "p1"}})
+    chart.fire(agent, "nonsense")
+    chart.tick(agent)
+    chart.tick(agent)
+"""
+
+
+def run_python(code: str) -> subprocess.CompletedProcess[str]:
+    """Run code in a fresh interpreter, where nobody has configured anything."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(prism.__file__).parents[1])}
+    return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+
+
+def broken() -> None:
+    """Fail in a function whose name a traceback shows."""
+    raise LookupError("no such\n   post")
+
+
+def failure() -> LookupError:
+    try:
+        broken()
+    except LookupError as error:
+        return error
+    raise AssertionError
+
+
+@pytest.mark.parametrize("setup", ["", "import structlog", "import structlog; structlog.get_logger()"])
+def test_moves_are_silent_until_structlog_is_configured(setup: str) -> None:
+    """An application that fires transitions sees nothing on stdout or stderr unless it configures structlog."""
+    done = run_python(BUSY_CHART.format(setup=setup, guard="None") + "assert len(agent.state_history) == 9")
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_moves_are_printed_once_structlog_is_configured() -> None:
+    """The same program prints one event for each of its nine moves after structlog was configured."""
+    setup = "import structlog; structlog.configure()"
+    done = run_python(BUSY_CHART.format(setup=setup, guard="None"))
+    assert done.stdout.count("statechart.transition") == 9
+
+
+def test_faults_are_never_silent() -> None:
+    """A guard that raised is shown with its traceback on stderr even if nothing was configured."""
+    done = run_python(BUSY_CHART.format(setup="", guard="broken"))
+    assert done.stdout == ""
+    assert done.stderr.count("LookupError: no such post") == 3
+    assert "in broken" in done.stderr
+
+
+def test_importing_the_engine_loads_nothing_heavy() -> None:
+    """Importing the engine prints nothing, sets up no logging, and loads none of the heavy packages."""
+    heavy = {"ollama", "httpx", "pydantic", "polars", "numpy", "structlog", "rich"}
+    done = run_python(
+        "import logging, sys\n"
+        "import prism.statechart\n"
+        f"loaded = {heavy!r} & set(sys.modules)\n"
+        "assert not loaded, loaded\n"
+        "assert not logging.getLogger().handlers\n"
+        "named = [logging.getLogger(name) for name in logging.root.manager.loggerDict]\n"
+        "speaking = [h for log in named for h in log.handlers if not isinstance(h, logging.NullHandler)]\n"
+        "assert not speaking, speaking\n"
+    )
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_unconfigured_structlog_is_no_logger() -> None:
+    """Without configuration there is no logger to announce moves to."""
+    assert not structlog_is_configured()
+    assert active_logger(None) is None
+
+
+def test_configured_structlog_is_the_logger(events: list[Any]) -> None:
+    """Configured structlog is used where no logger was given."""
+    assert structlog_is_configured()
+    logger = active_logger(None)
+    assert logger is not None
+    logger.info("hello")
+    assert events == [{"event": "hello", "log_level": "info"}]
+
+
+def test_given_logger_comes_first(events: list[Any], logger: Any) -> None:
+    """A logger that was passed in is used even where structlog is configured."""
+    assert active_logger(logger) is logger
+    assert events == []
+
+
+def test_fault_goes_to_the_given_logger(logger: Any, capture: LogCapture) -> None:
+    """A fault is logged as an error with the exception, its summary and the keys."""
+    error = failure()
+    report_fault(logger, GUARD_FAILED, error, chart="c")
+    (entry,) = capture.entries
+    assert entry == {
+        "event": GUARD_FAILED,
+        "log_level": "error",
+        "exc_info": error,
+        "error": "LookupError: no such post",
+        "chart": "c",
+    }
+
+
+def test_fault_is_rendered_with_its_traceback() -> None:
+    """Structlog's own renderers turn a fault into a traceback that names the failing function."""
+    lines: list[str] = []
+    render = [structlog.processors.format_exc_info, lambda logger, name, event: lines.append(event["exception"]) or ""]
+    report_fault(structlog.wrap_logger(structlog.testing.ReturnLogger(), processors=render), GUARD_FAILED, failure())
+    assert "in broken" in lines[0]
+
+
+def test_fault_goes_to_standard_logging_without_structlog(caplog: pytest.LogCaptureFixture) -> None:
+    """Without structlog a fault reaches the standard logger prism.statechart with its traceback."""
+    report_fault(None, GUARD_FAILED, failure(), chart="c")
+    (entry,) = caplog.records
+    assert (entry.name, entry.levelno) == ("prism.statechart", logging.ERROR)
+    assert GUARD_FAILED in entry.getMessage()
+    assert "'chart': 'c'" in entry.getMessage()
+    assert "in broken" in caplog.text
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_warning_reaches_whoever_listens(
+    given: bool, logger: Any, capture: LogCapture, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A warning goes to the given logger, else to standard logging, never to both."""
+    report_warning(logger if given else None, "statechart.answer_discarded", chart="c")
+    assert [entry["log_level"] for entry in capture.entries] == ["warning"] * given
+    assert [entry.levelname for entry in caplog.records] == ["WARNING"] * (not given)
+
+
+@pytest.mark.parametrize(
+    ("error", "text"), [(ValueError("a\n  b"), "ValueError: a b"), (KeyError("x"), "KeyError: 'x'")]
+)
+def test_exception_is_described_on_one_line(error: Exception, text: str) -> None:
+    """An exception is given as its type and message on a single line."""
+    assert describe(error) == text

@@ -1,0 +1,58 @@
+"""Questions about a population."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from prism.errors import UnknownStateError
+from prism.statechart.queries import agents_in_state, state_distribution
+from prism.statechart.states import AgentState, state_enum
+
+S = AgentState
+MOOD = state_enum("Mood", ["calm", "cross"])
+
+
+def population(*states: Any) -> list[Any]:
+    return [SimpleNamespace(state=state, agent_id=f"a{number}") for number, state in enumerate(states)]
+
+
+def test_agents_in_a_state_are_counted() -> None:
+    """The agents in one state are counted, from any iterable, whether states are members or texts."""
+    agents = population(S.IDLE, S.RESTING, "idle")
+    assert agents_in_state(S.IDLE, agents) == 2
+    assert agents_in_state(S.RESTING, iter(agents)) == 1
+    assert agents_in_state(S.COMPOSING, agents) == 0
+
+
+def test_every_state_is_in_the_distribution() -> None:
+    """The distribution has an entry for every state in definition order, also for those nobody is in."""
+    counts = state_distribution(iter(population(S.RESTING, S.IDLE, S.RESTING)))
+    assert list(counts) == list(S)
+    assert (counts[S.IDLE], counts[S.RESTING], counts[S.COMPOSING]) == (1, 2, 0)
+    assert sum(counts.values()) == 3
+
+
+@pytest.mark.parametrize("agents", [[], population("idle")])
+def test_agent_states_are_the_default(agents: list[Any]) -> None:
+    """Without agents, or with states as texts, the states of a social agent are reported."""
+    counts = state_distribution(agents)
+    assert list(counts) == list(S)
+    assert counts[S.IDLE] == len(agents)
+
+
+def test_states_of_another_enum_are_found_by_the_first_agent() -> None:
+    """The states reported by default are those of the enum that the agents are in."""
+    assert state_distribution(population(MOOD("cross"))) == {MOOD("calm"): 0, MOOD("cross"): 1}
+
+
+def test_states_can_be_named() -> None:
+    """The states to report may be given, in the order wanted."""
+    assert list(state_distribution(population(S.IDLE), [S.RESTING, S.IDLE]).items()) == [(S.RESTING, 0), (S.IDLE, 1)]
+
+
+def test_an_agent_outside_the_states_is_an_error() -> None:
+    """An agent in a state that is not counted is an error that names it, the states, and the mend."""
+    message = r"agent 'a1' is in state .*resting.*, which is not among the states counted \(idle\): name all states"
+    with pytest.raises(UnknownStateError, match=message):
+        state_distribution(population(S.IDLE, S.RESTING), [S.IDLE])

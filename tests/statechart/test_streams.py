@@ -1,0 +1,42 @@
+"""Random numbers that belong to a key."""
+
+import pytest
+
+from prism.statechart.streams import RandomStream
+
+
+def test_a_key_fixes_the_numbers() -> None:
+    """The numbers of a key are those of every later version, so an old run can be repeated."""
+    stream = RandomStream(7, "agent_001", 3)
+    assert [round(stream.random(), 9) for _ in range(3)] == [0.287390372, 0.678153439, 0.665863187]
+
+
+@pytest.mark.parametrize("other", [(8, "a", 3), (7, "b", 3), (7, "a", 4), (7, "a"), (7,)])
+def test_another_key_gives_other_numbers(other: tuple[int, str]) -> None:
+    """Streams of different seeds or keys are unlike each other."""
+    first, second = RandomStream(7, "a", 3), RandomStream(*other)
+    assert [first.random() for _ in range(8)] != [second.random() for _ in range(8)]
+
+
+def test_numbers_are_uniform() -> None:
+    """Draws fill [0, 1) evenly, across many blocks, without repeating one."""
+    stream = RandomStream(1)
+    draws = [stream.random() for _ in range(4000)]
+    tenths = [sum(int(draw * 10) == tenth for draw in draws) for tenth in range(10)]
+    assert all(0.0 <= draw < 1.0 for draw in draws)
+    assert len(set(draws)) == 4000
+    assert all(320 < count < 480 for count in tenths)
+
+
+def test_index_covers_the_whole_range() -> None:
+    """Indices run from 0 to the length minus one."""
+    stream = RandomStream(1)
+    assert {stream.index(5) for _ in range(200)} == {0, 1, 2, 3, 4}
+
+
+def test_weighted_index_follows_the_weights() -> None:
+    """An index is drawn in proportion to its weight, which need not sum to one, and never at weight zero."""
+    stream = RandomStream(1)
+    draws = [stream.weighted_index([0.0, 3.0, 0.0, 1.0, 0.0]) for _ in range(4000)]
+    assert set(draws) == {1, 3}
+    assert 2850 < draws.count(1) < 3150

@@ -1,0 +1,206 @@
+"""Transitions and the records they leave."""
+
+import copy
+import dataclasses
+import pickle
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone
+from functools import partial
+from typing import Any
+
+import pytest
+
+from prism.errors import DefinitionError
+from prism.statechart.states import AgentState, state_enum
+from prism.statechart.transitions import Edge, StateTransition, Transition, is_any_state, shared_edge
+
+S = AgentState
+NOON = datetime(2026, 1, 30, 12, 0, tzinfo=UTC)
+
+
+@dataclass
+class Post:
+    post_id: str
+
+
+async def asked_elsewhere(agent: Any, context: Any) -> bool:
+    """Stand for a guard that cannot run inside a move."""
+    return True
+
+
+def record(**changes: Any) -> StateTransition:
+    fields = {"from_state": S.IDLE, "to_state": S.SCROLLING, "trigger": "go", "timestamp": NOON, "context": None}
+    return StateTransition(**{**fields, **changes})
+
+
+def test_transition_cannot_be_changed() -> None:
+    """A transition is immutable, so one chart can serve every agent."""
+    move = Transition("go", S.IDLE, S.SCROLLING)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        move.target = S.RESTING  # type: ignore[misc]
+    assert (move.trigger, move.source, move.target, move.guard, move.action) == ("go", "idle", "scrolling", None, None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("", S.IDLE, S.RESTING), "trigger must be a non-empty string, got ''"),
+        (("  ", S.IDLE, S.RESTING), "trigger must be a non-empty string"),
+        ((None, S.IDLE, S.RESTING), "trigger must be a non-empty string, got None"),
+        (("go", "idle", S.RESTING), r"source must be a member of a str-based Enum such as AgentState.IDLE, got 'idle'"),
+        (("go", None, S.RESTING), "source must be a member"),
+        (("go", S.IDLE, "resting"), "target must be a member of a str-based Enum such as AgentState.IDLE"),
+        (("go", S.IDLE, "*"), r"target must be a member .* got '\*'"),
+        (("go", S.IDLE, S.RESTING, True), r"guard must be callable as guard\(agent, context\), got True"),
+        (("go", S.IDLE, S.RESTING, None, "x"), r"action must be callable as action\(agent, context\), got 'x'"),
+        (("go", S.IDLE, S.RESTING, asked_elsewhere), "guard 'asked_elsewhere' is async.*use 'def'"),
+        (("go", S.IDLE, S.RESTING, None, asked_elsewhere), "action 'asked_elsewhere' is async.*use 'def'"),
+    ],
+)
+def test_transition_refuses_what_could_never_work(arguments: tuple[Any, ...], message: str) -> None:
+    """A transition that could never work is a ValueError that names the offender and the mend."""
+    with pytest.raises(ValueError, match=message) as caught:
+        Transition(*arguments)
+    assert isinstance(caught.value, DefinitionError)
+
+
+def test_transition_lists_all_offences_at_once() -> None:
+    """One error tells everything that is wrong with a transition."""
+    with pytest.raises(DefinitionError, match=r"trigger .* source .* target .* guard .* action ") as caught:
+        Transition("", 1, 2, 3, 4)  # type: ignore[arg-type]
+    assert str(caught.value).count(";") == 4
+
+
+def test_any_callable_can_be_a_guard() -> None:
+    """Guards and actions may be objects that can be called, such as partials and methods."""
+    move = Transition("go", S.IDLE, S.RESTING, partial(max, 1), [].append)
+    assert callable(move.guard)
+    assert callable(move.action)
+
+
+def test_transition_shows_as_an_arrow() -> None:
+    """A transition prints as source, trigger and target, in the states' texts."""
+    assert str(Transition("go", S.IDLE, S.RESTING)) == "idle --go--> resting"
+    assert str(Transition("go", "*", S.RESTING)) == "* --go--> resting"
+
+
+def test_a_state_called_asterisk_is_no_wildcard() -> None:
+    """Only the plain text is the wildcard; a member with that text is a state."""
+    star = state_enum("Odd", ["*"])("*")
+    assert is_any_state("*")
+    assert not is_any_state(star)
+    assert not is_any_state(S.IDLE)
+
+
+def test_record_gives_back_its_fields() -> None:
+    """A record reads as the five fields it was made of."""
+    entry = record(context={"post_id": "p1"})
+    assert (entry.from_state, entry.to_state, entry.trigger) == (S.IDLE, S.SCROLLING, "go")
+    assert entry.timestamp == NOON
+    assert entry.context == {"post_id": "p1"}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        datetime(2026, 1, 30, 12, 0, 0, 123456),
+        datetime(2026, 1, 30, 12, 0, 0, 123456, tzinfo=UTC),
+        datetime(2026, 1, 30, 14, 0, 0, 123456, tzinfo=timezone(timedelta(hours=2))),
+    ],
+)
+def test_record_keeps_time_as_utc(given: datetime) -> None:
+    """Times of any zone, and naive ones, are kept as aware UTC to the microsecond."""
+    kept = record(timestamp=given).timestamp
+    assert kept == datetime(2026, 1, 30, 12, 0, 0, 123456, tzinfo=UTC)
+    assert kept.tzinfo is UTC
+
+
+def test_record_exports_the_specified_json() -> None:
+    """A record exports in the shape of the data model, with a time that ends in Z."""
+    assert record(timestamp=datetime(2026, 1, 30, 10, 0, 1, tzinfo=UTC), context={"post_id": "post_123"}).to_dict() == {
+        "from_state": "idle",
+        "to_state": "scrolling",
+        "trigger": "go",
+        "timestamp": "2026-01-30T10:00:01Z",
+        "context": {"post_id": "post_123"},
+    }
+    assert record().to_dict()["context"] is None
+
+
+def test_record_never_keeps_the_object() -> None:
+    """A record of an object holds its identifier and no reference to it."""
+    post = Post("p1")
+    before = sys.getrefcount(post)
+    entry = record(context=post)
+    assert entry.context == {"post_id": "p1"}
+    assert sys.getrefcount(post) == before
+
+
+def test_record_is_immutable_and_small() -> None:
+    """A record has three slots, no dict, and fields that cannot be assigned."""
+    entry = record(context={"post_id": "p1"})
+    with pytest.raises(AttributeError):
+        entry.trigger = "other"  # type: ignore[misc]
+    assert not hasattr(entry, "__dict__")
+    assert sys.getsizeof(entry) <= 56
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"from_state": S.RESTING},
+        {"to_state": S.RESTING},
+        {"trigger": "other"},
+        {"timestamp": NOON + timedelta(microseconds=1)},
+        {"context": {"post_id": "p1"}},
+    ],
+)
+def test_records_differ_by_every_field(changes: dict[str, Any]) -> None:
+    """Two records are equal exactly if all five fields are."""
+    assert record() == record()
+    assert hash(record()) == hash(record())
+    assert record(**changes) != record()
+
+
+def test_record_is_not_equal_to_other_things() -> None:
+    """A record equals no tuple of its fields."""
+    assert record() != (S.IDLE, S.SCROLLING, "go", NOON, None)
+
+
+def test_record_shows_as_the_call_that_makes_it() -> None:
+    """The repr of a record names its fields."""
+    shown = repr(record(context={"post_id": "p1"}))
+    assert shown.startswith("StateTransition(from_state=<AgentState.IDLE: 'idle'>, to_state=")
+    assert "trigger='go'" in shown
+    assert "context={'post_id': 'p1'}" in shown
+
+
+@pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, lambda item: pickle.loads(pickle.dumps(item))])
+def test_record_can_be_copied_and_pickled(clone: Callable[[StateTransition], StateTransition]) -> None:
+    """A copied or pickled record is equal to the original."""
+    entry = record(context={"post_id": "p1", "rank": [1, 2]})
+    assert clone(entry) == entry
+
+
+def test_records_of_one_move_share_their_edge() -> None:
+    """The ends, the trigger and the keys of the context are held once for all records of a move."""
+    first, second = (record(context={"post_id": text}) for text in ("p1", "p2"))
+    assert first._edge is second._edge
+    assert shared_edge(S.IDLE, S.SCROLLING, "go") is shared_edge(S.IDLE, S.SCROLLING, "go")
+
+
+def test_states_of_two_enums_never_share_an_edge() -> None:
+    """Records of states with equal texts from two enums keep their own members."""
+    other = state_enum("Other", ["idle", "scrolling"])
+    record()
+    assert type(record(from_state=other("idle")).from_state) is other
+
+
+def test_contexts_whose_keys_are_data_do_not_grow_an_edge_without_bound() -> None:
+    """An edge keeps a bounded number of variants, and records beyond them still keep their context."""
+    edge = Edge(S.IDLE, S.SCROLLING, "go")
+    made = [edge.with_keys(f"key {number}") for number in range(200)]
+    assert len(edge.variants) <= 64
+    assert [variant.keys for variant in made] == [f"key {number}" for number in range(200)]
