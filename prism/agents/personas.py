@@ -14,13 +14,14 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from prism.agents.archetypes import draw_archetype
+from prism.agents.archetypes import archetype_named, draw_archetype
 from prism.agents.population import Population, SeedPost
 from prism.agents.records import Record, json_array, json_lines, reading
 from prism.agents.social_agent import SocialAgent
 from prism.errors import InputError
 from prism.statechart import RandomStream
 
+_SETTINGS = ("engagement_threshold", "timeout_threshold", "max_history_depth")
 PRISM_FIELDS = (
     "agent_id",
     "name",
@@ -28,9 +29,7 @@ PRISM_FIELDS = (
     "personality",
     "archetype",
     "following",
-    "engagement_threshold",
-    "timeout_threshold",
-    "max_history_depth",
+    *_SETTINGS,
 )
 OASIS_REDDIT_FIELDS = (
     "realname",
@@ -65,6 +64,7 @@ OASIS_TWITTER_FIELDS = (
 )
 POST_FIELDS = ("post_id", "author_id", "text", "topics")
 
+_EXAMPLES = {int: "[1, 2]", str: "['one', 'two']"}
 _KEYWORDS = 5
 _KEYWORD = re.compile(r"[^\W\d_]{5,}")
 _MOST_CELL_CHARACTERS = 16_000_000
@@ -95,6 +95,7 @@ _COMMON = frozenset(
         "great",
         "heart",
         "having",
+        "https",
         "interested",
         "known",
         "makes",
@@ -197,7 +198,7 @@ def load_posts(path: Path | str, agents: Iterable[SocialAgent]) -> list[SeedPost
     with reading(path):
         for record in json_lines(path):
             record.require_known(POST_FIELDS)
-            post_id = record.text("post_id") if "post_id" in record.fields else None
+            post_id = record.text("post_id") if record.fields.get("post_id") is not None else None
             if post_id is not None:
                 _require_new(record, "post_id", post_id, ids)
             author = record.text("author_id")
@@ -217,7 +218,7 @@ def _load_prism(path: Path, seed: int) -> Population:
         record.require_known(PRISM_FIELDS)
         agent_id = record.text("agent_id")
         _require_new(record, "agent_id", agent_id, lines)
-        agents.append(record.build(lambda record=record: _prism_agent(record, seed)))  # type: ignore[misc]
+        agents.append(_prism_agent(record, seed))
         records.append(record)
     for record, agent in zip(records, agents, strict=True):
         for followed in agent.following:
@@ -228,16 +229,22 @@ def _load_prism(path: Path, seed: int) -> Population:
 
 def _prism_agent(record: Record, seed: int) -> SocialAgent:
     agent_id = record.text("agent_id")
-    thresholds = {name: record.fields[name] for name in PRISM_FIELDS[-3:] if name in record.fields}
-    return SocialAgent(
+    kind = record.text("archetype", "")
+    with record.at("archetype"):
+        archetype = archetype_named(kind) if kind else _drawn(seed, agent_id)
+    agent = SocialAgent(
         agent_id,
         name=record.text("name", ""),
         interests=record.texts("interests", least=1),
         personality=record.text("personality", ""),
-        archetype=record.text("archetype", "") or _drawn(seed, agent_id),
-        following=[followed for followed in record.texts("following") if followed != agent_id],
-        **thresholds,
+        archetype=archetype,
+        following=[name for name in dict.fromkeys(record.texts("following")) if name != agent_id],
     )
+    for setting in _SETTINGS:
+        if record.fields.get(setting) is not None:
+            with record.at(setting):
+                setattr(agent, setting, record.fields[setting])
+    return agent
 
 
 def _load_oasis_reddit(path: Path, seed: int) -> Population:
@@ -265,17 +272,17 @@ def _load_oasis_twitter(path: Path, seed: int) -> Population:
     for record in records:
         _require_new(record, "username", record.text("username"), lines)
     names = [record.text("username") for record in records]
-    agents = [_twitter_agent(record, names, seed) for record in records]
-    posts = [
-        SeedPost(agent.agent_id, text, tuple(agent.interests))
-        for record, agent in zip(records, agents, strict=True)
-        for text in _literal_list(record, "previous_tweets", str)
-        if text.strip()
-    ]
+    agents: list[SocialAgent] = []
+    posts: list[SeedPost] = []
+    for record in records:
+        tweets = [text for text in _literal_list(record, "previous_tweets", str) if text.strip()]
+        agent = _twitter_agent(record, names, tweets, seed)
+        agents.append(agent)
+        posts += [SeedPost(agent.agent_id, text, tuple(agent.interests)) for text in tweets]
     return Population(agents, posts)
 
 
-def _twitter_agent(record: Record, names: list[str], seed: int) -> SocialAgent:
+def _twitter_agent(record: Record, names: list[str], tweets: list[str], seed: int) -> SocialAgent:
     agent_id = record.text("username")
     followed = _literal_list(record, "following_agentid_list", int)
     outside = [row for row in followed if not 0 <= row < len(names)]
@@ -284,7 +291,7 @@ def _twitter_agent(record: Record, names: list[str], seed: int) -> SocialAgent:
     return SocialAgent(
         agent_id,
         name=record.text("name", ""),
-        interests=_keywords(record),
+        interests=_keywords(record, tweets),
         personality=record.text("user_char", "") or record.text("description", ""),
         archetype=_drawn(seed, agent_id),
         following=[name for name in dict.fromkeys(names[row] for row in followed) if name != agent_id],
@@ -293,21 +300,27 @@ def _twitter_agent(record: Record, names: list[str], seed: int) -> SocialAgent:
 
 def _csv_records(path: Path) -> Iterator[Record]:
     before = csv.field_size_limit(_MOST_CELL_CHARACTERS)
+    line = 1
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = csv.reader(file, strict=True)
-            header = next(rows)
+            header = next(rows, [])
             _check_header(path, header)
             line = rows.line_num + 1
             for row in rows:
-                if len(row) != len(header):
-                    raise InputError(f"has {len(row)} cells, but the header has {len(header)}", path=path, line=line)
-                yield Record(path, line, dict(zip(header, row, strict=True)))
+                if row:
+                    yield _csv_record(path, line, header, row)
                 line = rows.line_num + 1
     except csv.Error as error:
-        raise InputError(f"is not valid CSV: {error}", path=path, line=rows.line_num) from None
+        raise InputError(f"the row from this line on is not valid CSV: {error}", path=path, line=line) from None
     finally:
         csv.field_size_limit(before)
+
+
+def _csv_record(path: Path, line: int, header: list[str], row: list[str]) -> Record:
+    if len(row) != len(header):
+        raise InputError(f"has {len(row)} cells, but the header has {len(header)}", path=path, line=line)
+    return Record(path, line, dict(zip(header, row, strict=True)))
 
 
 def _check_header(path: Path, header: list[str]) -> None:
@@ -316,6 +329,9 @@ def _check_header(path: Path, header: list[str]) -> None:
     for column in ("username", "following_agentid_list", "previous_tweets", "user_char"):
         if column not in header:
             raise record.wrong(column, "this column is missing from the header")
+    for column in header:
+        if header.count(column) > 1:
+            raise record.wrong(column, "this column is there twice")
 
 
 def _literal_list(record: Record, field: str, kind: type) -> list[Any]:
@@ -324,16 +340,18 @@ def _literal_list(record: Record, field: str, kind: type) -> list[Any]:
         return []
     try:
         value = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        raise record.wrong(field, f"must be a list such as [1, 2], got {text[:60]!r}") from None
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        raise record.wrong(field, f"must be a list such as {_EXAMPLES[kind]}, got {text[:60]!r}") from None
     if not isinstance(value, list) or not all(type(item) is kind for item in value):
-        raise record.wrong(field, f"must be a list of {kind.__name__}, got {text[:60]!r}")
+        raise record.wrong(field, f"must be a list such as {_EXAMPLES[kind]}, got {text[:60]!r}")
+    if kind is str:
+        record.require_clean(field, value)
     return value
 
 
-def _keywords(record: Record) -> list[str]:
-    """Take an agent's interests from what it says of itself; these files name none."""
-    said = " ".join(record.text(field, "") for field in ("description", "user_char", "previous_tweets"))
+def _keywords(record: Record, tweets: list[str]) -> list[str]:
+    """Take an agent's interests from what it says; these files name none."""
+    said = " ".join((record.text("description", ""), record.text("user_char", ""), *tweets))
     counts = Counter(word for word in _KEYWORD.findall(said.casefold()) if word not in _COMMON)
     if not counts:
         raise record.wrong("user_char", "has no words from which interests could be taken")

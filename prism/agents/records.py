@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from reprlib import repr as brief
 from typing import Any
 
 from prism.errors import InputError, PrismError
+
+_UNCLEAN = re.compile("[\0\ud800-\udfff]")
 
 MOST_FILE_BYTES = 1 << 30
 MOST_LINE_CHARACTERS = 4_000_000
@@ -47,30 +51,39 @@ class Record:
         if value is None:
             raise self.wrong(field, "is missing")
         if not isinstance(value, str):
-            raise self.wrong(field, f"must be text, got {value!r}")
+            raise self.wrong(field, f"must be text, got {brief(value)}")
+        self.require_clean(field, [value])
         if default is None and not value.strip():
             raise self.wrong(field, "must not be empty")
         return value
 
     def texts(self, field: str, *, least: int = 0) -> list[str]:
         """Read a list of texts with at least so many entries."""
-        value = self.fields.get(field, [] if least == 0 else None)
+        value = self.fields.get(field)
+        if value is None and least == 0:
+            return []
         if value is None:
             raise self.wrong(field, "is missing")
         if not isinstance(value, list) or not all(isinstance(item, str) and item.strip() for item in value):
-            raise self.wrong(field, f"must be a list of non-empty texts, got {value!r}")
+            raise self.wrong(field, f"must be a list of non-empty texts, got {brief(value)}")
+        self.require_clean(field, value)
         if len(value) < least:
             raise self.wrong(field, f"must have at least {least} entry, got an empty list")
         return value
 
-    def build(self, make: Callable[[], Any]) -> Any:
-        """Make something from this record, placing any complaint about a value at its line."""
+    @contextmanager
+    def at(self, field: str) -> Iterator[None]:
+        """Place any complaint about a value at this field."""
         try:
-            return make()
-        except InputError:
-            raise
+            yield
         except PrismError as error:
-            raise self.wrong(None, str(error)) from error
+            raise self.wrong(field, str(error)) from error
+
+    def require_clean(self, field: str, texts: Iterable[str]) -> None:
+        """Refuse what an escape sequence can put into a text, though no file can be written with it."""
+        for text in texts:
+            if _UNCLEAN.search(text):
+                raise self.wrong(field, f"holds a NUL or half a surrogate pair: {brief(text)}")
 
 
 @contextmanager
@@ -87,9 +100,19 @@ def reading(path: Path) -> Iterator[None]:
     except FileNotFoundError:
         raise InputError("there is no such file", path=path) from None
     except UnicodeDecodeError as error:
-        raise InputError(f"is not UTF-8 text ({error.reason}, byte {error.start})", path=path) from None
+        raise InputError(f"is not UTF-8 text ({error.reason})", path=path, line=_undecodable_line(path)) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from None
+
+
+def _undecodable_line(path: Path) -> int | None:
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                line.decode()
+            except UnicodeDecodeError:
+                return number
+    return None
 
 
 def json_lines(path: Path) -> Iterator[Record]:
@@ -103,14 +126,7 @@ def json_lines(path: Path) -> Iterator[Record]:
 def json_array(path: Path) -> Iterator[Record]:
     """Read a JSON file that is one array of objects."""
     text = path.read_text(encoding="utf-8-sig")
-    try:
-        whole = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"is not valid JSON: {error.msg} (column {error.colno})", path=path, line=error.lineno
-        ) from None
-    except RecursionError:
-        raise InputError("is nested too deeply", path=path) from None
+    whole = _parse(path, None, text)
     if not isinstance(whole, list):
         raise InputError(f"must be one JSON array of objects, got {_kind(whole)}", path=path, line=1)
     for value, line in zip(whole, _element_lines(text), strict=True):
@@ -120,10 +136,17 @@ def json_array(path: Path) -> Iterator[Record]:
 def _parse_line(path: Path, number: int, line: str) -> Any:
     if len(line) > MOST_LINE_CHARACTERS:
         raise InputError(f"is longer than {MOST_LINE_CHARACTERS:,} characters", path=path, line=number)
+    return _parse(path, number, line)
+
+
+def _parse(path: Path, number: int | None, text: str) -> Any:
     try:
-        return json.loads(line)
+        return json.loads(text)
     except json.JSONDecodeError as error:
-        raise InputError(f"is not valid JSON: {error.msg} (column {error.colno})", path=path, line=number) from None
+        problem = f"is not valid JSON: {error.msg} (column {error.colno})"
+        raise InputError(problem, path=path, line=number or error.lineno) from None
+    except ValueError:  # the one other complaint of the parser
+        raise InputError("holds a number of too many digits", path=path, line=number) from None
     except RecursionError:
         raise InputError("is nested too deeply", path=path, line=number) from None
 

@@ -72,13 +72,25 @@ def _checked(number: Any) -> float:
 
 
 def _terms_of_context(context: Any) -> Terms:
-    topics, text = _read(context, "topics"), _read(context, "text") or _read(context, "content")
+    topics, text = _read(context, "topics"), _read(context, "text")
+    if text is None:
+        text = _read(context, "content")
     if topics is None and text is None:
         raise FieldTypeError(
             f"cannot tell the relevance of {context!r}: give a number from 0 to 1, a mapping with 'relevance', "
             "'topics' or 'text', or a post with topics and text"
         )
-    return terms_of(topics or (), str(text or ""))
+    names = [] if topics is None else _names(topics)
+    if text is not None and not isinstance(text, str):
+        raise FieldTypeError(f"the text of a post must be a string, got {text!r}")
+    return terms_of(names, text or "")
+
+
+def _names(topics: Any) -> list[str]:
+    names: list[Any] = list(topics) if isinstance(topics, Iterable) and not isinstance(topics, str) else [None]
+    if not all(isinstance(name, str) for name in names):
+        raise FieldTypeError(f"topics must be a list of strings, got {topics!r}")
+    return names
 
 
 def _read(context: Any, name: str) -> Any:

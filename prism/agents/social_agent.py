@@ -12,6 +12,7 @@ from prism.agents.mixin import StatechartMixin
 from prism.agents.relevance import Terms, relevance, terms_of
 from prism.errors import FieldValueError
 from prism.statechart import AgentState, RandomStream, StateTransition
+from prism.statechart.bookkeeping import DEFAULT_MAX_HISTORY_DEPTH
 
 PendingAction = Literal["reply", "reshare", "post"]
 
@@ -59,16 +60,16 @@ class SocialAgent(StatechartMixin):
         ticks_in_state: int = 0,
         engagement_threshold: float | None = None,
         timeout_threshold: int | None = None,
-        max_history_depth: int = 50,
+        max_history_depth: int = DEFAULT_MAX_HISTORY_DEPTH,
     ) -> None:
         if not isinstance(agent_id, str) or not agent_id:
             raise FieldValueError(f"agent_id must be a non-empty string, got {agent_id!r}")
         self.agent_id = agent_id
         self.name = name or agent_id
-        self.interests = _topics(interests)
+        self.interests = _texts("interests", interests)
         self.personality = personality
         self.archetype = archetype_named(archetype) if isinstance(archetype, str) else archetype
-        self.following = tuple(following)
+        self.following = tuple(_texts("following", following))
         self.pending_action: PendingAction | None = None
         self.random: RandomStream | None = None
         self.state = state
@@ -116,17 +117,22 @@ class SocialAgent(StatechartMixin):
 
         Args:
             data: State and history.
-            fields: Further arguments of the constructor, such as the persona.
+            fields: Further arguments of the constructor, such as the persona. Unless they set
+                ``max_history_depth``, it is large enough for the whole history.
 
         Raises:
             FieldValueError: If a key is missing or unknown, or a value is none that the key can have.
         """
         _require_keys("agent", data, _KEYS)
+        history = data["state_history"]
+        if not isinstance(history, list):
+            raise FieldValueError(f"state_history must be a list of moves, got {history!r}")
+        fields.setdefault("max_history_depth", max(DEFAULT_MAX_HISTORY_DEPTH, len(history)))
         return cls(
             data["agent_id"],
             state=_state(data["current_state"]),
             ticks_in_state=data["ticks_in_state"],
-            state_history=[_record(entry) for entry in data["state_history"]],
+            state_history=[_record(entry) for entry in history],
             **fields,
         )
 
@@ -146,17 +152,19 @@ class SocialAgent(StatechartMixin):
             self.timeout_threshold = timeout
 
 
-def _topics(interests: Iterable[str]) -> list[str]:
-    if isinstance(interests, str):
-        raise FieldValueError(f"interests must be a list of topics, got the text {interests!r}: write [{interests!r}]")
-    topics = list(interests)
-    wrong = [topic for topic in topics if not isinstance(topic, str) or not topic.strip()]
+def _texts(field: str, values: Iterable[str]) -> list[str]:
+    if isinstance(values, str):
+        raise FieldValueError(f"{field} must be a list of strings, got the text {values!r}: write [{values!r}]")
+    texts = list(values)
+    wrong = [text for text in texts if not isinstance(text, str) or not text.strip()]
     if wrong:
-        raise FieldValueError(f"interests must be non-empty strings, got {', '.join(map(repr, wrong))}")
-    return topics
+        raise FieldValueError(f"{field} must be non-empty strings, got {', '.join(map(repr, wrong))}")
+    return texts
 
 
-def _require_keys(what: str, data: Mapping[str, Any], keys: tuple[str, ...]) -> None:
+def _require_keys(what: str, data: Any, keys: tuple[str, ...]) -> None:
+    if not isinstance(data, Mapping):
+        raise FieldValueError(f"{what} must be an object with the keys {', '.join(keys)}, got {data!r}")
     missing = [key for key in keys if key not in data]
     unknown = [str(key) for key in data if key not in keys]
     if missing or unknown:
@@ -173,14 +181,17 @@ def _state(text: Any) -> AgentState:
         raise FieldValueError(f"{text!r} is not a state: use one of {', '.join(AgentState)}") from None
 
 
-def _record(entry: Mapping[str, Any]) -> StateTransition:
+def _record(entry: Any) -> StateTransition:
     _require_keys("state_history entry", entry, _RECORD_KEYS)
+    trigger, context = entry["trigger"], entry["context"]
+    if not isinstance(trigger, str) or not trigger:
+        raise FieldValueError(f"trigger must be a non-empty string, got {trigger!r}")
+    if context is not None and not isinstance(context, Mapping):
+        raise FieldValueError(f"context must be an object or null, got {context!r}")
     try:
         timestamp = datetime.fromisoformat(entry["timestamp"])
     except (TypeError, ValueError):
         raise FieldValueError(
             f"timestamp must be a time such as 2026-01-30T10:00:00Z, got {entry['timestamp']!r}"
         ) from None
-    return StateTransition(
-        _state(entry["from_state"]), _state(entry["to_state"]), entry["trigger"], timestamp, entry["context"]
-    )
+    return StateTransition(_state(entry["from_state"]), _state(entry["to_state"]), trigger, timestamp, context)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from prism.errors import (
     BadReplyError,
@@ -27,7 +27,8 @@ _OVERLOADED = (429, 502, 503, 504)
 class OllamaChatClient:
     """Asks one model on one Ollama server, at most so many questions at once.
 
-    The connection is made with the first question, and belongs to the event loop it was made in.
+    The connection is made with the first question, and belongs to the event loop it was made in: close the client
+    before using it in another.
 
     Args:
         model: Name of the model, as ``ollama list`` shows it.
@@ -41,7 +42,7 @@ class OllamaChatClient:
         keep_alive: How long the server keeps the model loaded.
 
     Raises:
-        FieldValueError: If the model is empty, or the time-out or the concurrency not above 0.
+        FieldValueError: If the model is empty, the host no address, or the time-out or the concurrency not above 0.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class OllamaChatClient:
     ) -> None:
         if not model:
             raise FieldValueError("model must be the name of a model on the server, such as 'llama3.2'")
+        _require_address(host)
         if not timeout > 0:
             raise FieldValueError(f"timeout must be above 0 seconds, got {timeout!r}")
         if concurrency < 1:
@@ -65,6 +67,7 @@ class OllamaChatClient:
         self.model = model
         self.host = host
         self._timeout = timeout
+        self._concurrency = concurrency
         self._slots = asyncio.Semaphore(concurrency)
         self._options = {"temperature": temperature, "seed": seed}
         self._think = think
@@ -107,6 +110,7 @@ class OllamaChatClient:
     async def close(self) -> None:
         """Close the connections; a later question makes new ones."""
         client, self._client = self._client, None
+        self._slots = asyncio.Semaphore(self._concurrency)  # the old one may belong to another event loop
         if client is not None:
             await client.close()
 
@@ -124,12 +128,15 @@ class OllamaChatClient:
 
         where = f"{self.model} at {self.host}"
         if isinstance(error, ollama.ResponseError):
-            return self._translate_status(error.status_code, error.error)
+            return self._translate_status(error.status_code, str(error.error))
+        refused = error.__context__  # the ollama client stumbles over a JSON body that is no object
+        if isinstance(error, AttributeError) and isinstance(refused, httpx.HTTPStatusError):
+            return self._translate_status(refused.response.status_code, refused.response.text)
         if isinstance(error, (TimeoutError, httpx.TimeoutException)):
             return TimedOutError(f"no complete reply from {where} within {self._timeout:g} s")
         if isinstance(error, (ConnectionError, httpx.TransportError)):
             return UnreachableError(f"cannot reach {self.host}: is 'ollama serve' running there?")
-        if isinstance(error, (json.JSONDecodeError, ValueError, AttributeError)):
+        if isinstance(error, (ValueError, TypeError, AttributeError)):
             return BadReplyError(f"{where} answered with something that is no chat reply ({_first_line(error)})")
         return LLMError(f"{where} failed: {type(error).__name__}: {_first_line(error)}")
 
@@ -140,6 +147,16 @@ class OllamaChatClient:
         if status == 404 and "model" in message:
             return ModelMissingError(f"{self.host} does not have the model: run  ollama pull {self.model}")
         return BadReplyError(what) if status == 404 else LLMError(what)
+
+
+def _require_address(host: str) -> None:
+    try:
+        parts = urlsplit(host if "://" in host else f"http://{host}")
+        usable = parts.port != 0 and parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        usable = False
+    if not usable:
+        raise FieldValueError(f"host must be an address such as {DEFAULT_HOST}, got {host!r}")
 
 
 def _first_line(error: Exception) -> str:

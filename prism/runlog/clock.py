@@ -15,7 +15,7 @@ class SimulatedClock:
     simulation read the same times from it, which a real clock never gives.
 
     Args:
-        start: Time of the first tick of the first round.
+        start: Time at which the first round begins; one without a zone is taken as UTC.
 
     Attributes:
         round: Current round, counted from 1; 0 before the first.
@@ -24,7 +24,7 @@ class SimulatedClock:
     """
 
     def __init__(self, start: datetime = DEFAULT_START) -> None:
-        self._start = start
+        self._start = start.replace(tzinfo=UTC) if start.tzinfo is None else start.astimezone(UTC)
         self._elapsed = 0
         self._set(0, 0)
 

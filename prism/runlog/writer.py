@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import MutableMapping
 from pathlib import Path
+from reprlib import repr as brief
 from types import TracebackType
 from typing import Any, Self
 
@@ -67,7 +68,23 @@ class RunLog:
         clock = self._clock
         line = {"event": event.pop("event"), "timestamp": clock.timestamp, "round": clock.round, "tick": clock.tick}
         line.update(event)
-        return orjson.dumps(line, default=str, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS)
+        try:
+            return _dump(line)
+        except TypeError:
+            return _dump({key: _writable(value) for key, value in line.items()})
+
+
+def _dump(line: dict[str, Any]) -> bytes:
+    return orjson.dumps(line, default=str, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS)
+
+
+def _writable(value: Any) -> Any:
+    """Give a value, or a description of one that JSON has no room for: too large, nested without end, no UTF-8."""
+    try:
+        _dump({"": value})
+    except TypeError:
+        return brief(value).encode("utf-8", "backslashreplace").decode()
+    return value
 
 
 class _Sink:

@@ -21,7 +21,14 @@ class Told:
 
 
 class OllamaLike(Told):
-    async def chat(self, model: str = "", messages: Any = None, *, stream: bool = False, format: Any = None) -> Any:
+    async def chat(
+        self,
+        model: str = "",
+        messages: Any = None,
+        *,
+        stream: bool = False,
+        format: Any = None,  # noqa: A002 - as Ollama names it
+    ) -> Any:
         self.told = {"model": model, "messages": messages, "stream": stream, "format": format}
         return self.reply
 

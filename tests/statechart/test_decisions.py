@@ -35,11 +35,11 @@ def test_a_question_needs_options() -> None:
     assert isinstance(caught.value, ReasonerError)
 
 
-@pytest.mark.parametrize("thing", [question(), Decision(S.IDLE, "model")])
-def test_questions_and_decisions_cannot_be_changed(thing: Any) -> None:
+@pytest.mark.parametrize(("thing", "field"), [(question(), "options"), (Decision(S.IDLE, "model"), "chosen")])
+def test_questions_and_decisions_cannot_be_changed(thing: Any, field: str) -> None:
     """A question and a decision are immutable."""
     with pytest.raises(dataclasses.FrozenInstanceError):
-        thing.context = thing.chosen = None
+        setattr(thing, field, None)
 
 
 async def test_decide_asks_one_question() -> None:

@@ -44,7 +44,9 @@ for _ in range(3):
 def run_python(code: str) -> subprocess.CompletedProcess[str]:
     """Run code in a fresh interpreter, where nobody has configured anything."""
     environment = {**os.environ, "PYTHONPATH": str(Path(prism.__file__).parents[1])}
-    return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    return subprocess.run(
+        [sys.executable, "-P", "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
 
 
 def broken() -> None:

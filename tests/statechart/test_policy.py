@@ -1,6 +1,7 @@
 """Deciding without a model."""
 
 import random
+from itertools import pairwise
 from math import exp, isclose
 from types import SimpleNamespace
 from typing import Any
@@ -64,7 +65,7 @@ def test_an_agent_without_traits_has_even_odds() -> None:
 def test_relevance_speaks_for_engagement() -> None:
     """The more relevant the post, the likelier the agent engages and the less it scrolls on."""
     by_relevance = [PolicyReasoner().probabilities(ask(tenth / 10)) for tenth in range(11)]
-    for earlier, later in zip(by_relevance, by_relevance[1:], strict=False):
+    for earlier, later in pairwise(by_relevance):
         assert later[0] > earlier[0]
         assert later[1] > earlier[1]
         assert later[2] < earlier[2]

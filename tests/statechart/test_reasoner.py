@@ -220,7 +220,7 @@ def test_a_reply_may_be_wrapped(reply: str) -> None:
 )
 def test_a_reply_outside_the_options_is_refused(reply: str, message: str) -> None:
     """A reply that names no option is a ValueError that quotes it and lists the options."""
-    with pytest.raises(ValueError, match="next_state|not one of") as caught:
+    with pytest.raises(ValueError, match=r"next_state|not one of") as caught:
         parse_reasoner_response(reply, OPTIONS)
     assert isinstance(caught.value, ReasonerError)
     assert message in str(caught.value)
@@ -353,7 +353,7 @@ async def test_the_model_name_is_passed_on() -> None:
     """A client that must be told the model with every call is told it."""
 
     class Chat:
-        async def chat(self, model: str, messages: Any, format: Any) -> Any:
+        async def chat(self, model: str, messages: Any) -> Any:
             return {"message": {"content": answer("scrolling" if model == "m1" else "composing")}}
 
     assert (await decide(Chat(), model="m1")).chosen is S.SCROLLING

@@ -31,10 +31,10 @@ CATALOG = {
     "ignores": {S.EVALUATING: [S.SCROLLING]},
     "decides": {S.EVALUATING: [S.COMPOSING, S.ENGAGING_LIKE, S.SCROLLING]},
     "compose_done": {S.COMPOSING: [S.ENGAGING_REPLY, S.ENGAGING_RESHARE, S.RESTING, S.SCROLLING]},
-    "action_done": dict.fromkeys(ENGAGING, [S.RESTING]),
-    "round_ends": dict.fromkeys(ACTIVE, [S.IDLE]),
+    "action_done": {key: [S.RESTING] for key in ENGAGING},
+    "round_ends": {key: [S.IDLE] for key in ACTIVE},
     "timeout": {
-        **dict.fromkeys([S.EVALUATING, S.COMPOSING, *ENGAGING], [S.SCROLLING]),
+        **{key: [S.SCROLLING] for key in [S.EVALUATING, S.COMPOSING, *ENGAGING]},
         S.SCROLLING: [S.RESTING],
         S.RESTING: [S.IDLE],
     },

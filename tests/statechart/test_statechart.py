@@ -47,8 +47,9 @@ class SlotRecord:
 
 
 class StateOnly:
-    def __init__(self) -> None:
+    def __init__(self, **more: Any) -> None:
         self.state = S.IDLE
+        vars(self).update(more)
 
 
 class Text:
@@ -393,7 +394,10 @@ def test_a_list_history_is_pruned_too() -> None:
 def test_a_self_transition_only_runs_its_action(agent: Any, with_action: bool, events: list[Any]) -> None:
     """A self-transition returns the state and runs its action, but records, announces and resets nothing."""
     ran: list[Any] = []
-    chart = chart_of(Transition("again", S.IDLE, S.IDLE, action=(lambda *_: ran.append(1)) if with_action else None))
+    action = (lambda *_: ran.append(1)) if with_action else None
+    chart = chart_of(Transition("again", S.IDLE, S.IDLE, action=action), Transition("go", S.IDLE, S.RESTING))
+    chart.fire(type(agent)(), "go")
+    events.clear()
     agent.ticks_in_state = 4
     for _ in range(2):
         assert chart.fire(agent, "again") is S.IDLE
@@ -507,6 +511,20 @@ def test_what_must_stop_the_program_always_propagates(agent: Any, error: Any, wh
         chart.fire(agent, "go")
     assert snapshot(agent) == before
     assert chart.fire(agent, "on") is S.RESTING
+
+
+@pytest.mark.parametrize("error", NEVER_CAUGHT)
+def test_what_must_stop_the_program_propagates_from_questions_too(agent: Any, error: Any) -> None:
+    """Interrupts, exits and cancellations propagate from guards that are asked without firing."""
+
+    def stop(agent: Any, context: Any) -> Any:
+        raise error
+
+    chart = chart_of(Transition("go", S.IDLE, S.SCROLLING, stop))
+    with pytest.raises(error):
+        chart.enabled_targets(agent, "go")
+    with pytest.raises(error):
+        chart.fire_to(agent, "go", S.SCROLLING)
 
 
 # Run to completion
@@ -816,7 +834,8 @@ async def test_a_stale_answer_is_discarded(
 ) -> None:
     """The answer for an agent that moved meanwhile, even back again, is discarded with a warning."""
     chart = decision_chart(name="c")
-    agent = SimpleNamespace(state=S.IDLE, ready=True, done=[], agent_id="a1") if bare else decider
+    agent = StateOnly(ready=True, done=[], agent_id="a1") if bare else decider
+    chart.fire(type(agent)(), "look")
     reasoner = Chooser(S.COMPOSING, meanwhile=lambda: meanwhile(chart, agent))
     assert await chart.afire(agent, "decide", reasoner=reasoner) is None
     assert agent.state is now_in
@@ -859,7 +878,7 @@ async def test_moves_of_others_do_not_make_an_answer_stale(decider: Any) -> None
 async def test_of_two_answers_for_one_agent_the_first_counts(decider: Any, bare: bool) -> None:
     """Of two questions under way for one agent the first answer moves it and makes the other stale."""
     chart = decision_chart()
-    agent = SimpleNamespace(state=S.IDLE, ready=True, done=[]) if bare else decider
+    agent = StateOnly(ready=True, done=[]) if bare else decider
     slow, quick = Patient(S.COMPOSING), Patient(S.RESTING)
     tasks = [asyncio.create_task(chart.afire(agent, "decide", reasoner=reasoner)) for reasoner in (slow, quick)]
     await asyncio.gather(slow.asked.wait(), quick.asked.wait())

@@ -1,0 +1,102 @@
+"""One HTTP request and its answer, on the server's side."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import h11
+
+_READ_BYTES = 65536
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request as it came in.
+
+    Args:
+        method: ``GET``, ``POST``, ...
+        path: Path without host.
+        body: The JSON it carried, or None.
+    """
+
+    method: str
+    path: str
+    body: Any = None
+
+
+class Exchange:
+    """Reads requests from one connection and writes the answers to them."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._http = h11.Connection(h11.SERVER)
+
+    async def next_request(self) -> Request | None:
+        """Read the next request; None when the client has hung up or does not speak HTTP."""
+        head: h11.Request | None = None
+        body = bytearray()
+        try:
+            while True:
+                event = self._http.next_event()
+                if event is h11.NEED_DATA:
+                    self._http.receive_data(await self._reader.read(_READ_BYTES))
+                elif isinstance(event, h11.Request):
+                    head = event
+                elif isinstance(event, h11.Data):
+                    body += event.data
+                elif isinstance(event, h11.EndOfMessage) and head is not None:
+                    return Request(head.method.decode(), head.target.decode(), json.loads(body) if body else None)
+                else:
+                    return None
+        except (h11.RemoteProtocolError, ConnectionError, ValueError):
+            return None
+
+    async def respond(self, status: int, payload: Any, headers: Iterable[tuple[str, str]] = ()) -> None:
+        """Send a whole answer.
+
+        Args:
+            status: HTTP status.
+            payload: Raw bytes, or anything that JSON can hold.
+            headers: Further headers.
+        """
+        data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+        await self.begin(status, [("Content-Length", str(len(data))), *headers])
+        await self.send(data)
+        await self.end()
+
+    async def begin(self, status: int, headers: Iterable[tuple[str, str]] = ()) -> None:
+        """Send the head of an answer; without a length its body goes out in chunks."""
+        fields = [("Content-Type", "application/json"), *headers]
+        if not any(name.lower() == "content-length" for name, _ in fields):
+            fields.append(("Transfer-Encoding", "chunked"))
+        await self._write(h11.Response(status_code=status, headers=fields))
+
+    async def send(self, data: bytes) -> None:
+        """Send a piece of the body."""
+        await self._write(h11.Data(data=data))
+
+    async def end(self) -> None:
+        """Finish the answer."""
+        await self._write(h11.EndOfMessage())
+
+    def ready_for_next(self) -> bool:
+        """Tell whether the connection can carry another request, and prepare it for that."""
+        if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
+            return False
+        self._http.start_next_cycle()
+        return True
+
+    def drop(self) -> None:
+        """Cut the connection off."""
+        self._writer.transport.abort()
+
+    async def _write(self, event: h11.Event) -> None:
+        data = self._http.send(event)
+        if data:
+            self._writer.write(data)
+            await self._writer.drain()

@@ -1,0 +1,57 @@
+"""Kinds of users."""
+
+from collections import Counter
+from math import sqrt
+
+import pytest
+
+from prism.agents import ARCHETYPES, SocialAgent
+from prism.agents.archetypes import archetype_named, draw_archetype
+from prism.errors import FieldValueError
+from prism.statechart import AgentState, RandomStream
+
+
+def test_the_shares_follow_participation_inequality() -> None:
+    """The archetypes are lurkers, contributors and superusers, shared 90-9-1."""
+    assert {name: kind.share for name, kind in ARCHETYPES.items()} == {
+        "lurker": 0.90,
+        "contributor": 0.09,
+        "superuser": 0.01,
+    }
+
+
+def test_the_more_active_engage_sooner_and_wait_less() -> None:
+    """From lurker to superuser both thresholds fall, and the inclination to write rises."""
+    kinds = list(ARCHETYPES.values())
+    engagement = [kind.engagement_threshold for kind in kinds]
+    patience = [kind.timeout_threshold for kind in kinds]
+    writing = [kind.inclinations[AgentState.COMPOSING.value] for kind in kinds]
+    assert engagement == sorted(set(engagement), reverse=True)
+    assert patience == sorted(set(patience), reverse=True)
+    assert writing == sorted(set(writing))
+
+
+@pytest.mark.parametrize("name", ARCHETYPES)
+def test_every_archetype_makes_a_valid_agent(name: str) -> None:
+    """The name of an archetype stands for it, and its thresholds and inclinations are ones an agent can have."""
+    kind = archetype_named(name)
+    agent = SocialAgent("a", archetype=name)
+    assert kind.name == name
+    assert agent.archetype is kind
+    assert (agent.engagement_threshold, agent.timeout_threshold) == (kind.engagement_threshold, kind.timeout_threshold)
+    assert set(kind.inclinations) <= set(AgentState)
+
+
+def test_an_unknown_archetype_is_refused_with_the_known_ones() -> None:
+    """A name that is none gives an error that lists the names there are."""
+    with pytest.raises(FieldValueError, match="archetype must be one of lurker, contributor, superuser, got 'Lurker'"):
+        archetype_named("Lurker")
+
+
+def test_archetypes_are_drawn_by_their_shares() -> None:
+    """Over many agents each archetype comes up as often as its share, within six standard deviations."""
+    size = 5_000
+    counts = Counter(draw_archetype(RandomStream(3, f"a{number}", "archetype")).name for number in range(size))
+    for kind in ARCHETYPES.values():
+        deviation = sqrt(size * kind.share * (1 - kind.share))
+        assert abs(counts[kind.name] - size * kind.share) < 6 * deviation

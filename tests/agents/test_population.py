@@ -1,0 +1,113 @@
+"""Made-up populations."""
+
+import subprocess
+import sys
+from collections import Counter
+from math import sqrt
+from typing import Any
+
+import pytest
+
+from prism.agents import ARCHETYPES, Population, SeedPost, SocialAgent, opening_posts, synthetic_population
+from prism.agents.population import TOPICS
+from prism.errors import FieldValueError
+
+DIGEST = """
+import hashlib
+from prism.agents import synthetic_population
+people = synthetic_population(250, seed=7)
+told = [(a.agent_id, a.interests, a.personality, a.archetype.name, a.following) for a in people.agents]
+print(hashlib.sha256(repr((told, people.posts)).encode()).hexdigest())
+"""
+
+
+def told(population: Population) -> list[Any]:
+    """Give everything that a population says of its agents, and their posts."""
+    agents = [
+        (agent.agent_id, agent.name, agent.interests, agent.personality, agent.archetype, agent.following)
+        for agent in population.agents
+    ]
+    return [agents, list(population.posts)]
+
+
+def test_a_seed_fixes_the_population() -> None:
+    """The same seed gives the same agents and posts, another seed gives others."""
+    assert told(synthetic_population(150, seed=7)) == told(synthetic_population(150, seed=7))
+    assert told(synthetic_population(150, seed=7)) != told(synthetic_population(150, seed=8))
+
+
+def test_the_population_does_not_depend_on_the_process() -> None:
+    """Processes with different hash seeds make up the same population."""
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", DIGEST],
+            env={"PYTHONHASHSEED": hash_seed, "PYTHONPATH": ":".join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for hash_seed in ("1", "2")
+    }
+    assert len(digests) == 1
+
+
+@pytest.mark.parametrize("size", [1, 2, 99, 100, 101, 250])
+def test_a_population_is_well_formed(size: int) -> None:
+    """Of any size, ids are unique, everyone has interests and a post on one of them, and follows others who exist."""
+    population = synthetic_population(size, seed=1)
+    ids = {agent.agent_id for agent in population.agents}
+    assert len(population.agents) == len(ids) == size
+    for agent, post in zip(population.agents, population.posts, strict=True):
+        assert 1 <= len(agent.interests) == len(set(agent.interests))
+        assert set(agent.following) <= ids - {agent.agent_id}
+        assert len(set(agent.following)) == len(agent.following)
+        assert post.author_id == agent.agent_id
+        assert post.topics[0] in agent.interests
+        assert post.topics[0] in post.text
+
+
+@pytest.mark.parametrize("size", [0, -1])
+def test_a_population_of_nobody_is_refused(size: int) -> None:
+    """A size below 1 is an error that shows it."""
+    with pytest.raises(FieldValueError, match=f"a population needs at least one agent, got {size}"):
+        synthetic_population(size)
+
+
+def test_a_large_population_has_the_shares_of_the_archetypes() -> None:
+    """Among 20,000 agents the archetypes are 90-9-1, within six standard deviations, with the thresholds they set."""
+    size = 20_000
+    agents = synthetic_population(size, seed=5).agents
+    counts = Counter(agent.archetype.name for agent in agents)
+    for kind in ARCHETYPES.values():
+        deviation = sqrt(size * kind.share * (1 - kind.share))
+        assert abs(counts[kind.name] - size * kind.share) < 6 * deviation
+    assert all(agent.engagement_threshold == agent.archetype.engagement_threshold for agent in agents)
+
+
+def test_those_who_post_are_followed_more() -> None:
+    """Contributors and superusers have several times the followers of lurkers, as in real networks."""
+    agents = synthetic_population(1_000, seed=2).agents
+    followers = Counter(followed for agent in agents for followed in agent.following)
+    lurkers = [followers[agent.agent_id] for agent in agents if agent.archetype.name == "lurker"]
+    posters = [followers[agent.agent_id] for agent in agents if agent.archetype.name != "lurker"]
+    assert sum(posters) / len(posters) > 3 * sum(lurkers) / len(lurkers)
+
+
+def test_communities_have_topics_of_their_own() -> None:
+    """Every hundred agents care about topics that no other hundred cares about."""
+    agents = synthetic_population(250, seed=1).agents
+    communities = [
+        {topic for agent in agents[start : start + 100] for topic in agent.interests} for start in (0, 100, 200)
+    ]
+    assert communities[0] <= set(TOPICS)
+    assert not communities[0] & communities[1]
+    assert not communities[1] & communities[2]
+
+
+def test_opening_posts_are_of_those_with_interests() -> None:
+    """Everyone with interests gets one post on one of them, fixed by seed and id and not by who else is there."""
+    tea, nothing, music = SocialAgent("a", interests=["tea"]), SocialAgent("b"), SocialAgent("c", interests=["music"])
+    posts = opening_posts([tea, nothing, music], seed=4)
+    assert [(post.author_id, post.topics) for post in posts] == [("a", ("tea",)), ("c", ("music",))]
+    assert all(isinstance(post, SeedPost) and post.post_id is None for post in posts)
+    assert opening_posts([music], seed=4) == posts[1:]

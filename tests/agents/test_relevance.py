@@ -1,0 +1,148 @@
+"""How much a post has to do with an agent's interests."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prism.agents.relevance import Terms, relevance, terms_of
+from prism.errors import FieldTypeError, FieldValueError
+
+topic_sets = st.frozensets(st.sampled_from(["Music", "Travel", "Health", "Movie nights", "Open water", "Tea"]))
+
+
+@dataclass
+class Post:
+    """A post as another simulation may write it."""
+
+    text: str = ""
+    topics: Iterable[str] = ()
+
+
+@dataclass
+class Note:
+    content: str
+
+
+@dataclass
+class Rated:
+    relevance: float
+    topics: tuple[str, ...] = ("music",)
+
+
+@dataclass
+class Prepared:
+    """A post that brings its terms, as those of a simulation do."""
+
+    terms: Terms
+    text: str = field(default="music")
+
+
+def rate(interests: Iterable[str], context: Any) -> float:
+    return relevance(terms_of(interests), context)
+
+
+@settings(max_examples=60, deadline=None)
+@given(topic_sets, topic_sets)
+def test_relevance_is_a_symmetric_measure_from_zero_to_one(one: frozenset[str], other: frozenset[str]) -> None:
+    """Relevance lies from 0 to 1 and does not depend on which side is the agent and which the post."""
+    rating = rate(one, Post(topics=other))
+    assert 0.0 <= rating <= 1.0
+    assert rating == rate(other, Post(topics=one))
+
+
+@settings(max_examples=30, deadline=None)
+@given(topic_sets.filter(bool))
+def test_equal_topics_are_fully_relevant(topics: frozenset[str]) -> None:
+    """A post about exactly what the agent cares about has relevance 1, in whatever case it is written."""
+    assert rate(topics, Post(topics=topics)) == 1.0
+    assert rate(map(str.upper, topics), Post(topics=map(str.lower, topics))) == 1.0
+
+
+@settings(max_examples=30, deadline=None)
+@given(topic_sets)
+def test_disjoint_topics_are_irrelevant(topics: frozenset[str]) -> None:
+    """A post that shares no topic and no word with the interests has relevance 0."""
+    others = {"Music", "Travel", "Health", "Movie nights", "Open water", "Tea"} - topics
+    assert rate(topics, Post(topics=others)) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("interests", "context", "expected"),
+    [
+        (["music", "tea"], {"topics": ["music"]}, 1 / 2**0.5),
+        (["a", "b", "c", "d"], {"topics": ["a", "b", "x", "y"]}, 0.5),
+        (["open water"], {"topics": ["open fire"]}, 0.5),
+        (["tea"], {"text": "Tea, tea and MORE tea!"}, 1 / 3**0.5),
+        (["tea"], {"text": "no such thing"}, 0.0),
+        (["Straße"], {"text": "STRASSE"}, 1.0),
+        (["ai"], {"text": "ai"}, 0.0),
+        (["ai"], {"topics": ["AI "]}, 1.0),
+        ([], {"topics": ["tea"]}, 0.0),
+        (["tea"], {"topics": []}, 0.0),
+        (["tea"], {"text": ""}, 0.0),
+    ],
+)
+def test_relevance_is_the_cosine_of_the_better_fit(interests: list[str], context: Any, expected: float) -> None:
+    """Topics and words are each compared by the cosine of the sets, and the larger of the two counts."""
+    assert rate(interests, context) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        Post(text="all about music"),
+        {"text": "all about music"},
+        Note("all about music"),
+        {"content": "all about music"},
+        {"topics": (name for name in ["about", "all", "music"])},
+        Prepared(terms_of((), "all about music"), text="not read"),
+    ],
+)
+def test_any_shape_of_post_can_be_rated(context: Any) -> None:
+    """A mapping or an object is read by its text or content, its topics, or the terms it brings."""
+    assert rate(["music"], context) == pytest.approx(1 / 3**0.5)
+
+
+@pytest.mark.parametrize(
+    ("context", "expected"),
+    [
+        (0, 0.0),
+        (1, 1.0),
+        (0.25, 0.25),
+        ({"relevance": 0.75, "topics": ["music"]}, 0.75),
+        (Rated(0.5), 0.5),
+        (None, 0.0),
+    ],
+)
+def test_a_given_relevance_is_taken_as_it_is(context: Any, expected: float) -> None:
+    """A number, or a relevance that the context carries, needs no comparison, and nothing at all is irrelevant."""
+    assert rate(["music"], context) == expected
+
+
+@pytest.mark.parametrize("number", [-0.001, 1.001, float("nan"), float("inf"), True, "0.5"])
+def test_a_relevance_outside_its_range_is_refused(number: Any) -> None:
+    """A relevance that is no number from 0 to 1 is an error that shows it."""
+    with pytest.raises(FieldValueError, match=r"relevance must be a number from 0\.0 to 1\.0, got "):
+        rate(["music"], {"relevance": number})
+
+
+@pytest.mark.parametrize(
+    ("context", "message"),
+    [
+        (object(), "cannot tell the relevance of <object"),
+        ("music", "cannot tell the relevance of 'music': give a number from 0 to 1"),
+        ({}, "cannot tell the relevance of {}: .*'relevance', 'topics' or 'text'"),
+        ({"topics": "music"}, "topics must be a list of strings, got 'music'"),
+        ({"topics": 5}, "topics must be a list of strings, got 5"),
+        ({"topics": ["music", 5]}, r"topics must be a list of strings, got \['music', 5\]"),
+        ({"text": 5}, "the text of a post must be a string, got 5"),
+    ],
+)
+def test_nonsense_is_refused(context: Any, message: str) -> None:
+    """A context that says nothing to be rated, or says it in the wrong type, is a TypeError with the mend."""
+    with pytest.raises(FieldTypeError, match=message):
+        rate(["music"], context)

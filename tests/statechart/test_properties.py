@@ -1,0 +1,256 @@
+"""Laws that hold for every chart, every record and every stream."""
+
+import copy
+import logging
+import pickle
+import string
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prism.agents.mixin import StatechartMixin
+from prism.statechart import AgentState, RandomStream, Statechart, StateTransition, Transition, state_distribution
+from prism.statechart.context import identify, pack, unpack
+from prism.statechart.states import state_enum
+
+FEW = settings(max_examples=120, deadline=None)
+
+GUARDS = st.integers(0, 3)
+TRIGGERS = st.sampled_from(["go", "on", "off", "timeout"])
+TRUTHS = st.sampled_from([True, False, "raise", "yes", "", 0, 2, None, [0]])
+EVENTS = st.tuples(TRIGGERS, st.lists(TRUTHS, min_size=4, max_size=4))
+TEXTS = st.text(min_size=1, max_size=6) | st.sampled_from(["*", "=", "mro", "name", "state", "initial"])
+
+
+@pytest.fixture(autouse=True)
+def _faults_unheard() -> Iterator[None]:
+    """Keep the faults of guards, which these tests cause by the thousand, out of the output."""
+    logger = logging.getLogger("prism.statechart")
+    logger.disabled = True
+    yield
+    logger.disabled = False
+
+
+@dataclass
+class Move:
+    """One transition of a random chart, by numbers: source (None for the wildcard), target, guard, and if it acts."""
+
+    trigger: str
+    source: int | None
+    target: int
+    guard: int | None
+    acts: bool
+
+
+@dataclass
+class Case:
+    """A random chart in plain data, and the engine's chart made of it."""
+
+    states: list[Any]
+    moves: list[Move]
+    chart: Statechart[Any]
+
+
+def guard_of(number: int | None) -> Any:
+    """Make a guard that reads its truth, or that it must raise, from the event's data."""
+    if number is None:
+        return None
+
+    def guard(agent: Any, context: Any) -> Any:
+        truth = context["guards"][number]
+        if truth == "raise":
+            raise LookupError(number)
+        return truth
+
+    return guard
+
+
+def note(agent: Any, context: Any) -> None:
+    """Note in which state the action ran."""
+    agent.ran.append(agent.state)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    texts = draw(st.lists(TEXTS, min_size=1, max_size=5, unique=True))
+    states = list(state_enum("Random", texts))
+    number = st.integers(0, len(states) - 1)
+    moves = draw(
+        st.lists(st.builds(Move, TRIGGERS, st.none() | number, number, st.none() | GUARDS, st.booleans()), max_size=12)
+    )
+    chart = Statechart(
+        states,
+        [
+            Transition(
+                move.trigger,
+                "*" if move.source is None else states[move.source],
+                states[move.target],
+                guard_of(move.guard),
+                note if move.acts else None,
+            )
+            for move in moves
+        ],
+        states[0],
+    )
+    return Case(states, moves, chart)
+
+
+def step(case: Case, state: Any, trigger: str, guards: list[Any]) -> Any:
+    """Interpret one event on the plain data: the next state, or None."""
+    for move in case.moves:
+        if move.trigger == trigger and (move.source is None or case.states[move.source] is state):
+            truth = True if move.guard is None else guards[move.guard]
+            if truth != "raise" and truth:
+                return case.states[move.target]
+    return None
+
+
+def agent_in(state: Any) -> Any:
+    """Make a mixin agent with the state's own enum."""
+    cls = type("Agent", (StatechartMixin,), {"state_type": type(state)})
+    agent = cls()
+    agent.state, agent.ran, agent.max_history_depth = state, [], 4
+    return agent
+
+
+@FEW
+@given(cases(), st.lists(EVENTS, max_size=12))
+def test_fire_agrees_with_the_reference_interpreter(case: Case, events: list[Any]) -> None:
+    """Over random charts and events, fire returns and reaches what ten lines of plain Python say it must."""
+    kept, plain = agent_in(case.states[0]), SimpleNamespace(state=case.states[0], ran=[])
+    for trigger, guards in events:
+        expected = step(case, plain.state, trigger, guards)
+        before = plain.state
+        for agent in (kept, plain):
+            assert case.chart.fire(agent, trigger, {"guards": guards}) is expected
+            assert agent.state is (before if expected is None else expected)
+    assert kept.ran == plain.ran
+
+
+@FEW
+@given(cases(), st.lists(EVENTS, max_size=12))
+def test_fire_agrees_with_stock_transitions(case: Case, events: list[Any]) -> None:
+    """Over random charts and events, fire and the stock Machine reach the same states and run the same actions."""
+    fired, stock = (SimpleNamespace(state=case.states[0], ran=[]) for _ in range(2))
+    for trigger, guards in events:
+        context = {"guards": guards}
+        known = case.chart.machine.events.get(trigger)
+        moved = bool(known and known.trigger(stock, context))
+        assert (case.chart.fire(fired, trigger, context) is not None) is moved
+        assert fired == stock
+    assert case.chart.machine.models == []
+
+
+@FEW
+@given(cases(), st.lists(EVENTS, max_size=12))
+def test_history_is_a_bounded_chain(case: Case, events: list[Any]) -> None:
+    """A history never outgrows its depth, holds no self-transition, and each record starts where the last ended."""
+    agent = agent_in(case.states[0])
+    for trigger, guards in events:
+        case.chart.fire(agent, trigger, {"guards": guards})
+        history = list(agent.state_history)
+        assert len(history) <= agent.max_history_depth
+        assert all(entry.from_state is not entry.to_state for entry in history)
+        assert all(one.to_state is next_.from_state for one, next_ in pairwise(history))
+        assert not history or history[-1].to_state is agent.state
+
+
+@FEW
+@given(cases(), EVENTS)
+def test_what_is_possible_agrees_with_what_happens(case: Case, event: Any) -> None:
+    """The first enabled target is where fire leads, and enabled targets are valid ones, in the same order."""
+    trigger, guards = event
+    context = {"guards": guards}
+    for state in case.states:
+        agent = SimpleNamespace(state=state, ran=[])
+        enabled = case.chart.enabled_targets(agent, trigger, context)
+        valid = case.chart.valid_targets(state, trigger)
+        assert (trigger in case.chart.valid_triggers(state)) == bool(valid)
+        assert len(set(enabled)) == len(enabled)
+        assert set(enabled) <= set(valid)
+        assert agent == SimpleNamespace(state=state, ran=[])
+        for target in valid:
+            twin = SimpleNamespace(state=state, ran=[])
+            assert case.chart.fire_to(twin, trigger, target, context) is (target if target in enabled else None)
+        assert case.chart.fire(agent, trigger, context) is next(iter(enabled), None)
+
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8)
+CONTEXTS = st.recursive(
+    SCALARS | st.sampled_from(AgentState) | st.builds(SimpleNamespace, post_id=st.text(max_size=4)),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@FEW
+@given(CONTEXTS)
+def test_pack_and_unpack_are_inverse(context: Any) -> None:
+    """Unpacking a packed context gives what identify gives, and a context once made plain stays as it is."""
+    plain = identify(context)
+    assert unpack(*pack(context)) == plain
+    assert identify(plain) == plain
+
+
+MOMENTS = st.datetimes(datetime(1970, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))
+STATES = st.sampled_from(AgentState)
+RECORDS = st.builds(StateTransition, STATES, STATES, st.text(string.printable, max_size=6), MOMENTS, CONTEXTS)
+
+
+@FEW
+@given(RECORDS)
+def test_records_survive_copying_and_pickling(entry: StateTransition) -> None:
+    """A record that is pickled, copied, or rebuilt from its fields equals itself and hashes alike."""
+    fields = (entry.from_state, entry.to_state, entry.trigger, entry.timestamp, entry.context)
+    for twin in (pickle.loads(pickle.dumps(entry)), copy.deepcopy(entry), StateTransition(*fields)):
+        assert twin == entry
+        assert hash(twin) == hash(entry)
+        assert twin.to_dict() == entry.to_dict()
+
+
+@FEW
+@given(STATES, STATES, MOMENTS)
+def test_records_keep_their_moment(source: AgentState, target: AgentState, moment: datetime) -> None:
+    """A record gives back the moment it was given, to the microsecond."""
+    assert StateTransition(source, target, "go", moment).timestamp == moment
+
+
+KEYS = st.lists(st.integers(0, 9) | st.text(string.ascii_lowercase, min_size=1, max_size=3), max_size=3).map(tuple)
+
+
+@FEW
+@given(st.integers(), KEYS, KEYS, st.lists(st.booleans(), max_size=40))
+def test_streams_are_their_own(seed: int, first: Any, second: Any, turns: list[bool]) -> None:
+    """The numbers of a stream depend on its key alone, however draws from other streams come in between."""
+    streams = {True: RandomStream(seed, "a", *first), False: RandomStream(seed, "b", *second)}
+    drawn: dict[bool, list[float]] = {True: [], False: []}
+    for turn in turns:
+        drawn[turn].append(streams[turn].random())
+    for turn, key in ((True, ("a", *first)), (False, ("b", *second))):
+        alone = RandomStream(seed, *key)
+        assert drawn[turn] == [alone.random() for _ in drawn[turn]]
+
+
+@FEW
+@given(st.integers(), st.lists(st.just(0.0) | st.floats(1e-6, 1e6), min_size=1, max_size=6).filter(any))
+def test_weighted_draws_have_a_weight(seed: int, weights: list[float]) -> None:
+    """A weighted draw is an index whose weight is above zero."""
+    stream = RandomStream(seed)
+    assert all(weights[stream.weighted_index(weights)] > 0 for _ in range(10))
+
+
+@FEW
+@given(st.lists(STATES, max_size=30))
+def test_the_distribution_adds_up(states: list[AgentState]) -> None:
+    """The counts of a distribution sum to the population, with one entry for every state."""
+    counts = state_distribution([SimpleNamespace(state=state) for state in states])
+    assert sum(counts.values()) == len(states)
+    assert list(counts) == list(AgentState)
+    assert all(count == states.count(state) for state, count in counts.items())

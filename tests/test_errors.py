@@ -1,0 +1,86 @@
+"""The exceptions prism raises."""
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+from prism import errors
+from prism.errors import InputError, LLMError, MissingExtraError, PrismError
+
+BUILT_IN = {
+    "DefinitionError": ValueError,
+    "FieldValueError": ValueError,
+    "FieldTypeError": TypeError,
+    "AgentError": TypeError,
+    "UnknownStateError": ValueError,
+    "RunawayError": RuntimeError,
+    "ReasonerError": ValueError,
+    "InputError": ValueError,
+    "MissingExtraError": ImportError,
+    "UnreachableError": ConnectionError,
+    "TimedOutError": TimeoutError,
+}
+CLASSES = {
+    name: cls for name, cls in vars(errors).items() if inspect.isclass(cls) and cls.__module__ == errors.__name__
+}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_every_error_is_a_prism_error(name: str) -> None:
+    """Every exception of the module can be caught as PrismError and says in its docstring what it means."""
+    assert issubclass(CLASSES[name], PrismError)
+    assert CLASSES[name].__doc__
+
+
+@pytest.mark.parametrize(("name", "built_in"), BUILT_IN.items())
+def test_errors_are_also_what_a_caller_expects(name: str, built_in: type[Exception]) -> None:
+    """Each error also derives from the built-in exception that fits it."""
+    assert issubclass(CLASSES[name], built_in)
+
+
+def test_the_tree_in_the_docstring_is_complete() -> None:
+    """The tree drawn in the module's docstring names every class, each under its built-in base."""
+    assert errors.__doc__ is not None
+    lines = [line.strip("│├└─ ") for line in errors.__doc__.splitlines() if "──" in line or "PrismError" in line]
+    drawn = {line.split()[0]: line for line in lines}
+    assert set(drawn) == set(CLASSES)
+    assert all(f"({base.__name__})" in drawn[name] for name, base in BUILT_IN.items())
+
+
+@pytest.mark.parametrize(
+    "name", ["UnreachableError", "TimedOutError", "OverloadedError", "ModelMissingError", "BadReplyError"]
+)
+def test_failures_of_a_model_are_one_family(name: str) -> None:
+    """Whatever keeps a model from answering can be caught as LLMError."""
+    assert issubclass(CLASSES[name], LLMError)
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ({}, "give a number"),
+        ({"path": "a.yaml"}, "a.yaml: give a number"),
+        ({"path": Path("a.yaml"), "line": 3}, "a.yaml, line 3: give a number"),
+        ({"path": "a.yaml", "line": 3, "field": "x"}, "a.yaml, line 3, field 'x': give a number"),
+        ({"field": "x"}, "field 'x': give a number"),
+    ],
+)
+def test_an_input_error_says_where(place: dict[str, object], message: str) -> None:
+    """An error in a file tells as much of the place as is known, then the problem."""
+    error = InputError("give a number", **place)  # type: ignore[arg-type]
+    assert str(error) == message
+    assert error.args == (message,)
+
+
+def test_an_input_error_keeps_its_parts() -> None:
+    """The parts of an input error can be read one by one."""
+    error = InputError("give a number", path="a.yaml", line=3, field="x")
+    assert (error.problem, str(error.path), error.line, error.field) == ("give a number", "a.yaml", 3, "x")
+
+
+def test_a_missing_extra_carries_the_install_command() -> None:
+    """The error about a missing package names it and carries the command that installs it."""
+    error = MissingExtraError("analysis", "polars")
+    assert "'polars'" in str(error)
+    assert "pip install 'prism-statecharts[analysis]'" in str(error)
