@@ -15,6 +15,7 @@ from __future__ import annotations
 import inspect
 from collections import deque
 from collections.abc import Callable
+from sys import intern
 from typing import Any
 
 from prism.errors import AgentError
@@ -41,9 +42,15 @@ def make_record(edge: Edge, time: float, context: object) -> StateTransition:
     record._time = time
     if context is None:
         record._edge, record._value = edge, None
-    else:
-        keys, record._value = pack(context)
-        record._edge = edge.variants.get(keys) or edge.with_keys(keys)
+        return record
+    if type(context) is dict and len(context) == 1:  # the usual case, without the calls of the general one
+        (key,) = context
+        variant, value = edge.variants.get(key), context[key]
+        if variant is not None and type(value) is str:
+            record._edge, record._value = variant, intern(value)
+            return record
+    keys, record._value = pack(context)
+    record._edge = edge.with_keys(keys)
     return record
 
 

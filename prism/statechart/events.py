@@ -37,8 +37,7 @@ class EventLogger(Protocol):
 
 def structlog_is_configured() -> bool:
     """Tell whether the application has configured structlog, without importing it."""
-    structlog = modules.get("structlog")
-    return structlog is not None and structlog.is_configured()
+    return "structlog" in modules and modules["structlog"].is_configured()
 
 
 def active_logger(given: EventLogger | None) -> EventLogger | None:

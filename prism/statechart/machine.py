@@ -13,16 +13,16 @@ from typing import Any
 
 from transitions import EventData, Machine
 
-from prism.statechart.transitions import Action, Edge, Guard, Transition
+from prism.statechart.transitions import Action, Edge, Guard, StateT, Transition
 
 GuardFailed = Callable[[BaseException, Any, Edge], None]
 """``(error, agent, edge)``: called when a guard or an action raised; raises again if the chart is strict."""
 
 
-Candidate = tuple[Guard | None, Action | None, Any, Edge]
+Candidate = tuple[Guard | None, Action | None, StateT, Edge]
 """One transition of one state, ready to be tried: guard, action, target, edge. A plain tuple unpacks fastest."""
 
-Rows = dict[Any, dict[str, tuple[Candidate, ...]]]
+Rows = dict[Any, dict[str, tuple[Candidate[StateT], ...]]]
 """Candidates in definition order, by state and then by trigger."""
 
 
@@ -100,9 +100,9 @@ def build_machine(
     return machine
 
 
-def compile_rows(machine: Machine) -> Rows:
+def compile_rows(machine: Machine) -> Rows[Any]:
     """Read the candidates of every state and trigger from the Machine's own events."""
-    rows: Rows = {state.value: {} for state in machine.states.values()}
+    rows: Rows[Any] = {state.value: {} for state in machine.states.values()}
     for trigger, event in machine.events.items():
         for source, found in event.transitions.items():
             state = machine.get_state(source).value
@@ -110,7 +110,7 @@ def compile_rows(machine: Machine) -> Rows:
     return rows
 
 
-def _candidate(machine: Machine, trigger: str, item: Any) -> Candidate:
+def _candidate(machine: Machine, trigger: str, item: Any) -> Candidate[Any]:
     source, target = machine.get_state(item.source).value, machine.get_state(item.dest).value
     guards = [condition.func.guard for condition in item.conditions]
     actions = [hook.action for hook in item.before]

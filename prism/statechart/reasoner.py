@@ -208,8 +208,8 @@ def parse_reasoner_response(response_text: str, options: list[Any]) -> Any:
 
 
 def _answers_in(text: str) -> list[Any]:
-    """Find the ``next_state`` of every JSON object in a text, in order."""
-    text = text.rpartition("</think>")[2][-MOST_REPLY_CHARACTERS:]
+    """Find the ``next_state`` of every JSON object in a text, in order; thoughts do not count."""
+    text = text.rpartition("</think>")[2].partition("<think>")[0][-MOST_REPLY_CHARACTERS:]
     decoder = json.JSONDecoder()
     answers = []
     position = text.find("{")

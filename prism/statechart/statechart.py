@@ -35,7 +35,7 @@ from prism.statechart.events import (
     report_warning,
     structlog_is_configured,
 )
-from prism.statechart.machine import Candidate, build_machine, compile_rows
+from prism.statechart.machine import Candidate, Rows, build_machine, compile_rows
 from prism.statechart.states import is_state, state_text
 from prism.statechart.transitions import Edge, StateT, Transition
 
@@ -115,7 +115,7 @@ class Statechart(Generic[StateT]):
             guard_failed=self._guard_failed,
             action_failed=self._action_failed,
         )
-        self._rows = compile_rows(self._machine)
+        self._rows: Rows[StateT] = compile_rows(self._machine)
         self._writers: dict[type, Writer] = {}
         self._quiet_writers: dict[type, Writer] = {}
         self._firing: dict[int, deque[QueuedFire]] = {}
@@ -168,12 +168,14 @@ class Statechart(Generic[StateT]):
         else:
             return None
         write = self._quiet_writers.get(agent.__class__)
-        if action is not None or write is None or target == state or self._asked:
+        if action is not None or write is None or target == state:
             return self._run(agent, candidate, context)
+        if self._asked:
+            self._asked.pop(id(agent), None)
         dwell = write(agent, edge, self._clock(), context)
         if self._logger is not None or structlog_is_configured():
             self._announce(agent, edge, dwell, context)
-        return cast(StateT, target)
+        return target
 
     async def afire(self, agent: Any, trigger: str, context: Any = None, *, reasoner: Decider) -> StateT | None:
         """Make the move that the event calls for, asking the reasoner where several are open.
@@ -302,7 +304,7 @@ class Statechart(Generic[StateT]):
             f"initial={state_text(self.initial)!r})"
         )
 
-    def _run(self, agent: Any, candidate: Candidate, context: Any) -> StateT | None:
+    def _run(self, agent: Any, candidate: Candidate[StateT], context: Any) -> StateT | None:
         """Make one move and everything that its action queues, until the agent is at rest."""
         queue = self._firing[id(agent)] = deque()
         try:
@@ -326,7 +328,7 @@ class Statechart(Generic[StateT]):
             if following is not None:
                 self._make(agent, following, context)
 
-    def _make(self, agent: Any, candidate: Candidate, context: Any) -> None:
+    def _make(self, agent: Any, candidate: Candidate[StateT], context: Any) -> None:
         """Run the action and commit."""
         _, action, target, edge = candidate
         if action is not None:
@@ -341,7 +343,7 @@ class Statechart(Generic[StateT]):
         if self._logger is not None or structlog_is_configured():
             self._announce(agent, edge, dwell, context)
 
-    def _first_enabled(self, agent: Any, trigger: str, context: Any, target: Any) -> Candidate | None:
+    def _first_enabled(self, agent: Any, trigger: str, context: Any, target: Any) -> Candidate[StateT] | None:
         """Find the first candidate whose guard passes, among those that lead to the target if there is one."""
         for candidate in self._row_of(agent).get(trigger, ()):
             if (target is None or candidate[2] == target) and self._passes(candidate, agent, context):
@@ -366,11 +368,11 @@ class Statechart(Generic[StateT]):
             if others:
                 self._asked[id(agent)] = others
 
-    def _enabled(self, agent: Any, trigger: str, context: Any) -> list[Candidate]:
+    def _enabled(self, agent: Any, trigger: str, context: Any) -> list[Candidate[StateT]]:
         candidates = self._row_of(agent).get(trigger, ())
         return [candidate for candidate in candidates if self._passes(candidate, agent, context)]
 
-    def _passes(self, candidate: Candidate, agent: Any, context: Any) -> bool:
+    def _passes(self, candidate: Candidate[StateT], agent: Any, context: Any) -> bool:
         guard, _, _, edge = candidate
         if guard is None:
             return True
@@ -380,13 +382,13 @@ class Statechart(Generic[StateT]):
             self._guard_failed(error, agent, edge)
             return False
 
-    def _row(self, state: Any) -> dict[str, tuple[Candidate, ...]]:
+    def _row(self, state: Any) -> dict[str, tuple[Candidate[StateT], ...]]:
         try:
             return self._rows[state]
         except (KeyError, TypeError):
             raise UnknownStateError(self._unknown_state(f"state {state!r}")) from None
 
-    def _row_of(self, agent: Any) -> dict[str, tuple[Candidate, ...]]:
+    def _row_of(self, agent: Any) -> dict[str, tuple[Candidate[StateT], ...]]:
         self._require_known_state(agent)
         return self._rows[agent.state]
 
@@ -484,7 +486,7 @@ def _distinct(items: Iterable[ItemT]) -> list[ItemT]:
     return list(dict.fromkeys(items))
 
 
-def _leading_to(target: Any, candidates: list[Candidate]) -> Candidate:
+def _leading_to(target: Any, candidates: list[Candidate[StateT]]) -> Candidate[StateT]:
     for candidate in candidates:
         if candidate[2] == target:
             return candidate

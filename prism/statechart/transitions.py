@@ -37,6 +37,7 @@ class Transition(Generic[StateT]):
         source: State the move starts from, or ``"*"`` for every state of the chart.
         target: State the move leads to.
         guard: ``guard(agent, context)``; the move is enabled while the result is truthy. None means always.
+            A guard only looks: it must not change the agent or fire on it.
         action: ``action(agent, context)``; runs just before the move commits.
 
     Raises:
