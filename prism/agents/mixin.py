@@ -13,7 +13,7 @@ from prism.statechart import AgentState, StateTransition
 from prism.statechart.bookkeeping import FIELD_DEFAULTS, write_plain
 from prism.statechart.transitions import shared_edge
 
-_KEPT_FIELDS = ("state", "ticks_in_state", "state_history", "max_history_depth", "transition_to")
+_KEPT_FIELDS = ("state", "ticks_in_state", "state_history", "max_history_depth", "timeout_threshold", "transition_to")
 
 
 class StatechartMixin:

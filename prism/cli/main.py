@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import io
 import logging
-import os
 import sys
 from typing import Annotated
 
@@ -12,6 +12,8 @@ import typer
 from prism import __version__
 from prism.cli.simulate import simulate
 from prism.errors import PrismError
+
+_INTERRUPTED = 130
 
 app = typer.Typer(
     name="prism",
@@ -40,24 +42,23 @@ def _common(
 
 def main() -> None:
     """Run the command line and exit: 0 done, 2 wrong input (one line on stderr), 130 interrupted."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # posts may say what the user's terminal cannot show
     logging.getLogger("prism").addHandler(logging.NullHandler())  # what went wrong is in the run's log and summary
     sys.exit(_run())
 
 
 def _run() -> int:
     try:
-        return int(app(prog_name="prism", standalone_mode=False) or 0)
+        status = int(app(prog_name="prism", standalone_mode=False) or 0)
     except typer.TyperException as error:
         message = error.format_message()  # empty where the help was shown instead
         return _complain(message, hint=" (try --help)") if message else 2
     except PrismError as error:
         return _complain(str(error))
-    except (KeyboardInterrupt, typer.Abort):
+    if status == _INTERRUPTED:  # what typer makes of a KeyboardInterrupt
         typer.echo("prism: interrupted", err=True)
-        return 130
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+    return status
 
 
 def _complain(problem: str, hint: str = "") -> int:

@@ -11,6 +11,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 from prism.simulation import Cascade, Results, RoundSummary
 
@@ -65,28 +66,37 @@ def print_results(results: Results, folder: Path | None) -> None:
     """Print the states of every round, engagement, and the largest cascades."""
     console = Console()
     console.print(f"[bold]Agents in each state when a round ends[/bold] ({results.agents:,} agents)")
-    console.print(_states_table(results))
+    console.print(_states_table(results, console.width))
     console.print("[bold]Engagement[/bold]")
     console.print(_engagement_table(results))
     for reason, count in results.totals.fallbacks.most_common(_MOST_REASONS_SHOWN):
-        console.print(f"Fell back {count:,} times: {reason}", markup=False)
+        console.print(_plain(f"Fallback taken {count:,} x: {reason}"))
     console.print("[bold]Largest cascades[/bold]")
     console.print(_cascade_table(results.cascades) if results.cascades else "No post was replied to or reshared.")
     if folder is not None:
-        console.print(f"Every move is in {folder / 'events.jsonl'}, this summary in {folder / 'run.json'}.")
+        where = f"Every move is in {folder / 'events.jsonl'}, this summary in {folder / 'run.json'}."
+        console.print(_plain(where), soft_wrap=True)
 
 
-def _states_table(results: Results) -> Table:
-    shown = _evenly(results.rounds, _MOST_ROUNDS_SHOWN)
+def _states_table(results: Results, width: int) -> Table:
+    shown = _evenly(results.rounds, _most_rounds(results, width))
     table = _table()
-    table.add_column("round")
+    table.add_column("round", no_wrap=True)
     for summary in shown:
-        table.add_column(str(summary.number), justify="right")
+        table.add_column(str(summary.number), justify="right", no_wrap=True)
     for state in shown[0].states:
         table.add_row(state, *(f"{summary.states[state]:,}" for summary in shown))
     if len(shown) < len(results.rounds):
         table.caption = f"{len(shown)} of {len(results.rounds)} rounds"
     return table
+
+
+def _most_rounds(results: Results, width: int) -> int:
+    """Find how many rounds fit beside the names of the states; each column has a blank on either side."""
+    names = max(map(len, results.rounds[0].states))
+    counts = (count for summary in results.rounds for count in (*summary.states.values(), summary.number))
+    numbers = max(len(f"{count:,}") for count in counts)
+    return min(_MOST_ROUNDS_SHOWN, max(2, (width - names - 2) // (numbers + 2)))
 
 
 def _engagement_table(results: Results) -> Table:
@@ -117,8 +127,14 @@ def _cascade_table(cascades: Sequence[Cascade]) -> Table:
     table.add_column("by", no_wrap=True, overflow="ellipsis", max_width=_MOST_NAME)
     table.add_column("began with", no_wrap=True, overflow="ellipsis", max_width=_MOST_TEXT)
     for cascade in cascades:
-        table.add_row(str(cascade.size), str(cascade.depth), str(cascade.breadth), cascade.author_id, cascade.text)
+        numbers = (f"{number:,}" for number in (cascade.size, cascade.depth, cascade.breadth))
+        table.add_row(*numbers, _plain(cascade.author_id), _plain(cascade.text))
     return table
+
+
+def _plain(text: str) -> Text:
+    """Show what others wrote as it is: no markup, no line breaks, nothing that a terminal would obey."""
+    return Text("".join(character if character.isprintable() else " " for character in text))
 
 
 def _table() -> Table:

@@ -25,6 +25,8 @@ from prism.statechart import AgentState, BaseReasoner, PolicyReasoner, Reasoner
 
 DEFAULT_AGENTS = "100"
 
+_MOST_SEED = 2**53  # the largest whole number that every reader of JSON reads as it is
+
 
 class ReasonerKind(StrEnum):
     """Who decides where several moves are open."""
@@ -80,6 +82,8 @@ def simulate(
 
     prism simulate --agents 50 --reasoner ollama --model llama3.2
     """
+    if abs(seed) > _MOST_SEED:
+        raise InputError(f"--seed must lie between -2^53 and 2^53, got {seed}")
     population = _population(agents, seed)
     seeds = _posts(posts, population, seed)
     decider = _reasoner(reasoner, model, host, seed)

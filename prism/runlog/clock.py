@@ -21,6 +21,7 @@ class SimulatedClock:
         round: Current round, counted from 1; 0 before the first.
         tick: Current tick of the round, counted from 1; 0 before the first.
         timestamp: Current time as ISO 8601 text, such as ``2026-01-01T00:07:00Z``.
+        stamp: All three, as they stand in every line of a log.
     """
 
     def __init__(self, start: datetime = DEFAULT_START) -> None:
@@ -47,3 +48,4 @@ class SimulatedClock:
         now = self._start + timedelta(seconds=self._elapsed)
         self._seconds = now.timestamp()
         self.timestamp = now.isoformat().replace("+00:00", "Z")
+        self.stamp = {"timestamp": self.timestamp, "round": self.round, "tick": self.tick}

@@ -65,11 +65,9 @@ class RunLog:
     def _render(self, logger: Any, method: str, event: MutableMapping[str, Any]) -> bytes:
         if "exc_info" in event:
             event = structlog.processors.format_exc_info(logger, method, event)
-        clock = self._clock
-        line = {"event": event.pop("event"), "timestamp": clock.timestamp, "round": clock.round, "tick": clock.tick}
-        line.update(event)
+        line = {"event": event.pop("event"), **self._clock.stamp, **event}
         try:
-            return _dump(line)
+            return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
         except TypeError:
             return _dump({key: _writable(value) for key, value in line.items()})
 

@@ -39,7 +39,8 @@ class Composer(Protocol):
         Args:
             agent: Who writes.
             post: What it looked at when it decided to.
-            stream: The agent's own random numbers for this round.
+            stream: Random numbers for this text alone, so that what is written does not depend on how many
+                the agent's decisions took.
         """
 
 

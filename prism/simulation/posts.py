@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
@@ -10,6 +10,7 @@ from typing import Literal
 
 from prism.agents import SeedPost, SocialAgent
 from prism.agents.relevance import Terms, terms_of
+from prism.errors import FieldValueError
 
 PostKind = Literal["post", "reply", "reshare"]
 
@@ -41,7 +42,7 @@ class Post:
     text: str
     topics: tuple[str, ...] = ()
     kind: PostKind = "post"
-    parent: Post | None = None
+    parent: Post | None = field(default=None, repr=False)
     number: int = 0
     root: Post = field(init=False, repr=False)
     depth: int = field(init=False)
@@ -119,9 +120,17 @@ class Network:
                 self._followers[author_id].append(reader)
 
     def seed(self, posts: Iterable[SeedPost]) -> list[Post]:
-        """Publish what was posted before the simulation began."""
+        """Publish what was posted before the simulation began.
+
+        Raises:
+            FieldValueError: If two posts share an id.
+        """
         seeds = list(posts)
-        self._ids.update(seed.post_id for seed in seeds if seed.post_id is not None)
+        counts = Counter((*self._ids, *(seed.post_id for seed in seeds if seed.post_id is not None)))
+        twice = [post_id for post_id, count in counts.items() if count > 1]
+        if twice:
+            raise FieldValueError(f"post ids must be unique, used more than once: {', '.join(sorted(twice))}")
+        self._ids.update(counts)
         return [self._add(seed.author_id, Draft("post", seed.text, seed.topics), None, seed.post_id) for seed in seeds]
 
     def publish(self, author_id: str, draft: Draft, about: Post | None) -> Post:

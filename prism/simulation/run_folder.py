@@ -27,12 +27,11 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        held = [name for name in (LOG_NAME, SUMMARY_NAME) if (path / name).exists()]
-        if held:
-            raise InputError(f"already holds a run ({', '.join(held)}): choose another --out", path=path)
-        if path.exists() and not path.is_dir():
-            raise InputError("is a file, not a folder: choose another --out", path=path)
-        _require_writable(path)
+        try:
+            _require_free(path)
+            _require_writable(path)
+        except OSError as error:
+            raise _unwritable(path, error) from None
 
     def open_log(self, clock: SimulatedClock) -> RunLog:
         """Make the folder and begin the run's log in it.
@@ -44,13 +43,21 @@ class RunFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             return RunLog(self.path / LOG_NAME, clock)
         except OSError as error:
-            raise InputError(f"cannot be written to: {error.strerror}", path=self.path) from None
+            raise _unwritable(self.path, error) from None
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Write ``run.json``, whole or not at all."""
         unfinished = self.path / f".{SUMMARY_NAME}.part"
         unfinished.write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
         unfinished.replace(self.path / SUMMARY_NAME)
+
+
+def _require_free(path: Path) -> None:
+    held = [name for name in (LOG_NAME, SUMMARY_NAME) if (path / name).exists()]
+    if held:
+        raise InputError(f"already holds a run ({', '.join(held)}): choose another --out", path=path)
+    if path.exists() and not path.is_dir():
+        raise InputError("is a file, not a folder: choose another --out", path=path)
 
 
 def _require_writable(path: Path) -> None:
@@ -60,3 +67,7 @@ def _require_writable(path: Path) -> None:
         raise InputError(f"cannot be made: {nearest} is a file, not a folder", path=path)
     if not os.access(nearest, os.W_OK | os.X_OK):
         raise InputError(f"cannot be written to: no permission for {nearest}", path=path)
+
+
+def _unwritable(path: Path, error: OSError) -> InputError:
+    return InputError(f"cannot be written to: {error.strerror}", path=path)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from prism.agents import SeedPost, SocialAgent
-from prism.errors import FieldValueError
+from prism.errors import FieldValueError, ReasonerError
 from prism.runlog import SimulatedClock
 from prism.runlog.events import (
     AGENT_JOINED,
@@ -44,6 +44,7 @@ from prism.statechart.social import (
     ROUND_ENDS,
     SEES_POST,
 )
+from prism.statechart.states import state_text
 
 DEFAULT_ROUNDS = 10
 DEFAULT_TICKS_PER_ROUND = 12
@@ -173,6 +174,7 @@ class Simulation:
         for _ in range(self._ticks):
             self._clock.advance()
             await self._tick()
+            await asyncio.sleep(0)  # a policy never waits: let an interruption, and others in the loop, have a turn
         states = {state.value: count for state, count in state_distribution(self.agents, AgentState).items()}
         for agent in self.agents:
             if agent.state is not AgentState.IDLE:
@@ -204,6 +206,8 @@ class Simulation:
         decisions = await self._reasoner.decide_many(questions, logger=self._logger)
         self._activity.decisions_asked += len(questions)
         for question, decision in zip(questions, decisions, strict=True):
+            if decision.chosen not in question.options:
+                raise ReasonerError(_outside(question, decision))
             if decision.source == "fallback":
                 self._activity.fallbacks[decision.reason or "no reason given"] += 1
             else:
@@ -231,9 +235,10 @@ class Simulation:
 
     def _compose(self, reader: Reader) -> None:
         agent, post = reader.agent, reader.post
-        if post is None or agent.random is None:
+        if post is None:
             return
-        reader.draft = self._composer.compose(agent, post, agent.random)
+        stream = RandomStream(self._seed, agent.agent_id, self._clock.round, self._clock.tick)
+        reader.draft = self._composer.compose(agent, post, stream)
         agent.pending_action = reader.draft.kind
         if reader.draft.kind == "post":
             self._publish(reader, reader.draft)
@@ -296,6 +301,13 @@ def _collecting_after_rounds() -> Iterator[Callable[[], object]]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+def _outside(question: Question, decision: Decision) -> str:
+    options = ", ".join(map(state_text, question.options))
+    return (
+        f"the reasoner chose {decision.chosen!r} for agent {question.agent.agent_id!r}, none of its options {options}"
+    )
 
 
 def _check(agents: Sequence[SocialAgent], rounds: int, ticks: int) -> None:

@@ -103,6 +103,7 @@ class Statechart(Generic[StateT]):
         self.initial: StateT = initial
         self.decision_states: frozenset[StateT] = frozenset(decisions)
         self.timeouts: Mapping[StateT, int] = MappingProxyType(limits)
+        self._limits: dict[Any, int] = limits
         self.strict = strict
         self._members: dict[Any, StateT] = {member: member for member in members}
         self._logger = logger
@@ -237,19 +238,8 @@ class Statechart(Generic[StateT]):
         Returns:
             The new state if the time-out moved the agent, else None.
         """
-        ticks = getattr(agent, "ticks_in_state", None)
-        if ticks is None:
-            return None
-        self._require_known_state(agent)
-        ticks += 1
-        if self._writer_of(agent) is write_kept:
-            agent._ticks_in_state = ticks
-        else:
-            agent.ticks_in_state = ticks
-        limit = self.timeouts.get(agent.state)
-        if limit is None:
-            limit = getattr(agent, "timeout_threshold", None)
-        if limit is None or ticks <= limit:
+        ticks, limit = self._dwell(agent)
+        if ticks is None or limit is None or ticks <= limit:
             return None
         return self.fire(agent, TIMEOUT, context)
 
@@ -303,6 +293,18 @@ class Statechart(Generic[StateT]):
             f"Statechart({self.name!r}, {len(self.states)} states, {len(self.transitions)} transitions, "
             f"initial={state_text(self.initial)!r})"
         )
+
+    def _dwell(self, agent: Any) -> tuple[int | None, int | None]:
+        """Count one more tick in the state; give the ticks now, and the limit."""
+        if self._quiet_writers.get(agent.__class__) is write_kept and agent._state in self._rows:
+            ticks = agent._ticks_in_state = agent._ticks_in_state + 1
+            return ticks, self._limits.get(agent._state) or agent._timeout_threshold
+        ticks = getattr(agent, "ticks_in_state", None)
+        if ticks is not None:
+            self._require_known_state(agent)
+            self._writer_of(agent)
+            agent.ticks_in_state = ticks = ticks + 1
+        return ticks, self._limits.get(self._state_of(agent)) or getattr(agent, "timeout_threshold", None)
 
     def _run(self, agent: Any, candidate: Candidate[StateT], context: Any) -> StateT | None:
         """Make one move and everything that its action queues, until the agent is at rest."""

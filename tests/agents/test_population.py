@@ -1,5 +1,6 @@
 """Made-up populations."""
 
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -41,7 +42,7 @@ def test_the_population_does_not_depend_on_the_process() -> None:
     digests = {
         subprocess.run(
             [sys.executable, "-c", DIGEST],
-            env={"PYTHONHASHSEED": hash_seed, "PYTHONPATH": ":".join(sys.path)},
+            env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(sys.path)},
             capture_output=True,
             text=True,
             check=True,
