@@ -11,6 +11,7 @@ exception that a caller would expect, so ``except ValueError`` keeps working::
     ├── UnknownStateError (ValueError)    an agent is in a state that the chart does not define
     ├── RunawayError (RuntimeError)       an action keeps firing on its own agent without end
     ├── ReasonerError (ValueError)        a question without options, or an answer outside them
+    ├── ReplayError (LookupError)         a question that the log of an earlier run does not answer
     ├── InputError (ValueError)           a file or argument given by the user: where it is wrong, and why
     ├── MissingExtraError (ImportError)   a room was used without the packages it needs
     └── LLMError                          a language model did not answer
@@ -18,7 +19,9 @@ exception that a caller would expect, so ``except ValueError`` keeps working::
         ├── TimedOutError (TimeoutError)         no complete answer within the time-out
         ├── OverloadedError                      the server is too busy: 429, 502, 503, 504
         ├── ModelMissingError                    the server does not have the model
-        └── BadReplyError                        the server answered with something that is not a reply
+        ├── BadReplyError                        the server answered with something that is not a reply
+        ├── DecisionsUnsupportedError            the server or model takes no decision questions
+        └── BudgetSpentError                     the run has spent what it may
 """
 
 from __future__ import annotations
@@ -56,6 +59,10 @@ class RunawayError(PrismError, RuntimeError):
 
 class ReasonerError(PrismError, ValueError):
     """A reasoner was asked without options, or answered with something outside them."""
+
+
+class ReplayError(PrismError, LookupError):
+    """The log of an earlier run does not hold an answer to a question."""
 
 
 class InputError(PrismError, ValueError):
@@ -109,7 +116,17 @@ class MissingExtraError(PrismError, ImportError):
 
 
 class LLMError(PrismError):
-    """A language model did not give a usable answer."""
+    """A language model did not give a usable answer.
+
+    Attributes:
+        host: The server that failed, where known.
+        attempts: Requests made before giving up.
+        retry_after: Seconds after which the server asked to be tried again.
+    """
+
+    host: str | None = None
+    attempts: int = 1
+    retry_after: float | None = None
 
 
 class UnreachableError(LLMError, ConnectionError):
@@ -130,3 +147,11 @@ class ModelMissingError(LLMError):
 
 class BadReplyError(LLMError):
     """The server answered, but not with a chat reply."""
+
+
+class DecisionsUnsupportedError(LLMError):
+    """The server is too old for decision questions, or the model is not made for them."""
+
+
+class BudgetSpentError(LLMError):
+    """The run has spent the calls, tokens or time that it may."""

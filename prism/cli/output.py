@@ -123,12 +123,14 @@ def _engagement_table(results: Results) -> Table:
 def _cascade_table(cascades: Sequence[Cascade]) -> Table:
     table = _table()
     for heading in ("size", "depth", "breadth"):
-        table.add_column(heading, justify="right", min_width=len(heading))
+        table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("by", no_wrap=True, overflow="ellipsis", max_width=_MOST_NAME)
-    table.add_column("began with", no_wrap=True, overflow="ellipsis", max_width=_MOST_TEXT)
+    table.add_column("began with", overflow="ellipsis", max_width=_MOST_TEXT)
     for cascade in cascades:
         numbers = (f"{number:,}" for number in (cascade.size, cascade.depth, cascade.breadth))
-        table.add_row(*numbers, _plain(cascade.author_id), _plain(cascade.text))
+        text = _plain(cascade.text)
+        text.no_wrap = True  # of the text alone: this column gives way first where a line is too narrow for all
+        table.add_row(*numbers, _plain(cascade.author_id), text)
     return table
 
 

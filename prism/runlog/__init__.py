@@ -1,6 +1,7 @@
 """The run as a log: event names, the writer, and the simulated clock."""
 
 from prism.runlog.clock import SimulatedClock
+from prism.runlog.replay import ReplayReasoner
 from prism.runlog.writer import RunLog
 
-__all__ = ["RunLog", "SimulatedClock"]
+__all__ = ["ReplayReasoner", "RunLog", "SimulatedClock"]

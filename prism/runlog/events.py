@@ -5,7 +5,6 @@ from prism.statechart.events import (
     ANSWER_DISCARDED,
     DECISION,
     GUARD_FAILED,
-    REASONER_FALLBACK,
     TRANSITION,
 )
 
@@ -28,7 +27,6 @@ __all__ = [
     "GUARD_FAILED",
     "POST_LIKED",
     "POST_PUBLISHED",
-    "REASONER_FALLBACK",
     "ROUND_ENDED",
     "ROUND_STARTED",
     "RUN_ENDED",

@@ -305,9 +305,7 @@ def _collecting_after_rounds() -> Iterator[Callable[[], object]]:
 
 def _outside(question: Question, decision: Decision) -> str:
     options = ", ".join(map(state_text, question.options))
-    return (
-        f"the reasoner chose {decision.chosen!r} for agent {question.agent.agent_id!r}, none of its options {options}"
-    )
+    return f"agent {question.agent.agent_id!r}: the reasoner chose {decision.chosen!r}, which is not one of {options}"
 
 
 def _check(agents: Sequence[SocialAgent], rounds: int, ticks: int) -> None:

@@ -5,9 +5,10 @@ Every public name of the room is here::
     from prism.statechart import Statechart, Transition, social_media_chart
 """
 
+from prism.statechart.budget import Budget
 from prism.statechart.checks import Finding
 from prism.statechart.context import identify
-from prism.statechart.decisions import BaseReasoner, Decision, Question
+from prism.statechart.decisions import BaseReasoner, Call, Decision, Question
 from prism.statechart.policy import PolicyReasoner
 from prism.statechart.queries import agents_in_state, state_distribution
 from prism.statechart.reasoner import (
@@ -27,6 +28,8 @@ __all__ = [
     "STATE_DESCRIPTIONS",
     "AgentState",
     "BaseReasoner",
+    "Budget",
+    "Call",
     "Decision",
     "Finding",
     "PolicyReasoner",

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from prism.errors import ReasonerError
 from prism.statechart.bookkeeping import agent_name
 from prism.statechart.context import identify
-from prism.statechart.events import DECISION, EventLogger, active_logger
+from prism.statechart.events import DECISION, EventLogger, active_logger, report_warning
 from prism.statechart.states import state_text
 
-Source = Literal["model", "policy", "fallback"]
+Source = Literal["model", "cache", "replay", "policy", "fallback"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +47,44 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class Call:
+    """What it took to get an answer from a model.
+
+    Args:
+        latency: Seconds from asking to answer, waiting for a free slot included.
+        model: Model asked, where known.
+        host: Server asked, where known.
+        attempts: Requests it took; 0 if the answer to the same question of another agent was used.
+        input_tokens: Tokens the model read, where known.
+        output_tokens: Tokens it wrote, where known.
+    """
+
+    latency: float
+    model: str | None = None
+    host: str | None = None
+    attempts: int = 1
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Decision:
     """An answer to a `Question`, and where it came from.
 
     Args:
         chosen: One of the question's options.
-        source: Who chose: a ``model``, the ``policy``, or nobody, so the ``fallback`` was taken.
+        source: Who chose: a ``model``, a ``cache`` or ``replay`` of one, the ``policy``, or nobody, so that the
+            ``fallback`` was taken.
         reason: Why the fallback was taken.
         probabilities: Probability of every option by its text, where the chooser knows them.
+        call: What it took, if a model was asked.
     """
 
     chosen: Any
     source: Source
     reason: str | None = None
     probabilities: Mapping[str, float] | None = None
+    call: Call | None = None
 
 
 class BaseReasoner(ABC):
@@ -106,24 +130,30 @@ class BaseReasoner(ABC):
             logger: Where to announce them, if not to this reasoner's own logger.
         """
         decisions = await self.answer(questions)
-        active = active_logger(logger or self._logger)
-        if active is not None:
-            for question, decision in zip(questions, decisions, strict=True):
-                announce(active, question, decision)
+        given = logger or self._logger
+        active = active_logger(given)
+        for question, decision in zip(questions, decisions, strict=True):
+            if active is not None or decision.source == "fallback":
+                _announce(given, active, question, decision)
         return decisions
 
 
-def announce(logger: EventLogger, question: Question, decision: Decision) -> None:
-    """Write one decision to a log."""
-    logger.info(
-        DECISION,
-        agent_id=agent_name(question.agent),
-        state=state_text(question.state),
-        trigger=question.trigger,
-        options=[state_text(option) for option in question.options],
-        chosen=state_text(decision.chosen),
-        source=decision.source,
-        reason=decision.reason,
-        probabilities=decision.probabilities,
-        context=identify(question.context),
-    )
+def _announce(given: EventLogger | None, active: EventLogger | None, question: Question, decision: Decision) -> None:
+    """Write one decision to the log; a fallback is a warning, and is heard even without structlog."""
+    keys = {
+        "agent_id": agent_name(question.agent),
+        "state": state_text(question.state),
+        "trigger": question.trigger,
+        "options": [state_text(option) for option in question.options],
+        "chosen": state_text(decision.chosen),
+        "source": decision.source,
+        "reason": decision.reason,
+        "probabilities": decision.probabilities,
+        "context": identify(question.context),
+    }
+    if decision.call is not None:
+        keys.update(asdict(decision.call))
+    if decision.source == "fallback":
+        report_warning(given, DECISION, **keys)
+    elif active is not None:
+        active.info(DECISION, **keys)

@@ -17,7 +17,6 @@ GUARD_FAILED = "statechart.guard_failed"
 ACTION_FAILED = "statechart.action_failed"
 ANSWER_DISCARDED = "statechart.answer_discarded"
 DECISION = "reasoner.decision"
-REASONER_FALLBACK = "reasoner.fallback"
 
 _standard = logging.getLogger("prism.statechart")
 

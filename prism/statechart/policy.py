@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import exp
-from typing import Any
 
 from prism.errors import FieldValueError
 from prism.statechart.bookkeeping import agent_name
 from prism.statechart.decisions import BaseReasoner, Decision, Question
 from prism.statechart.events import EventLogger
 from prism.statechart.states import AgentState, state_text
-from prism.statechart.streams import RandomStream
+from prism.statechart.streams import AgentStreams
 
 RELEVANCE_PULL: Mapping[str, float] = {
     AgentState.COMPOSING.value: 2.0,
@@ -48,9 +47,8 @@ class PolicyReasoner(BaseReasoner):
         if not temperature > 0:
             raise FieldValueError(f"temperature must be above 0, got {temperature!r}")
         super().__init__(logger)
-        self._seed = seed
         self._temperature = temperature
-        self._streams: dict[str, RandomStream] = {}
+        self._streams = AgentStreams(seed)
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
         """Draw an option for every question."""
@@ -66,8 +64,7 @@ class PolicyReasoner(BaseReasoner):
 
     def _draw(self, question: Question) -> Decision:
         chances = self.probabilities(question)
-        own = getattr(question.agent, "random", None)
-        stream = own if isinstance(own, RandomStream) else self._stream_of(question.agent)
+        stream = self._streams.of(question.agent, agent_name(question.agent))
         chosen = question.options[stream.weighted_index(chances)]
         texts = [state_text(option) for option in question.options]
         rounded = {text: round(chance, 6) for text, chance in zip(texts, chances, strict=True)}
@@ -81,9 +78,3 @@ class PolicyReasoner(BaseReasoner):
             inclinations.get(text, 0.0) + RELEVANCE_PULL.get(text, 0.0) * relevance
             for text in map(state_text, question.options)
         ]
-
-    def _stream_of(self, agent: Any) -> RandomStream:
-        name = agent_name(agent)
-        if name not in self._streams:
-            self._streams[name] = RandomStream(self._seed, name)
-        return self._streams[name]

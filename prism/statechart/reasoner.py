@@ -1,37 +1,75 @@
-"""Deciding with a language model: the prompt, the reply, and what happens when there is none.
+"""Deciding with a language model, and what happens when it does not answer.
 
-The contract is ``spec/reasoner-contract.md``.
+The contract is ``spec/reasoner-contract.md``; the prompt is in `prompts`, the reading of replies in `replies`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from prism.errors import FieldValueError, ReasonerError
+from prism.errors import BudgetSpentError, DecisionsUnsupportedError, FieldValueError, ReasonerError, TimedOutError
 from prism.statechart.bookkeeping import agent_name
-from prism.statechart.clients import ask, check_client
-from prism.statechart.context import identify
-from prism.statechart.decisions import BaseReasoner, Decision, Question
-from prism.statechart.events import REASONER_FALLBACK, EventLogger, describe, report_warning
-from prism.statechart.states import AgentState, state_text
+from prism.statechart.budget import Budget
+from prism.statechart.clients import Reply, ask_chat, ask_decision, check_client, offers_decisions
+from prism.statechart.decisions import BaseReasoner, Call, Decision, Question, Source
+from prism.statechart.events import EventLogger, describe
+from prism.statechart.prompts import (
+    STATE_DESCRIPTIONS,
+    build_reasoner_prompt,
+    chat_prompt,
+    decision_question,
+    decision_state,
+    format_context,
+)
+from prism.statechart.replies import parse_reasoner_response, read_probabilities
+from prism.statechart.sharing import SharedCalls
+from prism.statechart.states import state_text
+from prism.statechart.streams import AgentStreams
 
-STATE_DESCRIPTIONS: Mapping[AgentState, str] = {
-    AgentState.IDLE: "Stop browsing, wait for next round",
-    AgentState.SCROLLING: "Continue browsing without engaging",
-    AgentState.EVALUATING: "Look more closely at this post",
-    AgentState.COMPOSING: "Write a response or original content",
-    AgentState.ENGAGING_LIKE: "Like this post",
-    AgentState.ENGAGING_REPLY: "Reply to this post",
-    AgentState.ENGAGING_RESHARE: "Reshare this post",
-    AgentState.RESTING: "Take a break from activity",
-}
-"""What each state means, as the model is told."""
+if TYPE_CHECKING:
+    from asyncio import Semaphore
+
+__all__ = [
+    "STATE_DESCRIPTIONS",
+    "Reasoner",
+    "build_reasoner_prompt",
+    "format_context",
+    "parse_reasoner_response",
+]
 
 DEFAULT_TIMEOUT_SECONDS = 120.0
-MOST_REPLY_CHARACTERS = 50_000
-"""How much of a reply is searched, from its end, where models put their answer."""
+DEFAULT_CONCURRENCY = 16
+MOST_DECISION_BYTES = 48_000
+"""How large a decision request may grow; servers refuse a state beyond 64 KiB."""
+
+Mode = Literal["auto", "decision", "chat"]
+Pick = Literal["draw", "argmax"]
+Kind = Literal["decision", "chat"]
+
+
+class AnswerStore(Protocol):
+    """Keeps replies by what was asked; `prism.llm.AnswerCache` keeps them on disk."""
+
+    def get(self, key: str) -> str | None:
+        """Give what was put under a key, or None."""
+
+    def put(self, key: str, value: str) -> None:
+        """Keep something under a key."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """Questions that go to the model together: one in chat, those of one agent in decision mode."""
+
+    kind: Kind
+    questions: Sequence[Question]
+    state: str
+    choices: Mapping[str, Mapping[str, Any]]
 
 
 class Reasoner(BaseReasoner):
@@ -40,198 +78,222 @@ class Reasoner(BaseReasoner):
     Whatever goes wrong with the model, a decision is made: the fallback, with a warning that says why.
 
     Args:
-        client: Anything with an async ``chat``, ``get_response`` or ``run``: prism's `OllamaChatClient`,
-            ``ollama.AsyncClient`` (then give ``model``), an agent-framework client or agent.
+        client: Anything with an async ``chat``, ``get_response`` or ``run``: prism's `OllamaChatClient` and
+            `OllamaPool`, ``ollama.AsyncClient`` (then give ``model``), an agent-framework client or agent.
+        mode: ``decision`` asks a decision model for the options' probabilities, ``chat`` has a model write
+            its choice, ``auto`` takes decisions where server and model offer them.
+        pick: What to do with probabilities: ``draw`` an option from the agent's own random stream, or take the
+            likeliest (``argmax``).
         fallback: The state to take when the model gives no valid answer, if it is among the options;
             otherwise, and by default, the first option.
         model: Model name, for clients that must be told with every call.
         descriptions: Meaning of each state for the prompt, by state; `STATE_DESCRIPTIONS` by default.
-        timeout: Seconds to wait for one answer.
-        logger: A structlog logger for decisions and warnings.
+        timeout: Seconds to wait for one answer, retries included.
+        concurrency: Questions under way at once; a client's own ``concurrency`` takes its place.
+        seed: Seed of the draws of agents without a stream, and of sampling where the client takes one.
+        cache: Where to keep answers from one run to the next.
+        budget: What the run may spend; decisions fall back when it is spent.
+        logger: A structlog logger for decisions.
 
     Raises:
         ReasonerError: If the client has none of the three methods.
-        FieldValueError: If the time-out is not above 0.
+        FieldValueError: If mode or pick is unknown, or the time-out or the concurrency not above 0.
     """
 
     def __init__(
         self,
         client: Any,
         *,
+        mode: Mode = "auto",
+        pick: Pick = "draw",
         fallback: Any = None,
         model: str | None = None,
         descriptions: Mapping[Any, str] = STATE_DESCRIPTIONS,
         timeout: float = DEFAULT_TIMEOUT_SECONDS,
+        concurrency: int | None = None,
+        seed: int = 0,
+        cache: AnswerStore | None = None,
+        budget: Budget | None = None,
         logger: EventLogger | None = None,
     ) -> None:
-        if not timeout > 0:
-            raise FieldValueError(f"timeout must be above 0 seconds, got {timeout!r}")
+        _require_one_of("mode", mode, ("auto", "decision", "chat"))
+        _require_one_of("pick", pick, ("draw", "argmax"))
+        slots = concurrency or getattr(client, "concurrency", None) or DEFAULT_CONCURRENCY
+        for name, value in (("timeout", timeout), ("concurrency", slots if concurrency is None else concurrency)):
+            if not value > 0:
+                raise FieldValueError(f"{name} must be above 0, got {value!r}")
         check_client(client)
         super().__init__(logger)
         self._client = client
+        self._mode = mode
+        self._kind: Kind | None = None if mode == "auto" else mode
+        self._pick = pick
         self._fallback = fallback
         self._model = model
         self._descriptions = descriptions
         self._timeout = timeout
+        self._concurrency = slots
+        self._seed = seed
+        self._cache = cache
+        self.budget = budget or Budget()
+        self._streams = AgentStreams(seed)
+        self._shared: SharedCalls[Reply] = SharedCalls()
+        self._slots: tuple[Any, Semaphore] | None = None
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
-        """Ask the model every question, concurrently; the client bounds how many are under way at once."""
+        """Ask the model every question, as many at once as the client may be asked."""
         import asyncio  # costs a third of importing the engine, and is loaded already where this runs
 
-        return list(await asyncio.gather(*(self._ask(question) for question in questions)))
+        kind = self._kind or await self._find_kind()
+        requests = list(self._requests(questions, kind))
+        decided = await asyncio.gather(*(self._decide(request) for request in requests))
+        found = {
+            id(question): decision
+            for request, decisions in zip(requests, decided, strict=True)
+            for question, decision in zip(request.questions, decisions, strict=True)
+        }
+        return [found[id(question)] for question in questions]
 
-    async def _ask(self, question: Question) -> Decision:
+    async def _find_kind(self) -> Kind:
+        """Find out whether server and model decide; an unreachable server is asked again the next time."""
+        try:
+            self._kind = "decision" if await offers_decisions(self._client, self._model) else "chat"
+        except Exception:  # the question itself will meet the same fault, and its fallback tells of it
+            return "chat"
+        return self._kind
+
+    def _requests(self, questions: Sequence[Question], kind: Kind) -> Iterator[_Request]:
+        """Put questions into requests; in decision mode those of one agent share its description."""
+        if kind == "chat":
+            for question in questions:
+                yield _Request(kind, [question], chat_prompt(question, self._descriptions), {})
+            return
+        by_agent: dict[int, list[Question]] = {}
+        for question in questions:
+            by_agent.setdefault(id(question.agent), []).append(question)
+        for asked in by_agent.values():
+            choices = [decision_question(question, self._descriptions) for question in asked]
+            for start, end in _portions([len(json.dumps(choice)) for choice in choices], MOST_DECISION_BYTES):
+                named = {f"q{number}": choice for number, choice in enumerate(choices[start:end])}
+                yield _Request(kind, asked[start:end], decision_state(asked[0].agent), named)
+
+    async def _decide(self, request: _Request) -> list[Decision]:
+        """Get the answers to one request; a failure becomes a fallback for each of its questions."""
+        began = perf_counter()
+        key = self._key(request)
+        try:
+            kept = None if self._cache is None else self._cache.get(key)
+            if kept is not None:
+                return self._read_all(request, Reply(**json.loads(kept)), "cache", None)
+            reply, asked = await self._shared.get(key, lambda: self._ask(request))
+        except DecisionsUnsupportedError as error:
+            if self._mode == "auto":
+                self._kind = "chat"
+                return await self.answer(request.questions)
+            return self._fall_back_all(request, error, began)
+        except Exception as error:
+            return self._fall_back_all(request, error, began)
+        decisions = self._read_all(request, reply, "model", _call_of(reply, perf_counter() - began, asked))
+        if self._cache is not None and asked and all(decision.source == "model" for decision in decisions):
+            self._cache.put(key, json.dumps(asdict(reply)))
+        return decisions
+
+    async def _ask(self, request: _Request) -> Reply:
         import asyncio
 
+        async with self._slot():
+            spent = self.budget.take()
+            if spent is not None:
+                raise BudgetSpentError(spent)
+            left = self.budget.seconds_left()
+            limit = self._timeout if left is None else min(left, self._timeout)
+            try:
+                async with asyncio.timeout(limit) as timer:
+                    reply = await self._put(request)
+            except Exception as error:
+                self.budget.add(retries=getattr(error, "attempts", 1) - 1)
+                if timer.expired():
+                    raise TimedOutError(f"no answer within {limit:g} s") from error
+                raise
+            self.budget.add(retries=reply.attempts - 1, tokens=(reply.input_tokens or 0) + (reply.output_tokens or 0))
+            return reply
+
+    async def _put(self, request: _Request) -> Reply:
+        if request.kind == "decision":
+            return await ask_decision(self._client, request.state, request.choices, model=self._model)
+        options = request.questions[0].options
+        return await ask_chat(self._client, request.state, options, model=self._model, seed=self._seed)
+
+    def _slot(self) -> Semaphore:
+        """Give this event loop's limit on questions under way."""
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        if self._slots is None or self._slots[0] is not loop:
+            self._slots = (loop, asyncio.Semaphore(self._concurrency))
+        return self._slots[1]
+
+    def _key(self, request: _Request) -> str:
+        """Name a request by all that its answer depends on."""
+        model = self._model or getattr(self._client, "model", None)
+        options = [[state_text(option) for option in question.options] for question in request.questions]
+        asked = [request.kind, str(model), request.state, request.choices, options, self._seed]
+        return sha256(json.dumps(asked).encode()).hexdigest()
+
+    def _read_all(self, request: _Request, reply: Reply, source: Source, call: Call | None) -> list[Decision]:
+        return [
+            self._read(request.kind, question, reply, f"q{number}", source, call)
+            for number, question in enumerate(request.questions)
+        ]
+
+    def _read(
+        self, kind: Kind, question: Question, reply: Reply, name: str, source: Source, call: Call | None
+    ) -> Decision:
         options = list(question.options)
         try:
-            async with asyncio.timeout(self._timeout):
-                reply = await ask(self._client, self._prompt(question), options, model=self._model)
-            return Decision(parse_reasoner_response(reply, options), "model")
-        except Exception as error:
-            return self._fall_back(question, error)
+            if kind == "chat":
+                return Decision(parse_reasoner_response(reply.text, options), source, call=call)
+            chances = read_probabilities(reply.answers.get(name), options)
+        except ReasonerError as error:
+            return self._fall_back(question, error, call)
+        weights = list(chances.values())
+        if self._pick == "argmax":
+            chosen = options[weights.index(max(weights))]
+        else:
+            chosen = options[self._streams.of(question.agent, agent_name(question.agent)).weighted_index(weights)]
+        return Decision(chosen, source, probabilities={text: round(p, 6) for text, p in chances.items()}, call=call)
 
-    def _prompt(self, question: Question) -> str:
-        agent = question.agent
-        return build_reasoner_prompt(
-            agent_name=str(getattr(agent, "name", None) or agent_name(agent)),
-            agent_interests=list(getattr(agent, "interests", ())),
-            agent_personality=str(getattr(agent, "personality", "")),
-            current_state=question.state,
-            trigger=question.trigger,
-            options=list(question.options),
-            context=question.context,
-            descriptions=self._descriptions,
+    def _fall_back_all(self, request: _Request, error: Exception, began: float) -> list[Decision]:
+        call = Call(
+            round(perf_counter() - began, 6),
+            model=self._model or getattr(self._client, "model", None),
+            host=getattr(error, "host", None),
+            attempts=0 if isinstance(error, BudgetSpentError) else getattr(error, "attempts", 1),
         )
+        return [self._fall_back(question, error, call) for question in request.questions]
 
-    def _fall_back(self, question: Question, error: Exception) -> Decision:
-        ours = type(error) is TimeoutError and not error.args
-        reason = f"no answer within {self._timeout:g} s" if ours else describe(error)
+    def _fall_back(self, question: Question, error: Exception, call: Call | None) -> Decision:
         options = question.options
         chosen = next((option for option in options if option == self._fallback), options[0])
-        report_warning(
-            self._logger,
-            REASONER_FALLBACK,
-            agent_id=agent_name(question.agent),
-            trigger=question.trigger,
-            chosen=state_text(chosen),
-            reason=reason,
-        )
-        return Decision(chosen, "fallback", reason=reason)
+        return Decision(chosen, "fallback", reason=describe(error), call=call)
 
 
-def build_reasoner_prompt(
-    agent_name: str,
-    agent_interests: list[str],
-    agent_personality: str,
-    current_state: Any,
-    trigger: str,
-    options: list[Any],
-    context: Any,
-    *,
-    descriptions: Mapping[Any, str] = STATE_DESCRIPTIONS,
-) -> str:
-    """Build the question that a model is asked.
-
-    Args:
-        agent_name: Name of the agent.
-        agent_interests: Topics it cares about.
-        agent_personality: What it is like, in words.
-        current_state: Its state.
-        trigger: The event that opened the question.
-        options: The states to choose from.
-        context: What the event is about; see `format_context`.
-        descriptions: Meaning of each state.
-    """
-    options_text = "\n".join(f"- {state_text(option)}: {_description(option, descriptions)}" for option in options)
-    return f"""You are {agent_name}, a social media user.
-
-Your interests: {", ".join(agent_interests)}
-Your personality: {agent_personality}
-
-You are currently in the "{state_text(current_state)}" state and received the "{trigger}" event.
-
-{format_context(context)}
-
-Choose your next state from these options:
-{options_text}
-
-Respond with JSON only:
-{{"next_state": "<state_value>"}}
-"""
+def _call_of(reply: Reply, latency: float, asked: bool) -> Call:
+    call = Call(round(latency, 6), reply.model, reply.host, reply.attempts, reply.input_tokens, reply.output_tokens)
+    return call if asked else replace(call, attempts=0, input_tokens=0, output_tokens=0)
 
 
-def format_context(context: Any) -> str:
-    """Describe an event's context in words: a post by author and text, anything else by its fields."""
-    if context is None:
-        return "There are no further details."
-    if isinstance(context, str):
-        return context
-    text = _field(context, "text") or _field(context, "content")
-    if text is None:
-        return "\n".join(f"{key}: {value}" for key, value in (identify(context) or {}).items())
-    author = _field(context, "author_id") or _field(context, "author")
-    topics = _field(context, "topics")
-    lines = [f"Post by {author}:" if author else "Post:", str(text)]
-    if topics:
-        lines.append(f"Topics: {', '.join(map(str, topics))}")
-    return "\n".join(lines)
+def _portions(sizes: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
+    """Cut a sequence into runs whose sizes stay below a limit; one that is too large stands alone."""
+    start, total = 0, 0
+    for number, size in enumerate(sizes):
+        if number > start and total + size > most:
+            yield start, number
+            start, total = number, 0
+        total += size
+    yield start, len(sizes)
 
 
-def parse_reasoner_response(response_text: str, options: list[Any]) -> Any:
-    """Read the chosen state from a model's reply.
-
-    The reply may wrap its JSON in code fences, other text or a ``<think>`` block, and may write the state in
-    any case; the last object with a ``next_state`` counts. A state outside the options is never accepted.
-
-    Args:
-        response_text: The raw reply.
-        options: The states to choose from.
-
-    Returns:
-        One of the options.
-
-    Raises:
-        ReasonerError: (a ValueError) if the reply has no such object or names no option.
-    """
-    listing = ", ".join(map(state_text, options))
-    answers = _answers_in(str(response_text))
-    if not answers:
-        raise ReasonerError(f"no JSON object with 'next_state' in the reply {_excerpt(response_text)}")
-    answer = answers[-1]
-    if isinstance(answer, str):
-        exact = [option for option in options if state_text(option) == answer.strip()]
-        alike = [option for option in options if state_text(option).lower() == answer.strip().lower()]
-        if alike:
-            return (exact or alike)[0]
-    raise ReasonerError(f"the reply names {answer!r}, which is not one of {listing}")
-
-
-def _answers_in(text: str) -> list[Any]:
-    """Find the ``next_state`` of every JSON object in a text, in order; thoughts do not count."""
-    text = text.rpartition("</think>")[2].partition("<think>")[0][-MOST_REPLY_CHARACTERS:]
-    decoder = json.JSONDecoder()
-    answers = []
-    position = text.find("{")
-    while position >= 0:
-        try:
-            found, position = decoder.raw_decode(text, position)
-        except (ValueError, RecursionError):  # also raised for a number of too many digits
-            found, position = None, position + 1
-        if isinstance(found, dict) and "next_state" in found:
-            answers.append(found["next_state"])
-        position = text.find("{", position)
-    return answers
-
-
-def _excerpt(text: Any) -> str:
-    shown = str(text)
-    return repr(shown if len(shown) <= 120 else shown[:117] + "...")
-
-
-def _description(option: Any, descriptions: Mapping[Any, str]) -> str:
-    return descriptions.get(option) or state_text(option).replace("_", " ")
-
-
-def _field(context: Any, name: str) -> Any:
-    return context.get(name) if isinstance(context, Mapping) else getattr(context, name, None)
+def _require_one_of(name: str, value: str, known: Sequence[str]) -> None:
+    if value not in known:
+        raise FieldValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import accumulate
 from struct import unpack
+from typing import Any
 
 _BLOCK = 64
 _TO_UNIT = 2.0**-53
@@ -51,3 +52,24 @@ class RandomStream:
         sums = list(accumulate(weights))
         point = self.random() * sums[-1]
         return next((number for number, total in enumerate(sums) if point < total), len(sums) - 1)
+
+
+class AgentStreams:
+    """The random numbers of agents' decisions, for reasoners that draw.
+
+    Args:
+        seed: Seed of the streams of agents that bring none of their own.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._streams: dict[str, RandomStream] = {}
+
+    def of(self, agent: Any, name: str) -> RandomStream:
+        """Give ``agent.random`` where that is a `RandomStream`, as in a simulation, else one kept under its name."""
+        own = getattr(agent, "random", None)
+        if isinstance(own, RandomStream):
+            return own
+        if name not in self._streams:
+            self._streams[name] = RandomStream(self._seed, name)
+        return self._streams[name]

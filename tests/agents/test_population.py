@@ -32,9 +32,12 @@ def told(population: Population) -> list[Any]:
 
 
 def test_a_seed_fixes_the_population() -> None:
-    """The same seed gives the same agents and posts, another seed gives others."""
-    assert told(synthetic_population(150, seed=7)) == told(synthetic_population(150, seed=7))
-    assert told(synthetic_population(150, seed=7)) != told(synthetic_population(150, seed=8))
+    """The same seed gives the same agents and posts, another seed other interests, archetypes, follows and posts."""
+    one, again, other = (synthetic_population(150, seed=seed) for seed in (7, 7, 8))
+    assert told(one) == told(again)
+    for name in ("interests", "archetype", "following"):
+        assert [getattr(a, name) for a in one.agents] != [getattr(a, name) for a in other.agents]
+    assert [post.topics for post in one.posts] != [post.topics for post in other.posts]
 
 
 def test_the_population_does_not_depend_on_the_process() -> None:

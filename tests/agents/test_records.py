@@ -1,5 +1,7 @@
 """Reading untrusted files record by record."""
 
+import errno
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -114,14 +116,14 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, write: Write) -> No
         tmp_path / "none.jsonl": "there is no such file",
         tmp_path: "is a folder, not a file",
         write("empty.jsonl", ""): "is empty",
-        write("file", "x") / "below.jsonl": "cannot be read: Not a directory",
-        loop: "cannot be read: Too many levels of symbolic links",
+        write("file", "x") / "below.jsonl": f"cannot be read: {os.strerror(errno.ENOTDIR)}",
+        loop: f"cannot be read: {os.strerror(errno.ELOOP)}",
     }
     for path, reason in reasons.items():
         assert str(complaint(path, json_lines)) == f"{path}: {reason}"
 
 
-@pytest.mark.parametrize("length", [1, 100_000])
+@pytest.mark.parametrize("length", [1, 2_000])
 def test_messages_stay_short(length: int) -> None:
     """A message shows what was wrong without repeating a whole file."""
     with pytest.raises(InputError) as caught:
@@ -132,7 +134,7 @@ def test_messages_stay_short(length: int) -> None:
 def test_unknown_fields_are_refused_by_name() -> None:
     """A field that nobody reads is refused, with the ones there are."""
     record(name="Ann").require_known(("name", "bio"))
-    with pytest.raises(InputError, match="^people.jsonl, line 7, field 'nmae': unknown field; known are name, bio$"):
+    with pytest.raises(InputError, match=r"^people\.jsonl, line 7, field 'nmae': unknown field; known are name, bio$"):
         record(nmae="Ann").require_known(("name", "bio"))
 
 
@@ -162,7 +164,7 @@ def test_texts_are_read_as_they_are() -> None:
 )
 def test_a_required_text_must_be_one(fields: dict[str, Any], problem: str) -> None:
     """A required text that is absent, of another type, empty or not writable is an error at its field."""
-    with pytest.raises(InputError, match=f"^people.jsonl, line 7, field 'name': {problem}$"):
+    with pytest.raises(InputError, match=rf"^people\.jsonl, line 7, field 'name': {problem}$"):
         record(**fields).text("name")
 
 
@@ -180,13 +182,13 @@ def test_a_required_text_must_be_one(fields: dict[str, Any], problem: str) -> No
 )
 def test_a_required_list_must_be_one(fields: dict[str, Any], problem: str) -> None:
     """A required list that is absent, of another type, too short or with something else in it is an error."""
-    with pytest.raises(InputError, match=f"^people.jsonl, line 7, field 'topics': {problem}$"):
+    with pytest.raises(InputError, match=rf"^people\.jsonl, line 7, field 'topics': {problem}$"):
         record(**fields).texts("topics", least=1)
 
 
 def test_a_complaint_is_placed_at_its_field() -> None:
     """What prism finds wrong with a value is told with the file, line and field, and keeps its cause."""
-    with pytest.raises(InputError, match="^people.jsonl, line 7, field 'age': too old$") as caught:
-        with record(age=200).at("age"):
-            raise FieldValueError("too old")
+    with pytest.raises(InputError) as caught, record(age=200).at("age"):
+        raise FieldValueError("too old")
+    assert str(caught.value) == "people.jsonl, line 7, field 'age': too old"
     assert isinstance(caught.value.__cause__, FieldValueError)

@@ -13,6 +13,7 @@ MODULES = {
     "import": "tests.benchmarks.imports",
     "memory": "tests.benchmarks.memory",
     "logged": "tests.benchmarks.logged",
+    "simulation": "tests.benchmarks.simulation",
 }
 
 Run = Callable[[Effort], Sequence[Table]]

@@ -18,6 +18,7 @@ class OllamaServer(ThreadingHTTPServer):
     Attributes:
         asked: Path and JSON body of every request, in order.
         answer: Writes the reply to a request, in that request's own thread.
+        hung_up: Set once a connection has been closed.
         closing: Set at the end of the test, for answers that wait.
     """
 
@@ -28,6 +29,7 @@ class OllamaServer(ThreadingHTTPServer):
         self.url = f"http://127.0.0.1:{self.server_port}"
         self.asked: list[tuple[str, Any]] = []
         self.answer: Callable[[BaseHTTPRequestHandler], None] = self.drop
+        self.hung_up = Event()
         self.closing = Event()
 
     def says(self, text: str) -> None:
@@ -43,15 +45,18 @@ class OllamaServer(ThreadingHTTPServer):
             handler.send_header("Content-Length", str(length or len(content)))
             handler.end_headers()
             handler.wfile.write(content)
+            handler.close_connection = length is not None
 
         self.answer = answer
 
     def drop(self, handler: BaseHTTPRequestHandler) -> None:
         """Close the connection without a word."""
+        handler.close_connection = True
 
     def hang(self, handler: BaseHTTPRequestHandler) -> None:
         """Keep the connection open and silent until the test ends."""
         self.closing.wait()
+        handler.close_connection = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Print nothing about clients that left; what matters is what those clients say."""
@@ -59,6 +64,11 @@ class OllamaServer(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: OllamaServer
+    protocol_version = "HTTP/1.1"
+
+    def finish(self) -> None:
+        super().finish()
+        self.server.hung_up.set()
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))

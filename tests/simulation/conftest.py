@@ -1,6 +1,6 @@
 """Fixtures of the simulation's tests: runs with the log they wrote."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
+import structlog
 
 from prism.agents import synthetic_population
 from prism.runlog import RunLog, SimulatedClock
@@ -26,6 +27,13 @@ class LoggedRun:
         """Give the log's events of these names, all of them without a name."""
         events = map(orjson.loads, self.log.splitlines())
         return [event for event in events if not names or event["event"] in names]
+
+
+@pytest.fixture(autouse=True)
+def _structlog_as_imported() -> Iterator[None]:
+    """Leave every test with a structlog that nobody configured."""
+    yield
+    structlog.reset_defaults()
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from prism.errors import BadReplyError, ReasonerError
-from prism.statechart.clients import answer_schema, ask, check_client
+from prism.statechart.clients import answer_schema, ask_chat, check_client
 from prism.statechart.states import AgentState, state_enum
 
 S = AgentState
@@ -117,14 +117,14 @@ def test_a_client_without_a_method_is_refused(client: Any) -> None:
 )
 async def test_a_client_is_told_what_it_takes(client: Any, model: str | None, told: Any) -> None:
     """Each kind of client gets the prompt in the form it takes, with schema and model where it has room for them."""
-    assert await ask(client, "what next?", OPTIONS, model=model) == "yes"
+    assert (await ask_chat(client, "what next?", OPTIONS, model=model)).text == "yes"
     assert client.told == told
 
 
 async def test_chat_comes_first() -> None:
     """Of a client with several methods chat is used, because it can be given the schema."""
     client = Everything()
-    await ask(client, "what next?", OPTIONS)
+    await ask_chat(client, "what next?", OPTIONS)
     assert isinstance(client.told, dict)
     assert client.told["format"] == SCHEMA
 
@@ -143,7 +143,7 @@ async def test_chat_comes_first() -> None:
 )
 async def test_the_text_of_a_reply_is_found(reply: Any) -> None:
     """The text of a reply is found in every common shape of one."""
-    assert await ask(Runner(reply), "what next?", OPTIONS) == "yes"
+    assert (await ask_chat(Runner(reply), "what next?", OPTIONS)).text == "yes"
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ async def test_the_text_of_a_reply_is_found(reply: Any) -> None:
 async def test_a_reply_without_text_is_an_error(reply: Any) -> None:
     """A reply without text is an error that names the reply's type."""
     with pytest.raises(BadReplyError, match=f"the client's reply of type {type(reply).__name__} has no text"):
-        await ask(Runner(reply), "what next?", OPTIONS)
+        await ask_chat(Runner(reply), "what next?", OPTIONS)
 
 
 async def test_an_exception_of_the_client_propagates() -> None:
@@ -163,4 +163,4 @@ async def test_an_exception_of_the_client_propagates() -> None:
             raise ConnectionError("nobody there")
 
     with pytest.raises(ConnectionError, match="nobody there"):
-        await ask(Down(), "what next?", OPTIONS)
+        await ask_chat(Down(), "what next?", OPTIONS)

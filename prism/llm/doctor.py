@@ -1,0 +1,85 @@
+"""Finding out what is wrong with a server, in words that a person can act on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter
+
+from prism.errors import LLMError
+from prism.llm.host import OllamaHost
+from prism.llm.pool import OllamaChatClient
+
+_TRIAL_SCHEMA = {
+    "type": "object",
+    "properties": {"next_state": {"type": "string", "enum": ["idle", "scrolling"]}},
+    "required": ["next_state"],
+}
+_TRIAL = 'Choose a state: idle or scrolling. Respond with JSON only: {"next_state": "<state>"}'
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at.
+
+    Args:
+        what: What was looked at.
+        ok: Whether it is as it should be.
+        found: What was found, and what to do if it is not.
+    """
+
+    what: str
+    ok: bool
+    found: str
+
+
+async def diagnose(client: OllamaChatClient) -> list[Check]:
+    """Look at a server and a model, step by step, until something is wrong.
+
+    Args:
+        client: The client that would be used.
+
+    Returns:
+        What was looked at, in order; only the last may be wrong.
+    """
+    host = client.only_host
+    checks: list[Check] = []
+    for what, look in (
+        ("server", _server),
+        ("model", _model),
+        ("decisions", _decisions),
+        ("load", _load),
+        ("chat", _chat),
+    ):
+        began = perf_counter()
+        try:
+            found = await look(host)
+        except LLMError as error:
+            checks.append(Check(what, ok=False, found=str(error)))
+            break
+        checks.append(Check(what, ok=True, found=f"{found} ({(perf_counter() - began) * 1000:.0f} ms)"))
+    return checks
+
+
+async def _server(host: OllamaHost) -> str:
+    return f"Ollama {await host.version()} at {host.address}"
+
+
+async def _model(host: OllamaHost) -> str:
+    await host.decides()
+    return f"{host.settings.model} is there, one of {len(await host.models())}"
+
+
+async def _decisions(host: OllamaHost) -> str:
+    if await host.decides():
+        return "the model takes decision questions: prism will use them"
+    return "the model takes no decision questions: prism will chat with it"
+
+
+async def _load(host: OllamaHost) -> str:
+    await host.load()
+    return f"loaded, and kept for {host.settings.keep_alive}"
+
+
+async def _chat(host: OllamaHost) -> str:
+    reply = await host.chat([{"role": "user", "content": _TRIAL}], _TRIAL_SCHEMA)
+    return f"answers {reply.text.strip()[:60]}"

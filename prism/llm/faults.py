@@ -1,0 +1,98 @@
+"""The one place that knows what the ollama client raises, and what of it can heal.
+
+Measured for version 0.6.3 of the client: besides its own ``ResponseError`` it lets through built-in, httpx, json
+and pydantic exceptions, and stumbles (AttributeError) over an error body that is JSON but no object.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prism.errors import (
+    BadReplyError,
+    DecisionsUnsupportedError,
+    LLMError,
+    ModelMissingError,
+    OverloadedError,
+    TimedOutError,
+    UnreachableError,
+)
+
+OVERLOADED = (429, 502, 503, 504)
+_STREAM_ERROR = -1
+
+
+def can_heal(error: BaseException) -> bool:
+    """Tell whether asking again may help: the server was busy, or the connection failed."""
+    return isinstance(error, (OverloadedError, UnreachableError, TimedOutError))
+
+
+def blames_host(error: BaseException) -> bool:
+    """Tell whether a failure speaks against the host, rather than against the question."""
+    return can_heal(error) or isinstance(error, ModelMissingError)
+
+
+def translate(error: Exception, *, host: str, model: str, timeout: float) -> LLMError:
+    """Map what the ollama client raised to prism's tree.
+
+    Args:
+        error: What was raised.
+        host: Server asked.
+        model: Model asked.
+        timeout: Seconds that were allowed.
+    """
+    translated = _translate(error, host=host, model=model, timeout=timeout)
+    translated.host = host
+    return translated
+
+
+def _translate(error: Exception, *, host: str, model: str, timeout: float) -> LLMError:
+    import httpx
+    import ollama
+
+    refused = error.__context__  # kept by the ollama client, though not shown
+    if isinstance(error, ollama.ResponseError):
+        return _of_status(error.status_code, str(error.error), refused, host=host, model=model)
+    if isinstance(error, AttributeError) and isinstance(refused, httpx.HTTPStatusError):
+        return _of_status(refused.response.status_code, refused.response.text, refused, host=host, model=model)
+    if isinstance(error, (TimeoutError, httpx.TimeoutException)):
+        return TimedOutError(f"no complete reply from {model} at {host} within {timeout:g} s")
+    if isinstance(error, httpx.TransportError) and not isinstance(error, httpx.ConnectError):
+        return UnreachableError(f"the connection to {host} broke ({_first_line(error)})")
+    if isinstance(error, (ConnectionError, httpx.TransportError)):
+        return UnreachableError(f"cannot reach {host}: is 'ollama serve' running there?")
+    if isinstance(error, (ValueError, TypeError, AttributeError)):
+        return BadReplyError(f"{model} at {host} answered with something that is no reply ({_first_line(error)})")
+    return LLMError(f"{model} at {host} failed: {type(error).__name__}: {_first_line(error)}")
+
+
+def _of_status(status: int, message: str, refused: Any, *, host: str, model: str) -> LLMError:
+    said = " ".join(message.split())[:200]
+    what = f"{host} answered {status}: {said}"
+    if status in OVERLOADED or status == _STREAM_ERROR:
+        error = OverloadedError(what)
+        error.retry_after = _retry_after(refused)
+        return error
+    if status == 404 and "model" in message:
+        return ModelMissingError(f"{host} does not have the model: run  ollama pull {model}")
+    if status in (404, 400) and _asked_to_decide(refused):
+        return DecisionsUnsupportedError(f"{model} at {host} takes no decision questions ({said})")
+    return BadReplyError(what) if status == 404 else LLMError(what)
+
+
+def _asked_to_decide(refused: Any) -> bool:
+    request = getattr(refused, "request", None)
+    return request is not None and request.url.path.endswith("/v1/systemone")
+
+
+def _retry_after(refused: Any) -> float | None:
+    """Read a Retry-After header in seconds; dates are not worth the trouble for a wait this short."""
+    response = getattr(refused, "response", None)
+    try:
+        return None if response is None else max(0.0, float(response.headers.get("retry-after", "")))
+    except ValueError:
+        return None
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]

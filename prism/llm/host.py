@@ -1,0 +1,194 @@
+"""One Ollama server, asked once: no retries, no waiting for a turn."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from prism.errors import BadReplyError, LLMError
+from prism.llm.breaker import CircuitBreaker
+from prism.llm.faults import translate
+
+ResultT = TypeVar("ResultT")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """How a model is asked, the same on every host.
+
+    Args:
+        model: Name of the model, as ``ollama list`` shows it.
+        timeout: Seconds to wait for one reply.
+        load_timeout: Seconds to wait for the model to be loaded, which can take minutes.
+        temperature: Sampling temperature; 0 for the likeliest answer.
+        seed: Seed of the sampling; the server's own parallelism still makes replies vary.
+        think: Whether a thinking model may think first; some take ``"low"``, ``"medium"`` or ``"high"``.
+        keep_alive: How long the server keeps the model loaded.
+    """
+
+    model: str
+    timeout: float
+    load_timeout: float
+    temperature: float
+    seed: int
+    think: bool | str | None
+    keep_alive: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatReply:
+    """A model's reply to a conversation.
+
+    Args:
+        text: What it said.
+        model: Model that said it.
+        host: Server it runs on.
+        input_tokens: Tokens it read.
+        output_tokens: Tokens it wrote.
+        attempts: Requests it took.
+    """
+
+    text: str
+    model: str
+    host: str
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    attempts: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionReply:
+    """A decision model's answers.
+
+    Args:
+        answers: By question: ``choice``, ``probabilities`` by option, and ``confidence``.
+        usage: ``input_tokens`` and ``output_tokens``.
+        model: Model that answered.
+        host: Server it runs on.
+        attempts: Requests it took.
+    """
+
+    answers: Mapping[str, Mapping[str, Any]]
+    usage: Mapping[str, int] = field(default_factory=dict)
+    model: str = ""
+    host: str = ""
+    attempts: int = 1
+
+
+class OllamaHost:
+    """A server and what is known of it.
+
+    The connection is made with the first question, and again in every event loop it is used from.
+
+    Args:
+        address: Address of the server, such as ``http://127.0.0.1:11434``.
+        settings: How to ask.
+
+    Attributes:
+        in_flight: Questions under way.
+        breaker: Whether it should be asked now.
+    """
+
+    def __init__(self, address: str, settings: ModelSettings) -> None:
+        self.address = address
+        self.settings = settings
+        self.in_flight = 0
+        self.breaker = CircuitBreaker()
+        self._decides: bool | None = None
+        self._client: Any = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def chat(self, messages: Sequence[Mapping[str, Any]], format: dict[str, Any] | None) -> ChatReply:  # noqa: A002
+        """Send a conversation."""
+        settings = self.settings
+        reply = await self._call(
+            lambda client: client.chat(
+                model=settings.model,
+                messages=messages,
+                format=format,
+                options={"temperature": settings.temperature, "seed": settings.seed},
+                think=settings.think,
+                keep_alive=settings.keep_alive,
+            )
+        )
+        text = reply.message.content
+        if not text:
+            raise self._bad("gave an empty reply")
+        return ChatReply(text, settings.model, self.address, reply.prompt_eval_count, reply.eval_count)
+
+    async def systemone(self, state: str, questions: Mapping[str, Mapping[str, Any]]) -> DecisionReply:
+        """Put choice questions about one state."""
+        settings = self.settings
+        reply = await self._call(
+            lambda client: client.systemone(
+                model=settings.model, state=state, questions=questions, keep_alive=settings.keep_alive
+            )
+        )
+        answers = {name: answer.model_dump() for name, answer in reply.answers.items()}
+        return DecisionReply(answers, reply.usage.model_dump(), settings.model, self.address)
+
+    @property
+    def known_to_decide(self) -> bool | None:
+        """Whether server and model take decision questions; None until it is known."""
+        return self._decides
+
+    async def decides(self) -> bool:
+        """Tell whether server and model take decision questions; asked once."""
+        if self._decides is None:
+            shown = await self._call(lambda client: client.show(self.settings.model))
+            self._decides = "decision" in (shown.capabilities or ())
+        return self._decides
+
+    async def version(self) -> str:
+        """Give the server's version."""
+        import httpx
+
+        async def ask(_client: Any) -> str:
+            async with httpx.AsyncClient() as client:
+                answer = await client.get(f"{self.address.rstrip('/')}/api/version")
+                return str(answer.raise_for_status().json()["version"])
+
+        return await self._call(ask)
+
+    async def models(self) -> list[str]:
+        """List the models that the server has."""
+        listed = await self._call(lambda client: client.list())
+        return [str(item.model) for item in listed.models]
+
+    async def load(self) -> None:
+        """Load the model, so that the first question does not wait for it."""
+        await self._call(
+            lambda client: client.generate(model=self.settings.model, prompt="", keep_alive=self.settings.keep_alive),
+            self.settings.load_timeout,
+        )
+
+    async def close(self) -> None:
+        """Close the connections; a later question makes new ones."""
+        client, self._client = self._client, None
+        if client is not None and self._loop is asyncio.get_running_loop():
+            await client.close()
+
+    async def _call(self, make: Callable[[Any], Awaitable[ResultT]], timeout: float | None = None) -> ResultT:
+        limit = timeout or self.settings.timeout
+        try:
+            async with asyncio.timeout(limit):
+                return await make(self._connected())
+        except Exception as error:
+            raise translate(error, host=self.address, model=self.settings.model, timeout=limit) from error
+
+    def _connected(self) -> Any:
+        loop = asyncio.get_running_loop()
+        if self._client is None or self._loop is not loop:
+            import httpx
+            import ollama  # builds a client when imported, so not before one is needed
+
+            unlimited = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+            self._client, self._loop = ollama.AsyncClient(host=self.address, limits=unlimited), loop
+        return self._client
+
+    def _bad(self, what: str) -> LLMError:
+        error = BadReplyError(f"{self.settings.model} at {self.address} {what}")
+        error.host = self.address
+        return error

@@ -1,0 +1,106 @@
+"""Answering from a log what a model answered before."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from prism.errors import InputError, ReplayError
+from prism.statechart import BaseReasoner, Call, Decision, Question, identify
+from prism.statechart.bookkeeping import agent_name
+from prism.statechart.decisions import Source
+from prism.statechart.events import DECISION, EventLogger
+from prism.statechart.states import state_text
+
+LOG_NAME = "events.jsonl"
+
+_CALL_KEYS = ("latency", "model", "host", "attempts", "input_tokens", "output_tokens")
+
+
+class ReplayReasoner(BaseReasoner):
+    """Answers from the log of an earlier run, so that a run with a model can be repeated without one.
+
+    A question is known by its agent, state, trigger, options and context; the same question asked again gets
+    the answers in the order of the log.
+
+    Args:
+        log: The log, or the folder of the run.
+        verbatim: Announce decisions as they stand in the log, so that the repeated run writes the same bytes.
+            By default their source is ``replay``.
+        logger: A structlog logger for the decisions.
+
+    Raises:
+        InputError: If the log cannot be read.
+    """
+
+    def __init__(self, log: PathLike[str] | str, *, verbatim: bool = False, logger: EventLogger | None = None) -> None:
+        super().__init__(logger)
+        path = Path(log)
+        self._path = path / LOG_NAME if path.is_dir() else path
+        self._verbatim = verbatim
+        self._recorded: dict[bytes, deque[dict[str, Any]]] = defaultdict(deque)
+        for event in _decisions(self._path):
+            options = event["options"]
+            key = _key(event["agent_id"], event["state"], event["trigger"], options, event["context"])
+            self._recorded[key].append(event)
+
+    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
+        """Look the answers up.
+
+        Raises:
+            ReplayError: If the log does not hold one of the questions.
+        """
+        return [self._look_up(question) for question in questions]
+
+    def _look_up(self, question: Question) -> Decision:
+        options = [state_text(option) for option in question.options]
+        agent, state, context = agent_name(question.agent), state_text(question.state), identify(question.context)
+        recorded = self._recorded.get(_key(agent, state, question.trigger, options, context))
+        if not recorded:
+            raise ReplayError(
+                f"{self._path} holds no (further) decision of agent {agent!r} in {state!r} on {question.trigger!r} "
+                f"among {', '.join(options)} about {context}: replay with the population, posts, seed, rounds and "
+                "ticks of the recorded run"
+            )
+        event = recorded.popleft()
+        chosen = next((option for option in question.options if state_text(option) == event["chosen"]), None)
+        if chosen is None:
+            raise ReplayError(
+                f"{self._path}: agent {agent!r} chose {event['chosen']!r}, which is not among its options"
+            )
+        source: Source = event["source"] if self._verbatim else "replay"
+        call = Call(**{key: event[key] for key in _CALL_KEYS}) if "latency" in event else None
+        return Decision(chosen, source, event["reason"], event["probabilities"], call)
+
+
+def _decisions(path: Path) -> Iterator[dict[str, Any]]:
+    marker = f'"{DECISION}"'.encode()
+    try:
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines, start=1):
+                if marker in line:
+                    yield _parse(path, number, line)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", path=path) from None
+
+
+def _parse(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        event = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        raise InputError(
+            "is no complete JSON line; the run it records was cut off here", path=path, line=number
+        ) from None
+    missing = [key for key in ("agent_id", "state", "trigger", "options", "chosen", "context") if key not in event]
+    if missing:
+        raise InputError("is missing from a decision", path=path, line=number, field=missing[0])
+    return dict(event)
+
+
+def _key(agent: str, state: str, trigger: str, options: list[str], context: Any) -> bytes:
+    return orjson.dumps([agent, state, trigger, options, context], option=orjson.OPT_SORT_KEYS, default=str)

@@ -1,0 +1,70 @@
+"""How much a run may spend on a model."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+from prism.errors import FieldValueError
+
+
+class Budget:
+    """Limits on calls, tokens and time; when one is spent, decisions fall back and the run goes on.
+
+    Args:
+        max_calls: Requests to the model, retries included.
+        max_tokens: Tokens read and written.
+        deadline: Seconds from the first question.
+
+    Raises:
+        FieldValueError: If a limit is not above 0.
+
+    Attributes:
+        calls: Requests made.
+        tokens: Tokens read and written.
+    """
+
+    def __init__(
+        self, *, max_calls: int | None = None, max_tokens: int | None = None, deadline: float | None = None
+    ) -> None:
+        for name, value in (("max_calls", max_calls), ("max_tokens", max_tokens), ("deadline", deadline)):
+            if value is not None and not value > 0:
+                raise FieldValueError(f"{name} must be above 0, got {value!r}")
+        self.calls = 0
+        self.tokens = 0
+        self._max_calls = max_calls
+        self._max_tokens = max_tokens
+        self._deadline = deadline
+        self._ends: float | None = None
+
+    def take(self) -> str | None:
+        """Take one call out of the budget.
+
+        Returns:
+            None if there was one left, else what is spent.
+        """
+        spent = self._spent()
+        if spent is None:
+            self.calls += 1
+        return spent
+
+    def add(self, *, retries: int = 0, tokens: int = 0) -> None:
+        """Count what a call has cost beyond itself."""
+        self.calls += retries
+        self.tokens += tokens
+
+    def seconds_left(self) -> float | None:
+        """Give the seconds until the deadline, or None without one; the first call starts the clock."""
+        if self._deadline is None:
+            return None
+        if self._ends is None:
+            self._ends = monotonic() + self._deadline
+        return max(0.0, self._ends - monotonic())
+
+    def _spent(self) -> str | None:
+        if self._max_calls is not None and self.calls >= self._max_calls:
+            return f"budget spent: {self._max_calls} calls"
+        if self._max_tokens is not None and self.tokens >= self._max_tokens:
+            return f"budget spent: {self._max_tokens} tokens"
+        if self.seconds_left() == 0.0:
+            return f"budget spent: {self._deadline:g} seconds"
+        return None

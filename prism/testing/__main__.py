@@ -1,0 +1,30 @@
+"""Runs a `FakeOllama` in a process of its own: ``python -m prism.testing --latency 0.1 --slots 16``.
+
+It prints its address, and stops when its standard input is closed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from prism.testing.fake_ollama import FakeOllama
+
+
+def main() -> None:
+    """Serve until standard input ends, then print what was counted as one line of JSON."""
+    parser = argparse.ArgumentParser(prog="python -m prism.testing", description=__doc__)
+    parser.add_argument("--latency", type=float, default=0.0, help="seconds that each answer takes")
+    parser.add_argument("--slots", type=int, default=None, help="answers made at once; no limit by default")
+    asked = parser.parse_args()
+    with FakeOllama(latency=asked.latency, slots=asked.slots) as server:
+        sys.stdout.write(server.host + "\n")
+        sys.stdout.flush()
+        sys.stdin.read()
+        counts = {"questions": len(server.questions), "busy": server.busy_seconds, "most_at_once": server.most_at_once}
+        sys.stdout.write(json.dumps(counts) + "\n")
+
+
+if __name__ == "__main__":
+    main()

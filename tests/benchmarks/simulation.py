@@ -1,0 +1,125 @@
+"""Whole simulations without a model, small and large, with the log written and without one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+from tempfile import TemporaryDirectory
+from time import perf_counter
+
+from prism.agents import synthetic_population
+from prism.runlog import RunLog, SimulatedClock
+from prism.simulation import Simulation
+from tests.benchmarks.harness import Claim, Effort, Measurement, Table, ratio
+
+SMALL = 100
+ROUNDS, TICKS = 10, 12
+LEAST_RATE, MOST_GROWTH = 100_000.0, 1.25
+_TURNS_SAVED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A population to simulate.
+
+    Args:
+        agents: How many agents.
+        runs: Runs of one turn, each with a seed of its own.
+    """
+
+    agents: int
+    runs: int
+
+    def __str__(self) -> str:
+        """Name it as a column."""
+        return f"{self.agents:,} agents"
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one agent-tick took, and what was done in it.
+
+    Args:
+        microseconds: Time.
+        transitions: Moves between states.
+        decisions: Questions decided by the policy.
+        lines: Lines of the log; 0 without one.
+    """
+
+    microseconds: float
+    transitions: float
+    decisions: float
+    lines: float
+
+
+def run(effort: Effort) -> Sequence[Table]:
+    """Run both sizes, with and without log, in turns."""
+    sizes = (Size(SMALL, runs=max(1, effort.agents // 100)), Size(10 * effort.agents, runs=1))
+    columns = [(size, logged) for logged in (True, False) for size in sizes]
+    costs: dict[tuple[Size, bool], list[Cost]] = {column: [] for column in columns}
+    for turn in range(max(1, effort.repeats // _TURNS_SAVED)):
+        for size, logged in columns[turn % len(columns) :] + columns[: turn % len(columns)]:
+            costs[size, logged].append(_average(size, logged=logged))
+    return [_times(sizes, costs), _work(sizes, costs)]
+
+
+def _times(sizes: tuple[Size, Size], costs: dict[tuple[Size, bool], list[Cost]]) -> Table:
+    found = [
+        Measurement(f"{size}, {'log written' if logged else 'no log'}", tuple(cost.microseconds for cost in turns))
+        for (size, logged), turns in costs.items()
+    ]
+    small, large = found[:2]
+    claims = [_rate(small), _rate(large)]
+    claims += ratio(f"{sizes[1]}: how many times as long as {sizes[0]}", large, small, at_most=MOST_GROWTH)
+    claims += ratio("the same without log", found[3], found[2])
+    return Table("simulation: one agent-tick", "µs", small.name, found, claims)
+
+
+def _rate(column: Measurement) -> Claim:
+    return Claim(column.name, 1e6 / column.best, 1e6 / column.median, "agent-ticks/s", at_least=LEAST_RATE)
+
+
+def _work(sizes: tuple[Size, Size], costs: dict[tuple[Size, bool], list[Cost]]) -> Table:
+    """Show how much happens in an agent-tick; it is the same in every turn."""
+    first = {size: costs[size, True][0] for size in sizes}
+    found = [
+        Measurement(f"{size}, {what}", (getattr(first[size], what),))
+        for what in ("transitions", "decisions", "lines")
+        for size in sizes
+    ]
+    return Table("simulation: what happens in one agent-tick", "count", found[0].name, found)
+
+
+def _average(size: Size, *, logged: bool) -> Cost:
+    found = [_once(size.agents, seed, logged=logged) for seed in range(size.runs)]
+    return Cost(*(mean(values) for values in zip(*map(_figures, found), strict=True)))
+
+
+def _figures(cost: Cost) -> tuple[float, float, float, float]:
+    return cost.microseconds, cost.transitions, cost.decisions, cost.lines
+
+
+def _once(agents: int, seed: int, *, logged: bool) -> Cost:
+    """Time a run from its first event until its log is closed; making the population is not counted."""
+    population, clock = synthetic_population(agents, seed=seed), SimulatedClock()
+    with TemporaryDirectory() as directory:
+        log = RunLog(Path(directory) / "events.jsonl", clock) if logged else None
+        simulation = Simulation(
+            population.agents,
+            population.posts,
+            rounds=ROUNDS,
+            ticks_per_round=TICKS,
+            seed=seed,
+            logger=None if log is None else log.logger,
+            clock=clock,
+        )
+        begin = perf_counter()
+        totals = simulation.run().totals
+        if log is not None:
+            log.close()
+        taken = perf_counter() - begin
+        lines = 0 if log is None else log.path.read_bytes().count(b"\n")
+    ticks = totals.agent_ticks
+    return Cost(taken / ticks * 1e6, totals.transitions / ticks, totals.decisions_asked / ticks, lines / ticks)

@@ -1,0 +1,187 @@
+"""The entry point: help, version, and what a user gets wrong."""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import prism
+
+PERSONA = '{"username": "ann", "interested_topics": ["art"]}'
+
+FILES = {
+    "empty.json": "",
+    "blank.jsonl": "\n\n",
+    "none.json": "[]",
+    "truncated.json": f'[\n{PERSONA},\n{{"username": "ben", "intere',
+    "object.json": PERSONA,
+    "type.json": f'[\n{PERSONA},\n{{"username": 7, "interested_topics": ["art"]}}\n]',
+    "missing.json": f'[\n{PERSONA},\n{{"username": "ben"}}\n]',
+    "no_interests.json": f'[\n{PERSONA},\n{{"username": "ben", "interested_topics": []}}\n]',
+    "twice.json": f"[\n{PERSONA},\n{PERSONA}\n]",
+    "no_interests.jsonl": '{"agent_id": "a", "interests": ["art"]}\n{"agent_id": "b", "interests": []}\n',
+    "twice.jsonl": '{"agent_id": "a", "interests": ["art"]}\n{"agent_id": "a", "interests": ["art"]}\n',
+    "unknown.jsonl": '{"agent_id": "a", "interests": ["art"], "intrests": ["art"]}\n',
+    "range.jsonl": '{"agent_id": "a", "interests": ["art"], "engagement_threshold": 2}\n',
+    "truncated.jsonl": '{"agent_id": "a", "interests": ["art"]}\n{"agent_id": "b", "inter',
+    "folder.csv": "user_id,name,username,following_agentid_list,previous_tweets,user_char\n0,A,a,[7],[],art lover\n",
+    "columns.csv": "username,previous_tweets,user_char\na,[],art lover\n",
+    "agents.txt": "ann\n",
+    "latin.json": '[{"username": "é"}]',
+    "good.jsonl": '{"agent_id": "ann", "interests": ["art"]}\n',
+    "stranger.jsonl": '{"author_id": "ann", "text": "hi"}\n{"author_id": "zoe", "text": "hi"}\n',
+    "no_posts.jsonl": "\n",
+}
+
+WRONG = {
+    "no agents": (["--agents", "0"], ["--agents", "1 or more", "0"]),
+    "less than none": (["--agents", "-3"], ["--agents", "1 or more", "-3"]),
+    "no rounds": (["--rounds", "0"], ["--rounds"]),
+    "negative rounds": (["--rounds", "-1"], ["--rounds"]),
+    "no ticks": (["--ticks", "0"], ["--ticks"]),
+    "ticks in words": (["--ticks", "many"], ["--ticks", "valid integer"]),
+    "seed in words": (["--seed", "lucky"], ["--seed", "valid integer"]),
+    "endless seed": (["--seed", "9" * 30], ["--seed", "9" * 30]),
+    "option without value": (["--rounds"], ["--rounds"]),
+    "unknown option": (["--bogus"], ["--bogus"]),
+    "stray argument": (["extra"], ["extra"]),
+    "unknown reasoner": (["--reasoner", "oracle"], ["--reasoner", "oracle", "policy", "ollama"]),
+    "model for the policy": (["--model", "llama3.2"], ["--model", "--reasoner ollama"]),
+    "host for the policy": (["--host", "http://127.0.0.1:1"], ["--host", "--reasoner ollama"]),
+    "ollama without model": (["--reasoner", "ollama"], ["--model"]),
+    "missing file": (["--agents", "nowhere.json"], ["nowhere.json", "no such file"]),
+    "folder as file": (["--agents", "."], ["folder"]),
+    "endless name": (["--agents", "x" * 300], ["too long"]),
+    "unknown kind of file": (["--agents", "agents.txt"], ["agents.txt", ".jsonl", ".json", ".csv"]),
+    "empty file": (["--agents", "empty.json"], ["empty.json", "is empty"]),
+    "blank lines": (["--agents", "blank.jsonl"], ["blank.jsonl", "no agents"]),
+    "empty array": (["--agents", "none.json"], ["none.json", "no agents"]),
+    "truncated array": (["--agents", "truncated.json"], ["truncated.json", "line 3", "not valid JSON"]),
+    "truncated line": (["--agents", "truncated.jsonl"], ["truncated.jsonl", "line 2", "not valid JSON"]),
+    "no array": (["--agents", "object.json"], ["object.json", "line 1", "array"]),
+    "wrong type": (["--agents", "type.json"], ["type.json", "line 3", "'username'", "7"]),
+    "missing field": (["--agents", "missing.json"], ["missing.json", "line 3", "'interested_topics'", "missing"]),
+    "no interests": (["--agents", "no_interests.json"], ["no_interests.json", "line 3", "'interested_topics'"]),
+    "no interests, own format": (["--agents", "no_interests.jsonl"], ["line 2", "'interests'", "empty list"]),
+    "duplicate id": (["--agents", "twice.json"], ["twice.json", "line 3", "'username'", "'ann'", "line 2"]),
+    "duplicate id, own format": (["--agents", "twice.jsonl"], ["twice.jsonl", "line 2", "'agent_id'", "line 1"]),
+    "unknown field": (["--agents", "unknown.jsonl"], ["unknown.jsonl", "line 1", "'intrests'"]),
+    "value out of range": (["--agents", "range.jsonl"], ["range.jsonl", "line 1", "engagement_threshold", "2"]),
+    "follows nobody there": (["--agents", "folder.csv"], ["folder.csv", "line 2", "'following_agentid_list'", "7"]),
+    "missing column": (["--agents", "columns.csv"], ["columns.csv", "line 1", "'following_agentid_list'"]),
+    "no UTF-8": (["--agents", "latin.json"], ["latin.json", "UTF-8"]),
+    "unknown author": (
+        ["--agents", "good.jsonl", "--posts", "stranger.jsonl"],
+        ["stranger.jsonl", "line 2", "'author_id'", "'zoe'"],
+    ),
+    "no posts": (["--agents", "good.jsonl", "--posts", "no_posts.jsonl"], ["no_posts.jsonl", "no posts"]),
+    "missing posts": (["--posts", "nowhere.jsonl"], ["nowhere.jsonl", "no such file"]),
+    "file as output": (["--out", "agents.txt"], ["agents.txt", "not a folder"]),
+    "output below a file": (["--out", "agents.txt/run"], ["agents.txt/run", "is a file"]),
+    "output where nobody can write": (["--out", "/proc/nope/run"], ["/proc/nope/run", "cannot be written to"]),
+    "endless output": (["--out", "x" * 300], ["too long"]),
+}
+
+
+def tree(folder: Path) -> dict[str, bytes | None]:
+    """Give everything below a folder, files with their bytes."""
+    return {str(found): found.read_bytes() if found.is_file() else None for found in folder.rglob("*")}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_input_is_one_line_and_status_2(case: str, command: Any) -> None:
+    """Wrong input ends with status 2 and one line that names the offender, and nothing is written."""
+    arguments, named = WRONG[case]
+    for name, text in FILES.items():
+        (command.folder / name).write_text(text, encoding="latin-1" if name.startswith("latin") else "utf-8")
+    before = tree(command.folder)
+    ran = command("simulate", *([] if "--out" in arguments else ["--out", "run"]), *arguments)
+    assert (ran.status, ran.out) == (2, "")
+    (line,) = ran.err.splitlines()
+    assert line.startswith("prism: ")
+    assert [words for words in named if words not in line] == []
+    assert tree(command.folder) == before
+
+
+def test_folder_that_holds_a_run_is_refused(command: Any) -> None:
+    """A second run into the same folder ends with status 2 and one line, and the first stays as it was."""
+    arguments = ("simulate", "--agents", "5", "--rounds", "1", "--out", "run")
+    assert command(*arguments).status == 0
+    before = tree(command.folder)
+    ran = command(*arguments, "--seed", "1")
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err == "prism: run: already holds a run (events.jsonl, run.json): choose another --out\n"
+    assert tree(command.folder) == before
+
+
+def test_version_is_shown(command: Any) -> None:
+    """``--version`` prints the version and nothing else."""
+    ran = command("--version")
+    assert (ran.status, ran.out, ran.err) == (0, f"prism {prism.__version__}\n", "")
+
+
+def test_help_explains_every_option(command: Any) -> None:
+    """``simulate --help`` names every option, with its default, and shows examples."""
+    ran = command("simulate", "--help")
+    options = ["agents", "posts", "rounds", "ticks", "seed", "reasoner", "model", "host", "out", "json"]
+    assert (ran.status, ran.err) == (0, "")
+    assert [option for option in options if f"--{option} " not in ran.out] == []
+    assert [
+        text for text in ("N|FILE", "[default: 100]", "[default: 10]", "[default: 12]") if text not in ran.out
+    ] == []
+    assert ran.out.count("prism simulate --agents") == 3
+
+
+def test_command_alone_shows_the_help(command: Any) -> None:
+    """Without a command the help is shown, which names the commands."""
+    ran = command()
+    assert ran.status == 2
+    assert "simulate" in ran.out
+    assert ran.err == ""
+
+
+def test_unknown_command_is_one_line(command: Any) -> None:
+    """A command that does not exist ends with status 2 and one line."""
+    ran = command("simulat")
+    assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert "simulat" in ran.err
+
+
+@pytest.mark.parametrize("arguments", [[], ["--json"], ["--help"]])
+def test_reader_that_goes_away_causes_no_traceback(arguments: list[str], command: Any) -> None:
+    """When nobody reads the output any more, as behind ``head``, the command ends without a word."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        ran = command("simulate", "--agents", "20", "--rounds", "1", *arguments, stdout=writing)
+    finally:
+        os.close(writing)
+    assert (ran.status, ran.err) == (1, "")
+
+
+@pytest.mark.parametrize("agents", ["1", "300"])
+def test_interrupted_run_says_so(agents: str, command: Any) -> None:
+    """Ctrl-C during a long run ends it at once with status 130 and one line; the log stays."""
+    with command.start("simulate", "--agents", agents, "--rounds", "1000000", "--out", "run") as process:
+        log = command.folder / "run" / "events.jsonl"
+        while not (log.exists() and log.stat().st_size) and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate()
+    assert (process.returncode, out, err) == (130, "", "prism: interrupted\n")
+    assert [path.name for path in log.parent.iterdir()] == [log.name]
+
+
+def test_text_that_the_output_cannot_show_is_replaced(make_command: Callable[..., Any]) -> None:
+    """Where the output knows only ASCII, other characters are replaced and the run is shown all the same."""
+    command = make_command(PYTHONIOENCODING="ascii")
+    person = '{{"agent_id": "{}", "interests": ["café 😀"], "archetype": "superuser"}}\n'
+    (command.folder / "people.jsonl").write_text(person.format("é1") + person.format("é2"), encoding="utf-8")
+    ran = command("simulate", "--agents", "people.jsonl")
+    assert (ran.status, ran.err) == (0, "")
+    assert ran.out.isascii()
+    assert "caf? ?" in ran.out

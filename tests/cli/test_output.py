@@ -1,0 +1,168 @@
+"""What a person sees."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prism.cli.output import RoundProgress, print_results
+from prism.simulation import Activity, Cascade, Results, RoundSummary
+from prism.statechart import AgentState
+
+Shown = Callable[..., list[str]]
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shown:
+    """Give a function that prints results at a width and gives the lines."""
+
+    def show(results: Results, folder: Path | None = None, *, width: int = 80) -> list[str]:
+        monkeypatch.setenv("COLUMNS", str(width))
+        print_results(results, folder)
+        return capsys.readouterr().out.splitlines()
+
+    return show
+
+
+def results_of(rounds: int = 10, agents: int = 100, cascades: tuple[Cascade, ...] = (), **totals: Any) -> Results:
+    """Make results in which the n-th state holds an n-th of the agents in every round."""
+    states = {state.value: agents // place for place, state in enumerate(AgentState, start=1)}
+    summaries = tuple(RoundSummary(number, states, Activity()) for number in range(1, rounds + 1))
+    return Results(agents, summaries, Activity(**totals), cascades)
+
+
+def rows(lines: list[str]) -> Mapping[str, list[str]]:
+    """Give the numbers in the table of states by their first word."""
+    found = [line.split() for line in lines if line.strip()]
+    end = next(number for number, words in enumerate(found) if words == ["Engagement"])
+    return {words[0]: words[1:] for words in found[:end]}
+
+
+@pytest.mark.parametrize("agents", [1, 100, 10_000, 9_999_999])
+@pytest.mark.parametrize("rounds", [1, 9, 10, 11, 1000])
+def test_tables_fit_eighty_columns(agents: int, rounds: int, shown: Shown) -> None:
+    """However many agents and rounds, every state's name and number is shown whole within 80 columns."""
+    lines = shown(results_of(rounds, agents))
+    table = rows(lines)
+    assert max(map(len, lines)) <= 80
+    assert table["round"][0] == "1"
+    assert table["round"][-1] == str(rounds)
+    for place, state in enumerate(AgentState, start=1):
+        assert table[state.value] == [f"{agents // place:,}"] * len(table["round"])
+
+
+@pytest.mark.parametrize(("rounds", "width", "columns"), [(1, 80, 1), (10, 80, 10), (200, 200, 10), (200, 40, 4)])
+def test_rounds_are_picked_evenly(rounds: int, width: int, columns: int, shown: Shown) -> None:
+    """The first and the last round are always shown, those between at even distances, and that some are left out."""
+    lines = shown(results_of(rounds), width=width)
+    numbers = [int(number) for number in rows(lines)["round"]]
+    steps = [after - before for before, after in pairwise(numbers)]
+    assert len(numbers) == columns
+    assert not steps or max(steps) - min(steps) <= 1
+    assert any(f"{columns} of {rounds} rounds" in line for line in lines) == (columns < rounds)
+
+
+def test_engagement_is_counted(shown: Shown) -> None:
+    """All counts stand in the table, with separators, and time-outs by state."""
+    totals = {
+        "posts": 1,
+        "replies": 2_000,
+        "reshares": 3,
+        "likes": 4_000_000,
+        "transitions": 5,
+        "decisions_asked": 60_000,
+        "decisions_answered": 7_000,
+        "timeouts": Counter(scrolling=8, engaging_reshare=9),
+    }
+    lines = [" ".join(line.split()) for line in shown(results_of(**totals))]
+    assert lines[lines.index("what count") + 2 :][:10] == [
+        "posts 1",
+        "replies 2,000",
+        "reshares 3",
+        "likes 4,000,000",
+        "transitions 5",
+        "decisions asked 60,000",
+        "decisions answered 7,000",
+        "decisions that fell back 53,000",
+        "time-outs from engaging_reshare 9",
+        "time-outs from scrolling 8",
+    ]
+
+
+def test_commonest_reasons_are_told(shown: Shown) -> None:
+    """The three commonest reasons of a fallback are given with their counts, commonest first."""
+    fallbacks = Counter({"rare": 1, "common": 3_000, "some": 20, "[few]": 3})
+    lines = shown(results_of(decisions_asked=4_000, fallbacks=fallbacks))
+    assert [line for line in lines if "Fallback" in line] == [
+        "Fallback taken 3,000 x: common",
+        "Fallback taken 20 x: some",
+        "Fallback taken 3 x: [few]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("plain", "plain"),
+        ("[bold]not markup[/bold] [/x]", "[bold]not markup[/bold] [/x]"),
+        (":smile:", ":smile:"),
+        ("two\nlines\rand a\ttab", "two lines and a tab"),
+        ("red \x1b[31m bell \x07", "red  [31m bell"),
+        ("é 😀", "é 😀"),
+        ("half \ud83d", "half"),
+        ("word " * 30, "word word word word word word word word…"),
+    ],
+)
+def test_what_others_wrote_is_shown_as_it_is(text: str, line: str, shown: Shown) -> None:
+    """Post and author of a cascade are shown on one line, as plain text that no terminal obeys."""
+    lines = shown(results_of(cascades=(Cascade("p1", "[b]ann", text, size=1_234, depth=2, breadth=3),)))
+    (found,) = [one for one in lines if "[b]ann" in one]
+    size, depth, breadth, author, *_ = found.split()
+    assert (size, depth, breadth, author) == ("1,234", "2", "3", "[b]ann")
+    assert found.partition("[b]ann")[2].strip() == line
+
+
+def test_wide_cascades_fit_eighty_columns(shown: Shown) -> None:
+    """Long names and texts are cut so that a cascade stays within its line."""
+    lines = shown(results_of(cascades=(Cascade("p1", "a" * 60, "t" * 200, size=10**6, depth=10**4, breadth=10**5),)))
+    assert max(map(len, lines)) <= 80
+    assert any("1,000,000" in line and "10,000" in line and "100,000" in line and "aaa…" in line for line in lines)
+
+
+def test_no_cascade_is_said_in_words(shown: Shown) -> None:
+    """Where nobody answered anybody there is a sentence instead of an empty table."""
+    assert shown(results_of())[-1] == "No post was replied to or reshared."
+
+
+def test_files_are_named_on_one_line(shown: Shown) -> None:
+    """The run's files are named as they are, however long, so that they can be copied."""
+    folder = Path("[bold]") / ("long" * 30)
+    assert shown(results_of(), folder)[-1] == (
+        f"Every move is in {folder / 'events.jsonl'}, this summary in {folder / 'run.json'}."
+    )
+
+
+def test_progress_flushes_after_every_round(capsys: pytest.CaptureFixture[str]) -> None:
+    """The log is flushed once a round, and where nobody watches no bar is drawn."""
+    flushed: list[int] = []
+    results = results_of(rounds=3)
+    with RoundProgress(3, flush=lambda: flushed.append(len(flushed))) as progress:
+        for summary in results.rounds:
+            progress.round_ended(summary)
+    assert flushed == [0, 1, 2]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_progress_is_drawn_for_a_person(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """On a terminal the bar shows the round and what most agents are at, on stderr alone."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with RoundProgress(2) as progress:
+        for summary in results_of(rounds=2).rounds:
+            progress.round_ended(summary)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "2/2" in err
+    assert "most are idle" in err

@@ -1,0 +1,43 @@
+"""Fixtures of the run log's tests."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import structlog
+
+from prism.runlog import RunLog, SimulatedClock
+
+
+@pytest.fixture(autouse=True)
+def _structlog_as_imported() -> Iterator[None]:
+    """Start and leave every test with a structlog that nobody configured."""
+    structlog.reset_defaults()
+    yield
+    structlog.reset_defaults()
+    structlog.contextvars.clear_contextvars()
+
+
+@pytest.fixture
+def _in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Move the computer into a time zone that is far from UTC."""
+    with monkeypatch.context() as here:
+        here.setenv("TZ", "Asia/Tokyo")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.fixture
+def open_log(tmp_path: Path) -> Iterator[Callable[..., RunLog]]:
+    """Give a function that opens a run log in a folder of its own; what is left open is closed at the end."""
+    opened: list[RunLog] = []
+
+    def open_log(name: str = "run.jsonl", clock: SimulatedClock | None = None) -> RunLog:
+        opened.append(RunLog(tmp_path / name, clock or SimulatedClock()))
+        return opened[-1]
+
+    yield open_log
+    for log in opened:
+        log.close()

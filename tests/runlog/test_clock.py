@@ -1,0 +1,60 @@
+"""Time inside a simulation."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prism.runlog import SimulatedClock
+from prism.runlog.clock import DEFAULT_START, SECONDS_PER_TICK
+
+zones = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
+starts = st.datetimes(datetime(1970, 1, 2), datetime(2200, 1, 1), timezones=zones)
+
+
+def test_a_new_clock_stands_before_the_first_round() -> None:
+    """A clock starts at the turn of 2026 in UTC, in no round and no tick."""
+    clock = SimulatedClock()
+    assert (clock.timestamp, clock.round, clock.tick) == ("2026-01-01T00:00:00Z", 0, 0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(starts, st.lists(st.integers(0, 30), max_size=6))
+def test_time_is_the_ticks_that_have_passed(start: datetime, rounds: list[int]) -> None:
+    """After any rounds of any ticks the clock shows the start plus a minute a tick, alike as text and as seconds."""
+    clock = SimulatedClock(start)
+    for number, ticks in enumerate(rounds, start=1):
+        before = clock()
+        clock.begin_round(number)
+        assert (clock(), clock.round, clock.tick) == (before, number, 0)
+        for _ in range(ticks):
+            clock.advance()
+        assert (clock.round, clock.tick) == (number, ticks)
+    now = start + timedelta(seconds=sum(rounds) * SECONDS_PER_TICK)
+    assert clock() == now.timestamp()
+    assert clock.timestamp.endswith("Z")
+    assert datetime.fromisoformat(clock.timestamp) == now
+
+
+def test_reading_the_clock_does_not_move_it() -> None:
+    """However often it is read, only ticks move the clock."""
+    clock = SimulatedClock()
+    assert [clock() for _ in range(3)] == [DEFAULT_START.timestamp()] * 3
+
+
+@pytest.mark.parametrize(
+    ("start", "expected"),
+    [
+        (datetime(2026, 7, 1, 12, 0), "2026-07-01T12:00:00Z"),
+        (datetime(2026, 7, 1, 12, 0, tzinfo=UTC), "2026-07-01T12:00:00Z"),
+        (datetime(2026, 7, 1, 12, 0, tzinfo=timezone(timedelta(hours=2))), "2026-07-01T10:00:00Z"),
+        (datetime(2026, 7, 1, 12, 0, 0, 500_000, tzinfo=UTC), "2026-07-01T12:00:00.500000Z"),
+    ],
+)
+@pytest.mark.usefixtures("_in_tokyo")
+def test_the_text_is_utc_whatever_the_start(start: datetime, expected: str) -> None:
+    """A start in another zone is shown as UTC, and one without a zone is UTC, wherever the computer stands."""
+    clock = SimulatedClock(start)
+    assert clock.timestamp == expected
+    assert clock() == datetime.fromisoformat(expected).timestamp()

@@ -1,0 +1,226 @@
+"""Writing a run's log."""
+
+import json
+import logging
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+
+from prism.agents import SocialAgent
+from prism.runlog import RunLog, SimulatedClock, events
+from prism.statechart import AgentState, Statechart, Transition, social_media_chart
+
+OpenLog = Callable[..., RunLog]
+
+
+def lines(log: RunLog) -> list[dict[str, Any]]:
+    """Close a log and give its lines."""
+    log.close()
+    return [json.loads(line) for line in log.path.read_bytes().splitlines()]
+
+
+def leave_unconfigured() -> None:
+    """Leave structlog as it is."""
+
+
+def configure_for_a_terminal() -> None:
+    """Set structlog up as an application might: only errors, as text, cached, with context from elsewhere."""
+    structlog.contextvars.bind_contextvars(request="r1")
+    structlog.configure(
+        processors=[structlog.contextvars.merge_contextvars, structlog.dev.ConsoleRenderer()],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
+        cache_logger_on_first_use=True,
+    )
+
+
+def configure_to_drop_everything() -> None:
+    """Set structlog up to write nothing at all."""
+
+    def drop(logger: Any, method: str, event: Any) -> Any:
+        raise structlog.DropEvent
+
+    structlog.configure(processors=[drop])
+
+
+def run(log: RunLog, clock: SimulatedClock) -> None:
+    """Drive an agent through a round, as a simulation does."""
+    chart, agent = social_media_chart(logger=log.logger, clock=clock), SocialAgent("ann", interests=["tea"])
+    clock.begin_round(1)
+    log.logger.info(events.ROUND_STARTED, agents=1)
+    for trigger in ("feed_ready", "sees_post", "decides", "compose_done", "round_ends"):
+        clock.advance()
+        chart.fire(agent, trigger, {"relevance": 0.9})
+    log.logger.info(events.ROUND_ENDED, states={AgentState.IDLE: 1})
+
+
+def test_every_line_begins_with_what_happened_and_when(open_log: OpenLog) -> None:
+    """A line is one JSON object whose first keys are event, timestamp, round and tick, then those of the event."""
+    clock = SimulatedClock()
+    log = open_log(clock=clock)
+    log.logger.info("run.started", seed=7)
+    clock.begin_round(2)
+    clock.advance()
+    log.logger.warning("late", why="rain")
+    assert [list(line.items()) for line in lines(log)] == [
+        [("event", "run.started"), ("timestamp", "2026-01-01T00:00:00Z"), ("round", 0), ("tick", 0), ("seed", 7)],
+        [("event", "late"), ("timestamp", "2026-01-01T00:01:00Z"), ("round", 2), ("tick", 1), ("why", "rain")],
+    ]
+
+
+@pytest.mark.parametrize("level", ["debug", "info", "warning", "error", "critical"])
+def test_every_level_is_written(open_log: OpenLog, level: str) -> None:
+    """An event of any level lands in the log."""
+    log = open_log()
+    getattr(log.logger, level)("something")
+    assert [line["event"] for line in lines(log)] == ["something"]
+
+
+def test_a_log_is_never_overwritten(open_log: OpenLog) -> None:
+    """Opening a log where there is a file already is an error and leaves the file as it was."""
+    log = open_log()
+    log.logger.info("first")
+    log.close()
+    before = log.path.read_bytes()
+    with pytest.raises(FileExistsError):
+        open_log()
+    assert log.path.read_bytes() == before != b""
+
+
+def test_flushing_shows_lines_to_others(open_log: OpenLog) -> None:
+    """What is flushed can be read by another reader while the log is open, and what is not may still be held back."""
+    log = open_log()
+    log.logger.info("first")
+    log.logger.info("second")
+    log.flush()
+    assert [json.loads(line)["event"] for line in log.path.read_bytes().splitlines()] == ["first", "second"]
+
+
+def test_leaving_the_context_closes_the_log(tmp_path: Path) -> None:
+    """A log used as a context manager is whole on the disk afterwards, also if the run fails."""
+    log = RunLog(tmp_path / "run.jsonl", SimulatedClock())
+
+    def fail() -> None:
+        with log as entered:
+            entered.logger.info("first")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert len(log.path.read_bytes().splitlines()) == 1
+    with pytest.raises(ValueError, match="closed file"):
+        log.logger.info("too late")
+
+
+def test_identical_runs_write_identical_bytes(open_log: OpenLog) -> None:
+    """The same simulation gives the same file, byte by byte."""
+    written = []
+    for name in ("one.jsonl", "two.jsonl"):
+        clock = SimulatedClock()
+        log = open_log(name, clock)
+        run(log, clock)
+        log.close()
+        written.append(log.path.read_bytes())
+    assert written[0] == written[1]
+    assert written[0].count(b"\n") == 7
+
+
+@pytest.mark.parametrize("configure", [leave_unconfigured, configure_for_a_terminal, configure_to_drop_everything])
+def test_the_log_does_not_depend_on_the_configuration(
+    open_log: OpenLog, capsys: pytest.CaptureFixture[str], configure: Callable[[], None]
+) -> None:
+    """Whatever structlog is configured to do, before or after, the log gets every event and the terminal none."""
+    clocks = [SimulatedClock() for _ in range(3)]
+    plain = open_log("plain.jsonl", clocks[0])
+    run(plain, clocks[0])
+    opened_before = open_log("before.jsonl", clocks[1])
+    configure()
+    opened_after = open_log("after.jsonl", clocks[2])
+    run(opened_before, clocks[1])
+    run(opened_after, clocks[2])
+    assert lines(opened_before) == lines(opened_after) == lines(plain)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_fault_is_logged_with_its_traceback(open_log: OpenLog) -> None:
+    """The traceback of a guard that raises stands in its line as text."""
+
+    def broken(agent: Any, context: Any) -> bool:
+        raise RuntimeError("no such mood")
+
+    log = open_log()
+    moves = [Transition("go", AgentState.IDLE, AgentState.SCROLLING, guard=broken)]
+    chart = Statechart(AgentState, moves, AgentState.IDLE, logger=log.logger)
+    assert chart.fire(SocialAgent("ann"), "go") is None
+    (line,) = lines(log)
+    assert (line["event"], line["agent_id"]) == (events.GUARD_FAILED, "ann")
+    assert line["error"] == "RuntimeError: no such mood"
+    assert line["exception"].startswith("Traceback (most recent call last):\n")
+    assert "in broken\n" in line["exception"]
+    assert line["exception"].endswith("RuntimeError: no such mood")
+    assert "exc_info" not in line
+
+
+def test_the_exception_under_way_is_logged(open_log: OpenLog) -> None:
+    """Logging an exception while it is handled writes its traceback, too."""
+    log = open_log()
+    try:
+        raise OSError("disk full")
+    except OSError:
+        log.logger.exception("failed")
+    (line,) = lines(log)
+    assert line["exception"].endswith("OSError: disk full")
+
+
+class Mood(StrEnum):
+    CALM = "calm"
+
+
+class Mute:
+    """An object that cannot even say what it is."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("mute")
+
+
+ENDLESS: list[Any] = []
+ENDLESS.append(ENDLESS)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (Mood.CALM, "calm"),
+        ({Mood.CALM: 1, 2: None}, {"calm": 1, "2": None}),
+        (("a", 1.5, True), ["a", 1.5, True]),
+        (float("nan"), None),
+        ("Grüße ☕\u2028", "Grüße ☕\u2028"),
+        (Path("runs/one"), "runs/one"),
+        (b"raw", "b'raw'"),
+        (ValueError("bad"), "bad"),
+        (2**64, "18446744073709551616"),
+        ("\ud83d", r"'\ud83d'"),
+        ({("a", 1): "b"}, "{('a', 1): 'b'}"),
+        ({"text": "ü\ud83d"}, r"{'text': 'ü\ud83d'}"),
+        (ENDLESS, "[[[[[[[...]]]]]]]"),
+    ],
+    ids=lambda value: ascii(value)[:20],
+)
+def test_any_value_can_be_logged(open_log: OpenLog, value: Any, expected: Any) -> None:
+    """A value that JSON knows is written as it is, any other as text, and neither ends the run or spoils its line."""
+    log = open_log()
+    log.logger.info("seen", value=value, other={"a": [1]})
+    log.logger.info("next")
+    first, second = lines(log)
+    assert (first["value"], first["other"], second["event"]) == (expected, {"a": [1]}, "next")
+
+
+def test_an_object_that_fails_to_describe_itself_is_logged(open_log: OpenLog) -> None:
+    """A value whose own text raises is written by the name of its class."""
+    log = open_log()
+    log.logger.info("seen", value=Mute())
+    (line,) = lines(log)
+    assert line["value"].startswith("<Mute instance at 0x")
