@@ -15,7 +15,7 @@ from prism import __version__
 from prism.agents import Population, SeedPost, load_population, load_posts, opening_posts, synthetic_population
 from prism.cli.output import RoundProgress, print_results
 from prism.errors import InputError
-from prism.llm import OllamaChatClient
+from prism.llm import DEFAULT_HOST, OllamaChatClient
 from prism.runlog import SimulatedClock
 from prism.runlog.events import SCHEMA_VERSION
 from prism.simulation import Results, Simulation
@@ -140,7 +140,7 @@ def _reasoner(kind: ReasonerKind, model: str | None, host: str | None, seed: int
         return PolicyReasoner(seed)
     if model is None:
         raise InputError("--reasoner ollama needs --model, the name of a model that 'ollama list' shows")
-    client = OllamaChatClient(model, seed=seed) if host is None else OllamaChatClient(model, host, seed=seed)
+    client = OllamaChatClient(host or DEFAULT_HOST, model, seed=seed)
     return Reasoner(client, fallback=AgentState.SCROLLING)
 
 

@@ -1,5 +1,17 @@
 """Language models: the only room that knows Ollama."""
 
-from prism.llm.client import OllamaChatClient
+from prism.llm.cache import AnswerCache
+from prism.llm.doctor import Check, diagnose
+from prism.llm.host import ChatReply, DecisionReply
+from prism.llm.pool import DEFAULT_HOST, OllamaChatClient, OllamaPool
 
-__all__ = ["OllamaChatClient"]
+__all__ = [
+    "DEFAULT_HOST",
+    "AnswerCache",
+    "ChatReply",
+    "Check",
+    "DecisionReply",
+    "OllamaChatClient",
+    "OllamaPool",
+    "diagnose",
+]

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from prism.errors import BadReplyError, LLMError
 from prism.llm.breaker import CircuitBreaker
-from prism.llm.faults import translate
+from prism.llm.faults import blames_host, translate
 
 ResultT = TypeVar("ResultT")
 
@@ -135,10 +135,20 @@ class OllamaHost:
         return self._decides
 
     async def decides(self) -> bool:
-        """Tell whether server and model take decision questions; asked once."""
+        """Tell whether server and model take decision questions; asked once.
+
+        Raises:
+            LLMError: If the server cannot be asked now, or does not have the model yet.
+        """
         if self._decides is None:
-            shown = await self._call(lambda client: client.show(self.settings.model))
-            self._decides = "decision" in (shown.capabilities or ())
+            try:
+                shown = await self._call(lambda client: client.show(self.settings.model))
+            except LLMError as error:
+                if blames_host(error):
+                    raise
+                self._decides = False  # a server that speaks no /api/show has no decision models either
+            else:
+                self._decides = "decision" in (shown.capabilities or ())
         return self._decides
 
     async def version(self) -> str:

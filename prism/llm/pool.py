@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, Self, TypedDict, TypeVar, Unpack
 from urllib.parse import urlsplit
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_exponential_jitter
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from prism.errors import DecisionsUnsupportedError, FieldValueError, LLMError, UnreachableError
 from prism.llm.faults import blames_host, can_heal
@@ -22,7 +22,7 @@ DEFAULT_LOAD_TIMEOUT_SECONDS = 600.0
 DEFAULT_CONCURRENCY = 4
 DEFAULT_ATTEMPTS = 3
 
-_backoff = wait_exponential_jitter(initial=0.1, max=5.0, jitter=0.1)
+_backoff = wait_random_exponential(multiplier=0.2, max=5.0)
 _LONGEST_RETRY_AFTER = 30.0
 
 ReplyT = TypeVar("ReplyT", ChatReply, DecisionReply)

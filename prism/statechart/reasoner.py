@@ -138,6 +138,7 @@ class Reasoner(BaseReasoner):
         self.budget = budget or Budget()
         self._streams = AgentStreams(seed)
         self._shared: SharedCalls[Reply] = SharedCalls()
+        self._finding: SharedCalls[Kind] = SharedCalls()
         self._slots: tuple[Any, Semaphore] | None = None
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
@@ -156,8 +157,14 @@ class Reasoner(BaseReasoner):
 
     async def _find_kind(self) -> Kind:
         """Find out whether server and model decide; an unreachable server is asked again the next time."""
+        import asyncio
+
+        async def find() -> Kind:
+            async with asyncio.timeout(self._seconds_allowed()):
+                return "decision" if await offers_decisions(self._client, self._model) else "chat"
+
         try:
-            self._kind = "decision" if await offers_decisions(self._client, self._model) else "chat"
+            self._kind, _ = await self._finding.get("kind", find)
         except Exception:  # the question itself will meet the same fault, and its fallback tells of it
             return "chat"
         return self._kind
@@ -205,8 +212,7 @@ class Reasoner(BaseReasoner):
             spent = self.budget.take()
             if spent is not None:
                 raise BudgetSpentError(spent)
-            left = self.budget.seconds_left()
-            limit = self._timeout if left is None else min(left, self._timeout)
+            limit = self._seconds_allowed()
             try:
                 async with asyncio.timeout(limit) as timer:
                     reply = await self._put(request)
@@ -217,6 +223,10 @@ class Reasoner(BaseReasoner):
                 raise
             self.budget.add(retries=reply.attempts - 1, tokens=(reply.input_tokens or 0) + (reply.output_tokens or 0))
             return reply
+
+    def _seconds_allowed(self) -> float:
+        left = self.budget.seconds_left()
+        return self._timeout if left is None else min(left, self._timeout)
 
     async def _put(self, request: _Request) -> Reply:
         if request.kind == "decision":

@@ -97,7 +97,7 @@ async def connect(server: OllamaServer) -> AsyncIterator[Callable[..., OllamaCha
     async with AsyncExitStack() as clients:
 
         def make(host: str = server.url, **settings: Any) -> OllamaChatClient:
-            client = OllamaChatClient("tiny", host, **{"timeout": 5, **settings})
+            client = OllamaChatClient(host, "tiny", **{"timeout": 5, "attempts": 1, **settings})
             clients.push_async_callback(client.close)
             return client
 

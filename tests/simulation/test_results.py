@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from prism.agents import SocialAgent
@@ -52,6 +52,7 @@ def test_cascades_are_measured_as_by_brute_force(choices: list[int]) -> None:
 
 
 @given(st.lists(st.integers(-1, 25), max_size=30), st.integers(0, 6))
+@example([-1, 0, 0, -1, 3, 4, -1, 6, 7], 3).via("three of one size, the second and third deeper than the first")
 def test_largest_cascades_come_first(choices: list[int], most: int) -> None:
     """Cascades are given by size, then depth, then age, and no more of them than asked for."""
     posts = forest_of(choices)

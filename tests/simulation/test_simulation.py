@@ -132,13 +132,20 @@ def test_same_seed_gives_the_same_bytes(run_logged: Callable[..., Any]) -> None:
     assert len(one.events()) > 1000
 
 
-def test_another_seed_gives_another_run(run_logged: Callable[..., Any]) -> None:
-    """The same population behaves differently under another seed."""
-    logs = []
+@pytest.mark.parametrize(
+    ("options", "event"),
+    [
+        ({"composer": KindComposer("reply")}, TRANSITION),
+        ({"reasoner": AlwaysReasoner(S.COMPOSING)}, POST_PUBLISHED),
+    ],
+)
+def test_another_seed_gives_another_run(options: dict[str, Any], event: str, run_logged: Callable[..., Any]) -> None:
+    """The same population decides differently under another seed, and also writes differently."""
+    found = []
     for seed in (0, 1):
         population = synthetic_population(60)
-        logs.append(run_logged(population.agents, population.posts, seed=seed).events(TRANSITION))
-    assert logs[0] != logs[1]
+        found.append(run_logged(population.agents, population.posts, seed=seed, **options).events(event))
+    assert found[0] != found[1]
 
 
 def test_processes_with_other_hash_seeds_write_the_same_bytes(tmp_path: Path) -> None:

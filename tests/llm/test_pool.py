@@ -64,8 +64,8 @@ def replies(body: Any, status: int = 200) -> Callable[[Server], None]:
 
 MISSING = {"error": "model 'tiny' not found"}
 FAULTS = [
-    pytest.param(drops, UnreachableError, "is 'ollama serve' running there", httpx.TransportError, id="dropped"),
-    pytest.param(breaks_off, UnreachableError, "is 'ollama serve' running there", httpx.TransportError, id="cut short"),
+    pytest.param(drops, UnreachableError, "the connection to .* broke", httpx.TransportError, id="dropped"),
+    pytest.param(breaks_off, UnreachableError, "the connection to .* broke", httpx.TransportError, id="cut short"),
     pytest.param(hangs, TimedOutError, "no complete reply from tiny at .* within 0.2 s", Exception, id="silent"),
     *(
         pytest.param(
@@ -98,12 +98,12 @@ FAULTS = [
         id="error object",
     ),
     pytest.param(replies(["busy"], 503), OverloadedError, "answered 503: ", Exception, id="error list"),
-    pytest.param(replies("<html>", 200), BadReplyError, "no chat reply", ValueError, id="not JSON"),
-    pytest.param(replies(""), BadReplyError, "no chat reply", ValueError, id="no body"),
-    pytest.param(replies({"error": "oops"}), BadReplyError, "no chat reply", ValueError, id="error with 200"),
-    pytest.param(replies([1]), BadReplyError, "no chat reply", Exception, id="an array"),
-    pytest.param(replies("null"), BadReplyError, "no chat reply", Exception, id="null"),
-    pytest.param(replies({"message": "hi"}), BadReplyError, "no chat reply", ValueError, id="wrong shape"),
+    pytest.param(replies("<html>", 200), BadReplyError, "is no reply", ValueError, id="not JSON"),
+    pytest.param(replies(""), BadReplyError, "is no reply", ValueError, id="no body"),
+    pytest.param(replies({"error": "oops"}), BadReplyError, "is no reply", ValueError, id="error with 200"),
+    pytest.param(replies([1]), BadReplyError, "is no reply", Exception, id="an array"),
+    pytest.param(replies("null"), BadReplyError, "is no reply", Exception, id="null"),
+    pytest.param(replies({"message": "hi"}), BadReplyError, "is no reply", ValueError, id="wrong shape"),
     pytest.param(
         replies({"message": {"role": "assistant", "content": ""}}),
         BadReplyError,
@@ -122,7 +122,7 @@ async def test_a_question_is_sent_as_the_server_expects_it(server: Server, conne
     server.says("fine")
     schema = {"type": "object", "properties": {"next_state": {"enum": ["idle"]}}}
     client = connect(seed=7, temperature=0.5, think=None, keep_alive="5m")
-    assert await client.chat(HELLO, format=schema) == "fine"
+    assert (await client.chat(HELLO, format=schema)).text == "fine"
     ((path, body),) = server.asked
     assert path == "/api/chat"
     assert body["model"] == "tiny"
@@ -173,16 +173,16 @@ async def test_a_client_outlives_its_failures(server: Server, connect: Connect) 
         with pytest.raises(LLMError):
             await client.chat(HELLO)
     server.says("fine")
-    assert await client.chat(HELLO) == "fine"
+    assert (await client.chat(HELLO)).text == "fine"
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"model": ""}, "model must be the name of a model on the server, such as 'llama3.2'"),
-        ({"timeout": 0}, "timeout must be above 0 seconds, got 0"),
-        ({"timeout": float("nan")}, "timeout must be above 0 seconds, got nan"),
-        ({"concurrency": 0}, "concurrency must be 1 or more, got 0"),
+        ({"timeout": 0}, "timeout must be above 0, got 0"),
+        ({"timeout": float("nan")}, "timeout must be above 0, got nan"),
+        ({"concurrency": 0}, "concurrency must be above 0, got 0"),
         ({"host": ""}, "host must be an address such as http://127.0.0.1:11434, got ''"),
         ({"host": "http://[::1"}, "host must be an address such as"),
         ({"host": "localhost:99999"}, "host must be an address such as"),
@@ -192,13 +192,13 @@ async def test_a_client_outlives_its_failures(server: Server, connect: Connect) 
 def test_settings_that_cannot_work_are_refused(settings: dict[str, Any], message: str) -> None:
     """A setting that could never work is an error when the client is made, not when it is asked."""
     with pytest.raises(FieldValueError, match=message):
-        OllamaChatClient(**{"model": "tiny", **settings})
+        OllamaChatClient(**{"host": "localhost", "model": "tiny", **settings})
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1:80", "http://[::1]:11434", "https://models.example/ollama"])
 def test_an_address_may_be_short(host: str) -> None:
     """A host may be given with or without scheme, port and path."""
-    assert OllamaChatClient("tiny", host).host == host
+    assert OllamaChatClient(host, "tiny").host == host
 
 
 # Many questions.
@@ -222,7 +222,7 @@ async def test_no_more_questions_than_allowed_are_under_way(server: Server, conn
 
     server.answer = answer
     client = connect(concurrency=2)
-    assert await asyncio.gather(*(client.chat(HELLO) for _ in range(8))) == ["fine"] * 8
+    assert [reply.text for reply in await asyncio.gather(*(client.chat(HELLO) for _ in range(8)))] == ["fine"] * 8
     assert max(under_way) == 2
 
 
@@ -244,7 +244,7 @@ async def test_a_cancelled_question_frees_its_slot(server: Server, connect: Conn
     first.cancel()
     with pytest.raises(asyncio.CancelledError):
         await first
-    assert await asyncio.wait_for(second, 5) == "fine"
+    assert (await asyncio.wait_for(second, 5)).text == "fine"
 
 
 async def test_closing_hangs_up(server: Server, connect: Connect) -> None:
@@ -262,12 +262,12 @@ async def test_closing_hangs_up(server: Server, connect: Connect) -> None:
 def test_a_closed_client_serves_another_loop(server: Server) -> None:
     """Once closed, a client makes new connections and slots, so it can be used in the next event loop."""
     server.says("fine")
-    client = OllamaChatClient("tiny", server.url, concurrency=1, timeout=5)
+    client = OllamaChatClient(server.url, "tiny", concurrency=1, timeout=5)
 
     async def ask_and_close() -> list[str]:
         replies = await asyncio.gather(*(client.chat(HELLO) for _ in range(3)))
         await client.close()
-        return replies
+        return [reply.text for reply in replies]
 
     assert [asyncio.run(ask_and_close()) for _ in range(2)] == [["fine"] * 3] * 2
 
@@ -281,7 +281,7 @@ async def test_a_model_decides(server: Server, connect: Connect) -> None:
     agent = SocialAgent("ann", "Ann", ["tea"], "calm", state=S.EVALUATING)
     chosen = await Reasoner(connect()).decide(agent, agent.state, "decides", OPTIONS, {"text": "the tea is on"})
     assert chosen is S.COMPOSING
-    body = server.asked[0][1]
+    body = server.asked[-1][1]
     assert body["format"]["properties"]["next_state"]["enum"] == ["scrolling", "composing"]
     (message,) = body["messages"]
     assert message["role"] == "user"
@@ -320,4 +320,4 @@ async def test_the_chart_asks_the_model_where_several_moves_are_open(server: Ser
     assert await chart.afire(agent, "decides", {"topics": ["tea"]}, reasoner=reasoner) is S.ENGAGING_LIKE
     assert agent.state_history[0].to_state is S.ENGAGING_LIKE
     assert await chart.afire(agent, "action_done", reasoner=reasoner) is S.RESTING
-    assert len(server.asked) == 1
+    assert [path for path, _ in server.asked].count("/api/chat") == 1
