@@ -66,7 +66,7 @@ class SocialAgent(StatechartMixin):
             raise FieldValueError(f"agent_id must be a non-empty string, got {agent_id!r}")
         self.agent_id = agent_id
         self.name = name or agent_id
-        self.interests = _texts("interests", interests)
+        self.interests = interests
         self.personality = personality
         self.archetype = archetype_named(archetype) if isinstance(archetype, str) else archetype
         self.following = tuple(_texts("following", following))
@@ -77,7 +77,16 @@ class SocialAgent(StatechartMixin):
         self.state_history = state_history
         self.ticks_in_state = ticks_in_state
         self._set_thresholds(engagement_threshold, timeout_threshold)
-        self._terms = terms_of(self.interests)
+
+    @property
+    def interests(self) -> list[str]:
+        """Topics the agent cares about; assign a new list to change them, since relevance is prepared from it."""
+        return self._interests
+
+    @interests.setter
+    def interests(self, topics: Iterable[str]) -> None:
+        self._interests = _texts("interests", topics)
+        self._terms = terms_of(self._interests)
         self._rated: object = None
         self._rating = 0.0
 

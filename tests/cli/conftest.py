@@ -50,13 +50,13 @@ class Command:
 
 
 class OllamaServer(ThreadingHTTPServer):
-    """Answers every chat with the first state that the request's JSON schema allows."""
+    """Answers every chat with the first state that the request's JSON schema allows, and nothing else."""
 
     daemon_threads = True
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.requests: list[dict[str, Any]] = []
+        self.chats: list[dict[str, Any]] = []
 
     @property
     def url(self) -> str:
@@ -69,11 +69,17 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.requests.append({"path": self.path, **request})
+        if self.path != "/api/chat":
+            self._reply(404, {"error": "not found"})
+            return
+        self.server.chats.append(request)
         chosen = request["format"]["properties"]["next_state"]["enum"][0]
         message = {"role": "assistant", "content": json.dumps({"next_state": chosen})}
-        body = json.dumps({"model": request["model"], "message": message, "done": True}).encode()
-        self.send_response(200)
+        self._reply(200, {"model": request["model"], "message": message, "done": True})
+
+    def _reply(self, status: int, content: dict[str, Any]) -> None:
+        body = json.dumps(content).encode()
+        self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

@@ -154,11 +154,11 @@ def test_model_on_a_server_decides(command: Any, ollama: Any) -> None:
     )
     assert (ran.status, ran.err) == (0, "")
     totals = summary_of(command.folder / "run")["results"]["totals"]
-    assert totals["decisions_answered"] == totals["decisions_asked"] == len(ollama.requests) > 0
+    assert totals["decisions_answered"] == totals["decisions_asked"] == len(ollama.chats) > 0
     decisions = [event for event in events_of(command.folder / "run") if event["event"] == "reasoner.decision"]
     assert {(event["source"], event["chosen"] == event["options"][0]) for event in decisions} == {("model", True)}
-    for request in ollama.requests:
-        assert (request["path"], request["model"]) == ("/api/chat", "tiny")
+    for request in ollama.chats:
+        assert request["model"] == "tiny"
         assert request["format"] == {
             "type": "object",
             "properties": {"next_state": {"type": "string", "enum": ["composing", "engaging_like", "scrolling"]}},
@@ -173,18 +173,17 @@ def test_unreachable_model_does_not_stop_a_run(command: Any) -> None:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
         ran = command(
-            *("simulate", "--agents", PERSONAS, "--rounds", "1", "--out", "run"),
+            *("simulate", "--agents", PERSONAS, "--rounds", "1", "--ticks", "3", "--out", "run"),
             *("--reasoner", "ollama", "--model", "tiny", "--host", url),
         )
     assert (ran.status, ran.err) == (0, "")
     totals = summary_of(command.folder / "run")["results"]["totals"]
-    (reason,) = totals["fallbacks"]
-    assert totals["fallbacks"][reason] == totals["decisions_asked"] > 0
     assert totals["decisions_answered"] == 0
-    assert url in reason
+    assert sum(totals["fallbacks"].values()) == totals["decisions_asked"] > 0
+    assert all(url in reason for reason in totals["fallbacks"])
     shown = " ".join(ran.out.split())
     assert f"decisions that fell back {totals['decisions_asked']}" in shown
-    assert f"Fallback taken {totals['decisions_asked']} x: {reason}" in shown
+    assert any(f"Fallback taken {count} x: {reason}" in shown for reason, count in totals["fallbacks"].items())
 
 
 @pytest.mark.parametrize("given", [[], ["--agents", "1", "--ticks", "1", "--rounds", "1"], ["--seed", "-1"]])
