@@ -16,6 +16,7 @@ exception that a caller would expect, so ``except ValueError`` keeps working::
     ├── MissingExtraError (ImportError)   a room was used without the packages it needs
     └── LLMError                          a language model did not answer
         ├── UnreachableError (ConnectionError)   nothing listens at the host, or the connection dropped
+        │   └── LeftAloneError                   every host has failed again and again, and none is asked for now
         ├── TimedOutError (TimeoutError)         no complete answer within the time-out
         ├── OverloadedError                      the server is too busy: 429, 502, 503, 504
         ├── ModelMissingError                    the server does not have the model
@@ -131,6 +132,10 @@ class LLMError(PrismError):
 
 class UnreachableError(LLMError, ConnectionError):
     """Nothing listens at the host, its name does not resolve, or the connection dropped."""
+
+
+class LeftAloneError(UnreachableError):
+    """Every host has failed again and again, so that none is asked for now."""
 
 
 class TimedOutError(LLMError, TimeoutError):

@@ -40,7 +40,7 @@ LURKER = Archetype(
     inclinations={
         AgentState.SCROLLING.value: 2.5,
         AgentState.ENGAGING_LIKE.value: 0.0,
-        AgentState.COMPOSING.value: -2.0,
+        AgentState.COMPOSING.value: -1.0,
     },
 )
 CONTRIBUTOR = Archetype(
@@ -51,7 +51,7 @@ CONTRIBUTOR = Archetype(
     inclinations={
         AgentState.SCROLLING.value: 1.5,
         AgentState.ENGAGING_LIKE.value: 0.5,
-        AgentState.COMPOSING.value: 0.0,
+        AgentState.COMPOSING.value: 1.0,
     },
 )
 SUPERUSER = Archetype(
@@ -62,7 +62,7 @@ SUPERUSER = Archetype(
     inclinations={
         AgentState.SCROLLING.value: 0.5,
         AgentState.ENGAGING_LIKE.value: 0.5,
-        AgentState.COMPOSING.value: 1.0,
+        AgentState.COMPOSING.value: 2.0,
     },
 )
 

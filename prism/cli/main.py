@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from prism import __version__
+from prism.cli.doctor import doctor
 from prism.cli.simulate import simulate
 from prism.errors import PrismError
 
@@ -23,6 +24,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 app.command()(simulate)
+app.command()(doctor)
 
 
 def _print_version(asked: bool) -> None:

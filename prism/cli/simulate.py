@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from contextlib import ExitStack
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,25 +14,20 @@ import typer
 from prism import __version__
 from prism.agents import Population, SeedPost, load_population, load_posts, opening_posts, synthetic_population
 from prism.cli.output import RoundProgress, print_results
+from prism.cli.reasoners import ModelOptions, ModeName, PickName, ReasonerKind, make_reasoner
 from prism.errors import InputError
-from prism.llm import DEFAULT_HOST, OllamaChatClient
+from prism.llm import DEFAULT_HOST, OllamaPool
 from prism.runlog import SimulatedClock
 from prism.runlog.events import SCHEMA_VERSION
 from prism.simulation import Results, Simulation
 from prism.simulation.run_folder import RunFolder
 from prism.simulation.simulation import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
-from prism.statechart import AgentState, BaseReasoner, PolicyReasoner, Reasoner
+from prism.statechart import BaseReasoner, Reasoner
 
 DEFAULT_AGENTS = "100"
+_MODEL = "Asking a model"
 
 _MOST_SEED = 2**53  # the largest whole number that every reader of JSON reads as it is
-
-
-class ReasonerKind(StrEnum):
-    """Who decides where several moves are open."""
-
-    POLICY = "policy"
-    OLLAMA = "ollama"
 
 
 def simulate(
@@ -58,9 +53,58 @@ def simulate(
     reasoner: Annotated[
         ReasonerKind, typer.Option(help="Who decides: a seeded policy without any model, or a model on Ollama.")
     ] = ReasonerKind.POLICY,
-    model: Annotated[str | None, typer.Option(help="Model to ask, with --reasoner ollama.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Model to ask, with --reasoner ollama.", rich_help_panel=_MODEL)
+    ] = None,
     host: Annotated[
-        str | None, typer.Option(metavar="URL", help="Ollama server, by default http://127.0.0.1:11434.")
+        list[str] | None,
+        typer.Option(
+            metavar="URL",
+            help=f"Ollama server, by default {DEFAULT_HOST}. Say it several times for several servers.",
+            rich_help_panel=_MODEL,
+        ),
+    ] = None,
+    mode: Annotated[
+        ModeName | None,
+        typer.Option(
+            help="Ask a decision model for probabilities, or have a model write its choice; "
+            "auto takes decisions where server and model offer them.",
+            rich_help_panel=_MODEL,
+        ),
+    ] = None,
+    pick: Annotated[
+        PickName | None,
+        typer.Option(help="Draw from the probabilities, or take the likeliest.", rich_help_panel=_MODEL),
+    ] = None,
+    concurrency: Annotated[
+        int | None,
+        typer.Option(min=1, help="Questions under way at once on each server. [default: 4]", rich_help_panel=_MODEL),
+    ] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option(min=0.01, help="Seconds to wait for one reply. [default: 60]", rich_help_panel=_MODEL),
+    ] = None,
+    max_calls: Annotated[
+        int | None, typer.Option(min=1, help="Requests the run may make.", rich_help_panel=_MODEL)
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Tokens the run may use.", rich_help_panel=_MODEL)
+    ] = None,
+    deadline: Annotated[
+        float | None, typer.Option(min=0.01, help="Seconds for which the run may ask.", rich_help_panel=_MODEL)
+    ] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Keep answers in this file, and use those in it.", rich_help_panel=_MODEL),
+    ] = None,
+    replay: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RUN",
+            help="Take the decisions from an earlier run (its folder or log) instead of a model; "
+            "with the same agents, posts, rounds, ticks and seed this writes the same log.",
+            rich_help_panel=_MODEL,
+        ),
     ] = None,
     out: Annotated[
         Path | None,
@@ -80,13 +124,27 @@ def simulate(
 
     prism simulate --agents personas.json --seed 7 --json
 
-    prism simulate --agents 50 --reasoner ollama --model llama3.2
+    prism simulate --agents 50 --reasoner ollama --model llama3.2 --max-calls 1000 --out runs/model
+
+    prism simulate --agents 50 --replay runs/model --out runs/again
     """
     if abs(seed) > _MOST_SEED:
         raise InputError(f"--seed must lie between -2^53 and 2^53, got {seed}")
     population = _population(agents, seed)
     seeds = _posts(posts, population, seed)
-    decider = _reasoner(reasoner, model, host, seed)
+    options = ModelOptions(
+        model,
+        tuple(host) if host else None,
+        mode,
+        pick,
+        concurrency,
+        timeout,
+        max_calls,
+        max_tokens,
+        deadline,
+        cache,
+    )
+    decider = make_reasoner(reasoner, options, replay, seed)
     folder = None if out is None else RunFolder(out)
     clock = SimulatedClock()
     with ExitStack() as stack:
@@ -101,6 +159,7 @@ def simulate(
             logger=None if log is None else log.logger,
             clock=clock,
         )
+        _warn_of_trouble(decider)
         progress = stack.enter_context(RoundProgress(rounds, flush=None if log is None else log.flush))
         results = simulation.run(progress.round_ended)
     config = {
@@ -109,11 +168,10 @@ def simulate(
         "rounds": rounds,
         "ticks_per_round": ticks,
         "seed": seed,
-        "reasoner": reasoner.value,
-        "model": model,
-        "host": host,
+        "reasoner": reasoner.value if replay is None else f"replay of {replay}",
+        **options.given(),
     }
-    _report(_summary(config, results), results, folder, as_json=as_json)
+    _report(_summary(config, results, decider), results, folder, as_json=as_json)
 
 
 def _population(agents: str, seed: int) -> Population:
@@ -132,20 +190,25 @@ def _posts(path: Path | None, population: Population, seed: int) -> Sequence[See
     return population.posts or opening_posts(population.agents, seed=seed)
 
 
-def _reasoner(kind: ReasonerKind, model: str | None, host: str | None, seed: int) -> BaseReasoner:
-    if kind is ReasonerKind.POLICY:
-        for option, value in (("--model", model), ("--host", host)):
-            if value is not None:
-                raise InputError(f"{option} needs --reasoner ollama; the policy asks no model")
-        return PolicyReasoner(seed)
-    if model is None:
-        raise InputError("--reasoner ollama needs --model, the name of a model that 'ollama list' shows")
-    client = OllamaChatClient(host or DEFAULT_HOST, model, seed=seed)
-    return Reasoner(client, fallback=AgentState.SCROLLING)
+def _warn_of_trouble(reasoner: BaseReasoner) -> None:
+    """Load the model on every server, and say at once what would make decisions fall back."""
+    pool = reasoner.client if isinstance(reasoner, Reasoner) else None
+    if not isinstance(pool, OllamaPool):
+        return
+
+    async def warm_up() -> list[str]:
+        async with pool:
+            return [str(trouble) for trouble in (await pool.warm_up()).values() if trouble is not None]
+
+    for trouble in asyncio.run(warm_up()):
+        typer.echo(f"prism: {' '.join(trouble.split())}; its decisions will fall back (see: prism doctor)", err=True)
 
 
-def _summary(config: dict[str, Any], results: Results) -> dict[str, Any]:
-    return {"prism": __version__, "schema": SCHEMA_VERSION, "config": config, "results": results.to_dict()}
+def _summary(config: dict[str, Any], results: Results, reasoner: BaseReasoner) -> dict[str, Any]:
+    summary = {"prism": __version__, "schema": SCHEMA_VERSION, "config": config, "results": results.to_dict()}
+    if isinstance(reasoner, Reasoner):
+        summary["spent"] = {"calls": reasoner.budget.calls, "tokens": reasoner.budget.tokens}
+    return summary
 
 
 def _report(summary: dict[str, Any], results: Results, folder: RunFolder | None, *, as_json: bool) -> None:

@@ -116,7 +116,7 @@ class Simulation:
         }
 
     def run(self, on_round: Callable[[RoundSummary], None] | None = None) -> Results:
-        """Run to the end, in an event loop of its own.
+        """Run to the end, in an event loop of its own, and close the reasoner's connections, which belong to it.
 
         Args:
             on_round: Called with every round as it ends.
@@ -128,7 +128,15 @@ class Simulation:
                 if on_round is not None:
                     on_round(summary)
 
-            return asyncio.run(self.arun(after_round))
+            return asyncio.run(self._run_and_close(after_round))
+
+    async def _run_and_close(self, on_round: Callable[[RoundSummary], None]) -> Results:
+        try:
+            return await self.arun(on_round)
+        finally:
+            close = getattr(self._reasoner, "close", None)
+            if close is not None:
+                await close()
 
     async def arun(self, on_round: Callable[[RoundSummary], None] | None = None) -> Results:
         """Run to the end; the async twin of `run`."""
