@@ -1,4 +1,4 @@
-"""What the README shows runs as it stands."""
+"""What the README and the documentation show runs as it stands."""
 
 import re
 import subprocess
@@ -7,16 +7,18 @@ from pathlib import Path
 
 import pytest
 
-README = Path(__file__).parent.parent / "README.md"
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+PAGES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL)
+def blocks(language: str, page: Path = README) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
-@pytest.mark.parametrize("code", blocks("python"))
+@pytest.mark.parametrize("code", [code for page in PAGES for code in blocks("python", page)])
 def test_python_examples_run(code: str, tmp_path: Path) -> None:
-    """Every Python example of the README runs without an error or a warning."""
+    """Every Python example of the README and the documentation runs without an error or a warning."""
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60
     )

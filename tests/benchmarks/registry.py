@@ -14,6 +14,7 @@ MODULES = {
     "memory": "tests.benchmarks.memory",
     "logged": "tests.benchmarks.logged",
     "simulation": "tests.benchmarks.simulation",
+    "reasoner": "tests.benchmarks.reasoner",
 }
 
 Run = Callable[[Effort], Sequence[Table]]

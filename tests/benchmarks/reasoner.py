@@ -1,0 +1,180 @@
+"""Decisions by a model: how busy prism keeps the servers' slots, and what it costs itself.
+
+The servers are `FakeOllama` in processes of their own: 100 ms an answer, 16 slots a host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from time import perf_counter
+from typing import IO, Any
+
+import ollama
+
+from prism.agents import SocialAgent, synthetic_population
+from prism.llm import OllamaPool
+from prism.simulation import Post, Simulation
+from prism.statechart import AgentState, Decision, Question, Reasoner
+from prism.statechart.clients import answer_schema
+from prism.statechart.prompts import chat_prompt
+from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table, ratio
+
+MODEL = "llama3.2"
+LATENCY, SLOTS = 0.1, 16
+OPTIONS = (AgentState.COMPOSING, AgentState.ENGAGING_LIKE, AgentState.SCROLLING)
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much to ask.
+
+    Args:
+        questions: Decisions in one turn.
+        turns: Turns of every column.
+        agents: Agents of the simulation.
+        rounds: Rounds of the simulation.
+    """
+
+    questions: int
+    turns: int
+    agents: int
+    rounds: int
+
+
+def run(effort: Effort) -> list[Table]:
+    """Measure decisions on one host and on three, prism's own cost, and a simulation."""
+    size = Size(2_000, 3, 1_000, 3) if effort == FULL else Size(96, 1, 100, 1)
+    return [_throughput(size), _own_cost(size), _simulation(size)]
+
+
+def _throughput(size: Size) -> Table:
+    questions = [_question(number) for number in range(size.questions)]
+    with ExitStack() as stack:
+        hosts = [stack.enter_context(_server())[0] for _ in range(3)]
+        ways: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
+            "gather over ollama.AsyncClient, 1 host": lambda: _bare(hosts[0], questions),
+            "prism, 1 host": lambda: _prism(hosts[:1], questions),
+            "prism, 3 hosts": lambda: _prism(hosts, questions),
+        }
+        samples: dict[str, list[float]] = {name: [] for name in ways}
+        for _ in range(size.turns):
+            for name, way in ways.items():
+                samples[name].append(_timed(way))
+    bare, one, three = (Measurement(name, tuple(taken)) for name, taken in samples.items())
+    allowed = Measurement("what 16 slots allow", (size.questions / SLOTS * LATENCY,) * size.turns)
+    return Table(
+        f"{size.questions:,} decisions, 100 ms an answer, 16 slots a host",
+        "s",
+        allowed.name,
+        [allowed, bare, one, three],
+        [
+            *ratio("share of what the slots allow, one host", allowed, one, at_least=0.95),
+            *ratio("one host against three", one, three, at_least=2.8),
+            *ratio("prism against a bare gather, one host", one, bare, at_most=1.0),
+        ],
+    )
+
+
+def _own_cost(size: Size) -> Table:
+    class Instant:
+        """A client that needs no network."""
+
+        async def run(self, prompt: str) -> str:
+            return '{"next_state": "scrolling"}'
+
+    async def decide() -> None:
+        await Reasoner(Instant(), concurrency=SLOTS).decide_many(questions)
+
+    questions = [_question(number) for number in range(size.questions)]
+    samples = tuple(_timed(decide) / size.questions * 1e6 for _ in range(size.turns + 2))
+    own = Measurement("prism, no network", samples)
+    claim = Claim("prism's own cost of a decision", own.best, own.median, "us", at_most=100.0)
+    return Table("What prism itself adds to a decision", "us", own.name, [own], [claim])
+
+
+class _Timed(Reasoner):
+    """A reasoner that adds up the time in which decisions were pending."""
+
+    pending = 0.0
+
+    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
+        began = perf_counter()
+        try:
+            return await super().answer(questions)
+        finally:
+            self.pending += perf_counter() - began
+
+
+def _simulation(size: Size) -> Table:
+    population = synthetic_population(size.agents, seed=1)
+    with _server() as (host, counts):
+        reasoner = _Timed(_pool([host]), mode="chat", fallback=AgentState.SCROLLING)
+        Simulation(population.agents, population.posts, rounds=size.rounds, seed=1, reasoner=reasoner).run()
+    pending = Measurement("decisions pending", (reasoner.pending,))
+    busy = Measurement("slots busy, on average", (counts["busy"] / SLOTS,))
+    return Table(
+        f"A simulation of {size.agents:,} agents, {counts['questions']:,} decisions",
+        "s",
+        pending.name,
+        [pending, busy],
+        ratio("share of the slots busy while decisions are pending", busy, pending, at_least=0.9),
+    )
+
+
+def _question(number: int) -> Question:
+    agent = SocialAgent(f"agent_{number}", interests=["music", "travel"], personality="curious")
+    post = Post(f"post_{number}", "agent_0", f"Something that happened to me today, number {number}.", ("travel",))
+    return Question(agent, AgentState.EVALUATING, "decides", OPTIONS, post)
+
+
+def _pool(hosts: Sequence[str]) -> OllamaPool:
+    return OllamaPool(hosts, MODEL, concurrency=SLOTS + SLOTS // 4)  # a few more wait at the server, so none is idle
+
+
+async def _prism(hosts: Sequence[str], questions: Sequence[Question]) -> None:
+    async with _pool(hosts) as pool:
+        decisions = await Reasoner(pool, mode="chat").decide_many(questions)
+    assert all(decision.source == "model" for decision in decisions), decisions[0]
+
+
+async def _bare(host: str, questions: Sequence[Question]) -> None:
+    slots = asyncio.Semaphore(SLOTS + SLOTS // 4)
+
+    async def ask(question: Question) -> str:
+        async with slots:
+            reply = await client.chat(
+                model=MODEL,
+                messages=[{"role": "user", "content": chat_prompt(question)}],
+                format=answer_schema(question.options),
+                options={"seed": 0, "temperature": 0.0},
+            )
+        return str(json.loads(reply.message.content or "")["next_state"])
+
+    client = ollama.AsyncClient(host=host, timeout=60)
+    await asyncio.gather(*(ask(question) for question in questions))
+    await client.close()
+
+
+def _timed(way: Callable[[], Coroutine[Any, Any, None]]) -> float:
+    began = perf_counter()
+    asyncio.run(way())
+    return perf_counter() - began
+
+
+@contextmanager
+def _server() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Run a server in a process of its own; what it has counted is there when it has stopped."""
+    command = [sys.executable, "-m", "prism.testing", "--latency", str(LATENCY), "--slots", str(SLOTS)]
+    counts: dict[str, Any] = {}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        said: IO[str] = process.stdout  # type: ignore[assignment]
+        yield said.readline().strip(), counts
+        assert process.stdin is not None
+        process.stdin.close()
+        counts.update(json.loads(said.readline()))
