@@ -23,21 +23,11 @@ from prism.statechart.bookkeeping import (
     writes_quietly,
 )
 from prism.statechart.checks import TIMEOUT, Finding, definition_problems, expand, find_flaws
-from prism.statechart.context import identify
-from prism.statechart.events import (
-    ACTION_FAILED,
-    ANSWER_DISCARDED,
-    GUARD_FAILED,
-    TRANSITION,
-    EventLogger,
-    active_logger,
-    report_fault,
-    report_warning,
-    structlog_is_configured,
-)
+from prism.statechart.events import EventLogger
 from prism.statechart.machine import Candidate, Rows, build_machine, compile_rows
+from prism.statechart.reporter import Reporter
 from prism.statechart.states import is_state, state_text
-from prism.statechart.transitions import Edge, StateT, Transition
+from prism.statechart.transitions import StateT, Transition
 
 if TYPE_CHECKING:
     from transitions import Machine
@@ -106,15 +96,15 @@ class Statechart(Generic[StateT]):
         self._limits: dict[Any, int] = limits
         self.strict = strict
         self._members: dict[Any, StateT] = {member: member for member in members}
-        self._logger = logger
+        self._reporter = Reporter(name, logger, strict=strict)
         self._clock = clock
         self._machine = build_machine(
             name,
             members,
             self.transitions,
             initial,
-            guard_failed=self._guard_failed,
-            action_failed=self._action_failed,
+            guard_failed=self._reporter.guard_failed,
+            action_failed=self._reporter.action_failed,
         )
         self._rows: Rows[StateT] = compile_rows(self._machine)
         self._writers: dict[type, Writer] = {}
@@ -165,7 +155,7 @@ class Statechart(Generic[StateT]):
                 if guard(agent, context):
                     break
             except Exception as error:
-                self._guard_failed(error, agent, edge)
+                self._reporter.guard_failed(error, agent, edge)
         else:
             return None
         write = self._quiet_writers.get(agent.__class__)
@@ -174,8 +164,8 @@ class Statechart(Generic[StateT]):
         if self._asked:
             self._asked.pop(id(agent), None)
         dwell = write(agent, edge, self._clock(), context)
-        if self._logger is not None or structlog_is_configured():
-            self._announce(agent, edge, dwell, context)
+        if self._reporter.is_heard():
+            self._reporter.moved(agent, edge, dwell, context)
         return target
 
     async def afire(self, agent: Any, trigger: str, context: Any = None, *, reasoner: Decider) -> StateT | None:
@@ -210,7 +200,7 @@ class Statechart(Generic[StateT]):
         if len(options) > 1:
             chosen, holds = await self._ask(reasoner, agent, trigger, options, context)
             if not holds:
-                self._discard(agent, trigger, state, chosen)
+                self._reporter.discarded(agent, trigger, state, chosen)
                 return None
         return self._run(agent, _leading_to(chosen, candidates), context)
 
@@ -337,13 +327,13 @@ class Statechart(Generic[StateT]):
             try:
                 action(agent, context)
             except Exception as error:
-                self._action_failed(error, agent, edge)
+                self._reporter.action_failed(error, agent, edge)
         if target == edge.from_state:
             return
         dwell = self._writer_of(agent)(agent, edge, self._clock(), context)
         self._asked.pop(id(agent), None)
-        if self._logger is not None or structlog_is_configured():
-            self._announce(agent, edge, dwell, context)
+        if self._reporter.is_heard():
+            self._reporter.moved(agent, edge, dwell, context)
 
     def _first_enabled(self, agent: Any, trigger: str, context: Any, target: Any) -> Candidate[StateT] | None:
         """Find the first candidate whose guard passes, among those that lead to the target if there is one."""
@@ -381,7 +371,7 @@ class Statechart(Generic[StateT]):
         try:
             return bool(guard(agent, context))
         except Exception as error:
-            self._guard_failed(error, agent, edge)
+            self._reporter.guard_failed(error, agent, edge)
             return False
 
     def _row(self, state: Any) -> dict[str, tuple[Candidate[StateT], ...]]:
@@ -424,52 +414,6 @@ class Statechart(Generic[StateT]):
             if writes_quietly(cls):
                 self._quiet_writers[cls] = writer
         return writer
-
-    def _announce(self, agent: Any, edge: Edge, dwell: int | None, context: Any) -> None:
-        logger = active_logger(self._logger)
-        if logger is not None:
-            logger.info(
-                TRANSITION,
-                chart=self.name,
-                agent_id=agent_name(agent),
-                from_state=state_text(edge.from_state),
-                to_state=state_text(edge.to_state),
-                trigger=edge.trigger,
-                ticks_in_state=dwell,
-                context=identify(context),
-            )
-
-    def _discard(self, agent: Any, trigger: str, asked_in: Any, chosen: Any) -> None:
-        report_warning(
-            self._logger,
-            ANSWER_DISCARDED,
-            chart=self.name,
-            agent_id=agent_name(agent),
-            trigger=trigger,
-            asked_in=state_text(asked_in),
-            now_in=state_text(agent.state),
-            chosen=state_text(chosen),
-        )
-
-    def _guard_failed(self, error: BaseException, agent: Any, edge: Edge) -> None:
-        self._report(GUARD_FAILED, error, agent, edge)
-
-    def _action_failed(self, error: BaseException, agent: Any, edge: Edge) -> None:
-        self._report(ACTION_FAILED, error, agent, edge)
-
-    def _report(self, event: str, error: BaseException, agent: Any, edge: Edge) -> None:
-        if self.strict:
-            raise error
-        report_fault(
-            self._logger,
-            event,
-            error,
-            chart=self.name,
-            agent_id=agent_name(agent),
-            source=state_text(edge.from_state),
-            target=state_text(edge.to_state),
-            trigger=edge.trigger,
-        )
 
 
 def _in_definition_order(states: Iterable[StateT]) -> tuple[StateT, ...]:

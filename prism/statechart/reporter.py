@@ -1,0 +1,92 @@
+"""What a chart tells of itself: every move, every fault in the user's code, every answer that came too late."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prism.statechart.bookkeeping import agent_name
+from prism.statechart.context import identify
+from prism.statechart.events import (
+    ACTION_FAILED,
+    ANSWER_DISCARDED,
+    GUARD_FAILED,
+    TRANSITION,
+    EventLogger,
+    active_logger,
+    report_fault,
+    report_warning,
+    structlog_is_configured,
+)
+from prism.statechart.states import state_text
+from prism.statechart.transitions import Edge
+
+
+class Reporter:
+    """Writes a chart's events.
+
+    Args:
+        chart: Name of the chart.
+        logger: Where to write; None means structlog's own logger, once it is configured.
+        strict: Whether faults of guards and actions are raised instead.
+    """
+
+    __slots__ = ("_chart", "_logger", "_strict")
+
+    def __init__(self, chart: str, logger: EventLogger | None, *, strict: bool) -> None:
+        self._chart = chart
+        self._logger = logger
+        self._strict = strict
+
+    def is_heard(self) -> bool:
+        """Tell whether a move would be written anywhere."""
+        return self._logger is not None or structlog_is_configured()
+
+    def moved(self, agent: Any, edge: Edge, dwell: int | None, context: Any) -> None:
+        """Announce a move, and the ticks that the agent had dwelt in the state it left."""
+        logger = active_logger(self._logger)
+        if logger is not None:
+            logger.info(
+                TRANSITION,
+                chart=self._chart,
+                agent_id=agent_name(agent),
+                from_state=state_text(edge.from_state),
+                to_state=state_text(edge.to_state),
+                trigger=edge.trigger,
+                ticks_in_state=dwell,
+                context=identify(context),
+            )
+
+    def discarded(self, agent: Any, trigger: str, asked_in: Any, chosen: Any) -> None:
+        """Warn of an answer that came after the agent had moved on."""
+        report_warning(
+            self._logger,
+            ANSWER_DISCARDED,
+            chart=self._chart,
+            agent_id=agent_name(agent),
+            trigger=trigger,
+            asked_in=state_text(asked_in),
+            now_in=state_text(agent.state),
+            chosen=state_text(chosen),
+        )
+
+    def guard_failed(self, error: BaseException, agent: Any, edge: Edge) -> None:
+        """Report a guard that raised; the move counts as not enabled."""
+        self._failed(GUARD_FAILED, error, agent, edge)
+
+    def action_failed(self, error: BaseException, agent: Any, edge: Edge) -> None:
+        """Report an action that raised; the move commits all the same."""
+        self._failed(ACTION_FAILED, error, agent, edge)
+
+    def _failed(self, event: str, error: BaseException, agent: Any, edge: Edge) -> None:
+        if self._strict:
+            raise error
+        report_fault(
+            self._logger,
+            event,
+            error,
+            chart=self._chart,
+            agent_id=agent_name(agent),
+            source=state_text(edge.from_state),
+            target=state_text(edge.to_state),
+            trigger=edge.trigger,
+        )
