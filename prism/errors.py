@@ -11,6 +11,7 @@ exception that a caller would expect, so ``except ValueError`` keeps working::
     ├── UnknownStateError (ValueError)    an agent is in a state that the chart does not define
     ├── RunawayError (RuntimeError)       an action keeps firing on its own agent without end
     ├── ReasonerError (ValueError)        a question without options, or an answer outside them
+    ├── SimulationError (RuntimeError)    a simulation that was run already
     ├── ReplayError (LookupError)         a question that the log of an earlier run does not answer
     ├── InputError (ValueError)           a file or argument given by the user: where it is wrong, and why
     ├── MissingExtraError (ImportError)   a room was used without the packages it needs
@@ -60,6 +61,10 @@ class RunawayError(PrismError, RuntimeError):
 
 class ReasonerError(PrismError, ValueError):
     """A reasoner was asked without options, or answered with something outside them."""
+
+
+class SimulationError(PrismError, RuntimeError):
+    """A simulation was used in a way that it does not allow."""
 
 
 class ReplayError(PrismError, LookupError):

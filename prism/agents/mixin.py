@@ -61,7 +61,9 @@ class StatechartMixin:
     def state(self, value: Any) -> None:
         if not isinstance(value, self.state_type):
             members = ", ".join(f"{self.state_type.__name__}.{member.name}" for member in self.state_type)
-            raise FieldTypeError(f"state must be a {self.state_type.__name__}, got {value!r}: use one of {members}")
+            raise FieldTypeError(
+                f"state must be a member of {self.state_type.__name__}, got {value!r}: use one of {members}"
+            )
         self._state = value
 
     @property

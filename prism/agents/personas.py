@@ -67,6 +67,7 @@ POST_FIELDS = ("post_id", "author_id", "text", "topics")
 _EXAMPLES = {int: "[1, 2]", str: "['one', 'two']"}
 _KEYWORDS = 5
 _KEYWORD = re.compile(r"[^\W\d_]{5,}")
+_SHORT_WORD = re.compile(r"[^\W\d_]{3,}")
 _MOST_CELL_CHARACTERS = 16_000_000
 _COMMON = frozenset(
     [
@@ -352,9 +353,11 @@ def _literal_list(record: Record, field: str, kind: type) -> list[Any]:
 def _keywords(record: Record, tweets: list[str]) -> list[str]:
     """Take an agent's interests from what it says; these files name none."""
     said = " ".join((record.text("description", ""), record.text("user_char", ""), *tweets))
-    counts = Counter(word for word in _KEYWORD.findall(said.casefold()) if word not in _COMMON)
+    said = said.casefold()
+    counts = Counter(word for word in _KEYWORD.findall(said) if word not in _COMMON)
+    counts = counts or Counter(word for word in _SHORT_WORD.findall(said) if word not in _COMMON)
     if not counts:
-        raise record.wrong("user_char", "has no words from which interests could be taken")
+        raise record.wrong("user_char", "has no words of three letters or more from which interests could be taken")
     return [word for word, _ in counts.most_common(_KEYWORDS)]
 
 

@@ -141,7 +141,9 @@ def _parse_line(path: Path, number: int, line: str) -> Any:
 
 def _parse(path: Path, number: int | None, text: str) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_once_each)
+    except _RepeatedKeyError as error:
+        raise InputError("stands twice in one object", path=path, line=number, field=str(error)) from None
     except json.JSONDecodeError as error:
         problem = f"is not valid JSON: {error.msg} (column {error.colno})"
         raise InputError(problem, path=path, line=number or error.lineno) from None
@@ -149,6 +151,17 @@ def _parse(path: Path, number: int | None, text: str) -> Any:
         raise InputError("holds a number of too many digits", path=path, line=number) from None
     except RecursionError:
         raise InputError("is nested too deeply", path=path, line=number) from None
+
+
+class _RepeatedKeyError(Exception):
+    """An object has the same key twice; the parser would keep the last without a word."""
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _RepeatedKeyError(next(key for number, (key, _) in enumerate(pairs) if key in dict(pairs[:number])))
+    return found
 
 
 def _element_lines(text: str) -> Iterator[int]:

@@ -41,7 +41,8 @@ def relevance(interests: Terms, context: Any) -> float:
     Args:
         interests: The agent's terms.
         context: A number from 0 to 1, which is the relevance itself; a mapping with ``relevance``, or with
-            ``topics`` or ``text``; a post with ``topics`` and ``text``; or None, which is irrelevant.
+            ``topics`` or ``text``; a post with ``topics`` and ``text``; or None. None, and a mapping that says
+            nothing of the kind, such as ``{"post_id": ...}``, is irrelevant.
 
     Raises:
         FieldValueError: If the relevance is given and lies outside 0 to 1.
@@ -75,6 +76,8 @@ def _terms_of_context(context: Any) -> Terms:
     topics, text = _read(context, "topics"), _read(context, "text")
     if text is None:
         text = _read(context, "content")
+    if topics is None and text is None and isinstance(context, Mapping):
+        return terms_of(())
     if topics is None and text is None:
         raise FieldTypeError(
             f"cannot tell the relevance of {context!r}: give a number from 0 to 1, a mapping with 'relevance', "

@@ -145,6 +145,10 @@ class SocialAgent(StatechartMixin):
             **fields,
         )
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the post rated last, so that a copy does not carry a whole cascade along."""
+        return {**self.__dict__, "_rated": None}
+
     def __repr__(self) -> str:
         """Show who and where the agent is."""
         return f"{type(self).__name__}({self.agent_id!r}, state={self.state.value!r})"

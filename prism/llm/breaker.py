@@ -14,7 +14,8 @@ class CircuitBreaker:
     """Tells whether a host should be asked (Nygard, "Release It!", 2007).
 
     After a few failures in a row it opens: the host is not asked for a pause. Then one question is let
-    through as a probe. If that succeeds the breaker closes, if it fails the pause doubles.
+    through as a probe. If that succeeds the breaker closes, if it fails the pause doubles. Questions that were
+    under way when it opened cannot make the pause longer, nor end the probe.
 
     Args:
         now: Gives a time in seconds that only grows.
@@ -41,9 +42,10 @@ class CircuitBreaker:
         """Give the seconds until the next probe."""
         return 0.0 if self._open_until is None else max(0.0, self._open_until - self._now())
 
-    def asked(self) -> None:
-        """Note that a question is under way; while open, it is the probe."""
+    def asked(self) -> bool:
+        """Note that a question is under way, and tell whether it is the probe."""
         self._probing = self._open_until is not None
+        return self._probing
 
     def succeeded(self) -> None:
         """Note an answer: the host works."""
@@ -52,17 +54,26 @@ class CircuitBreaker:
         self._open_until = None
         self._probing = False
 
-    def failed(self) -> None:
-        """Note a failure; enough of them in a row, or a failed probe, open the breaker."""
-        self._failures += 1
-        if self._open_until is not None:
-            if self._probing:
-                self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
-                self._open_until = self._now() + self._pause
-        elif self._failures >= FAILURES_TO_OPEN:
-            self._open_until = self._now() + self._pause
-        self._probing = False
+    def failed(self, *, probe: bool = False) -> None:
+        """Note a failure; enough of them in a row, or a failed probe, open the breaker.
 
-    def abandoned(self) -> None:
-        """Note that a question was given up without telling anything about the host."""
-        self._probing = False
+        Args:
+            probe: What `asked` said of the question.
+        """
+        self._failures += 1
+        if self._open_until is None:
+            if self._failures >= FAILURES_TO_OPEN:
+                self._open_until = self._now() + self._pause
+        elif probe:
+            self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
+            self._open_until = self._now() + self._pause
+            self._probing = False
+
+    def abandoned(self, *, probe: bool = False) -> None:
+        """Note that a question was given up without telling anything about the host.
+
+        Args:
+            probe: What `asked` said of the question.
+        """
+        if probe:
+            self._probing = False

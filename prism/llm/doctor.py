@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from time import perf_counter
 
-from prism.errors import LLMError
+from prism.errors import BadReplyError, LLMError, ReasonerError
 from prism.llm.host import OllamaHost
 from prism.llm.pool import OllamaChatClient
+from prism.statechart.clients import answer_schema
+from prism.statechart.replies import parse_reasoner_response, read_probabilities
 
-_TRIAL_SCHEMA = {
-    "type": "object",
-    "properties": {"next_state": {"type": "string", "enum": ["idle", "scrolling"]}},
-    "required": ["next_state"],
-}
+_OPTIONS = ["idle", "scrolling"]
 _TRIAL = 'Choose a state: idle or scrolling. Respond with JSON only: {"next_state": "<state>"}'
+_QUESTION = {"type": "choice", "instructions": "Choose a state.", "criteria": dict.fromkeys(_OPTIONS)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ async def diagnose(client: OllamaChatClient) -> list[Check]:
         ("model", _model),
         ("decisions", _decisions),
         ("load", _load),
-        ("chat", _chat),
+        ("answer", _answer),
     ):
         began = perf_counter()
         try:
@@ -80,6 +79,16 @@ async def _load(host: OllamaHost) -> str:
     return f"loaded, and kept for {host.settings.keep_alive}"
 
 
-async def _chat(host: OllamaHost) -> str:
-    reply = await host.chat([{"role": "user", "content": _TRIAL}], _TRIAL_SCHEMA)
-    return f"answers {reply.text.strip()[:60]}"
+async def _answer(host: OllamaHost) -> str:
+    """Ask as a `Reasoner` would, and be as strict with the answer."""
+    try:
+        if await host.decides():
+            decided = await host.systemone("Ann is tired.", {"q0": _QUESTION})
+            chances = read_probabilities(decided.answers.get("q0", {}).get("probabilities"), list(_OPTIONS))
+            return "answers " + ", ".join(f"{option} {chance:.0%}" for option, chance in chances.items())
+        reply = await host.chat([{"role": "user", "content": _TRIAL}], answer_schema(_OPTIONS))
+        return f"answers {parse_reasoner_response(reply.text, list(_OPTIONS))}"
+    except ReasonerError as error:
+        raise BadReplyError(
+            f"{host.settings.model} does not keep to the options: {error}; try another model"
+        ) from error

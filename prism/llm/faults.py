@@ -11,6 +11,7 @@ from typing import Any
 from prism.errors import (
     BadReplyError,
     DecisionsUnsupportedError,
+    LeftAloneError,
     LLMError,
     ModelMissingError,
     OverloadedError,
@@ -24,12 +25,28 @@ _STREAM_ERROR = -1
 
 def can_heal(error: BaseException) -> bool:
     """Tell whether asking again may help: the server was busy, or the connection failed."""
-    return isinstance(error, (OverloadedError, UnreachableError, TimedOutError))
+    healing = isinstance(error, (OverloadedError, UnreachableError, TimedOutError))
+    return healing and not isinstance(error, LeftAloneError)
 
 
-def blames_host(error: BaseException) -> bool:
-    """Tell whether a failure speaks against the host, rather than against the question."""
-    return can_heal(error) or isinstance(error, ModelMissingError)
+def is_useless(error: BaseException) -> bool:
+    """Tell whether a host answers, but with nothing that helps: no model, an internal error, no reply.
+
+    Failing fast, it has the fewest questions under way, and would draw those that another host could answer.
+    """
+    cause = error.__cause__  # an empty reply has none, and is the model's own
+    if cause is None:
+        return False
+    return isinstance(error, (ModelMissingError, BadReplyError)) or _status_of(cause) >= 500
+
+
+def refuses_for_good(error: BaseException) -> bool:
+    """Tell whether the server understood a request and will never serve it (HTTP 4xx but 429)."""
+    return 400 <= _status_of(error.__cause__) < 500 and not can_heal(error)
+
+
+def _status_of(cause: BaseException | None) -> int:
+    return int(getattr(cause, "status_code", 0))
 
 
 def translate(error: Exception, *, host: str, model: str, timeout: float) -> LLMError:
@@ -55,13 +72,17 @@ def _translate(error: Exception, *, host: str, model: str, timeout: float) -> LL
         return _of_status(error.status_code, str(error.error), refused, host=host, model=model)
     if isinstance(error, AttributeError) and isinstance(refused, httpx.HTTPStatusError):
         return _of_status(refused.response.status_code, refused.response.text, refused, host=host, model=model)
+    if isinstance(error, httpx.HTTPStatusError):
+        return _of_status(error.response.status_code, error.response.text, error, host=host, model=model)
     if isinstance(error, (TimeoutError, httpx.TimeoutException)):
         return TimedOutError(f"no complete reply from {model} at {host} within {timeout:g} s")
     if isinstance(error, httpx.TransportError) and not isinstance(error, httpx.ConnectError):
         return UnreachableError(f"the connection to {host} broke ({_first_line(error)})")
     if isinstance(error, (ConnectionError, httpx.TransportError)):
         return UnreachableError(f"cannot reach {host}: is 'ollama serve' running there?")
-    if isinstance(error, (ValueError, TypeError, AttributeError)):
+    if isinstance(error, UnicodeEncodeError):  # half a surrogate pair, which JSON can carry but HTTP cannot
+        return LLMError(f"the question cannot be sent to {model} at {host} ({_first_line(error)})")
+    if isinstance(error, (ValueError, TypeError, AttributeError, LookupError)):
         return BadReplyError(f"{model} at {host} answered with something that is no reply ({_first_line(error)})")
     return LLMError(f"{model} at {host} failed: {type(error).__name__}: {_first_line(error)}")
 
@@ -75,7 +96,7 @@ def _of_status(status: int, message: str, refused: Any, *, host: str, model: str
         return error
     if status == 404 and "model" in message:
         return ModelMissingError(f"{host} does not have the model: run  ollama pull {model}")
-    if status in (404, 400) and _asked_to_decide(refused):
+    if _asked_to_decide(refused) and (status == 404 or (status == 400 and "support" in message)):
         return DecisionsUnsupportedError(f"{model} at {host} takes no decision questions ({said})")
     return BadReplyError(what) if status == 404 else LLMError(what)
 

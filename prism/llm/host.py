@@ -6,10 +6,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
-from prism.errors import BadReplyError, LLMError
+from prism.errors import BadReplyError, DecisionsUnsupportedError, LLMError, ModelMissingError
 from prism.llm.breaker import CircuitBreaker
-from prism.llm.faults import blames_host, translate
+from prism.llm.faults import refuses_for_good, translate
+
+DEFAULT_PORT = 11434
 
 ResultT = TypeVar("ResultT")
 
@@ -89,6 +92,7 @@ class OllamaHost:
     Attributes:
         in_flight: Questions under way.
         breaker: Whether it should be asked now.
+        trouble: What was last wrong with it.
     """
 
     def __init__(self, address: str, settings: ModelSettings) -> None:
@@ -96,6 +100,7 @@ class OllamaHost:
         self.settings = settings
         self.in_flight = 0
         self.breaker = CircuitBreaker()
+        self.trouble = ""
         self._decides: bool | None = None
         self._client: Any = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -119,13 +124,18 @@ class OllamaHost:
         return ChatReply(text, settings.model, self.address, reply.prompt_eval_count, reply.eval_count)
 
     async def systemone(self, state: str, questions: Mapping[str, Mapping[str, Any]]) -> DecisionReply:
-        """Put choice questions about one state."""
+        """Put choice questions about one state, and remember whether the host takes them."""
         settings = self.settings
-        reply = await self._call(
-            lambda client: client.systemone(
-                model=settings.model, state=state, questions=questions, keep_alive=settings.keep_alive
+        try:
+            reply = await self._call(
+                lambda client: client.systemone(
+                    model=settings.model, state=state, questions=questions, keep_alive=settings.keep_alive
+                )
             )
-        )
+        except DecisionsUnsupportedError:
+            self._decides = False
+            raise
+        self._decides = True
         answers = {name: answer.model_dump() for name, answer in reply.answers.items()}
         return DecisionReply(answers, reply.usage.model_dump(), settings.model, self.address)
 
@@ -144,7 +154,7 @@ class OllamaHost:
             try:
                 shown = await self._call(lambda client: client.show(self.settings.model))
             except LLMError as error:
-                if blames_host(error):
+                if isinstance(error, ModelMissingError) or not refuses_for_good(error):
                     raise
                 self._decides = False  # a server that speaks no /api/show has no decision models either
             else:
@@ -157,7 +167,7 @@ class OllamaHost:
 
         async def ask(_client: Any) -> str:
             async with httpx.AsyncClient() as client:
-                answer = await client.get(f"{self.address.rstrip('/')}/api/version")
+                answer = await client.get(f"{_base_url(self.address)}/api/version")
                 return str(answer.raise_for_status().json()["version"])
 
         return await self._call(ask)
@@ -183,8 +193,9 @@ class OllamaHost:
     async def _call(self, make: Callable[[Any], Awaitable[ResultT]], timeout: float | None = None) -> ResultT:
         limit = timeout or self.settings.timeout
         try:
+            client = self._connected()  # takes a moment the first time, which is not the server's
             async with asyncio.timeout(limit):
-                return await make(self._connected())
+                return await make(client)
         except Exception as error:
             raise translate(error, host=self.address, model=self.settings.model, timeout=limit) from error
 
@@ -202,3 +213,12 @@ class OllamaHost:
         error = BadReplyError(f"{self.settings.model} at {self.address} {what}")
         error.host = self.address
         return error
+
+
+def _base_url(address: str) -> str:
+    """Complete an address as the ollama client does: without a scheme the port is Ollama's."""
+    if "://" in address:
+        return address.rstrip("/")
+    parts = urlsplit(f"http://{address}")
+    netloc = parts.netloc if parts.port else f"{parts.netloc}:{DEFAULT_PORT}"
+    return parts._replace(netloc=netloc).geturl().rstrip("/")

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self, TypedDict, TypeVar, Unpack
+from typing import Any, ClassVar, Self, TypedDict, TypeVar, Unpack
 from urllib.parse import urlsplit
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_random_exponential
 
-from prism.errors import DecisionsUnsupportedError, FieldValueError, LLMError, UnreachableError
-from prism.llm.faults import blames_host, can_heal
+from prism.errors import DecisionsUnsupportedError, FieldValueError, LLMError
+from prism.llm.faults import can_heal, is_useless
 from prism.llm.host import ChatReply, DecisionReply, ModelSettings, OllamaHost
+from prism.llm.slots import Hosts, Slots, all_open
 
 DEFAULT_HOST = "http://127.0.0.1:11434"
 DEFAULT_TIMEOUT_SECONDS = 60.0
@@ -70,6 +69,9 @@ class OllamaPool:
         concurrency: Questions under way at once on all hosts together.
     """
 
+    reopens: ClassVar[bool] = True
+    """Closing loses nothing: the next question makes new connections."""
+
     def __init__(
         self,
         hosts: Sequence[str],
@@ -91,11 +93,10 @@ class OllamaPool:
         _require_positive(concurrency=concurrency, timeout=timeout, attempts=attempts, load_timeout=load_timeout)
         settings = ModelSettings(model, timeout, load_timeout, temperature, seed, think, keep_alive)
         self.model = model
-        self.concurrency = concurrency * len(hosts)
-        self._limit = concurrency
+        self._hosts = tuple(OllamaHost(_address(host), settings) for host in dict.fromkeys(hosts))
+        self.concurrency = concurrency * len(self._hosts)
         self._attempts = attempts
-        self._hosts = [OllamaHost(_address(host), settings) for host in dict.fromkeys(hosts)]
-        self._turns: deque[asyncio.Future[None]] = deque()
+        self._slots = Slots(concurrency)
 
     @property
     def hosts(self) -> list[str]:
@@ -130,10 +131,21 @@ class OllamaPool:
             DecisionsUnsupportedError: If no server takes decision questions.
             LLMError: As `chat`.
         """
-        deciding = [host for host in self._hosts if host.known_to_decide is not False]
-        if not deciding:
-            raise DecisionsUnsupportedError(f"none of {', '.join(self.hosts)} takes decision questions")
-        return await self._ask(lambda host: host.systemone(state, questions), deciding)
+        made = 0
+        left = self._hosts
+        while left:
+            deciding = tuple(host for host in left if host.known_to_decide is not False) or left
+            try:
+                reply = await self._ask(lambda host: host.systemone(state, questions), deciding)
+            except DecisionsUnsupportedError as error:  # another one may decide
+                made += error.attempts
+                left = tuple(host for host in left if host.address != error.host)
+            else:
+                return replace(reply, attempts=reply.attempts + made) if made else reply
+        refusal = DecisionsUnsupportedError(f"{self.model} takes no decision questions at {', '.join(self.hosts)}")
+        refusal.attempts = made
+        refusal.host = self.hosts[0] if len(self.hosts) == 1 else None
+        raise refusal
 
     async def offers_decisions(self) -> bool:
         """Tell whether any server and its model take decision questions; each is asked once.
@@ -175,81 +187,62 @@ class OllamaPool:
         """Close the connections."""
         await self.close()
 
-    async def _ask(self, put: Callable[[OllamaHost], Awaitable[ReplyT]], hosts: Sequence[OllamaHost]) -> ReplyT:
+    async def _ask(self, put: Callable[[OllamaHost], Awaitable[ReplyT]], hosts: Hosts) -> ReplyT:
         """Put a question, again if that may help."""
-        made = 0
+        tried: list[OllamaHost] = []
         try:
-            async for attempt in AsyncRetrying(
-                stop=stop_after_attempt(self._attempts),
-                retry=retry_if_exception(can_heal),
-                wait=_pause,
-                reraise=True,
-            ):
-                with attempt:
-                    async with self._leased(hosts) as host:
-                        made += 1
-                        reply = await put(host)
-                    return replace(reply, attempts=made)
+            try:
+                reply = await self._ask_once(put, hosts, tried)
+            except LLMError as error:
+                reply = await self._ask_again(error, put, hosts, tried)
         except LLMError as error:
-            error.attempts = made
+            error.attempts = len(tried)
             raise
-        raise AssertionError("tenacity gives a result or raises")
+        return reply if len(tried) == 1 else replace(reply, attempts=len(tried))
 
-    @asynccontextmanager
-    async def _leased(self, hosts: Sequence[OllamaHost]) -> AsyncIterator[OllamaHost]:
-        """Take a slot of the least busy host, and learn from what happens whether the host works."""
-        host = await self._take(hosts)
+    async def _ask_again(
+        self, failure: LLMError, put: Callable[[OllamaHost], Awaitable[ReplyT]], hosts: Hosts, tried: list[OllamaHost]
+    ) -> ReplyT:
+        """Retry a question that failed once; apart, as tenacity would cost the others more than all else here."""
+        failures = [failure]
+
+        async def ask() -> ReplyT:
+            if failures:
+                raise failures.pop()
+            return await self._ask_once(put, hosts, tried)
+
+        reply: ReplyT = await AsyncRetrying(
+            stop=stop_after_attempt(self._attempts),
+            retry=retry_if_exception(lambda error: can_heal(error) and not all_open(hosts)),
+            wait=lambda state: _pause(state, elsewhere=any(host not in tried for host in hosts)),
+            reraise=True,
+        )(ask)
+        return reply
+
+    async def _ask_once(
+        self, put: Callable[[OllamaHost], Awaitable[ReplyT]], hosts: Hosts, tried: list[OllamaHost]
+    ) -> ReplyT:
+        """Put a question to the least busy host, and learn from what happens whether that host works."""
+        lease = await self._slots.take(hosts, tried)
+        host, breaker = lease.host, lease.host.breaker
+        tried.append(host)
         try:
-            yield host
+            reply = await put(host)
         except LLMError as error:
-            if blames_host(error):
-                host.breaker.failed()
+            if can_heal(error) or (len(self._hosts) > 1 and is_useless(error)):
+                host.trouble = str(error)
+                breaker.failed(probe=lease.probe)
             else:
-                host.breaker.succeeded()
+                breaker.succeeded()
             raise
         except BaseException:
-            host.breaker.abandoned()
+            breaker.abandoned(probe=lease.probe)
             raise
         else:
-            host.breaker.succeeded()
+            breaker.succeeded()
+            return reply
         finally:
-            host.in_flight -= 1
-            self._wake()
-
-    async def _take(self, hosts: Sequence[OllamaHost]) -> OllamaHost:
-        while True:
-            free = [host for host in hosts if host.in_flight < self._limit and host.breaker.allows()]
-            if free:
-                host = min(free, key=lambda host: host.in_flight)
-                host.in_flight += 1
-                host.breaker.asked()
-                return host
-            if all(host.breaker.is_open() for host in hosts):
-                wait = min(host.breaker.seconds_left() for host in hosts)
-                names = ", ".join(host.address for host in hosts)
-                raise UnreachableError(f"left alone after failing again and again: {names} (next try in {wait:.1f} s)")
-            await self._turn()
-
-    async def _turn(self) -> None:
-        """Wait until a slot is given back; a woken waiter that is cancelled wakes the next one."""
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._turns.append(turn)
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self._wake()
-            raise
-
-    def _wake(self) -> None:
-        """Wake those who could go on: one for the slot given back, all if there is nothing to wait for."""
-        everyone = all(host.breaker.is_open() for host in self._hosts)
-        while self._turns:
-            turn = self._turns.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                if not everyone:
-                    return
+            self._slots.give_back(lease)
 
 
 class OllamaChatClient(OllamaPool):
@@ -275,9 +268,10 @@ class OllamaChatClient(OllamaPool):
         return self._hosts[0]
 
 
-def _pause(state: RetryCallState) -> float:
+def _pause(state: RetryCallState, *, elsewhere: bool) -> float:
+    """Give the seconds to wait: as long as the server asks for, unless another one can be asked instead."""
     error = state.outcome.exception() if state.outcome is not None else None
-    asked_for = getattr(error, "retry_after", None)
+    asked_for = None if elsewhere else getattr(error, "retry_after", None)
     return float(_backoff(state)) if asked_for is None else min(float(asked_for), _LONGEST_RETRY_AFTER)
 
 

@@ -13,13 +13,14 @@ import orjson
 from prism.errors import InputError, ReplayError
 from prism.statechart import BaseReasoner, Call, Decision, Question, identify
 from prism.statechart.bookkeeping import agent_name
-from prism.statechart.decisions import Source
+from prism.statechart.decisions import CALL_KEYS, Source
 from prism.statechart.events import DECISION, EventLogger
 from prism.statechart.states import state_text
 
 LOG_NAME = "events.jsonl"
 
-_CALL_KEYS = ("latency", "model", "host", "attempts", "input_tokens", "output_tokens")
+_QUESTION_KEYS = ("agent_id", "state", "trigger", "options", "context")
+_ANSWER_KEYS = ("chosen", "source", "reason", "probabilities")
 
 
 class ReplayReasoner(BaseReasoner):
@@ -35,7 +36,8 @@ class ReplayReasoner(BaseReasoner):
         logger: A structlog logger for the decisions.
 
     Raises:
-        InputError: If the log cannot be read.
+        InputError: If the log cannot be read, is empty, or has a line that is not an event; the message names
+            the line.
     """
 
     def __init__(self, log: PathLike[str] | str, *, verbatim: bool = False, logger: EventLogger | None = None) -> None:
@@ -45,9 +47,7 @@ class ReplayReasoner(BaseReasoner):
         self._verbatim = verbatim
         self._recorded: dict[bytes, deque[dict[str, Any]]] = defaultdict(deque)
         for event in _decisions(self._path):
-            options = event["options"]
-            key = _key(event["agent_id"], event["state"], event["trigger"], options, event["context"])
-            self._recorded[key].append(event)
+            self._recorded[_key(*(event[name] for name in _QUESTION_KEYS))].append(event)
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
         """Look the answers up.
@@ -74,33 +74,44 @@ class ReplayReasoner(BaseReasoner):
                 f"{self._path}: agent {agent!r} chose {event['chosen']!r}, which is not among its options"
             )
         source: Source = event["source"] if self._verbatim else "replay"
-        call = Call(**{key: event[key] for key in _CALL_KEYS}) if "latency" in event else None
+        call = Call(**{name: event[name] for name in CALL_KEYS}) if "latency" in event else None
         return Decision(chosen, source, event["reason"], event["probabilities"], call)
 
 
 def _decisions(path: Path) -> Iterator[dict[str, Any]]:
-    marker = f'"{DECISION}"'.encode()
+    """Give the decisions of a log that is sound from the first line to the last."""
+    number = 0
     try:
         with path.open("rb") as lines:
             for number, line in enumerate(lines, start=1):
-                if marker in line:
-                    yield _parse(path, number, line)
+                event = _parse(path, number, line)
+                if event.get("event") == DECISION:
+                    yield _checked(path, number, event)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from None
+    if number == 0:
+        raise InputError("is empty: the run it should record wrote nothing", path=path)
 
 
 def _parse(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
         event = orjson.loads(line)
     except orjson.JSONDecodeError:
-        raise InputError(
-            "is no complete JSON line; the run it records was cut off here", path=path, line=number
-        ) from None
-    missing = [key for key in ("agent_id", "state", "trigger", "options", "chosen", "context") if key not in event]
+        cut_off = not line.endswith(b"\n")
+        problem = "is cut off: the run it records did not end" if cut_off else "is damaged: it is no JSON"
+        raise InputError(f"{problem}; repeat the run", path=path, line=number) from None
+    if not isinstance(event, dict):
+        raise InputError("is no event: a JSON object is wanted", path=path, line=number)
+    return event
+
+
+def _checked(path: Path, number: int, event: dict[str, Any]) -> dict[str, Any]:
+    wanted = (*_QUESTION_KEYS, *_ANSWER_KEYS, *(CALL_KEYS if "latency" in event else ()))
+    missing = [name for name in wanted if name not in event]
     if missing:
         raise InputError("is missing from a decision", path=path, line=number, field=missing[0])
-    return dict(event)
+    return event
 
 
-def _key(agent: str, state: str, trigger: str, options: list[str], context: Any) -> bytes:
+def _key(agent: Any, state: Any, trigger: Any, options: Any, context: Any) -> bytes:
     return orjson.dumps([agent, state, trigger, options, context], option=orjson.OPT_SORT_KEYS, default=str)

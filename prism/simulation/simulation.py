@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from prism.agents import SeedPost, SocialAgent
-from prism.errors import FieldValueError, ReasonerError
+from prism.errors import FieldValueError, ReasonerError, SimulationError
 from prism.runlog import SimulatedClock
 from prism.runlog.events import (
     AGENT_JOINED,
@@ -49,6 +49,16 @@ from prism.statechart.states import state_text
 DEFAULT_ROUNDS = 10
 DEFAULT_TICKS_PER_ROUND = 12
 
+_STEPS_TO_FINISH = 2
+"""Composing and publishing."""
+
+_UNDER_WAY = (
+    AgentState.COMPOSING,
+    AgentState.ENGAGING_LIKE,
+    AgentState.ENGAGING_REPLY,
+    AgentState.ENGAGING_RESHARE,
+)
+
 
 class ManyDecider(Protocol):
     """What a simulation asks; every reasoner built on `BaseReasoner` is one."""
@@ -76,7 +86,8 @@ class Simulation:
         clock: The run's clock.
 
     Raises:
-        FieldValueError: If there are no agents, two share an id, or rounds or ticks are below 1.
+        FieldValueError: If there are no agents, two share an id, a post is by nobody among them, or rounds or
+            ticks are below 1.
     """
 
     def __init__(
@@ -93,8 +104,8 @@ class Simulation:
         clock: SimulatedClock | None = None,
     ) -> None:
         self.agents = list(agents)
-        _check(self.agents, rounds, ticks_per_round)
         self._seeds = list(posts)
+        _check(self.agents, self._seeds, rounds, ticks_per_round)
         self._rounds = rounds
         self._ticks = ticks_per_round
         self._seed = seed
@@ -105,6 +116,7 @@ class Simulation:
         self.chart = social_media_chart(logger=logger, clock=self._clock)
         self.network = Network(self.agents)
         self._activity = Activity()
+        self._has_run = False
         self._steps: dict[AgentState, Callable[[Reader], Question | None]] = {
             AgentState.IDLE: self._open_feed,
             AgentState.SCROLLING: self._look_at_next,
@@ -139,7 +151,14 @@ class Simulation:
                 await close()
 
     async def arun(self, on_round: Callable[[RoundSummary], None] | None = None) -> Results:
-        """Run to the end; the async twin of `run`."""
+        """Run to the end; the async twin of `run`.
+
+        Raises:
+            SimulationError: If it has been run before: agents and posts are not what they were.
+        """
+        if self._has_run:
+            raise SimulationError("this simulation has been run: make a new one, with new agents")
+        self._has_run = True
         self._start()
         summaries = []
         for number in range(1, self._rounds + 1):
@@ -184,12 +203,19 @@ class Simulation:
             await self._tick()
             await asyncio.sleep(0)  # a policy never waits: let an interruption, and others in the loop, have a turn
         states = {state.value: count for state, count in state_distribution(self.agents, AgentState).items()}
-        for agent in self.agents:
-            if agent.state is not AgentState.IDLE:
-                self._fire(agent, ROUND_ENDS)
+        self._finish_round()
         summary = RoundSummary(number, states, self._activity)
         self._emit(ROUND_ENDED, states=states, **self._activity.to_dict())
         return summary
+
+    def _finish_round(self) -> None:
+        """Carry out what agents have decided on, so that no decision is lost, and send everyone to IDLE."""
+        for reader in self.network.readers:
+            for _ in range(_STEPS_TO_FINISH):
+                if reader.agent.state in _UNDER_WAY:
+                    self._steps[reader.agent.state](reader)
+            if reader.agent.state is not AgentState.IDLE:
+                self._fire(reader.agent, ROUND_ENDS)
 
     async def _tick(self) -> None:
         chart, steps = self.chart, self._steps
@@ -316,12 +342,16 @@ def _outside(question: Question, decision: Decision) -> str:
     return f"agent {question.agent.agent_id!r}: the reasoner chose {decision.chosen!r}, which is not one of {options}"
 
 
-def _check(agents: Sequence[SocialAgent], rounds: int, ticks: int) -> None:
+def _check(agents: Sequence[SocialAgent], posts: Sequence[SeedPost], rounds: int, ticks: int) -> None:
     if not agents:
         raise FieldValueError("a simulation needs at least one agent")
     for name, value in (("rounds", rounds), ("ticks_per_round", ticks)):
-        if value < 1:
-            raise FieldValueError(f"{name} must be 1 or more, got {value}")
+        if not isinstance(value, int) or value < 1:
+            raise FieldValueError(f"{name} must be a whole number, 1 or more, got {value!r}")
     twice = [agent_id for agent_id, count in Counter(agent.agent_id for agent in agents).items() if count > 1]
     if twice:
         raise FieldValueError(f"agent ids must be unique, used more than once: {', '.join(sorted(twice))}")
+    ids = {agent.agent_id for agent in agents}
+    strangers = sorted({post.author_id for post in posts if post.author_id not in ids})
+    if strangers:
+        raise FieldValueError(f"posts must be by agents of the population, which has no {', '.join(strangers)}")

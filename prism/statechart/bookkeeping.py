@@ -15,11 +15,10 @@ from __future__ import annotations
 import inspect
 from collections import deque
 from collections.abc import Callable
-from sys import intern
 from typing import Any
 
 from prism.errors import AgentError
-from prism.statechart.context import pack, unpack
+from prism.statechart.context import pack, share, unpack
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge, StateTransition
 
@@ -47,7 +46,7 @@ def make_record(edge: Edge, time: float, context: object) -> StateTransition:
         (key,) = context
         variant, value = edge.variants.get(key), context[key]
         if variant is not None and type(value) is str:
-            record._edge, record._value = variant, intern(value)
+            record._edge, record._value = variant, share(value)
             return record
     keys, record._value = pack(context)
     record._edge = edge.with_keys(keys)
@@ -56,10 +55,11 @@ def make_record(edge: Edge, time: float, context: object) -> StateTransition:
 
 def write_kept(agent: Any, edge: Edge, time: float, context: object) -> int | None:
     """Write a move into an agent of a kept class; like all writers, gives the ticks it had dwelt."""
+    record = make_record(edge, time, context)
     dwell: int = agent._ticks_in_state
     agent._state = edge.to_state
     agent._ticks_in_state = 0
-    agent._state_history.append(make_record(edge, time, context))
+    agent._state_history.append(record)
     return dwell
 
 
@@ -81,13 +81,14 @@ def write_own(agent: Any, edge: Edge, _time: float, context: object) -> int | No
 
 def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | None:
     """Write a move into any other object, using the fields it has."""
+    record = make_record(edge, time, context)
     agent.state = edge.to_state
     dwell: int | None = getattr(agent, "ticks_in_state", None)
     if dwell is not None:
         agent.ticks_in_state = 0
     history = getattr(agent, "state_history", None)
     if history is not None:
-        history.append(make_record(edge, time, context))
+        history.append(record)
         depth = getattr(agent, "max_history_depth", DEFAULT_MAX_HISTORY_DEPTH)
         while len(history) > depth:
             del history[0]

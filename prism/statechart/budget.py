@@ -10,6 +10,9 @@ from prism.errors import FieldValueError
 class Budget:
     """Limits on calls, tokens and time; when one is spent, decisions fall back and the run goes on.
 
+    What a request costs beyond itself, its retries and tokens, is known when it ends. Requests that are under
+    way when a limit is reached are finished, so a run may exceed it by those; only the deadline cuts them off.
+
     Args:
         max_calls: Requests to the model, retries included.
         max_tokens: Tokens read and written.
@@ -42,7 +45,7 @@ class Budget:
         Returns:
             None if there was one left, else what is spent.
         """
-        spent = self._spent()
+        spent = self.spent()
         if spent is None:
             self.calls += 1
         return spent
@@ -60,7 +63,8 @@ class Budget:
             self._ends = monotonic() + self._deadline
         return max(0.0, self._ends - monotonic())
 
-    def _spent(self) -> str | None:
+    def spent(self) -> str | None:
+        """Tell what is spent, or None while everything is left."""
         if self._max_calls is not None and self.calls >= self._max_calls:
             return f"budget spent: {self._max_calls} calls"
         if self._max_tokens is not None and self.tokens >= self._max_tokens:

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from prism.statechart.states import is_state, state_text
-from prism.statechart.transitions import Transition, is_any_state
+from prism.statechart.transitions import StateT, Transition, is_any_state
 
 TIMEOUT = "timeout"
 """The trigger that `Statechart.tick` fires."""
@@ -36,6 +36,20 @@ class Finding:
     def __str__(self) -> str:
         """Give the message."""
         return self.message
+
+
+def in_definition_order(states: Iterable[StateT]) -> tuple[StateT, ...]:
+    """Order states as their enum defines them; a set has no order of its own to keep."""
+    given = list(states)
+    if not all(isinstance(state, Enum) for state in given):
+        return tuple(given)
+    position = {state: number for enum in {type(state) for state in given} for number, state in enumerate(enum)}
+    return tuple(sorted(set(given), key=lambda state: position[state]))
+
+
+def listed(states: Iterable[StateT]) -> tuple[StateT, ...]:
+    """List states; a single one, which is iterable as text, is taken for itself."""
+    return (cast("StateT", states),) if isinstance(states, str) else tuple(states)
 
 
 def definition_problems(
@@ -108,14 +122,18 @@ def expand(transitions: Iterable[Transition[Any]], states: Sequence[Any]) -> tup
 
 
 def find_flaws(
-    states: Sequence[Any], transitions: Sequence[Transition[Any]], initial: Any, decision_states: frozenset[Any]
+    states: Sequence[Any],
+    transitions: Sequence[Transition[Any]],
+    initial: Any,
+    decision_states: frozenset[Any],
+    timeouts: Mapping[Any, int],
 ) -> list[Finding]:
     """List what is probably wrong with a chart: see `Statechart.check`."""
     return [
         *_unreachable(states, transitions, initial),
         *_without_way_out(states, transitions),
         *_shadowed(transitions, decision_states),
-        *_without_timeout(states, transitions, initial),
+        *_without_timeout(states, transitions, initial, timeouts),
     ]
 
 
@@ -170,7 +188,7 @@ def _shadowed(transitions: Sequence[Transition[Any]], decision_states: frozenset
                     "shadowed",
                     item.source,
                     f"transition {item} can never fire: {always[row]} comes earlier and has no guard; "
-                    "put the guarded one first",
+                    + ("remove it, or give the earlier one a guard" if item.guard is None else "put it first"),
                     item,
                 )
             )
@@ -179,8 +197,9 @@ def _shadowed(transitions: Sequence[Transition[Any]], decision_states: frozenset
     return findings
 
 
-def _without_timeout(states: Sequence[Any], transitions: Sequence[Transition[Any]], initial: Any) -> list[Finding]:
-    leaving = _leaving(states, transitions)
+def _without_timeout(
+    states: Sequence[Any], transitions: Sequence[Transition[Any]], initial: Any, timeouts: Mapping[Any, int]
+) -> list[Finding]:
     timed = {item.source for item in transitions if item.trigger == TIMEOUT and item.source != item.target}
     return [
         Finding(
@@ -190,5 +209,5 @@ def _without_timeout(states: Sequence[Any], transitions: Sequence[Transition[Any
             "add one with the state to recover to",
         )
         for state in states
-        if state != initial and leaving[state] and state not in timed
+        if state not in timed and (state != initial or state in timeouts)
     ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from prism.errors import BadReplyError, ReasonerError
+from prism.errors import BadReplyError, DecisionsUnsupportedError, ReasonerError
 from prism.statechart.states import state_text
 
 KindT = TypeVar("KindT")
@@ -41,16 +41,23 @@ class Reply:
     output_tokens: int | None = None
 
 
-def check_client(client: object) -> None:
+def check_client(client: object, *, only_decides: bool = False) -> None:
     """Refuse a client that cannot be asked anything.
 
+    Args:
+        client: What would be asked.
+        only_decides: Whether it would be asked decision questions and nothing else.
+
     Raises:
-        ReasonerError: If it has none of ``chat``, ``get_response`` and ``run``.
+        ReasonerError: If it has none of ``chat``, ``get_response`` and ``run``, or lacks the ``systemone`` that
+            decision questions need.
     """
-    if not any(callable(getattr(client, method, None)) for method in _METHODS):
-        raise ReasonerError(
-            f"a Reasoner's client needs an async method chat, get_response or run; {type(client).__name__} has none"
-        )
+    kind = type(client).__name__
+    if only_decides:
+        if not _has(client, "systemone"):
+            raise ReasonerError(f"mode 'decision' needs a client with an async method systemone; {kind} has none")
+    elif not any(_has(client, method) for method in _METHODS):
+        raise ReasonerError(f"a Reasoner's client needs an async method chat, get_response or run; {kind} has none")
 
 
 async def ask_chat(
@@ -60,7 +67,8 @@ async def ask_chat(
 
     Args:
         client: Anything with ``chat`` (given messages and a JSON schema for the reply), ``get_response`` or
-            ``run`` (given the prompt); the first that exists is used.
+            ``run`` (given the prompt); the first that exists is used. Where the latter two take ``messages`` and
+            ``options``, as agent-framework's do, the options hold schema and seed.
         prompt: The question.
         options: The states to choose from; they become the schema's enum.
         model: Model name, passed on where ``chat`` takes one.
@@ -69,19 +77,13 @@ async def ask_chat(
     Raises:
         BadReplyError: If the reply has no text.
     """
-    if callable(getattr(client, "chat", None)):
+    if _has(client, "chat"):
         given = await _awaited(client.chat(**_chat_arguments(client.chat, prompt, options, model, seed)))
-    elif callable(getattr(client, "get_response", None)):
-        given = await _awaited(client.get_response(prompt))
     else:
-        given = await _awaited(client.run(prompt))
-    usage = _first(given, "usage_details") or {}
-    return Reply(
-        text=_text_of(given),
-        input_tokens=_of_kind(int, _first(given, *_INPUT_TOKENS) or _first(usage, *_INPUT_TOKENS)),
-        output_tokens=_of_kind(int, _first(given, *_OUTPUT_TOKENS) or _first(usage, *_OUTPUT_TOKENS)),
-        **_origin(given, model),
-    )
+        ask = client.get_response if _has(client, "get_response") else client.run
+        given = await _awaited(ask(prompt, **_framework_arguments(ask, options, seed)))
+    usage = _first(given, "usage_details")
+    return Reply(_text_of(given), **_origin(given, model), **_tokens(given if usage is None else usage))
 
 
 async def ask_decision(
@@ -95,22 +97,25 @@ async def ask_decision(
         questions: The questions by name, in the wire format of ``/v1/systemone``.
         model: Model name, passed on where ``systemone`` takes one.
 
+    Returns:
+        The reply; where the model left a question unanswered, its probabilities are None.
+
     Raises:
-        BadReplyError: If the reply does not answer every question.
+        DecisionsUnsupportedError: If the server is too old, or the model not made for such questions.
+        BadReplyError: If the reply has no answers.
     """
     offered = {"state": state, "questions": questions, "model": model}
-    given = await _awaited(client.systemone(**_accepted(client.systemone, offered)))
-    answers = _first(given, "answers") or {}
-    missing = [name for name in questions if name not in answers]
-    if missing:
-        raise BadReplyError(f"the decision model left {len(missing)} of {len(questions)} questions unanswered")
-    usage = _first(given, "usage")
-    return Reply(
-        answers={name: _first(answers[name], "probabilities") for name in questions},
-        input_tokens=_of_kind(int, _first(usage, *_INPUT_TOKENS)),
-        output_tokens=_of_kind(int, _first(usage, *_OUTPUT_TOKENS)),
-        **_origin(given, model),
-    )
+    try:
+        given = await _awaited(client.systemone(**_accepted(client.systemone, offered)))
+    except Exception as error:
+        if _refuses_decisions(error):
+            raise DecisionsUnsupportedError(f"no decision questions are taken ({error})") from error
+        raise
+    answers = _first(given, "answers")
+    if not isinstance(answers, Mapping):
+        raise BadReplyError(f"the client's reply of type {type(given).__name__} has no answers")
+    chances = {name: _first(answers.get(name), "probabilities") for name in questions}
+    return Reply(answers=chances, **_origin(given, model), **_tokens(_first(given, "usage")))
 
 
 async def offers_decisions(client: Any, model: str | None) -> bool:
@@ -119,15 +124,19 @@ async def offers_decisions(client: Any, model: str | None) -> bool:
     A client may say so itself (``offers_decisions()``); one like ``ollama.AsyncClient`` is asked for the
     model's capabilities.
     """
-    if not callable(getattr(client, "systemone", None)):
+    if not _has(client, "systemone"):
         return False
-    own = getattr(client, "offers_decisions", None)
-    if callable(own):
-        return bool(await _awaited(own()))
-    show = getattr(client, "show", None)
-    if not callable(show) or model is None:
+    if _has(client, "offers_decisions"):
+        return bool(await _awaited(client.offers_decisions()))
+    if model is None or not _has(client, "show"):
         return False
-    return "decision" in (_first(await _awaited(show(model)), "capabilities") or ())
+    try:
+        shown = await _awaited(client.show(model))
+    except Exception as error:
+        if _refuses_decisions(error):  # it does not even know /api/show
+            return False
+        raise
+    return "decision" in (_first(shown, "capabilities") or ())
 
 
 def answer_schema(options: Sequence[Any]) -> dict[str, Any]:
@@ -151,6 +160,27 @@ def _chat_arguments(
     if names and "messages" not in names and not takes_any:
         return {names[0]: prompt}
     return _accepted(chat, offered)
+
+
+def _framework_arguments(ask: Callable[..., Any], options: Sequence[Any], seed: int | None) -> dict[str, Any]:
+    """Give what agent-framework's clients and agents take besides the prompt; nothing to anything else."""
+    names, _ = _parameters(ask)
+    if not {"messages", "options"} <= set(names):
+        return {}
+    wanted: dict[str, Any] = {"response_format": answer_schema(options)}
+    if seed is not None:
+        wanted["seed"] = seed
+    return {"options": wanted}
+
+
+def _refuses_decisions(error: Exception) -> bool:
+    """Tell whether a client like ``ollama.AsyncClient`` was told that there are no decisions, or no such path."""
+    status, said = getattr(error, "status_code", None), str(error).lower()
+    return (status == 404 and "model" not in said) or (status == 400 and "support" in said)
+
+
+def _has(client: object, method: str) -> bool:
+    return callable(getattr(client, method, None))
 
 
 def _accepted(method: Callable[..., Any], offered: Mapping[str, Any]) -> dict[str, Any]:
@@ -191,6 +221,13 @@ def _origin(reply: Any, model: str | None) -> dict[str, Any]:
         "model": _of_kind(str, _first(reply, "model")) or model,
         "host": _of_kind(str, _first(reply, "host")),
         "attempts": _of_kind(int, _first(reply, "attempts")) or 1,
+    }
+
+
+def _tokens(usage: Any) -> dict[str, Any]:
+    return {
+        "input_tokens": _of_kind(int, _first(usage, *_INPUT_TOKENS)),
+        "output_tokens": _of_kind(int, _first(usage, *_OUTPUT_TOKENS)),
     }
 
 

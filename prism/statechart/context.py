@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from enum import Enum
-from sys import intern
 from typing import Any
 
 Scalar = str | int | float | bool | None
@@ -17,6 +16,10 @@ Keys = str | tuple[str, ...] | None
 """Keys of a recorded context: one, several, or none because there was no context."""
 
 _SCALARS = (str, int, float, bool, type(None))
+_SHARED_TEXTS = 16_384
+_DEEPEST = 8
+_LEAF_MODULES = ("datetime", "decimal", "fractions", "ipaddress", "pathlib", "uuid")
+_shared: dict[str, str] = {}
 _id_names: dict[type, tuple[str, str]] = {}
 
 
@@ -54,7 +57,7 @@ def pack(context: object) -> tuple[Keys, Any]:
     else:
         return _pack_any(context)
     if type(value) is str and type(key) is str:
-        return key, intern(value)
+        return key, share(value)
     return _pack_any(context)
 
 
@@ -62,14 +65,29 @@ def unpack(keys: Keys, value: Any) -> dict[str, Any] | None:
     """Undo `pack`: give the recorded context as a new dict, or None."""
     if keys is None:
         return None
-    return {keys: value} if isinstance(keys, str) else dict(zip(keys, value, strict=True))
+    if isinstance(keys, str):
+        return {keys: _copied(value)}
+    return {key: _copied(item) for key, item in zip(keys, value, strict=True)}
+
+
+def share(text: str) -> str:
+    """Give the one copy of a text that records share; unlike ``sys.intern``, nothing is kept for ever."""
+    if len(_shared) >= _SHARED_TEXTS:
+        _shared.clear()
+    return _shared.setdefault(text, text)
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copied(item) for key, item in value.items()}
+    return [_copied(item) for item in value] if isinstance(value, list) else value
 
 
 def _pack_any(context: object) -> tuple[Keys, Any]:
     plain = _reduce(context)
     if plain is None:
         return None, None
-    values = tuple(intern(value) if type(value) is str else value for value in plain.values())
+    values = tuple(share(value) if type(value) is str else value for value in plain.values())
     return (next(iter(plain)), values[0]) if len(values) == 1 else (tuple(plain), values)
 
 
@@ -77,47 +95,57 @@ def _reduce(context: object) -> dict[str, Any] | None:
     if context is None:
         return None
     if isinstance(context, Mapping):
-        return _plain_mapping(context)
-    if isinstance(context, _SCALARS):
-        return {"value": _plain(context)}
+        return _plain_mapping(context, _DEEPEST)
+    if isinstance(context, _SCALARS) or _is_leaf(context):
+        return {"value": _plain(context, _DEEPEST)}
     return _identity(context)
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object, depth: int) -> Any:
     if isinstance(value, Enum):
-        return _plain(value.value)
+        return _plain(value.value, depth)
     if isinstance(value, _SCALARS):
         return value
-    if isinstance(value, Mapping):
-        return _plain_mapping(value)
-    if isinstance(value, (list, tuple, set, frozenset)):
+    if depth and isinstance(value, Mapping):
+        return _plain_mapping(value, depth - 1)
+    if depth and isinstance(value, (list, tuple, set, frozenset)):
         items = sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value
-        return [_plain(item) for item in items]
+        return [_plain(item, depth - 1) for item in items]
+    if _is_leaf(value):
+        return value.isoformat() if hasattr(value, "isoformat") else str(value)
     identity = _identity(value)
     return next(iter(identity.values())) if len(identity) == 1 else identity
 
 
-def _plain_mapping(mapping: Mapping[Any, Any]) -> dict[str, Any]:
-    return {str(key.value if isinstance(key, Enum) else key): _plain(value) for key, value in mapping.items()}
+def _plain_mapping(mapping: Mapping[Any, Any], depth: int) -> dict[str, Any]:
+    return {str(key.value if isinstance(key, Enum) else key): _plain(value, depth) for key, value in mapping.items()}
+
+
+def _is_leaf(value: object) -> bool:
+    """Tell values of the standard library, such as dates and UUIDs, that are best recorded as their text."""
+    return type(value).__module__.partition(".")[0] in _LEAF_MODULES or isinstance(value, (bytes, complex))
 
 
 def _identity(value: object) -> dict[str, Any]:
     cls = type(value)
-    names = _id_names.get(cls)
-    if names is None or not hasattr(value, names[0]):
-        names = _find_id_name(value)
-        if names is None:
-            return {"type": cls.__name__}
-        _id_names[cls] = names
-    attribute, key = names
-    identifier = getattr(value, attribute)
-    return {key: identifier if isinstance(identifier, _SCALARS) else str(identifier)}
+    try:
+        names = _id_names.get(cls)
+        if names is None or not hasattr(value, names[0]):
+            names = _find_id_name(value)
+            if names is None:
+                return {"type": cls.__name__}
+            _id_names[cls] = names
+        attribute, key = names
+        identifier = getattr(value, attribute)
+        return {key: identifier if isinstance(identifier, _SCALARS) else str(identifier)}
+    except Exception:  # a property of the user's, such as that of a detached database row; the move must not suffer
+        return {"type": cls.__name__}
 
 
 def _find_id_name(value: object) -> tuple[str, str] | None:
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(value).__name__).lower().strip("_")
     key = f"{snake}_id"
-    for attribute in (key, "post_id", "id", "unique_id"):
+    for attribute in (key, "post_id", "agent_id", "id", "unique_id"):
         if hasattr(value, attribute):
             return attribute, attribute if attribute.endswith("_id") and attribute != "unique_id" else key
     return None

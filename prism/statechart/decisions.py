@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from prism.errors import ReasonerError
@@ -54,7 +54,9 @@ class Call:
         latency: Seconds from asking to answer, waiting for a free slot included.
         model: Model asked, where known.
         host: Server asked, where known.
-        attempts: Requests it took; 0 if the answer to the same question of another agent was used.
+        attempts: Requests it took. What a request cost stands with one decision, the first of those it answered;
+            with the others, and with those that used the answer to the same question of another agent,
+            attempts and tokens are 0, so that they can be added up. 0 also where nothing could be asked.
         input_tokens: Tokens the model read, where known.
         output_tokens: Tokens it wrote, where known.
     """
@@ -65,6 +67,14 @@ class Call:
     attempts: int = 1
     input_tokens: int | None = None
     output_tokens: int | None = None
+
+    def shared(self) -> Call:
+        """Give the same call as it stands with a decision that it answered beside another."""
+        return replace(self, attempts=0, input_tokens=0, output_tokens=0)
+
+
+CALL_KEYS = tuple(item.name for item in fields(Call))
+"""What a decision's event says of its call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +162,7 @@ def _announce(given: EventLogger | None, active: EventLogger | None, question: Q
         "context": identify(question.context),
     }
     if decision.call is not None:
-        keys.update(asdict(decision.call))
+        keys.update({name: getattr(decision.call, name) for name in CALL_KEYS})
     if decision.source == "fallback":
         report_warning(given, DECISION, **keys)
     elif active is not None:

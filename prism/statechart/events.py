@@ -17,6 +17,7 @@ GUARD_FAILED = "statechart.guard_failed"
 ACTION_FAILED = "statechart.action_failed"
 ANSWER_DISCARDED = "statechart.answer_discarded"
 DECISION = "reasoner.decision"
+CACHE_FAILED = "reasoner.cache_failed"
 
 _standard = logging.getLogger("prism.statechart")
 

@@ -28,8 +28,8 @@ def chat_prompt(question: Question, descriptions: Mapping[Any, str] = STATE_DESC
     agent = question.agent
     return build_reasoner_prompt(
         agent_name=_name_of(agent),
-        agent_interests=list(getattr(agent, "interests", ())),
-        agent_personality=str(getattr(agent, "personality", "")),
+        agent_interests=_interests_of(agent),
+        agent_personality=_personality_of(agent),
         current_state=question.state,
         trigger=question.trigger,
         options=list(question.options),
@@ -40,9 +40,8 @@ def chat_prompt(question: Question, descriptions: Mapping[Any, str] = STATE_DESC
 
 def decision_state(agent: Any) -> str:
     """Describe an agent to a decision model; all of its pending questions share this."""
-    interests = ", ".join(getattr(agent, "interests", ()))
-    personality = getattr(agent, "personality", "")
-    return f"{_name_of(agent)} is a social media user.\nInterests: {interests}\nPersonality: {personality}"
+    interests = ", ".join(_interests_of(agent))
+    return f"{_name_of(agent)} is a social media user.\nInterests: {interests}\nPersonality: {_personality_of(agent)}"
 
 
 def decision_question(question: Question, descriptions: Mapping[Any, str] = STATE_DESCRIPTIONS) -> dict[str, Any]:
@@ -117,6 +116,14 @@ def format_context(context: Any) -> str:
 
 def _name_of(agent: Any) -> str:
     return str(getattr(agent, "name", None) or agent_name(agent))
+
+
+def _interests_of(agent: Any) -> list[str]:
+    return [str(interest) for interest in getattr(agent, "interests", None) or ()]
+
+
+def _personality_of(agent: Any) -> str:
+    return str(getattr(agent, "personality", None) or "")
 
 
 def _description(option: Any, descriptions: Mapping[Any, str]) -> str:

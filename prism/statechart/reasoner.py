@@ -5,30 +5,26 @@ The contract is ``spec/reasoner-contract.md``; the prompt is in `prompts`, the r
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from hashlib import sha256
+from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from prism.errors import BudgetSpentError, DecisionsUnsupportedError, FieldValueError, ReasonerError, TimedOutError
 from prism.statechart.bookkeeping import agent_name
 from prism.statechart.budget import Budget
+from prism.statechart.cache import AnswerStore, KeptReplies
 from prism.statechart.clients import Reply, ask_chat, ask_decision, check_client, offers_decisions
 from prism.statechart.decisions import BaseReasoner, Call, Decision, Question, Source
 from prism.statechart.events import EventLogger, describe
 from prism.statechart.prompts import (
     STATE_DESCRIPTIONS,
     build_reasoner_prompt,
-    chat_prompt,
-    decision_question,
-    decision_state,
     format_context,
 )
 from prism.statechart.replies import parse_reasoner_response, read_probabilities
+from prism.statechart.requests import MOST_DECISION_BYTES, Kind, Request, chat_requests, decision_requests
 from prism.statechart.sharing import SharedCalls
-from prism.statechart.states import state_text
 from prism.statechart.streams import AgentStreams
 
 if TYPE_CHECKING:
@@ -44,32 +40,22 @@ __all__ = [
 
 DEFAULT_TIMEOUT_SECONDS = 120.0
 DEFAULT_CONCURRENCY = 16
-MOST_DECISION_BYTES = 48_000
-"""How large a decision request may grow; servers refuse a state beyond 64 KiB."""
+LONGEST_LOOK_SECONDS = 10.0
+"""How long to wait for a server to say whether it takes decisions, which it knows without the model."""
 
 Mode = Literal["auto", "decision", "chat"]
 Pick = Literal["draw", "argmax"]
-Kind = Literal["decision", "chat"]
 
-
-class AnswerStore(Protocol):
-    """Keeps replies by what was asked; `prism.llm.AnswerCache` keeps them on disk."""
-
-    def get(self, key: str) -> str | None:
-        """Give what was put under a key, or None."""
-
-    def put(self, key: str, value: str) -> None:
-        """Keep something under a key."""
+_MAKERS = {"chat": chat_requests, "decision": decision_requests}
 
 
 @dataclass(frozen=True, slots=True)
-class _Request:
-    """Questions that go to the model together: one in chat, those of one agent in decision mode."""
+class _Odds:
+    """A decision model's answer, before an option is drawn from it."""
 
-    kind: Kind
-    questions: Sequence[Question]
-    state: str
-    choices: Mapping[str, Mapping[str, Any]]
+    chances: Mapping[str, float]
+    source: Source
+    call: Call | None
 
 
 class Reasoner(BaseReasoner):
@@ -91,12 +77,13 @@ class Reasoner(BaseReasoner):
         timeout: Seconds to wait for one answer, retries included.
         concurrency: Questions under way at once; a client's own ``concurrency`` takes its place.
         seed: Seed of the draws of agents without a stream, and of sampling where the client takes one.
-        cache: Where to keep answers from one run to the next.
+        cache: Where to keep answers from one run to the next, by model, options, prompt and seed. One that
+            raises is reported once and used no more; what it holds but cannot be read is asked anew.
         budget: What the run may spend; decisions fall back when it is spent.
         logger: A structlog logger for decisions.
 
     Raises:
-        ReasonerError: If the client has none of the three methods.
+        ReasonerError: If the client has none of the three methods, or in mode ``decision`` no ``systemone``.
         FieldValueError: If mode or pick is unknown, or the time-out or the concurrency not above 0.
     """
 
@@ -118,11 +105,12 @@ class Reasoner(BaseReasoner):
     ) -> None:
         _require_one_of("mode", mode, ("auto", "decision", "chat"))
         _require_one_of("pick", pick, ("draw", "argmax"))
-        slots = concurrency or getattr(client, "concurrency", None) or DEFAULT_CONCURRENCY
-        for name, value in (("timeout", timeout), ("concurrency", slots if concurrency is None else concurrency)):
+        offered = getattr(client, "concurrency", None) or DEFAULT_CONCURRENCY
+        slots = offered if concurrency is None else concurrency
+        for name, value in (("timeout", timeout), ("concurrency", slots)):
             if not value > 0:
                 raise FieldValueError(f"{name} must be above 0, got {value!r}")
-        check_client(client)
+        check_client(client, only_decides=mode == "decision")
         super().__init__(logger)
         self._client = client
         self._mode = mode
@@ -134,7 +122,8 @@ class Reasoner(BaseReasoner):
         self._timeout = timeout
         self._concurrency = slots
         self._seed = seed
-        self._cache = cache
+        self._kept = KeptReplies(cache, logger)
+        self._asked_of = _asked_of(client, model, seed)
         self.budget = budget or Budget()
         self._streams = AgentStreams(seed)
         self._shared: SharedCalls[Reply] = SharedCalls()
@@ -146,81 +135,95 @@ class Reasoner(BaseReasoner):
         import asyncio  # costs a third of importing the engine, and is loaded already where this runs
 
         kind = self._kind or await self._find_kind()
-        requests = list(self._requests(questions, kind))
-        decided = await asyncio.gather(*(self._decide(request) for request in requests))
-        found = {
-            id(question): decision
-            for request, decisions in zip(requests, decided, strict=True)
-            for question, decision in zip(request.questions, decisions, strict=True)
+        requests = list(_MAKERS[kind](questions, self._descriptions))
+        answered = await asyncio.gather(*map(self._decide, requests))
+        placed = {
+            place: found
+            for request, findings in zip(requests, answered, strict=True)
+            for place, found in zip(request.places, findings, strict=True)
         }
-        return [found[id(question)] for question in questions]
+        return [self._settle(question, placed[place]) for place, question in enumerate(questions)]
+
+    @property
+    def client(self) -> Any:
+        """The client that is asked."""
+        return self._client
+
+    async def close(self) -> None:
+        """Close the client's connections, if it says (``client.reopens``) that a later question makes new ones."""
+        if getattr(self._client, "reopens", False):
+            await self._client.close()
 
     async def _find_kind(self) -> Kind:
         """Find out whether server and model decide; an unreachable server is asked again the next time."""
         import asyncio
 
         async def find() -> Kind:
-            async with asyncio.timeout(self._seconds_allowed()):
+            async with asyncio.timeout(min(self._seconds_allowed(), LONGEST_LOOK_SECONDS)):
                 return "decision" if await offers_decisions(self._client, self._model) else "chat"
 
+        if self.budget.spent() is not None:
+            return "chat"
         try:
-            self._kind, _ = await self._finding.get("kind", find)
+            self._kind = await self._finding.get("kind", find)
         except Exception:  # the question itself will meet the same fault, and its fallback tells of it
             return "chat"
         return self._kind
 
-    def _requests(self, questions: Sequence[Question], kind: Kind) -> Iterator[_Request]:
-        """Put questions into requests; in decision mode those of one agent share its description."""
-        if kind == "chat":
-            for question in questions:
-                yield _Request(kind, [question], chat_prompt(question, self._descriptions), {})
-            return
-        by_agent: dict[int, list[Question]] = {}
-        for question in questions:
-            by_agent.setdefault(id(question.agent), []).append(question)
-        for asked in by_agent.values():
-            choices = [decision_question(question, self._descriptions) for question in asked]
-            for start, end in _portions([len(json.dumps(choice)) for choice in choices], MOST_DECISION_BYTES):
-                named = {f"q{number}": choice for number, choice in enumerate(choices[start:end])}
-                yield _Request(kind, asked[start:end], decision_state(asked[0].agent), named)
-
-    async def _decide(self, request: _Request) -> list[Decision]:
+    async def _decide(self, request: Request) -> Sequence[Decision | _Odds]:
         """Get the answers to one request; a failure becomes a fallback for each of its questions."""
         began = perf_counter()
-        key = self._key(request)
+        identity = request.identity()
+        key = self._kept.key(self._asked_of, identity)
+        kept = self._kept.get(key)
+        if kept is not None:
+            found = self._read_all(request, kept, "cache")
+            if _all_valid(found):
+                return found
+        is_first = identity not in self._shared
         try:
-            kept = None if self._cache is None else self._cache.get(key)
-            if kept is not None:
-                return self._read_all(request, Reply(**json.loads(kept)), "cache", None)
-            reply, asked = await self._shared.get(key, lambda: self._ask(request))
-        except DecisionsUnsupportedError as error:
-            if self._mode == "auto":
+            reply = await self._shared.get(identity, lambda: self._ask(request))
+        except Exception as error:
+            if isinstance(error, DecisionsUnsupportedError) and self._mode == "auto" and request.kind == "decision":
                 self._kind = "chat"
                 return await self.answer(request.questions)
-            return self._fall_back_all(request, error, began)
-        except Exception as error:
-            return self._fall_back_all(request, error, began)
-        decisions = self._read_all(request, reply, "model", _call_of(reply, perf_counter() - began, asked))
-        if self._cache is not None and asked and all(decision.source == "model" for decision in decisions):
-            self._cache.put(key, json.dumps(asdict(reply)))
-        return decisions
+            call = self._failed_call(error, perf_counter() - began)
+            return [self._fall_back(question, error, cost) for question, cost in _costs(request, call, is_first)]
+        call = Call(
+            round(perf_counter() - began, 6),
+            reply.model,
+            reply.host,
+            reply.attempts,
+            reply.input_tokens,
+            reply.output_tokens,
+        )
+        found = self._read_all(request, reply, "model", call, is_first)
+        if _all_valid(found):
+            self._kept.put(key, reply)
+        return found
 
-    async def _ask(self, request: _Request) -> Reply:
+    async def _ask(self, request: Request) -> Reply:
+        """Ask the client, within the limits of slots, time and budget."""
         import asyncio
 
+        if request.size > MOST_DECISION_BYTES:
+            raise ReasonerError(f"not asked: {request.size} bytes, of {MOST_DECISION_BYTES} that a request may have")
         async with self._slot():
             spent = self.budget.take()
             if spent is not None:
-                raise BudgetSpentError(spent)
+                raise _spent_error(spent, attempts=0)
             limit = self._seconds_allowed()
             try:
                 async with asyncio.timeout(limit) as timer:
                     reply = await self._put(request)
             except Exception as error:
-                self.budget.add(retries=getattr(error, "attempts", 1) - 1)
-                if timer.expired():
-                    raise TimedOutError(f"no answer within {limit:g} s") from error
-                raise
+                attempts = getattr(error, "attempts", 1)
+                self.budget.add(retries=attempts - 1)
+                if not timer.expired():
+                    raise
+                if limit < self._timeout:
+                    raise _spent_error(self.budget.spent() or "budget spent", attempts) from error
+                raise TimedOutError(f"no answer within {limit:g} s") from error
             self.budget.add(retries=reply.attempts - 1, tokens=(reply.input_tokens or 0) + (reply.output_tokens or 0))
             return reply
 
@@ -228,11 +231,11 @@ class Reasoner(BaseReasoner):
         left = self.budget.seconds_left()
         return self._timeout if left is None else min(left, self._timeout)
 
-    async def _put(self, request: _Request) -> Reply:
+    async def _put(self, request: Request) -> Reply:
         if request.kind == "decision":
-            return await ask_decision(self._client, request.state, request.choices, model=self._model)
+            return await ask_decision(self._client, request.text, request.choices, model=self._model)
         options = request.questions[0].options
-        return await ask_chat(self._client, request.state, options, model=self._model, seed=self._seed)
+        return await ask_chat(self._client, request.text, options, model=self._model, seed=self._seed)
 
     def _slot(self) -> Semaphore:
         """Give this event loop's limit on questions under way."""
@@ -243,44 +246,44 @@ class Reasoner(BaseReasoner):
             self._slots = (loop, asyncio.Semaphore(self._concurrency))
         return self._slots[1]
 
-    def _key(self, request: _Request) -> str:
-        """Name a request by all that its answer depends on."""
-        model = self._model or getattr(self._client, "model", None)
-        options = [[state_text(option) for option in question.options] for question in request.questions]
-        asked = [request.kind, str(model), request.state, request.choices, options, self._seed]
-        return sha256(json.dumps(asked).encode()).hexdigest()
-
-    def _read_all(self, request: _Request, reply: Reply, source: Source, call: Call | None) -> list[Decision]:
+    def _read_all(
+        self, request: Request, reply: Reply, source: Source, call: Call | None = None, is_first: bool = True
+    ) -> list[Decision | _Odds]:
         return [
-            self._read(request.kind, question, reply, f"q{number}", source, call)
-            for number, question in enumerate(request.questions)
+            self._read(request.kind, question, reply, number, source, cost)
+            for number, (question, cost) in enumerate(_costs(request, call, is_first))
         ]
 
     def _read(
-        self, kind: Kind, question: Question, reply: Reply, name: str, source: Source, call: Call | None
-    ) -> Decision:
+        self, kind: Kind, question: Question, reply: Reply, number: int, source: Source, call: Call | None
+    ) -> Decision | _Odds:
         options = list(question.options)
         try:
             if kind == "chat":
                 return Decision(parse_reasoner_response(reply.text, options), source, call=call)
-            chances = read_probabilities(reply.answers.get(name), options)
+            return _Odds(read_probabilities(reply.answers.get(f"q{number}"), options), source, call)
         except ReasonerError as error:
             return self._fall_back(question, error, call)
-        weights = list(chances.values())
-        if self._pick == "argmax":
-            chosen = options[weights.index(max(weights))]
-        else:
-            chosen = options[self._streams.of(question.agent, agent_name(question.agent)).weighted_index(weights)]
-        return Decision(chosen, source, probabilities={text: round(p, 6) for text, p in chances.items()}, call=call)
 
-    def _fall_back_all(self, request: _Request, error: Exception, began: float) -> list[Decision]:
-        call = Call(
-            round(perf_counter() - began, 6),
+    def _settle(self, question: Question, found: Decision | _Odds) -> Decision:
+        """Choose by the odds; done in the order of the questions, whichever answer came first."""
+        if isinstance(found, Decision):
+            return found
+        weights = list(found.chances.values())
+        if self._pick == "argmax":
+            number = weights.index(max(weights))
+        else:
+            number = self._streams.of(question.agent, agent_name(question.agent)).weighted_index(weights)
+        rounded = {text: round(chance, 6) for text, chance in found.chances.items()}
+        return Decision(question.options[number], found.source, probabilities=rounded, call=found.call)
+
+    def _failed_call(self, error: Exception, latency: float) -> Call:
+        return Call(
+            round(latency, 6),
             model=self._model or getattr(self._client, "model", None),
             host=getattr(error, "host", None),
-            attempts=0 if isinstance(error, BudgetSpentError) else getattr(error, "attempts", 1),
+            attempts=0 if isinstance(error, ReasonerError) else getattr(error, "attempts", 1),
         )
-        return [self._fall_back(question, error, call) for question in request.questions]
 
     def _fall_back(self, question: Question, error: Exception, call: Call | None) -> Decision:
         options = question.options
@@ -288,20 +291,26 @@ class Reasoner(BaseReasoner):
         return Decision(chosen, "fallback", reason=describe(error), call=call)
 
 
-def _call_of(reply: Reply, latency: float, asked: bool) -> Call:
-    call = Call(round(latency, 6), reply.model, reply.host, reply.attempts, reply.input_tokens, reply.output_tokens)
-    return call if asked else replace(call, attempts=0, input_tokens=0, output_tokens=0)
+def _costs(request: Request, call: Call | None, is_first: bool) -> Iterator[tuple[Question, Call | None]]:
+    """Give each question its call; the cost stands with the first of those who asked."""
+    for number, question in enumerate(request.questions):
+        yield question, call if call is None or (is_first and number == 0) else call.shared()
 
 
-def _portions(sizes: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
-    """Cut a sequence into runs whose sizes stay below a limit; one that is too large stands alone."""
-    start, total = 0, 0
-    for number, size in enumerate(sizes):
-        if number > start and total + size > most:
-            yield start, number
-            start, total = number, 0
-        total += size
-    yield start, len(sizes)
+def _all_valid(found: Sequence[Decision | _Odds]) -> bool:
+    return all(item.source != "fallback" for item in found)
+
+
+def _spent_error(spent: str, attempts: int) -> BudgetSpentError:
+    error = BudgetSpentError(spent)
+    error.attempts = attempts
+    return error
+
+
+def _asked_of(client: Any, model: str | None, seed: int) -> list[Any]:
+    """Give what a reply depends on besides the question, as far as the client tells."""
+    told = [getattr(client, name, None) for name in ("model", "temperature", "seed", "think")]
+    return [model, seed, *(value if isinstance(value, (str, int, float)) else None for value in told)]
 
 
 def _require_one_of(name: str, value: str, known: Sequence[str]) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from math import isfinite
 from typing import Any
 
 from prism.errors import ReasonerError
 from prism.statechart.states import state_text
 
-MOST_REPLY_CHARACTERS = 50_000
-"""How much of a reply is searched, from its end, where models put their answer."""
+MOST_REPLY_CHARACTERS = 10_000
+"""How much of a reply is searched, from its end, where models put their answer; braces in braces cost its square."""
 
 ROUNDING = 0.05
 """How far probabilities may be from summing to one before they count as wrong rather than rounded."""
@@ -36,11 +35,14 @@ def read_probabilities(given: Any, options: list[Any]) -> dict[str, float]:
         raise ReasonerError(f"the reply has no probabilities but {_excerpt(given)}")
     for text in texts:
         value = given.get(text)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value) or not 0 <= value <= 1:
-            raise ReasonerError(f"the reply gives {text!r} the probability {value!r}, which is no number from 0 to 1")
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+            given_text = _excerpt(value)
+            raise ReasonerError(
+                f"the reply gives {text!r} the probability {given_text}, which is no number from 0 to 1"
+            )
     strangers = [text for text in given if text not in texts]
     if strangers:
-        raise ReasonerError(f"the reply weighs {strangers[0]!r}, which is not one of {', '.join(texts)}")
+        raise ReasonerError(f"the reply weighs {_excerpt(strangers[0])}, which is not one of {', '.join(texts)}")
     total = sum(given[text] for text in texts)
     if abs(total - 1) > ROUNDING:
         raise ReasonerError(f"the reply's probabilities sum to {total:g} instead of 1")
@@ -73,7 +75,7 @@ def parse_reasoner_response(response_text: str, options: list[Any]) -> Any:
         alike = [option for option in options if state_text(option).lower() == answer.strip().lower()]
         if alike:
             return (exact or alike)[0]
-    raise ReasonerError(f"the reply names {answer!r}, which is not one of {listing}")
+    raise ReasonerError(f"the reply names {_excerpt(answer)}, which is not one of {listing}")
 
 
 def _answers_in(text: str) -> list[Any]:
@@ -93,6 +95,6 @@ def _answers_in(text: str) -> list[Any]:
     return answers
 
 
-def _excerpt(text: Any) -> str:
-    shown = str(text)
-    return repr(shown if len(shown) <= 120 else shown[:117] + "...")
+def _excerpt(given: Any) -> str:
+    shown = repr(given)
+    return shown if len(shown) <= 120 else shown[:117] + "..."

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
+from prism.errors import DefinitionError
 from prism.statechart.bookkeeping import agent_name
 from prism.statechart.context import identify
 from prism.statechart.events import (
@@ -28,11 +30,19 @@ class Reporter:
         chart: Name of the chart.
         logger: Where to write; None means structlog's own logger, once it is configured.
         strict: Whether faults of guards and actions are raised instead.
+
+    Raises:
+        DefinitionError: If the logger is one of the standard library, which takes no keys.
     """
 
     __slots__ = ("_chart", "_logger", "_strict")
 
     def __init__(self, chart: str, logger: EventLogger | None, *, strict: bool) -> None:
+        if isinstance(logger, logging.Logger):
+            raise DefinitionError(
+                f"chart {chart!r}: logger must be a structlog logger, got the standard library's {logger.name!r}: "
+                "wrap it with structlog.wrap_logger, or leave it out and configure structlog"
+            )
         self._chart = chart
         self._logger = logger
         self._strict = strict

@@ -22,26 +22,27 @@ class SharedCalls(Generic[ResultT]):
         self._under_way: dict[Hashable, Task[ResultT]] = {}
         self._waiting: dict[Task[ResultT], int] = {}
 
-    async def get(self, key: Hashable, make: Callable[[], Coroutine[Any, Any, ResultT]]) -> tuple[ResultT, bool]:
+    def __contains__(self, key: Hashable) -> bool:
+        """Tell whether somebody is asking this now."""
+        task = self._under_way.get(key)
+        return task is not None and not task.done()
+
+    async def get(self, key: Hashable, make: Callable[[], Coroutine[Any, Any, ResultT]]) -> ResultT:
         """Get the answer to a question.
 
         Args:
             key: What is asked.
             make: Starts asking, if nobody does yet.
-
-        Returns:
-            The answer, and whether this was the one who asked.
         """
         import asyncio
 
         task = self._under_way.get(key)
-        asked = task is None or task.done()
-        if task is None or asked:
+        if task is None or task.done():
             task = self._under_way[key] = asyncio.create_task(make())
             self._waiting[task] = 0
         self._waiting[task] += 1
         try:
-            return await asyncio.shield(task), asked
+            return await asyncio.shield(task)
         finally:
             self._waiting[task] -= 1
             if not self._waiting[task]:

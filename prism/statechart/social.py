@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from time import time
 from typing import Any
 
@@ -94,8 +95,8 @@ def _should_engage(agent: Any, context: Any) -> bool:
 
 
 def _intends(action: str) -> Guard:
-    def guard(agent: Any, context: Any) -> bool:  # noqa: ARG001
-        return bool(agent.pending_action == action)
+    return partial(_has_pending, action)
 
-    guard.__name__ = f"intends_{action}"
-    return guard
+
+def _has_pending(action: str, agent: Any, context: Any) -> bool:  # noqa: ARG001
+    return bool(agent.pending_action == action)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from enum import Enum
+from functools import partial
 from time import time
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 from prism.errors import AgentError, DefinitionError, ReasonerError, RunawayError, UnknownStateError
+from prism.statechart.asking import Decider, OpenQuestions
 from prism.statechart.bookkeeping import (
     Writer,
     add_missing_fields,
@@ -22,12 +23,20 @@ from prism.statechart.bookkeeping import (
     writer_of,
     writes_quietly,
 )
-from prism.statechart.checks import TIMEOUT, Finding, definition_problems, expand, find_flaws
+from prism.statechart.checks import (
+    TIMEOUT,
+    Finding,
+    definition_problems,
+    expand,
+    find_flaws,
+    in_definition_order,
+    listed,
+)
 from prism.statechart.events import EventLogger
 from prism.statechart.machine import Candidate, Rows, build_machine, compile_rows
 from prism.statechart.reporter import Reporter
 from prism.statechart.states import is_state, state_text
-from prism.statechart.transitions import StateT, Transition
+from prism.statechart.transitions import Edge, StateT, Transition, shared_edge
 
 if TYPE_CHECKING:
     from transitions import Machine
@@ -39,15 +48,6 @@ AgentT = TypeVar("AgentT")
 
 QueuedFire = tuple[str, Any, Any]
 """Trigger, context and target (None for the first match) of a fire that waits for the current move to commit."""
-
-
-class Decider(Protocol):
-    """What `Statechart.afire` asks where several moves are open; `Reasoner` and `PolicyReasoner` are two."""
-
-    async def decide(
-        self, agent: Any, current_state: Any, trigger: str, options: list[Any], context: Any = None
-    ) -> Any:
-        """Choose one of the options."""
 
 
 class Statechart(Generic[StateT]):
@@ -82,11 +82,19 @@ class Statechart(Generic[StateT]):
         logger: EventLogger | None = None,
         clock: Callable[[], float] = time,
     ) -> None:
-        members, moves, decisions = _in_definition_order(states), tuple(transitions), tuple(decision_states)
+        members, moves, decisions = in_definition_order(states), tuple(transitions), listed(decision_states)
         limits = dict(timeouts or {})
         problems = definition_problems(members, moves, initial, decisions, limits)
         if problems:
             raise DefinitionError(f"chart {name!r}: " + "; ".join(problems))
+        self._settings: dict[str, Any] = {
+            "name": name,
+            "decision_states": decisions,
+            "timeouts": limits,
+            "strict": strict,
+            "logger": logger,
+            "clock": clock,
+        }
         self.name = name
         self.states: frozenset[StateT] = frozenset(members)
         self.transitions: tuple[Transition[StateT], ...] = expand(moves, members)
@@ -110,7 +118,7 @@ class Statechart(Generic[StateT]):
         self._writers: dict[type, Writer] = {}
         self._quiet_writers: dict[type, Writer] = {}
         self._firing: dict[int, deque[QueuedFire]] = {}
-        self._asked: dict[int, set[object]] = {}
+        self._questions = OpenQuestions()
 
     @property
     def machine(self) -> Machine:
@@ -161,8 +169,8 @@ class Statechart(Generic[StateT]):
         write = self._quiet_writers.get(agent.__class__)
         if action is not None or write is None or target == state:
             return self._run(agent, candidate, context)
-        if self._asked:
-            self._asked.pop(id(agent), None)
+        if self._questions:
+            self._questions.drop(agent)
         dwell = write(agent, edge, self._clock(), context)
         if self._reporter.is_heard():
             self._reporter.moved(agent, edge, dwell, context)
@@ -198,7 +206,7 @@ class Statechart(Generic[StateT]):
             return None
         chosen = options[0]
         if len(options) > 1:
-            chosen, holds = await self._ask(reasoner, agent, trigger, options, context)
+            chosen, holds = await self._questions.ask(reasoner, agent, trigger, options, context)
             if not holds:
                 self._reporter.discarded(agent, trigger, state, chosen)
                 return None
@@ -272,10 +280,22 @@ class Statechart(Generic[StateT]):
         """List what is probably wrong with this chart, all at once.
 
         Reported are states that cannot be reached, states with no way out, transitions shadowed by an
-        earlier unguarded one (outside decision states), and states other than the initial one that no
-        ``timeout`` leaves.
+        earlier unguarded one (outside decision states), and states that no ``timeout`` leaves, though they are
+        not the initial one or have a limit in ``timeouts``.
         """
-        return find_flaws(tuple(self._members), self.transitions, self.initial, self.decision_states)
+        return find_flaws(tuple(self._members), self.transitions, self.initial, self.decision_states, self.timeouts)
+
+    def __copy__(self) -> Self:
+        """Give the chart itself: it holds no agent, so one serves all, also copies of agents that refer to it."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Give the chart itself, as `__copy__`."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by definition; guards, actions, logger and clock must be picklable themselves."""
+        return partial(type(self), **self._settings), (self.states, self.transitions, self.initial)
 
     def __repr__(self) -> str:
         """Show name and size."""
@@ -328,12 +348,25 @@ class Statechart(Generic[StateT]):
                 action(agent, context)
             except Exception as error:
                 self._reporter.action_failed(error, agent, edge)
+            edge = self._edge_after_action(agent, edge)
         if target == edge.from_state:
             return
         dwell = self._writer_of(agent)(agent, edge, self._clock(), context)
-        self._asked.pop(id(agent), None)
+        self._questions.drop(agent)
         if self._reporter.is_heard():
             self._reporter.moved(agent, edge, dwell, context)
+
+    def _edge_after_action(self, agent: Any, edge: Edge) -> Edge:
+        """Report an action that moved the agent itself; the move then starts from where it left the agent."""
+        state = agent.state
+        if state == edge.from_state:
+            return edge
+        problem = (
+            f"the action of {edge.trigger!r} moved the agent to {state_text(state)!r} itself: "
+            "let it fire an event instead, which runs right after this move"
+        )
+        self._reporter.action_failed(AgentError(problem), agent, edge)
+        return shared_edge(self._members.get(state, state), edge.to_state, edge.trigger)
 
     def _first_enabled(self, agent: Any, trigger: str, context: Any, target: Any) -> Candidate[StateT] | None:
         """Find the first candidate whose guard passes, among those that lead to the target if there is one."""
@@ -341,24 +374,6 @@ class Statechart(Generic[StateT]):
             if (target is None or candidate[2] == target) and self._passes(candidate, agent, context):
                 return candidate
         return None
-
-    async def _ask(
-        self, reasoner: Decider, agent: Any, trigger: str, options: list[StateT], context: Any
-    ) -> tuple[Any, bool]:
-        """Get a reasoner's choice, and whether it still holds because the agent has not moved meanwhile.
-
-        The question stays in ``_asked`` until the agent's next move; an agent may keep no history to tell by.
-        """
-        state, last, question = agent.state, _last_record(agent), object()
-        self._asked.setdefault(id(agent), set()).add(question)
-        try:
-            chosen = await reasoner.decide(agent, state, trigger, options, context)
-            moved = question not in self._asked.get(id(agent), ())
-            return chosen, not moved and agent.state == state and _last_record(agent) is last
-        finally:
-            others = self._asked.pop(id(agent), set()) - {question}
-            if others:
-                self._asked[id(agent)] = others
 
     def _enabled(self, agent: Any, trigger: str, context: Any) -> list[Candidate[StateT]]:
         candidates = self._row_of(agent).get(trigger, ())
@@ -389,7 +404,7 @@ class Statechart(Generic[StateT]):
             return agent.state
         except AttributeError:
             raise AgentError(
-                f"chart {self.name!r} cannot drive a {type(agent).__name__}: it has no 'state'; give it one, "
+                f"chart {self.name!r} cannot drive {type(agent).__name__!r}: it has no 'state'; give it one, "
                 "call chart.adopt(obj), or derive its class from prism.agents.StatechartMixin"
             ) from None
 
@@ -416,15 +431,6 @@ class Statechart(Generic[StateT]):
         return writer
 
 
-def _in_definition_order(states: Iterable[StateT]) -> tuple[StateT, ...]:
-    """Order states as their enum defines them; a set has no order of its own to keep."""
-    given = list(states)
-    if not all(isinstance(state, Enum) for state in given):
-        return tuple(given)
-    position = {state: number for enum in {type(state) for state in given} for number, state in enumerate(enum)}
-    return tuple(sorted(set(given), key=lambda state: position[state]))
-
-
 ItemT = TypeVar("ItemT")
 
 
@@ -438,8 +444,3 @@ def _leading_to(target: Any, candidates: list[Candidate[StateT]]) -> Candidate[S
             return candidate
     options = ", ".join(_distinct(state_text(found) for _, _, found, _ in candidates))
     raise ReasonerError(f"the reasoner chose {target!r}, which is not among the options ({options})")
-
-
-def _last_record(agent: Any) -> Any:
-    history = getattr(agent, "state_history", None)
-    return history[-1] if history else None

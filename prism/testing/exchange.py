@@ -37,24 +37,41 @@ class Exchange:
         self._http = h11.Connection(h11.SERVER)
 
     async def next_request(self) -> Request | None:
-        """Read the next request; None when the client has hung up or does not speak HTTP."""
+        """Read the next request; None when the client has hung up.
+
+        What is no HTTP or no JSON is answered with 400 here; after the former the connection is of no more use.
+        """
+        try:
+            while (received := await self._receive()) is not None:
+                head, body = received
+                try:
+                    return Request(head.method.decode(), head.target.decode(), json.loads(body) if body else None)
+                except ValueError as error:
+                    await self.respond(400, {"error": f"invalid JSON: {error}"})
+                if not self.ready_for_next():
+                    return None
+        except h11.RemoteProtocolError as error:
+            if self._http.our_state is h11.IDLE or self._http.our_state is h11.SEND_RESPONSE:
+                await self.respond(error.error_status_hint, {"error": str(error)}, [("Connection", "close")])
+        except ConnectionError:
+            pass
+        return None
+
+    async def _receive(self) -> tuple[h11.Request, bytes] | None:
         head: h11.Request | None = None
         body = bytearray()
-        try:
-            while True:
-                event = self._http.next_event()
-                if event is h11.NEED_DATA:
-                    self._http.receive_data(await self._reader.read(_READ_BYTES))
-                elif isinstance(event, h11.Request):
-                    head = event
-                elif isinstance(event, h11.Data):
-                    body += event.data
-                elif isinstance(event, h11.EndOfMessage) and head is not None:
-                    return Request(head.method.decode(), head.target.decode(), json.loads(body) if body else None)
-                else:
-                    return None
-        except (h11.RemoteProtocolError, ConnectionError, ValueError):
-            return None
+        while True:
+            event = self._http.next_event()
+            if event is h11.NEED_DATA:
+                self._http.receive_data(await self._reader.read(_READ_BYTES))
+            elif isinstance(event, h11.Request):
+                head = event
+            elif isinstance(event, h11.Data):
+                body += event.data
+            elif isinstance(event, h11.EndOfMessage) and head is not None:
+                return head, bytes(body)
+            else:
+                return None
 
     async def respond(self, status: int, payload: Any, headers: Iterable[tuple[str, str]] = ()) -> None:
         """Send a whole answer.
@@ -83,6 +100,10 @@ class Exchange:
     async def end(self) -> None:
         """Finish the answer."""
         await self._write(h11.EndOfMessage())
+
+    def nothing_sent(self) -> bool:
+        """Tell whether the answer has not begun."""
+        return self._http.our_state is h11.SEND_RESPONSE
 
     def ready_for_next(self) -> bool:
         """Tell whether the connection can carry another request, and prepare it for that."""

@@ -7,8 +7,9 @@ import json
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
@@ -19,6 +20,8 @@ from prism.testing.faults import Fault
 _CREATED = "2026-01-01T00:00:00Z"
 _HOST = "127.0.0.1"
 _LIKELY = 0.9
+_MOST_STATE_BYTES = 65_536
+_QUESTION = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,7 @@ class Asked:
     Args:
         path: ``/api/chat`` or ``/v1/systemone``.
         model: Model asked.
-        prompt: What it was asked: the last message, or the decision's state.
+        prompt: What it was asked: the last message, or the decision's state and, when choosing, its instructions.
         options: What it may answer: the schema's enum, or the criteria.
         body: The whole request.
     """
@@ -57,7 +60,7 @@ class FakeOllama:
     Args:
         models: Models that can chat.
         decision_models: Models that can also decide.
-        choose: Gives the answer to a question; the first option by default.
+        choose: Gives the answer to a question, from the server's thread; the first option by default.
         latency: Seconds that each answer of a model takes.
         slots: Answers made at once; the others wait. None for no limit.
         queue_limit: How many may wait before the next is refused with 503. None for no limit.
@@ -95,8 +98,8 @@ class FakeOllama:
         self.open_connections = 0
         self._slots = slots
         self._queue_limit = queue_limit
-        self._faults: deque[Fault] = deque()
-        self._lasting: Fault | None = None
+        self._faults: dict[str, deque[Fault]] = {}
+        self._lasting: dict[str, Fault] = {}
         self._running = 0
         self._waiting = 0
         self._port = 0
@@ -110,26 +113,43 @@ class FakeOllama:
         """Address of the server, such as ``http://127.0.0.1:40001``."""
         return f"http://{_HOST}:{self._port}"
 
-    def fail(self, *faults: Fault) -> None:
-        """Let the next questions go wrong, each in its own way; after them the server answers again."""
-        self._faults.extend(faults)
+    def fail(self, *faults: Fault, path: str | None = None) -> None:
+        """Let the next questions go wrong, each in its own way; after them the server answers again.
 
-    def fail_always(self, fault: Fault) -> None:
-        """Let every question go wrong until `recover`."""
-        self._lasting = fault
+        Args:
+            faults: How.
+            path: Path whose requests go wrong, such as ``/api/show``, instead of the questions to the model.
+        """
+        self._faults.setdefault(path or _QUESTION, deque()).extend(faults)
+
+    def fail_always(self, fault: Fault, path: str | None = None) -> None:
+        """Let every question go wrong until `recover`.
+
+        Args:
+            fault: How.
+            path: As in `fail`.
+        """
+        self._lasting[path or _QUESTION] = fault
 
     def recover(self) -> None:
         """Forget all faults."""
         self._faults.clear()
-        self._lasting = None
+        self._lasting.clear()
 
     def start(self) -> None:
-        """Start serving; on the same port as before, if it has been stopped."""
-        started = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(started)), daemon=True)
-        self._thread.start()
-        if not started.wait(timeout=10):
-            raise RuntimeError("the fake Ollama server did not start within 10 s")
+        """Start serving; on the same port as before, if it has been stopped.
+
+        Raises:
+            RuntimeError: If it is running already.
+            OSError: If another process has taken the port.
+        """
+        if self._thread is not None:
+            raise RuntimeError(f"the fake Ollama server is running already, at {self.host}")
+        started: Future[None] = Future()
+        thread = threading.Thread(target=self._run, args=(started,), daemon=True)
+        thread.start()
+        started.result(timeout=10)
+        self._thread = thread
 
     def stop(self) -> None:
         """Stop serving, and cut all connections off."""
@@ -150,7 +170,15 @@ class FakeOllama:
         """Stop serving."""
         self.stop()
 
-    async def _serve(self, started: threading.Event) -> None:
+    def _run(self, started: Future[None]) -> None:
+        try:
+            asyncio.run(self._serve(started))
+        except Exception as error:
+            if started.done():
+                raise
+            started.set_exception(error)
+
+    async def _serve(self, started: Future[None]) -> None:
         self._loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
         self._free = None if self._slots is None else asyncio.Semaphore(self._slots)
@@ -172,9 +200,10 @@ class FakeOllama:
 
         server = await asyncio.start_server(connected, _HOST, self._port, backlog=1024)
         self._port = server.sockets[0].getsockname()[1]
-        started.set()
+        started.set_result(None)
         await self._stopping.wait()
         server.close()
+        await asyncio.sleep(0)  # connections that were just accepted begin here
         for task in list(connections):
             task.cancel()
         await asyncio.gather(*connections, return_exceptions=True)
@@ -198,6 +227,26 @@ class FakeOllama:
             answering.cancel()
 
     async def _answer(self, request: Request, exchange: Exchange) -> None:
+        """Answer a request; what the answering itself stumbles over is a 500, as on a real server."""
+        try:
+            fault = self._next_fault(request.path)
+            if fault is not None and fault.reply is not None:
+                await fault.reply(exchange)
+            else:
+                await self._route(request, exchange)
+        except ConnectionError:
+            raise
+        except Exception as error:
+            if exchange.nothing_sent():
+                await exchange.respond(500, {"error": f"{type(error).__name__}: {error}"})
+            else:
+                exchange.drop()
+
+    def _next_fault(self, path: str) -> Fault | None:
+        coming = self._faults.get(path)
+        return self._lasting.get(path) or (coming.popleft() if coming else None)
+
+    async def _route(self, request: Request, exchange: Exchange) -> None:
         routes: dict[tuple[str, str], Callable[[Any], Any]] = {
             ("GET", "/api/version"): lambda _: {"version": self.version},
             ("GET", "/api/tags"): lambda _: {"models": [{"model": name, "name": name} for name in self.models]},
@@ -208,8 +257,8 @@ class FakeOllama:
         if route is not None:
             payload = route(request.body)
             await exchange.respond(404 if "error" in payload else 200, payload)
-        elif request.method == "POST" and request.path in asking and isinstance(request.body, dict):
-            await self._ask(request.path, request.body, exchange)
+        elif request.method == "POST" and request.path in asking:
+            await self._ask(request, exchange)
         else:
             await exchange.respond(404, b"404 page not found", [])
 
@@ -220,26 +269,35 @@ class FakeOllama:
         capabilities = ["completion", *(["decision"] if model in self.decision_models else [])]
         return {"model_info": {}, "details": {"family": "fake"}, "capabilities": capabilities}
 
-    async def _ask(self, path: str, body: dict[str, Any], exchange: Exchange) -> None:
-        asked = _asked(path, body)
-        if path != "/api/generate":
+    async def _ask(self, request: Request, exchange: Exchange) -> None:
+        try:
+            asked = _asked(request.path, request.body)
+        except (AttributeError, IndexError, KeyError, TypeError) as error:
+            await exchange.respond(400, {"error": f"invalid request: {type(error).__name__}: {error}"})
+            return
+        if asked.path != "/api/generate":
             self.questions.append(asked)
-        if self._queue_limit is not None and self._waiting >= self._queue_limit:
+        full = self._free is not None and self._free.locked()
+        if full and self._queue_limit is not None and self._waiting >= self._queue_limit:
             await exchange.respond(503, {"error": "server busy, please try again. maximum pending requests exceeded"})
             return
-        self._waiting += 1
+        async with self._slot():
+            await self._make_answer(asked, exchange)
+
+    @asynccontextmanager
+    async def _slot(self) -> AsyncIterator[None]:
+        """Wait for a slot, and count the time that it is in use."""
         if self._free is not None:
+            self._waiting += 1
             try:
                 await self._free.acquire()
-            except asyncio.CancelledError:
+            finally:
                 self._waiting -= 1
-                raise
-        self._waiting -= 1
         began = time.monotonic()
         self._running += 1
         self.most_at_once = max(self.most_at_once, self._running)
         try:
-            await self._make_answer(asked, exchange)
+            yield
         finally:
             self._running -= 1
             self.busy_seconds += time.monotonic() - began
@@ -247,7 +305,7 @@ class FakeOllama:
                 self._free.release()
 
     async def _make_answer(self, asked: Asked, exchange: Exchange) -> None:
-        fault = self._lasting or (self._faults.popleft() if self._faults else None)
+        fault = self._next_fault(_QUESTION)
         if fault is not None and fault.reply is not None:
             await fault.reply(exchange)
             return
@@ -266,7 +324,7 @@ class FakeOllama:
         if fault is not None and fault.content is not None:
             content = fault.content
         counts = {"prompt_eval_count": len(asked.prompt.split()), "eval_count": len(content.split())}
-        if not asked.body.get("stream"):
+        if asked.body.get("stream") is False:  # streaming is what Ollama does unless told otherwise
             message = {"role": "assistant", "content": content}
             await exchange.respond(200, {**_envelope(asked.model), **counts, "message": message})
             return
@@ -282,29 +340,38 @@ class FakeOllama:
         if asked.model not in self.decision_models:
             await exchange.respond(400, {"error": f"model {asked.model!r} does not support decisions"})
             return
+        if len(asked.prompt.encode()) > _MOST_STATE_BYTES:
+            await exchange.respond(400, {"error": f"state is larger than {_MOST_STATE_BYTES} bytes"})
+            return
         answers = {}
         for name, question in asked.body["questions"].items():
             options = tuple(question["criteria"])
-            chosen = self.choose(Asked(asked.path, asked.model, asked.prompt, options, asked.body))
+            prompt = f"{asked.prompt}\n\n{_text(question['instructions'])}"
+            chosen = self.choose(Asked(asked.path, asked.model, prompt, options, asked.body))
             weights = _weights(chosen, options) if fault is None or fault.probabilities is None else fault.probabilities
             answers[name] = {"type": "choice", "choice": chosen, "probabilities": weights, "confidence": _LIKELY}
         usage = {"input_tokens": len(asked.prompt.split()), "output_tokens": 0}
         await exchange.respond(200, {"model": asked.model, "answers": answers, "usage": usage})
 
 
-def _asked(path: str, body: dict[str, Any]) -> Asked:
+def _asked(path: str, body: Any) -> Asked:
+    """Read a question; what it lacks is an AttributeError, IndexError, KeyError or TypeError."""
     options: list[str] = []
     if path == "/v1/systemone":
-        state = body.get("state")
-        prompt = state if isinstance(state, str) else json.dumps(state)
-        options = [option for question in body.get("questions", {}).values() for option in question["criteria"]]
-    else:
-        messages = body.get("messages") or [{"content": body.get("prompt", "")}]
-        prompt = str(messages[-1].get("content", ""))
+        prompt = _text(body["state"])
+        options = [option for question in body["questions"].values() for option in question["criteria"]]
+    elif path == "/api/chat":
+        prompt = str(body["messages"][-1]["content"])
         schema = body.get("format")
         if isinstance(schema, dict):
             options = schema.get("properties", {}).get("next_state", {}).get("enum", [])
-    return Asked(path, str(body.get("model")), prompt, tuple(dict.fromkeys(options)), body)
+    else:
+        prompt = body.get("prompt", "")
+    return Asked(path, body["model"], prompt, tuple(dict.fromkeys(options)), body)
+
+
+def _text(content: Any) -> str:
+    return content if isinstance(content, str) else json.dumps(content)
 
 
 def _weights(chosen: str, options: tuple[str, ...]) -> dict[str, float]:

@@ -78,6 +78,22 @@ class Fault:
         return cls("stall", reply)
 
     @classmethod
+    def trickle(cls, pause: float = 0.02) -> Fault:
+        """Send an answer that never ends, byte by byte.
+
+        Args:
+            pause: Seconds between two bytes.
+        """
+
+        async def reply(exchange: Exchange) -> None:
+            await exchange.begin(200)
+            while True:
+                await exchange.send(b" ")
+                await asyncio.sleep(pause)
+
+        return cls("trickle", reply)
+
+    @classmethod
     def drop(cls) -> Fault:
         """Cut the connection off without an answer."""
 

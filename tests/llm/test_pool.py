@@ -1,179 +1,59 @@
-"""The chat client, against a real server on loopback."""
+"""Many servers as one."""
 
 import asyncio
-import socket
-import threading
-import time
+import random
+from collections import Counter
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-import httpx
-import ollama
 import pytest
-import structlog
-from structlog.testing import LogCapture
+from tenacity import RetryCallState
 
-from prism.agents import SocialAgent
 from prism.errors import (
-    BadReplyError,
+    DecisionsUnsupportedError,
     FieldValueError,
+    LeftAloneError,
     LLMError,
     ModelMissingError,
     OverloadedError,
-    TimedOutError,
     UnreachableError,
 )
-from prism.llm import OllamaChatClient
-from prism.runlog.events import DECISION
-from prism.statechart import AgentState, Reasoner, social_media_chart
+from prism.llm import OllamaChatClient, OllamaPool
+from prism.llm.breaker import FAILURES_TO_OPEN
+from prism.llm.pool import _pause
+from prism.testing import FakeOllama, Fault
 
-Server = Any
-Connect = Callable[..., OllamaChatClient]
-
-S = AgentState
+Connect = Callable[..., OllamaPool]
+Serve = Callable[..., FakeOllama]
 HELLO = [{"role": "user", "content": "hello"}]
-OPTIONS = [S.SCROLLING, S.COMPOSING]
+QUESTION = {"q0": {"type": "choice", "instructions": "?", "criteria": {"a": None, "b": None}}}
 
 
-def free_port() -> int:
-    """Give a port at which nothing listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+async def ask(pool: OllamaPool, times: int = 1) -> list[str]:
+    """Ask many questions at once and give the hosts that answered."""
+    return [reply.host for reply in await asyncio.gather(*(pool.chat(HELLO) for _ in range(times)))]
 
 
-def drops(server: Server) -> None:
-    server.answer = server.drop
+@pytest.fixture
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a failing host rest for a moment only."""
+    monkeypatch.setattr("prism.llm.breaker.FIRST_PAUSE_SECONDS", 0.05)
 
 
-def hangs(server: Server) -> None:
-    server.answer = server.hang
+async def open_breaker(server: FakeOllama, pool: OllamaPool) -> None:
+    """Let a pool of one server, and one attempt, leave that server alone."""
+    server.fail(*[Fault.drop()] * FAILURES_TO_OPEN)
+    for _ in range(FAILURES_TO_OPEN):
+        with pytest.raises(UnreachableError, match="broke"):
+            await pool.chat(HELLO)
 
 
-def breaks_off(server: Server) -> None:
-    server.replies('{"message"', length=1_000)
+def at_rest(pool: OllamaPool) -> bool:
+    """Tell whether nobody asks or waits."""
+    return not pool._slots.waiting and not any(host.in_flight for host in pool._hosts)
 
 
-def replies(body: Any, status: int = 200) -> Callable[[Server], None]:
-    def set_up(server: Server) -> None:
-        server.replies(body, status)
-
-    return set_up
-
-
-MISSING = {"error": "model 'tiny' not found"}
-FAULTS = [
-    pytest.param(drops, UnreachableError, "the connection to .* broke", httpx.TransportError, id="dropped"),
-    pytest.param(breaks_off, UnreachableError, "the connection to .* broke", httpx.TransportError, id="cut short"),
-    pytest.param(hangs, TimedOutError, "no complete reply from tiny at .* within 0.2 s", Exception, id="silent"),
-    *(
-        pytest.param(
-            replies({"error": "busy"}, status),
-            OverloadedError,
-            f"answered {status}: busy",
-            ollama.ResponseError,
-            id=str(status),
-        )
-        for status in (429, 502, 503, 504)
-    ),
-    pytest.param(replies(MISSING, 404), ModelMissingError, "ollama pull tiny$", ollama.ResponseError, id="no model"),
-    pytest.param(
-        replies("404 page not found", 404),
-        BadReplyError,
-        "answered 404: 404 page not found",
-        ollama.ResponseError,
-        id="no such path",
-    ),
-    pytest.param(
-        replies({"error": "bad\nformat"}, 400), LLMError, "answered 400: bad format", ollama.ResponseError, id="400"
-    ),
-    pytest.param(replies("", 500), LLMError, "answered 500: ", ollama.ResponseError, id="500"),
-    pytest.param(replies({"error": None}, 500), LLMError, "answered 500: ", ollama.ResponseError, id="null error"),
-    pytest.param(
-        replies({"error": {"message": "slow down"}}, 429),
-        OverloadedError,
-        "answered 429: .*slow down",
-        ollama.ResponseError,
-        id="error object",
-    ),
-    pytest.param(replies(["busy"], 503), OverloadedError, "answered 503: ", Exception, id="error list"),
-    pytest.param(replies("<html>", 200), BadReplyError, "is no reply", ValueError, id="not JSON"),
-    pytest.param(replies(""), BadReplyError, "is no reply", ValueError, id="no body"),
-    pytest.param(replies({"error": "oops"}), BadReplyError, "is no reply", ValueError, id="error with 200"),
-    pytest.param(replies([1]), BadReplyError, "is no reply", Exception, id="an array"),
-    pytest.param(replies("null"), BadReplyError, "is no reply", Exception, id="null"),
-    pytest.param(replies({"message": "hi"}), BadReplyError, "is no reply", ValueError, id="wrong shape"),
-    pytest.param(
-        replies({"message": {"role": "assistant", "content": ""}}),
-        BadReplyError,
-        "tiny at .* gave an empty reply",
-        type(None),
-        id="empty",
-    ),
-]
-
-
-# One question.
-
-
-async def test_a_question_is_sent_as_the_server_expects_it(server: Server, connect: Connect) -> None:
-    """The request names the model, and carries messages, schema, seed, thinking and keep-alive where they belong."""
-    server.says("fine")
-    schema = {"type": "object", "properties": {"next_state": {"enum": ["idle"]}}}
-    client = connect(seed=7, temperature=0.5, think=None, keep_alive="5m")
-    assert (await client.chat(HELLO, format=schema)).text == "fine"
-    ((path, body),) = server.asked
-    assert path == "/api/chat"
-    assert body["model"] == "tiny"
-    assert body["messages"] == HELLO
-    assert body["format"] == schema
-    assert body["options"] == {"seed": 7, "temperature": 0.5}
-    assert body["keep_alive"] == "5m"
-    assert body["stream"] is False
-    assert "seed" not in body
-    assert "think" not in body
-
-
-async def test_by_default_a_model_does_not_think(server: Server, connect: Connect) -> None:
-    """Unless told otherwise a model answers without thinking, as likely as it can, in any form, and stays loaded."""
-    server.says("fine")
-    await connect().chat(HELLO)
-    body = server.asked[0][1]
-    assert (body["think"], body["options"], body["keep_alive"]) == (False, {"seed": 0, "temperature": 0.0}, "30m")
-    assert "format" not in body
-
-
-@pytest.mark.parametrize(("set_up", "kind", "message", "cause"), FAULTS)
-async def test_every_fault_has_its_class(
-    server: Server, connect: Connect, set_up: Callable[[Server], None], kind: type, message: str, cause: type
-) -> None:
-    """Whatever the server does wrong is one error of prism's tree, with a message to act on and its cause."""
-    set_up(server)
-    with pytest.raises(LLMError, match=message) as caught:
-        await connect(timeout=0.2 if set_up is hangs else 5).chat(HELLO)
-    assert type(caught.value) is kind
-    assert isinstance(caught.value.__cause__, cause)
-
-
-async def test_a_server_that_is_not_there_is_unreachable(connect: Connect) -> None:
-    """Where nothing listens the error is also a ConnectionError, and says which host and what to start."""
-    host = f"http://127.0.0.1:{free_port()}"
-    with pytest.raises(ConnectionError, match=f"cannot reach {host}: is 'ollama serve' running there") as caught:
-        await connect(host).chat(HELLO)
-    assert type(caught.value) is UnreachableError
-    assert isinstance(caught.value.__cause__, ConnectionError)
-
-
-async def test_a_client_outlives_its_failures(server: Server, connect: Connect) -> None:
-    """After any fault the next question is answered, also by the one slot there is."""
-    client = connect(concurrency=1)
-    for set_up in (drops, breaks_off, replies("", 500), replies([1])):
-        set_up(server)
-        with pytest.raises(LLMError):
-            await client.chat(HELLO)
-    server.says("fine")
-    assert (await client.chat(HELLO)).text == "fine"
+# How it is made
 
 
 @pytest.mark.parametrize(
@@ -183,6 +63,7 @@ async def test_a_client_outlives_its_failures(server: Server, connect: Connect) 
         ({"timeout": 0}, "timeout must be above 0, got 0"),
         ({"timeout": float("nan")}, "timeout must be above 0, got nan"),
         ({"concurrency": 0}, "concurrency must be above 0, got 0"),
+        ({"attempts": 0}, "attempts must be above 0, got 0"),
         ({"host": ""}, "host must be an address such as http://127.0.0.1:11434, got ''"),
         ({"host": "http://[::1"}, "host must be an address such as"),
         ({"host": "localhost:99999"}, "host must be an address such as"),
@@ -195,129 +76,411 @@ def test_settings_that_cannot_work_are_refused(settings: dict[str, Any], message
         OllamaChatClient(**{"host": "localhost", "model": "tiny", **settings})
 
 
+@pytest.mark.parametrize("hosts", [[], "localhost"])
+def test_a_pool_needs_a_list_of_hosts(hosts: Any) -> None:
+    """No host, or a text in place of a list, is refused."""
+    with pytest.raises(FieldValueError, match="hosts must be a list of at least one address"):
+        OllamaPool(hosts, "tiny")
+
+
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1:80", "http://[::1]:11434", "https://models.example/ollama"])
 def test_an_address_may_be_short(host: str) -> None:
     """A host may be given with or without scheme, port and path."""
     assert OllamaChatClient(host, "tiny").host == host
 
 
-# Many questions.
+def test_a_host_named_twice_is_one() -> None:
+    """The limit of a host holds even if it is listed twice."""
+    pool = OllamaPool(["a", "b", "a"], "tiny", concurrency=3)
+    assert (pool.hosts, pool.concurrency) == (["a", "b"], 6)
 
 
-async def test_no_more_questions_than_allowed_are_under_way(server: Server, connect: Connect) -> None:
-    """Of many questions exactly as many as the limit reach the server at the same time."""
-    server.says("fine")
-    reply, pair, lock = server.answer, threading.Barrier(2, timeout=5), threading.Lock()
-    under_way: list[int] = [0]
-
-    def answer(handler: BaseHTTPRequestHandler) -> None:
-        with lock:
-            under_way.append(under_way[-1] + 1)
-        pair.wait()  # breaks, and the question with it, unless there is a second one
-        time.sleep(0.02)  # a third one would come in now
-        with lock:
-            under_way.append(under_way[-1] - 1)
-        pair.wait()
-        reply(handler)
-
-    server.answer = answer
-    client = connect(concurrency=2)
-    assert [reply.text for reply in await asyncio.gather(*(client.chat(HELLO) for _ in range(8)))] == ["fine"] * 8
-    assert max(under_way) == 2
+# Slots
 
 
-async def test_a_cancelled_question_frees_its_slot(server: Server, connect: Connect) -> None:
-    """Cancelling the one question under way lets the next one through."""
-    arrived = threading.Event()
+@pytest.mark.parametrize("limit", [1, 3])
+async def test_no_more_questions_than_allowed_are_under_way(serve: Serve, connect: Connect, limit: int) -> None:
+    """Of many questions exactly as many as the limit reach each server at the same time, and all are answered."""
+    servers = [serve(latency=0.02) for _ in range(2)]
+    pool = connect(*servers, concurrency=limit)
+    assert len(await ask(pool, 8 * limit)) == 8 * limit
+    assert [server.most_at_once for server in servers] == [limit, limit]
+    assert at_rest(pool)
 
-    def answer(handler: BaseHTTPRequestHandler) -> None:
-        arrived.set()
-        server.hang(handler)
 
-    server.answer = answer
-    client = connect(concurrency=1)
-    first = asyncio.create_task(client.chat(HELLO))
-    assert await asyncio.to_thread(arrived.wait, 5)
-    second = asyncio.create_task(client.chat(HELLO))
-    await asyncio.sleep(0)
-    server.says("fine")
-    first.cancel()
+async def test_questions_go_where_the_fewest_are_under_way(serve: Serve, connect: Connect) -> None:
+    """Of three equal servers each gets its third, and one that does not answer gets no more than its limit."""
+    servers = [serve(latency=0.02) for _ in range(3)]
+    pool = connect(*servers, concurrency=4)
+    assert Counter(await ask(pool, 12)) == {server.host: 4 for server in servers}
+    servers[0].fail_always(Fault.hang())
+    stuck = [asyncio.create_task(pool.chat(HELLO)) for _ in range(3 * 4 + 40)]
+    done, pending = await asyncio.wait(stuck, timeout=0.5)
+    assert len(pending) == 4
+    assert {task.result().host for task in done} == {servers[1].host, servers[2].host}
+    for task in pending:
+        task.cancel()
+    await asyncio.gather(*pending, return_exceptions=True)
+    assert at_rest(pool)
+
+
+async def test_who_waits_is_served_in_order(serve: Serve, connect: Connect) -> None:
+    """Those who wait for a slot get it in the order in which they came, and no newcomer comes in between."""
+    server, served = serve(latency=0.01), []
+    pool = connect(server, concurrency=1)
+
+    async def one(number: int) -> None:
+        await pool.chat([{"role": "user", "content": str(number)}])
+        if number < 5:
+            tasks.append(asyncio.create_task(one(number + 10)))
+
+    tasks = [asyncio.create_task(one(number)) for number in range(6)]
+    while any(not task.done() for task in tasks):
+        await asyncio.gather(*tasks)
+    served = [int(asked.prompt) for asked in server.questions]
+    assert served == [0, 1, 2, 3, 4, 5, 10, 11, 12, 13, 14]
+
+
+@pytest.mark.parametrize("where", ["under way", "waiting"])
+async def test_a_cancelled_question_leaves_nothing_behind(
+    server: FakeOllama, connect: Connect, until: Any, where: str
+) -> None:
+    """Cancelling a question, asked or still waiting, frees its place; after closing no connection is open."""
+    server.fail_always(Fault.hang())
+    pool = connect(concurrency=1)
+    under_way, waiting = (asyncio.create_task(pool.chat(HELLO)) for _ in range(2))
+    await until(lambda: len(server.questions) == 1)
+    assert pool._slots.waiting == 1
+    cancelled, other = (under_way, waiting) if where == "under way" else (waiting, under_way)
+    cancelled.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await first
-    assert (await asyncio.wait_for(second, 5)).text == "fine"
+        await cancelled
+    assert pool._slots.waiting == 0
+    server.recover()
+    if where == "under way":
+        assert (await other).text == "Hello."
+    else:
+        other.cancel()
+        await asyncio.wait({other})
+    assert at_rest(pool)
+    await pool.close()
+    await until(lambda: server.open_connections == 0)
 
 
-async def test_closing_hangs_up(server: Server, connect: Connect) -> None:
-    """A client keeps its connection for the next question until it is closed, which may be said twice."""
-    server.says("fine")
-    client = connect()
-    await client.chat(HELLO)
-    await client.chat(HELLO)
-    assert not server.hung_up.is_set()
-    await client.close()
-    await client.close()
-    assert await asyncio.to_thread(server.hung_up.wait, 5)
+async def test_a_slot_given_to_one_who_is_cancelled_goes_to_the_next(serve: Serve, connect: Connect) -> None:
+    """A waiter that is cancelled in the very step in which it got its slot hands the slot on."""
+    pool = connect(serve(), concurrency=1)
+    slots, hosts = pool._slots, pool._hosts
+    lease = await slots.take(hosts)
+    first, second = (asyncio.create_task(slots.take(hosts)) for _ in range(2))
+    await asyncio.sleep(0)
+    slots.give_back(lease)
+    first.cancel()
+    slots.give_back(await asyncio.wait_for(second, 5))
+    assert first.cancelled()
+    assert at_rest(pool)
 
 
-def test_a_closed_client_serves_another_loop(server: Server) -> None:
-    """Once closed, a client makes new connections and slots, so it can be used in the next event loop."""
-    server.says("fine")
-    client = OllamaChatClient(server.url, "tiny", concurrency=1, timeout=5)
+@pytest.mark.parametrize("seed", range(3))
+async def test_no_wake_up_is_lost(serve: Serve, connect: Connect, until: Any, seed: int) -> None:
+    """Of hundreds of questions of both kinds, cancelled at random, all that are left are answered."""
+    chance = random.Random(seed)
+    both = serve(latency=0.002, models=[])
+    chats = serve(latency=0.002, models=["nimble"], decision_models=[], decides=False)
+    pool = connect(chats, both, model="nimble", concurrency=2)
+    assert await pool.offers_decisions()
 
-    async def ask_and_close() -> list[str]:
-        replies = await asyncio.gather(*(client.chat(HELLO) for _ in range(3)))
-        await client.close()
-        return [reply.text for reply in replies]
+    async def one() -> Any:
+        await asyncio.sleep(chance.random() * 0.05)
+        return await (pool.chat(HELLO) if chance.random() < 0.5 else pool.systemone("s", QUESTION))
 
-    assert [asyncio.run(ask_and_close()) for _ in range(2)] == [["fine"] * 3] * 2
+    tasks = [asyncio.create_task(one()) for _ in range(300)]
+    for task in chance.sample(tasks, 150):
+        asyncio.get_running_loop().call_later(chance.random() * 0.2, task.cancel)
+    async with asyncio.timeout(20):
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+    assert {type(end).__name__ for end in ended} == {"ChatReply", "DecisionReply", "CancelledError"}
+    assert at_rest(pool)
+    await pool.close()
+    await until(lambda: both.open_connections == chats.open_connections == 0)
 
 
-# With the reasoner.
+async def test_who_can_go_nowhere_does_not_use_up_a_wake_up(serve: Serve, connect: Connect) -> None:
+    """A slot that the first in the queue cannot use, as its only host is left alone, goes to the one behind."""
+    pool = connect(serve(), serve(), concurrency=1)
+    slots, (one, other) = pool._slots, pool._hosts
+    leases = [await slots.take((one,)), await slots.take((other,))]
+    picky, anywhere = (asyncio.create_task(slots.take(hosts)) for hosts in ((one,), (one, other)))
+    await asyncio.sleep(0)
+    for _ in range(FAILURES_TO_OPEN):
+        one.breaker.failed()
+    slots.give_back(leases[1])
+    assert (await asyncio.wait_for(anywhere, 5)).host is other
+    slots.give_back(leases[0])
+    with pytest.raises(LeftAloneError):
+        await asyncio.wait_for(picky, 5)
 
 
-async def test_a_model_decides(server: Server, connect: Connect) -> None:
-    """A reasoner puts agent, post and options to the model, as prompt and as schema, and takes its answer."""
-    server.says('{"next_state": "composing"}')
-    agent = SocialAgent("ann", "Ann", ["tea"], "calm", state=S.EVALUATING)
-    chosen = await Reasoner(connect()).decide(agent, agent.state, "decides", OPTIONS, {"text": "the tea is on"})
-    assert chosen is S.COMPOSING
-    body = server.asked[-1][1]
-    assert body["format"]["properties"]["next_state"]["enum"] == ["scrolling", "composing"]
-    (message,) = body["messages"]
-    assert message["role"] == "user"
-    for part in ("Ann", "tea", "calm", "evaluating", "decides", "the tea is on", "- composing: "):
-        assert part in message["content"]
+# Retries
 
 
 @pytest.mark.parametrize(
-    "set_up",
-    [
-        *(pytest.param(fault.values[0], id=fault.id) for fault in FAULTS),
-        pytest.param(lambda server: server.says("I would rather compose."), id="no JSON in it"),
-        pytest.param(lambda server: server.says('{"next_state": "resting"}'), id="no option"),
-    ],
+    "fault",
+    [Fault.drop(), Fault.drop_midway(), Fault.hang(), *(Fault.status(code) for code in (429, 502, 503, 504))],
+    ids=lambda fault: fault.name,
 )
-async def test_every_fault_becomes_the_fallback(
-    server: Server, connect: Connect, set_up: Callable[[Server], None]
+async def test_what_can_heal_is_tried_again(server: FakeOllama, connect: Connect, fault: Fault) -> None:
+    """Trouble that passes costs attempts, which are counted, but not the answer."""
+    server.fail(fault, fault)
+    reply = await connect(attempts=3, timeout=0.3).chat(HELLO)
+    assert (reply.text, reply.attempts, len(server.questions)) == ("Hello.", 3, 3)
+
+
+@pytest.mark.parametrize("fault", [Fault.drop(), Fault.status(503)], ids=lambda fault: fault.name)
+async def test_trouble_that_does_not_pass_ends_the_tries(server: FakeOllama, connect: Connect, fault: Fault) -> None:
+    """After the last attempt the error itself is raised, with the number of attempts."""
+    server.fail_always(fault)
+    with pytest.raises((UnreachableError, OverloadedError), match=r"broke|answered 503") as caught:
+        await connect(attempts=2).chat(HELLO)
+    assert (caught.value.attempts, len(server.questions)) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        *(Fault.status(code) for code in (400, 404, 500)),
+        Fault.status(404, "model 'tiny' not found"),
+        Fault.body(b"<html>"),
+        Fault.says(""),
+    ],
+    ids=["400", "404", "500", "no model", "html", "empty"],
+)
+async def test_what_cannot_heal_is_asked_once(server: FakeOllama, connect: Connect, fault: Fault) -> None:
+    """A refusal or a useless reply is not tried again, and does not keep later questions from being asked."""
+    server.fail(*[fault] * 4)
+    pool = connect(attempts=3)
+    for number in range(1, 5):
+        with pytest.raises(LLMError) as caught:
+            await pool.chat(HELLO)
+        assert (caught.value.attempts, len(server.questions)) == (1, number)
+    assert (await pool.chat(HELLO)).text == "Hello."
+
+
+async def test_the_second_try_goes_to_another_server(serve: Serve, connect: Connect) -> None:
+    """A question that failed on one server is put to the other at once, whatever pause the first has asked for."""
+    broken, good = serve(), serve()
+    broken.fail_always(Fault.status(503, retry_after="60"))
+    reply = await connect(broken, good, attempts=2).chat(HELLO)
+    assert (reply.host, reply.attempts) == (good.host, 2)
+
+
+async def test_a_pause_that_the_server_asks_for_is_kept(server: FakeOllama, connect: Connect, until: Any) -> None:
+    """With Retry-After the second request comes no earlier than the longest jitter would have let it."""
+    server.fail(Fault.status(503, retry_after="20"))
+    task = asyncio.create_task(connect(attempts=2).chat(HELLO))
+    await until(lambda: len(server.questions) == 1)
+    _, pending = await asyncio.wait({task}, timeout=0.4)
+    assert pending
+    assert len(server.questions) == 1
+    task.cancel()
+
+
+def after(error: Exception, *, elsewhere: bool = False, attempt: int = 1) -> float:
+    """Give the pause after a failure."""
+    state = RetryCallState(None, None, (), {})
+    state.attempt_number = attempt
+    state.set_exception((type(error), error, None))
+    return _pause(state, elsewhere=elsewhere)
+
+
+@pytest.mark.parametrize(("wish", "pause"), [(0.0, 0), (2.5, 2.5), (29, 29), (3600, 30), (float("inf"), 30)])
+def test_a_wish_to_be_left_alone_has_a_limit(wish: float, pause: float) -> None:
+    """The pause is what the server asks for, up to half a minute, and only if no other server can be asked."""
+    error = OverloadedError("busy")
+    error.retry_after = wish
+    assert after(error) == pause
+    assert after(error, elsewhere=True) <= 0.2
+
+
+@pytest.mark.parametrize(("attempt", "longest"), [(1, 0.2), (2, 0.4), (3, 0.8), (20, 5.0)])
+def test_pauses_grow_and_differ(attempt: int, longest: float) -> None:
+    """Without a wish the pause is random, up to a bound that doubles with every attempt until it is 5 s."""
+    pauses = {after(UnreachableError("gone"), attempt=attempt) for _ in range(200)}
+    assert len(pauses) > 100
+    assert longest / 2 < max(pauses) <= longest
+
+
+# Servers that fail
+
+
+async def test_a_server_that_fails_is_left_alone_and_probed_by_one(
+    server: FakeOllama, connect: Connect, until: Any, short_pauses: None
 ) -> None:
-    """Whatever goes wrong with the model, the reasoner never raises: it takes the fallback, and says why."""
-    set_up(server)
-    log = LogCapture()
-    client = connect(timeout=0.2 if set_up is hangs else 5)
-    reasoner = Reasoner(client, fallback=S.COMPOSING, logger=structlog.wrap_logger(None, processors=[log]))
-    assert await reasoner.decide(SocialAgent("ann"), S.EVALUATING, "decides", OPTIONS) is S.COMPOSING
-    decision = log.entries[-1]
-    assert (decision["event"], decision["chosen"], decision["source"]) == (DECISION, "composing", "fallback")
-    assert decision["reason"]
-    assert server.asked
+    """After three failures nothing is asked at once, then one question probes, and its success lets all through."""
+    pool = connect(concurrency=8)
+    await open_breaker(server, pool)
+    with pytest.raises(
+        LeftAloneError, match=r"left alone for 0\.\d s after failing again and again: .* broke"
+    ) as caught:
+        await pool.chat(HELLO)
+    assert (caught.value.attempts, caught.value.host, len(server.questions)) == (0, server.host, FAILURES_TO_OPEN)
+    await until(pool._hosts[0].breaker.allows)
+    server.latency = 0.05
+    first, *others = await asyncio.gather(*(pool.chat(HELLO) for _ in range(5)), return_exceptions=True)
+    assert first.text == "Hello."
+    assert {type(other) for other in others} == {LeftAloneError}
+    assert len(await ask(pool, 8)) == 8
 
 
-async def test_the_chart_asks_the_model_where_several_moves_are_open(server: Server, connect: Connect) -> None:
-    """An engaged agent's decision is the model's, and the chart records it as any other move."""
-    server.says('<think>a like will do</think>{"next_state": "ENGAGING_LIKE"}')
-    agent = SocialAgent("ann", interests=["tea"], state=S.EVALUATING)
-    chart, reasoner = social_media_chart(), Reasoner(connect(), fallback=S.SCROLLING)
-    assert await chart.afire(agent, "decides", {"topics": ["tea"]}, reasoner=reasoner) is S.ENGAGING_LIKE
-    assert agent.state_history[0].to_state is S.ENGAGING_LIKE
-    assert await chart.afire(agent, "action_done", reasoner=reasoner) is S.RESTING
-    assert [path for path, _ in server.asked].count("/api/chat") == 1
+async def test_a_failed_probe_makes_the_pause_longer(
+    server: FakeOllama, connect: Connect, until: Any, short_pauses: None
+) -> None:
+    """A probe that fails is an error like any other, and the server is left alone for twice as long."""
+    pool = connect()
+    await open_breaker(server, pool)
+    breaker = pool._hosts[0].breaker
+    await until(breaker.allows)
+    server.fail(Fault.status(503))
+    with pytest.raises(OverloadedError):
+        await pool.chat(HELLO)
+    assert breaker._pause == 0.1
+    assert not breaker.allows()
+
+
+async def test_when_all_servers_fail_nobody_waits(server: FakeOllama, connect: Connect) -> None:
+    """When the last server opens, those who wait for it fail at once instead of being asked or waiting on."""
+    server.fail_always(Fault.hang())
+    pool = connect(concurrency=1, timeout=0.1)
+    async with asyncio.timeout(5):
+        ended = await asyncio.gather(*(pool.chat(HELLO) for _ in range(50)), return_exceptions=True)
+    assert Counter(type(end).__name__ for end in ended) == {"TimedOutError": 3, "LeftAloneError": 47}
+    assert len(server.questions) == FAILURES_TO_OPEN
+    assert at_rest(pool)
+
+
+async def test_retries_end_when_nobody_is_left_to_ask(server: FakeOllama, connect: Connect) -> None:
+    """A question that opened the only breaker ends with the error it met, not with that of being left alone."""
+    server.fail_always(Fault.status(503))
+    with pytest.raises(OverloadedError) as caught:
+        await connect(attempts=10).chat(HELLO)
+    assert caught.value.attempts == FAILURES_TO_OPEN
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [Fault.status(500), Fault.body(b"<html>"), Fault.status(404, "model 'tiny' not found"), Fault.drop()],
+    ids=["500", "html", "no model", "dropped"],
+)
+async def test_a_useless_server_does_not_draw_the_questions(serve: Serve, connect: Connect, fault: Fault) -> None:
+    """A server that fails faster than the others answer is left alone, and costs three questions at most."""
+    useless, good = serve(), serve()
+    useless.fail_always(fault)
+    pool = connect(useless, good)
+    ended = [(await asyncio.gather(pool.chat(HELLO), return_exceptions=True))[0] for _ in range(20)]
+    assert [type(end).__name__ for end in ended].count("ChatReply") == 20 - FAILURES_TO_OPEN
+    assert len(useless.questions) == FAILURES_TO_OPEN
+
+
+async def test_a_server_that_dies_and_comes_back_is_used_again(
+    serve: Serve, connect: Connect, until: Any, short_pauses: None
+) -> None:
+    """While one of two servers is down the other answers everything; once it is back it takes its share again."""
+    mortal, other = serve(latency=0.01), serve(latency=0.01)
+    pool = connect(mortal, other, attempts=6, concurrency=2)
+    assert set(await ask(pool, 4)) == {mortal.host, other.host}
+    mortal.stop()
+    assert set(await ask(pool, 20)) == {other.host}
+    mortal.start()
+    await until(pool._hosts[0].breaker.allows)
+    await ask(pool, 4)
+    assert set(await ask(pool, 4)) == {mortal.host, other.host}
+
+
+async def test_questions_under_way_survive_the_death_of_their_server(
+    serve: Serve, connect: Connect, until: Any
+) -> None:
+    """Questions that a dying server had taken are answered by another."""
+    mortal, other = serve(latency=10), serve()
+    pool = connect(mortal, other, attempts=3, concurrency=2)
+    other.latency = 10
+    tasks = [asyncio.create_task(pool.chat(HELLO)) for _ in range(2)]
+    await until(lambda: len(mortal.questions) == 1)
+    other.latency = 0
+    mortal.stop()
+    async with asyncio.timeout(5):
+        done, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    assert [(task.result().host, task.result().attempts) for task in done] == [(other.host, 2)]
+    for task in pending:
+        task.cancel()
+
+
+# All servers together
+
+
+async def test_warming_up_reports_for_each_server(serve: Serve, connect: Connect) -> None:
+    """The model is loaded everywhere, and where that fails the error stands beside the address."""
+    good, bare, gone = serve(), serve(models=[]), serve()
+    gone.stop()
+    report = await connect(good, bare, gone).warm_up()
+    assert report.pop(good.host) is None
+    assert isinstance(report.pop(bare.host), ModelMissingError)
+    assert isinstance(report.pop(gone.host), UnreachableError)
+    assert report == {}
+
+
+async def test_in_a_mixed_pool_those_that_decide_are_asked(serve: Serve, connect: Connect) -> None:
+    """If only one server decides, the pool does, and asks that one alone; all chat."""
+    old, new = serve(models=["nimble"], decision_models=[]), serve()
+    pool = connect(old, new, model="nimble", concurrency=2)
+    assert await pool.offers_decisions()
+    hosts = {(await pool.systemone("s", QUESTION)).host for _ in range(3)}
+    assert hosts == {new.host}
+    assert set(await ask(pool, 4)) == {old.host, new.host}
+
+
+async def test_who_does_not_decide_is_found_out_by_asking(serve: Serve, connect: Connect) -> None:
+    """Without having asked before, a refusal sends the question on to one that decides, and is remembered."""
+    old, new = serve(models=["nimble"], decision_models=[], decides=False), serve()
+    pool = connect(old, new, model="nimble")
+    assert [(await pool.systemone("s", QUESTION)).attempts for _ in range(2)] == [2, 1]
+    new.stop()
+    old.decides = True
+    with pytest.raises(UnreachableError):
+        await pool.systemone("s", QUESTION)
+
+
+async def test_where_nobody_decides_the_pool_says_so(serve: Serve, connect: Connect) -> None:
+    """When every server has refused, the error names model and servers; they may have learned it by the next time."""
+    servers = [serve(decides=False) for _ in range(2)]
+    pool = connect(*servers, model="nimble")
+    for _ in range(2):
+        with pytest.raises(
+            DecisionsUnsupportedError, match=f"nimble .* {servers[0].host}, {servers[1].host}"
+        ) as caught:
+            await pool.systemone("s", QUESTION)
+        assert caught.value.attempts == 2
+    servers[1].decides = True
+    assert [(await pool.systemone("s", QUESTION)).attempts for _ in range(2)] == [2, 1]
+
+
+async def test_only_unreachable_servers_are_asked_again_what_they_can(serve: Serve, connect: Connect) -> None:
+    """If some cannot say whether they decide, the others' word counts, and only those are asked the next time."""
+    chats, gone = serve(models=["nimble"], decision_models=[]), serve()
+    gone.stop()
+    pool = connect(chats, gone, model="nimble")
+    assert await pool.offers_decisions() is False
+    gone.start()
+    chats.stop()
+    assert await pool.offers_decisions() is True
+
+
+async def test_if_no_server_can_say_nothing_is_known(serve: Serve, connect: Connect) -> None:
+    """With all servers down the question whether they decide is an error, and is asked again when one is back."""
+    servers = [serve() for _ in range(2)]
+    pool = connect(*servers, model="nimble")
+    for server in servers:
+        server.stop()
+    with pytest.raises(UnreachableError):
+        await pool.offers_decisions()
+    servers[1].start()
+    assert await pool.offers_decisions() is True

@@ -3,11 +3,13 @@
 from types import SimpleNamespace
 from typing import Any
 
+import ollama
 import pytest
 
-from prism.errors import BadReplyError, ReasonerError
-from prism.statechart.clients import answer_schema, ask_chat, check_client
+from prism.errors import BadReplyError, DecisionsUnsupportedError, ReasonerError
+from prism.statechart.clients import Reply, answer_schema, ask_chat, ask_decision, check_client, offers_decisions
 from prism.statechart.states import AgentState, state_enum
+from prism.testing import FakeOllama, Fault
 
 S = AgentState
 OPTIONS = [S.COMPOSING, S.SCROLLING]
@@ -54,6 +56,24 @@ class PromptOnly(Told):
 class Responder(Told):
     async def get_response(self, prompt: str) -> Any:
         self.told = prompt
+        return self.reply
+
+
+class FrameworkClient(Told):
+    async def get_response(self, messages: Any, *, stream: bool = False, options: Any = None) -> Any:
+        self.told = (messages, options)
+        return self.reply
+
+
+class FrameworkAgent(Told):
+    async def run(self, messages: Any = None, *, options: Any = None, **more: Any) -> Any:
+        self.told = (messages, options, more)
+        return self.reply
+
+
+class Optional(Told):
+    async def run(self, prompt: str, options: Any = None) -> Any:
+        self.told = (prompt, options)
         return self.reply
 
 
@@ -106,18 +126,21 @@ def test_a_client_without_a_method_is_refused(client: Any) -> None:
     [
         (OllamaLike(), None, {"model": "", "messages": MESSAGES, "stream": False, "format": SCHEMA}),
         (OllamaLike(), "m1", {"model": "m1", "messages": MESSAGES, "stream": False, "format": SCHEMA}),
-        (Open(), "m1", {"model": "m1", "messages": MESSAGES, "format": SCHEMA}),
+        (Open(), "m1", {"model": "m1", "messages": MESSAGES, "format": SCHEMA, "options": {"seed": 7}}),
         (Open(), None, {"messages": MESSAGES, "format": SCHEMA}),
         (MessagesOnly(), "m1", MESSAGES),
         (PromptOnly(), "m1", "what next?"),
         (Responder(), "m1", "what next?"),
+        (FrameworkClient(), None, ("what next?", {"response_format": SCHEMA, "seed": 7})),
+        (FrameworkAgent(), None, ("what next?", {"response_format": SCHEMA, "seed": 7}, {})),
+        (Optional(), None, ("what next?", None)),
         (Runner(), None, "what next?"),
         (Blocking(), None, "what next?"),
     ],
 )
 async def test_a_client_is_told_what_it_takes(client: Any, model: str | None, told: Any) -> None:
     """Each kind of client gets the prompt in the form it takes, with schema and model where it has room for them."""
-    assert (await ask_chat(client, "what next?", OPTIONS, model=model)).text == "yes"
+    assert (await ask_chat(client, "what next?", OPTIONS, model=model, seed=7)).text == "yes"
     assert client.told == told
 
 
@@ -164,3 +187,131 @@ async def test_an_exception_of_the_client_propagates() -> None:
 
     with pytest.raises(ConnectionError, match="nobody there"):
         await ask_chat(Down(), "what next?", OPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("reply", "tokens"),
+    [
+        ("yes", (None, None)),
+        ({"text": "yes", "prompt_eval_count": 5, "eval_count": 2}, (5, 2)),
+        ({"text": "yes", "prompt_eval_count": 0, "eval_count": 0}, (0, 0)),
+        (SimpleNamespace(text="yes", input_tokens=5, output_tokens=2), (5, 2)),
+        (SimpleNamespace(text="yes", usage_details={"input_token_count": 5, "output_token_count": 2}), (5, 2)),
+        (SimpleNamespace(text="yes", usage_details=None), (None, None)),
+        ({"text": "yes", "prompt_eval_count": "many"}, (None, None)),
+    ],
+)
+async def test_tokens_are_read(reply: Any, tokens: Any) -> None:
+    """Token counts are read in every common shape, none is invented, and zero is a count."""
+    read = await ask_chat(Runner(reply), "what next?", OPTIONS)
+    assert (read.input_tokens, read.output_tokens) == tokens
+
+
+@pytest.mark.parametrize("kind", ["prism", "pool", "ollama"])
+async def test_real_clients_chat(kind: str, server: FakeOllama, connect: Any) -> None:
+    """prism's clients and Ollama's own are asked over HTTP, and text, model and tokens are read."""
+    model = "llama3.2" if kind == "ollama" else None
+    reply = await ask_chat(connect(kind), "what next?", OPTIONS, model=model)
+    assert (reply.text, reply.model, reply.attempts) == ('{"next_state": "composing"}', "llama3.2", 1)
+    assert (reply.input_tokens, reply.output_tokens) == (2, 2)
+    assert reply.host == (None if kind == "ollama" else server.host)
+    assert server.questions[0].body["format"] == SCHEMA
+
+
+QUESTIONS = {"q0": {"type": "choice", "instructions": "next?", "criteria": {"composing": "write", "scrolling": None}}}
+
+
+@pytest.mark.parametrize("kind", ["prism", "pool", "ollama"])
+async def test_real_clients_decide(kind: str, server: FakeOllama, connect: Any) -> None:
+    """prism's clients and Ollama's own put decision questions over HTTP, and probabilities and tokens are read."""
+    model = "nimble" if kind == "ollama" else None
+    reply = await ask_decision(connect(kind, "nimble"), "about Ada", QUESTIONS, model=model)
+    assert reply.answers["q0"] == pytest.approx({"composing": 0.9, "scrolling": 0.1})
+    assert (reply.text, reply.model, reply.output_tokens) == ("", "nimble", 0)
+    assert reply.input_tokens is not None
+    body = server.questions[0].body
+    assert (body["model"], body["state"]) == ("nimble", "about Ada")
+    assert body["questions"]["q0"]["criteria"] == QUESTIONS["q0"]["criteria"]
+
+
+class Deciding(Told):
+    """A client that answers decision questions with a given reply, or raises it."""
+
+    async def systemone(self, state: str, questions: Any) -> Any:
+        if isinstance(self.reply, Exception):
+            raise self.reply
+        return self.reply
+
+
+@pytest.mark.parametrize(
+    ("reply", "answers"),
+    [
+        ({"answers": {"q0": {"probabilities": {"composing": 1.0}}}}, {"composing": 1.0}),
+        (SimpleNamespace(answers={"q0": SimpleNamespace(probabilities={"idle": 0.5})}), {"idle": 0.5}),
+        ({"answers": {"q0": {"choice": "composing"}}}, None),
+        ({"answers": {"q1": {"probabilities": {"composing": 1.0}}}}, None),
+        ({"answers": {}}, None),
+        ({"answers": {"q0": "composing"}}, None),
+    ],
+)
+async def test_the_answers_of_a_decision_are_found(reply: Any, answers: Any) -> None:
+    """The probabilities of each question are found as they are given, or None."""
+    assert await ask_decision(Deciding(reply), "", QUESTIONS) == Reply(answers={"q0": answers})
+
+
+@pytest.mark.parametrize("reply", [None, "composing", {}, {"answers": None}, {"answers": ["q0"]}, {"answers": 3}])
+async def test_a_decision_without_answers_is_an_error(reply: Any) -> None:
+    """A reply without answers is an error that names the reply's type."""
+    with pytest.raises(BadReplyError, match=f"the client's reply of type {type(reply).__name__} has no answers"):
+        await ask_decision(Deciding(reply), "", QUESTIONS)
+
+
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [
+        (ollama.ResponseError("404 page not found", 404), DecisionsUnsupportedError),
+        (ollama.ResponseError("this does not support decisions", 400), DecisionsUnsupportedError),
+        (ollama.ResponseError('model "m1" not found', 404), ollama.ResponseError),
+        (ollama.ResponseError("state is too large", 400), ollama.ResponseError),
+        (ollama.ResponseError("404 page not found", 500), ollama.ResponseError),
+        (ConnectionError("404 page not found"), ConnectionError),
+    ],
+)
+async def test_a_missing_endpoint_is_told_from_other_failures(error: Exception, raised: type[Exception]) -> None:
+    """A server or model without decisions raises prism's error for that; anything else is raised unchanged."""
+    with pytest.raises(raised, match=str(error.args[0])) as caught:
+        await ask_decision(Deciding(error), "", QUESTIONS)
+    assert (caught.value is error) == (raised is type(error))
+
+
+@pytest.mark.parametrize("kind", ["prism", "pool", "ollama"])
+@pytest.mark.parametrize(("model", "offered"), [("nimble", True), ("llama3.2", False)])
+async def test_what_a_model_offers_is_found_out(kind: str, model: str, offered: bool, connect: Any) -> None:
+    """A client's server is asked whether the model decides."""
+    assert await offers_decisions(connect(kind, model), model if kind == "ollama" else None) is offered
+
+
+@pytest.mark.parametrize("client", [OllamaLike(), Runner(), Deciding()])
+async def test_a_client_that_cannot_tell_offers_nothing(client: Any) -> None:
+    """A client that has no decisions, or no way to tell, is taken to offer none."""
+    assert await offers_decisions(client, "m1") is False
+
+
+async def test_an_ollama_client_without_a_model_offers_nothing(connect: Any) -> None:
+    """Ollama's client that is not told a model cannot be asked what the model does."""
+    assert await offers_decisions(connect("ollama"), None) is False
+
+
+async def test_a_server_that_knows_no_capabilities_offers_nothing(server: FakeOllama, connect: Any) -> None:
+    """A server without the path that tells capabilities has no decisions, while a failure is raised."""
+    server.fail(Fault.status(404, "404 page not found"), Fault.status(500), path="/api/show")
+    assert await offers_decisions(connect("ollama"), "nimble") is False
+    with pytest.raises(ollama.ResponseError):
+        await offers_decisions(connect("ollama"), "nimble")
+
+
+def test_mode_decision_needs_nothing_but_decisions() -> None:
+    """A client that only decides is accepted where only decisions are asked, and one that does not is refused."""
+    check_client(Deciding(), only_decides=True)
+    with pytest.raises(ReasonerError, match="Runner has none"):
+        check_client(Runner(), only_decides=True)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from prism.errors import ReasonerError
-from prism.statechart.decisions import BaseReasoner, Decision, Question
+from prism.statechart.decisions import CALL_KEYS, BaseReasoner, Call, Decision, Question
 from prism.statechart.states import AgentState
 
 S = AgentState
@@ -105,3 +105,35 @@ async def test_decisions_are_silent_without_configuration(capsys: Any, caplog: A
     await LastOption().decide_many([question()])
     assert capsys.readouterr() == ("", "")
     assert caplog.records == []
+
+
+class Given(BaseReasoner):
+    """Gives the same decision every time."""
+
+    def __init__(self, decision: Decision) -> None:
+        super().__init__()
+        self.decision = decision
+
+    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
+        return [self.decision for _ in questions]
+
+
+async def test_a_call_is_announced_with_its_decision(events: list[Any]) -> None:
+    """What a call took stands in the decision's event, and only where there was a call."""
+    call = Call(0.25, "m1", "h1", 2, 30, 4)
+    await Given(Decision(S.SCROLLING, "model", call=call)).decide_many([question()])
+    await Given(Decision(S.SCROLLING, "cache")).decide_many([question()])
+    assert tuple(events[0][key] for key in CALL_KEYS) == (0.25, "m1", "h1", 2, 30, 4)
+    assert not set(CALL_KEYS) & set(events[1])
+
+
+def test_a_shared_call_costs_nothing() -> None:
+    """The call of a decision that was answered beside another keeps where and how long, without the cost."""
+    assert Call(0.25, "m1", "h1", 2, 30, 4).shared() == Call(0.25, "m1", "h1", 0, 0, 0)
+
+
+@pytest.mark.parametrize(("source", "level"), [("model", "info"), ("cache", "info"), ("fallback", "warning")])
+async def test_a_fallback_is_a_warning(source: Any, level: str, events: list[Any]) -> None:
+    """A fallback is announced as a warning, anything else as information."""
+    await Given(Decision(S.SCROLLING, source, "why")).decide_many([question()])
+    assert [(event["source"], event["reason"], event["log_level"]) for event in events] == [(source, "why", level)]

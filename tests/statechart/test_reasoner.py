@@ -2,56 +2,45 @@
 
 import asyncio
 import json
+import math
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any
 
+import ollama
 import pytest
 
 from prism.errors import FieldValueError, ReasonerError, TimedOutError
-from prism.statechart.decisions import Question
-from prism.statechart.reasoner import (
-    STATE_DESCRIPTIONS,
-    Reasoner,
-    build_reasoner_prompt,
-    format_context,
-    parse_reasoner_response,
-)
-from prism.statechart.replies import MOST_REPLY_CHARACTERS
+from prism.llm import AnswerCache, OllamaChatClient
+from prism.statechart.budget import Budget
+from prism.statechart.decisions import Decision, Question
+from prism.statechart.prompts import chat_prompt, decision_state
+from prism.statechart.reasoner import Reasoner
+from prism.statechart.requests import MOST_DECISION_BYTES
 from prism.statechart.social import social_media_chart
-from prism.statechart.states import AgentState, state_enum
+from prism.statechart.states import AgentState
+from prism.statechart.streams import RandomStream
+from prism.testing import FakeOllama, Fault
 
 S = AgentState
-OPTIONS = [S.COMPOSING, S.SCROLLING]
-
-PROMPT = """You are Ada, a social media user.
-
-Your interests: chess, climate
-Your personality: patient and dry
-
-You are currently in the "evaluating" state and received the "decides" event.
-
-Post by bob:
-Rooks are overrated.
-
-Choose your next state from these options:
-- composing: Write a response or original content
-- scrolling: Continue browsing without engaging
-
-Respond with JSON only:
-{"next_state": "<state_value>"}
-"""
-
+OPTIONS = (S.COMPOSING, S.SCROLLING)
 POST = SimpleNamespace(post_id="p1", author="bob", text="Rooks are overrated.")
+CHAT, DECISIONS = "/api/chat", "/v1/systemone"
+
+Connect = Callable[..., Any]
+Until = Callable[[Callable[[], bool]], Awaitable[None]]
 
 
 class Model:
-    """A chat client that gives the same reply every time, or raises, and keeps its prompts."""
+    """A client that gives the same reply every time, or raises."""
 
     def __init__(self, reply: Any) -> None:
-        self.reply, self.prompts = reply, []
+        self.reply = reply
 
     async def run(self, prompt: str) -> str:
-        self.prompts.append(prompt)
         await asyncio.sleep(0)
         if isinstance(self.reply, BaseException):
             raise self.reply
@@ -66,18 +55,32 @@ class Silent:
         raise AssertionError
 
 
-class LastFirst:
-    """Answers the first agent after the second, each with what it was asked about."""
+class Weighing:
+    """A decision model that gives the same probabilities to all, the first questions last."""
 
-    def __init__(self) -> None:
-        self.second_answered = asyncio.Event()
+    def __init__(self, chances: Any) -> None:
+        self.chances, self.waiting = chances, 0
 
-    async def run(self, prompt: str) -> str:
-        if "You are a1," in prompt:
-            await self.second_answered.wait()
-            return answer("composing")
-        self.second_answered.set()
-        return answer("scrolling")
+    async def systemone(self, state: str, questions: Any) -> Any:
+        self.waiting += 1
+        for _ in range(30 - 2 * self.waiting):
+            await asyncio.sleep(0)
+        return {"answers": {name: {"probabilities": self.chances} for name in questions}}
+
+
+class Store(dict[str, str]):
+    """A store of answers in memory."""
+
+    put = dict.__setitem__
+
+
+class BrokenStore:
+    """A store that cannot be used."""
+
+    def get(self, key: str) -> str | None:
+        raise OSError("disk full")
+
+    put = get  # type: ignore[assignment]
 
 
 def answer(state: str) -> str:
@@ -85,181 +88,260 @@ def answer(state: str) -> str:
 
 
 def ask(name: str = "Ada", **changes: Any) -> Question:
-    agent = SimpleNamespace(agent_id="a1", name=name, interests=["chess", "climate"], personality="patient and dry")
-    return Question(agent, S.EVALUATING, "decides", **{"options": tuple(OPTIONS), "context": POST, **changes})
+    agent = SimpleNamespace(agent_id=name, name=name, interests=["chess"], personality="dry")
+    return Question(agent, S.EVALUATING, "decides", **{"options": OPTIONS, "context": POST, **changes})
 
 
-async def decide(client: Any, **options: Any) -> Any:
+def crowd(size: int, **changes: Any) -> list[Question]:
+    return [ask(f"n{number}", **changes) for number in range(size)]
+
+
+async def decide(client: Any, **options: Any) -> Decision:
     return (await Reasoner(client, **options).decide_many([ask()]))[0]
 
 
-# The prompt
+def outcomes(decisions: list[Decision]) -> list[tuple[Any, str]]:
+    return [(decision.chosen, decision.source) for decision in decisions]
 
 
-def test_the_prompt_is_that_of_the_contract() -> None:
-    """The prompt is the contract's template to the letter."""
-    assert (
-        build_reasoner_prompt("Ada", ["chess", "climate"], "patient and dry", S.EVALUATING, "decides", OPTIONS, POST)
-        == PROMPT
-    )
+def asked(server: FakeOllama) -> list[str]:
+    return [question.path for question in server.questions]
 
 
-@pytest.mark.parametrize(
-    ("state", "text"),
-    [
-        (S.IDLE, "Stop browsing, wait for next round"),
-        (S.SCROLLING, "Continue browsing without engaging"),
-        (S.EVALUATING, "Look more closely at this post"),
-        (S.COMPOSING, "Write a response or original content"),
-        (S.ENGAGING_LIKE, "Like this post"),
-        (S.ENGAGING_REPLY, "Reply to this post"),
-        (S.ENGAGING_RESHARE, "Reshare this post"),
-        (S.RESTING, "Take a break from activity"),
-    ],
-)
-def test_states_are_described_as_in_the_contract(state: S, text: str) -> None:
-    """Every state has the contract's description, and the prompt lists it so."""
-    assert STATE_DESCRIPTIONS[state] == text
-    assert f"\n- {state.value}: {text}\n" in build_reasoner_prompt("x", [], "", S.IDLE, "go", [state], None)
-
-
-def test_states_without_description_are_told_by_their_text() -> None:
-    """A state that nobody described is told by its own text, and descriptions may be the caller's."""
-    mood = state_enum("Mood", ["very_calm", "cross"])
-    prompt = build_reasoner_prompt("x", [], "", mood("cross"), "go", list(mood), None, descriptions={"cross": "Shout"})
-    assert "- very_calm: very calm\n- cross: Shout\n" in prompt
-    assert 'in the "cross" state' in prompt
-
-
-async def test_the_reasoner_sends_this_prompt() -> None:
-    """The reasoner asks with the agent's own name, interests and personality, and describes the context."""
-    client = Model(answer("scrolling"))
-    await decide(client)
-    assert client.prompts == [PROMPT]
-
-
-async def test_an_agent_without_profile_can_be_asked() -> None:
-    """An agent without name, interests and personality is asked by its identifier."""
-    client = Model(answer("scrolling"))
-    question = Question(SimpleNamespace(agent_id="a7"), S.EVALUATING, "decides", tuple(OPTIONS))
-    (decision,) = await Reasoner(client).answer([question])
-    assert client.prompts[0].startswith("You are a7, a social media user.\n\nYour interests: \nYour personality: \n")
-    assert decision.source == "model"
+# How it asks
 
 
 @pytest.mark.parametrize(
-    ("context", "text"),
+    ("mode", "model", "paths"),
     [
-        (None, "There are no further details."),
-        ("A storm is coming.", "A storm is coming."),
-        (POST, "Post by bob:\nRooks are overrated."),
-        ({"text": "Hello", "author_id": "a2", "topics": ["chess", "go"]}, "Post by a2:\nHello\nTopics: chess, go"),
-        ({"content": "Hello"}, "Post:\nHello"),
-        ({"post_id": "p1", "rank": 2}, "post_id: p1\nrank: 2"),
-        (SimpleNamespace(id=4), "simple_namespace_id: 4"),
-        (7, "value: 7"),
-        ({}, ""),
+        ("auto", "llama3.2", [CHAT]),
+        ("auto", "nimble", [DECISIONS]),
+        ("chat", "nimble", [CHAT]),
+        ("decision", "nimble", [DECISIONS]),
     ],
 )
-def test_a_context_is_described_in_words(context: Any, text: str) -> None:
-    """A post is described by author, text and topics, a text by itself, anything else by its fields."""
-    assert format_context(context) == text
+@pytest.mark.parametrize("kind", ["prism", "pool", "ollama"])
+async def test_decisions_are_taken_where_they_are_offered(
+    kind: str, mode: Any, model: str, paths: list[str], server: FakeOllama, connect: Connect
+) -> None:
+    """Mode auto asks a decision model for a decision and any other to chat; the other modes do as they are told."""
+    server.choose = lambda question: "scrolling"
+    reasoner = Reasoner(connect(kind, model), model=model if kind == "ollama" else None, mode=mode, pick="argmax")
+    assert outcomes(await reasoner.decide_many([ask()])) == [(S.SCROLLING, "model")]
+    assert asked(server) == paths
 
 
-# The reply
+class Counting(ollama.AsyncClient):
+    """Ollama's client, counting how often it was asked for a model's capabilities."""
+
+    shown = 0
+
+    async def show(self, model: str) -> ollama.ShowResponse:
+        self.shown += 1
+        return await super().show(model)
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        '{"next_state": "composing"}',
-        '  {"next_state": "composing"}\n',
-        '{"next_state": "COMPOSING"}',
-        '{"next_state": " Composing "}',
-        '{"reason": "because {it} fits", "next_state": "composing", "sure": true}',
-        '```json\n{"next_state": "composing"}\n```',
-        'Well. I would say {"next_state": "composing"} is best.',
-        '<think>{"next_state": "scrolling"}? No.</think>{"next_state": "composing"}',
-        '<think>a</think><think>{"next_state": "scrolling"}</think>\n{"next_state": "composing"}',
-        'not this: {"next_state": "scrolling"} but this: {"next_state": "composing"}',
-        '{broken {"next_state": "composing"}',
-        '{"other": 1} {"next_state": "composing"} {"other": 2}',
-        '[{"next_state": "composing"}]',
-        '{"x": ' + "1" * 5000 + '} {"next_state": "composing"}',
-        "{" * 3000 + '{"next_state": "composing"}',
-        '{"a": ' * 3000 + '{"next_state": "composing"}',
-        "x" * (2 * MOST_REPLY_CHARACTERS) + '{"next_state": "composing"}',
-    ],
-    ids=range(17),
-)
-def test_a_reply_may_be_wrapped(reply: str) -> None:
-    """The answer is found in fences, other text, thoughts, broken JSON and any case; the last object counts."""
-    assert parse_reasoner_response(reply, OPTIONS) is S.COMPOSING
+async def test_what_is_offered_is_asked_once(server: FakeOllama) -> None:
+    """A hundred questions at once, together or each on its own, and those after them look once at the model."""
+    client = Counting(host=server.host)
+    reasoner = Reasoner(client, model="nimble")
+    alone = (reasoner.decide(one.agent, one.state, one.trigger, list(OPTIONS)) for one in crowd(100))
+    await asyncio.gather(*alone, reasoner.decide_many(crowd(100)))
+    await reasoner.decide_many(crowd(5))
+    await client.close()
+    assert client.shown == 1
+    assert set(asked(server)) == {DECISIONS}
 
 
-@pytest.mark.parametrize(
-    ("reply", "message"),
-    [
-        ("", "no JSON object with 'next_state' in the reply ''"),
-        ("composing", "no JSON object with 'next_state' in the reply 'composing'"),
-        ("{}", "no JSON object"),
-        ('["composing"]', "no JSON object"),
-        ('{"next": "composing"}', "no JSON object"),
-        ('<think>{"next_state": "composing"}</think>', "no JSON object"),
-        ('{"next_state": "composing"', "no JSON object"),
-        ('{"next_state": "flying"}', "the reply names 'flying', which is not one of composing, scrolling"),
-        ('{"next_state": "resting"}', "names 'resting', which is not one of composing, scrolling"),
-        ('{"next_state": ""}', "names '', which is not one of"),
-        ('{"next_state": "compos"}', "names 'compos', which is not one of"),
-        ('{"next_state": "composing, scrolling"}', "is not one of"),
-        ('{"next_state": null}', "names None"),
-        ('{"next_state": 3}', "names 3"),
-        ('{"next_state": ["composing"]}', "which is not one of"),
-        ('{"next_state": "composing"} {"next_state": "resting"}', "names 'resting'"),
-    ],
-)
-def test_a_reply_outside_the_options_is_refused(reply: str, message: str) -> None:
-    """A reply that names no option is a ValueError that quotes it and lists the options."""
-    with pytest.raises(ValueError, match=r"next_state|not one of") as caught:
-        parse_reasoner_response(reply, OPTIONS)
-    assert isinstance(caught.value, ReasonerError)
-    assert message in str(caught.value)
+async def test_what_is_offered_is_asked_again_after_a_failure(server: FakeOllama) -> None:
+    """A server that cannot say what it offers is asked to chat, and asked again the next time."""
+    client = Counting(host=server.host)
+    reasoner = Reasoner(client, model="nimble")
+    server.fail(Fault.status(500), path="/api/show")
+    await reasoner.decide_many([ask()])
+    await reasoner.decide_many([ask()])
+    await client.close()
+    assert client.shown == 2
+    assert asked(server) == [CHAT, DECISIONS]
 
 
-def test_a_long_reply_is_quoted_in_part() -> None:
-    """The message about a long reply quotes its beginning only."""
-    with pytest.raises(ReasonerError) as caught:
-        parse_reasoner_response("blah " * 1000, OPTIONS)
-    assert "..." in str(caught.value)
-    assert len(str(caught.value)) < 250
+async def test_a_server_that_does_not_say_is_asked_to_chat(server: FakeOllama, connect: Connect) -> None:
+    """A server that never says what it offers delays a decision by no more than the time-out."""
+    server.fail_always(Fault.hang(), path="/api/show")
+    reasoner = Reasoner(connect("ollama"), model="nimble", timeout=0.5)
+    assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "model")]
+    assert asked(server) == [CHAT]
 
 
-def test_an_exact_answer_beats_one_in_another_case() -> None:
-    """Among states that differ only by case the one written exactly is meant."""
-    odd = state_enum("Odd", ["GO", "go", "Stop"])
-    assert [parse_reasoner_response(answer(text), list(odd)).value for text in ("go", "GO", "Go", "stop")] == [
-        "go",
-        "GO",
-        "GO",
-        "Stop",
+@pytest.mark.parametrize("kind", ["prism", "ollama"])
+async def test_a_missing_endpoint_means_chat(kind: str, server: FakeOllama, connect: Connect) -> None:
+    """A server that turns out to have no decisions is asked to chat, at once and from then on."""
+    server.decides = False
+    reasoner = Reasoner(connect(kind, "nimble"), model="nimble" if kind == "ollama" else None)
+    assert outcomes(await reasoner.decide_many(crowd(4))) == [(S.COMPOSING, "model")] * 4
+    assert server.questions
+    server.questions.clear()
+    await reasoner.decide_many(crowd(4))
+    assert asked(server) == [CHAT] * 4
+
+
+@pytest.mark.parametrize(("kind", "model"), [("prism", "llama3.2"), ("ollama", "llama3.2"), ("prism", "gone")])
+async def test_mode_decision_never_chats(kind: str, model: str, server: FakeOllama, connect: Connect) -> None:
+    """In mode decision a model that does not decide, or is not there, is a fallback and not a chat."""
+    reasoner = Reasoner(connect(kind, model), model=model if kind == "ollama" else None, mode="decision")
+    assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "fallback")]
+    assert set(asked(server)) == {DECISIONS}
+
+
+async def test_a_chat_is_bound_to_the_options(server: FakeOllama, connect: Connect) -> None:
+    """A raw Ollama client gets model, prompt, a schema whose enum is the options, and the seed inside options."""
+    await decide(connect("ollama"), model="llama3.2", mode="chat", seed=7)
+    body = server.questions[0].body
+    assert (body["model"], body["stream"], body["options"]["seed"]) == ("llama3.2", False, 7)
+    assert body["messages"] == [{"role": "user", "content": chat_prompt(ask())}]
+    assert body["format"]["properties"]["next_state"]["enum"] == ["composing", "scrolling"]
+
+
+@pytest.mark.parametrize("kind", ["prism", "ollama"])
+async def test_pending_decisions_of_an_agent_share_a_request(kind: str, server: FakeOllama, connect: Connect) -> None:
+    """Several questions of one agent are one request with one state, and each gets its own answer."""
+    server.choose = lambda question: question.options[-1]
+    reasoner = Reasoner(connect(kind, "nimble"), model="nimble" if kind == "ollama" else None, pick="argmax")
+    agent = ask().agent
+    sets = [(S.COMPOSING, S.SCROLLING), (S.RESTING, S.IDLE), (S.IDLE, S.COMPOSING, S.ENGAGING_LIKE)]
+    questions = [Question(agent, S.EVALUATING, "decides", options, POST) for options in sets]
+    decisions = await reasoner.decide_many([*questions[:2], ask("Ben"), questions[2]])
+    assert [decision.chosen for decision in decisions] == [S.SCROLLING, S.IDLE, S.SCROLLING, S.ENGAGING_LIKE]
+    shared = max((question.body for question in server.questions), key=lambda body: len(body["questions"]))
+    assert len(server.questions) == 2
+    assert shared["state"] == decision_state(agent)
+    assert [list(choice["criteria"]) for choice in shared["questions"].values()] == [
+        [option.value for option in options] for options in sets
     ]
 
 
-# Decisions
+async def test_what_a_shared_request_cost_is_told_once(server: FakeOllama, connect: Connect, events: Any) -> None:
+    """The tokens and attempts of all events together are those that were spent."""
+    agent = ask().agent
+    reasoner = Reasoner(connect(model="nimble"))
+    await reasoner.decide_many([Question(agent, S.EVALUATING, "decides", OPTIONS, str(n)) for n in range(5)])
+    assert sum(event["attempts"] for event in events) == reasoner.budget.calls == len(server.questions) == 1
+    assert sum(event["input_tokens"] for event in events) == reasoner.budget.tokens > 0
 
 
-async def test_the_models_answer_is_taken() -> None:
-    """A valid answer is the decision, and its source is the model."""
-    decision = await decide(Model(answer("scrolling")))
-    assert (decision.chosen, decision.source, decision.reason) == (S.SCROLLING, "model", None)
+async def test_large_questions_are_split(server: FakeOllama, connect: Connect) -> None:
+    """Questions of one agent that do not fit into one request are spread over several below 64 KiB."""
+    agent = ask().agent
+    questions = [Question(agent, S.EVALUATING, "decides", OPTIONS, f"{n}" + "x" * 10_000) for n in range(20)]
+    decisions = await Reasoner(connect(model="nimble")).decide_many(questions)
+    assert [decision.source for decision in decisions] == ["model"] * 20
+    assert len(server.questions) == 4
+    assert all(len(json.dumps(question.body)) < 65_536 for question in server.questions)
 
 
-async def test_empty_options_are_an_error() -> None:
+async def test_a_question_too_large_for_any_request_is_not_asked(server: FakeOllama, connect: Connect) -> None:
+    """A question beyond what servers take is a fallback that gives its size, beside others that are answered."""
+    agent = ask().agent
+    questions = [Question(agent, S.EVALUATING, "decides", OPTIONS, text) for text in ("a", "x" * 70_000)]
+    small, large = await Reasoner(connect(model="nimble")).decide_many(questions)
+    assert (small.source, large.source) == ("model", "fallback")
+    assert large.reason is not None
+    assert f"of {MOST_DECISION_BYTES} that a request may have" in large.reason
+    assert large.call is not None
+    assert (large.call.attempts, len(server.questions)) == (0, 1)
+
+
+# Choosing
+
+
+def weighing(**chances: float) -> Any:
+    return Reasoner(Weighing(chances), mode="decision")
+
+
+async def test_draws_follow_the_probabilities() -> None:
+    """Over many draws each option comes about as often as its probability says, and one of zero never."""
+    reasoner = Reasoner(Weighing({"composing": 0.3, "scrolling": 0.7, "resting": 0.0}), mode="decision")
+    decisions = await reasoner.decide_many(crowd(2000, options=(*OPTIONS, S.RESTING)))
+    counts = Counter(decision.chosen for decision in decisions)
+    spread = 5 * math.sqrt(2000 * 0.3 * 0.7)
+    assert abs(counts[S.COMPOSING] - 600) < spread
+    assert counts[S.COMPOSING] + counts[S.SCROLLING] == 2000
+    assert all(d.probabilities == {"composing": 0.3, "scrolling": 0.7, "resting": 0.0} for d in decisions)
+
+
+async def test_argmax_takes_the_likeliest() -> None:
+    """With argmax the likeliest option is taken every time, the first of equals."""
+    for chances, chosen in (({"composing": 0.4, "scrolling": 0.6}, 1), ({"composing": 0.5, "scrolling": 0.5}, 0)):
+        decisions = await Reasoner(Weighing(chances), mode="decision", pick="argmax").decide_many(crowd(50))
+        assert {decision.chosen for decision in decisions} == {OPTIONS[chosen]}
+
+
+async def test_draws_belong_to_the_agent() -> None:
+    """A draw depends on seed and agent alone, not on the company it is made in; another seed gives others."""
+    half = {"composing": 0.5, "scrolling": 0.5}
+    together = await Reasoner(Weighing(half), mode="decision").decide_many(crowd(40))
+    reasoner = Reasoner(Weighing(half), mode="decision")
+    alone = [(await reasoner.decide_many([one]))[0] for one in reversed(crowd(40))]
+    assert outcomes(together) == outcomes(alone[::-1])
+    other = await Reasoner(Weighing(half), mode="decision", seed=1).decide_many(crowd(40))
+    assert outcomes(together) != outcomes(other)
+
+
+async def test_draws_come_in_the_order_of_the_questions() -> None:
+    """The questions of one agent draw in their order, whichever of its requests is answered first."""
+    agent = SimpleNamespace(agent_id="a1", random=RandomStream(3, "a1"))
+    questions = [Question(agent, S.EVALUATING, "decides", OPTIONS, f"{n}" + "x" * 50_000) for n in range(10)]
+    decisions = await weighing(composing=0.5, scrolling=0.5).decide_many(questions)
+    stream = RandomStream(3, "a1")
+    assert [decision.chosen for decision in decisions] == [OPTIONS[stream.weighted_index([1, 1])] for _ in range(10)]
+
+
+@pytest.mark.parametrize(
+    ("chances", "reason"),
+    [
+        ({"composing": 1.0}, "gives 'scrolling' the probability None"),
+        ({"composing": float("nan"), "scrolling": 0.5}, "the probability nan"),
+        ({"composing": -0.5, "scrolling": 0.5}, "the probability -0.5"),
+        ({"composing": 1.5, "scrolling": 0.5}, "the probability 1.5"),
+        ({"composing": 0.5, "scrolling": 0.5, "resting": 0.0}, "weighs 'resting'"),
+        ({"composing": 0.2, "scrolling": 0.2}, "sum to 0.4 instead of 1"),
+        ({"composing": "a lot", "scrolling": 0.2}, "BadReplyError"),
+    ],
+)
+async def test_bad_probabilities_are_a_fallback(
+    chances: Any, reason: str, server: FakeOllama, connect: Connect
+) -> None:
+    """Probabilities that are none are never drawn from: the fallback says what is wrong with them."""
+    server.fail(Fault.weighs(chances))
+    reasoner = Reasoner(connect(model="nimble"), fallback=S.SCROLLING)
+    (decision,) = await reasoner.decide_many([ask()])
+    assert (decision.chosen, decision.source) == (S.SCROLLING, "fallback")
+    assert decision.reason is not None
+    assert reason in decision.reason
+    assert (await reasoner.decide_many([ask()]))[0].source == "model"
+
+
+async def test_an_unanswered_question_leaves_the_others_their_answers() -> None:
+    """A question that a decision reply forgot is a fallback, beside others that were answered."""
+
+    class Forgetful:
+        async def systemone(self, state: str, questions: Any) -> Any:
+            return {"answers": {"q1": {"probabilities": {"composing": 0.0, "scrolling": 1.0}}}}
+
+    agent = ask().agent
+    questions = [Question(agent, S.EVALUATING, "decides", OPTIONS, text) for text in ("a", "b")]
+    decisions = await Reasoner(Forgetful(), mode="decision").decide_many(questions)
+    assert outcomes(decisions) == [(S.COMPOSING, "fallback"), (S.SCROLLING, "model")]
+
+
+# When it fails
+
+
+async def test_empty_options_are_an_error(server: FakeOllama, connect: Connect) -> None:
     """Asking without options is a ValueError before the model is called."""
-    client = Model(answer("idle"))
     with pytest.raises(ValueError, match="no options"):
-        await Reasoner(client).decide(SimpleNamespace(), S.EVALUATING, "decides", [])
-    assert client.prompts == []
+        await Reasoner(connect()).decide(SimpleNamespace(), S.EVALUATING, "decides", [])
+    assert server.questions == []
 
 
 FAILURES = [
@@ -284,10 +366,11 @@ async def test_a_failure_is_a_fallback(
     decision = await decide(client, fallback=fallback, timeout=0.01, logger=logger)
     assert decision.chosen is chosen
     assert decision.source == "fallback"
+    assert decision.reason is not None
     assert reason in decision.reason
     (warning,) = capture.entries
     assert (warning["event"], warning["log_level"]) == ("reasoner.decision", "warning")
-    assert (warning["agent_id"], warning["trigger"], warning["chosen"]) == ("a1", "decides", chosen.value)
+    assert (warning["agent_id"], warning["trigger"], warning["chosen"]) == ("Ada", "decides", chosen.value)
     assert (warning["source"], warning["reason"]) == ("fallback", decision.reason)
 
 
@@ -298,66 +381,425 @@ async def test_a_fallback_is_never_silent(caplog: pytest.LogCaptureFixture) -> N
     assert "reasoner.decision" in caplog.text
 
 
-async def test_a_cancelled_question_is_no_fallback() -> None:
-    """Cancelling a question cancels it, without a decision."""
-    task = asyncio.create_task(decide(Silent()))
-    await asyncio.sleep(0)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-
-
-async def test_questions_are_asked_concurrently() -> None:
-    """Many questions are under way at once, and the answers come in the order of the questions."""
-    async with asyncio.timeout(5):
-        decisions = await Reasoner(LastFirst()).decide_many([ask("a1"), ask("a2")])
-    assert [(decision.chosen, decision.source) for decision in decisions] == [
-        (S.COMPOSING, "model"),
-        (S.SCROLLING, "model"),
-    ]
-
-
-async def test_one_failure_leaves_the_others_alone() -> None:
-    """A question that fails falls back without disturbing those asked with it."""
-
-    class Partial:
-        async def run(self, prompt: str) -> str:
-            if "You are a1," in prompt:
-                raise ConnectionError("nobody there")
-            return answer("scrolling")
-
-    decisions = await Reasoner(Partial()).decide_many([ask("a1"), ask("a2")])
-    assert [decision.source for decision in decisions] == ["fallback", "model"]
-
-
-@pytest.mark.parametrize("timeout", [0, -1, float("nan")])
-def test_timeout_must_be_above_zero(timeout: float) -> None:
-    """A time-out that is not above 0 is a ValueError that says so."""
-    with pytest.raises(FieldValueError, match="timeout must be above 0, got"):
-        Reasoner(Silent(), timeout=timeout)
-
-
-def test_a_client_must_be_one() -> None:
-    """A client that cannot be asked is refused when the reasoner is made."""
-    with pytest.raises(ReasonerError, match="needs an async method chat, get_response or run; object has none"):
-        Reasoner(object())
-
-
-async def test_the_model_name_is_passed_on() -> None:
-    """A client that must be told the model with every call is told it."""
-
-    class Chat:
-        async def chat(self, model: str, messages: Any) -> Any:
-            return {"message": {"content": answer("scrolling" if model == "m1" else "composing")}}
-
-    assert (await decide(Chat(), model="m1")).chosen is S.SCROLLING
-
-
-async def test_a_reasoner_serves_a_chart() -> None:
-    """A chart's afire commits what the model answered."""
-    agent = SimpleNamespace(state=S.EVALUATING, should_engage=lambda post: True)
-    chart = social_media_chart()
-    assert (
-        await chart.afire(agent, "decides", POST, reasoner=Reasoner(Model(answer("engaging_like")))) is S.ENGAGING_LIKE
+def test_a_fallback_is_heard_without_structlog() -> None:
+    """In a program that knows neither structlog nor logging a fallback stands on standard error."""
+    script = (
+        "import asyncio, sys\n"
+        "from types import SimpleNamespace\n"
+        "from prism.statechart import AgentState, Reasoner\n"
+        "class Model:\n"
+        "    async def run(self, prompt): return 'nonsense'\n"
+        "options = [AgentState.COMPOSING, AgentState.SCROLLING]\n"
+        "asyncio.run(Reasoner(Model()).decide(SimpleNamespace(id=1), AgentState.EVALUATING, 'decides', options))\n"
+        "assert 'structlog' not in sys.modules\n"
     )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "reasoner.decision" in done.stderr
+    assert "'source': 'fallback'" in done.stderr
+
+
+async def test_one_failure_leaves_the_others_alone(server: FakeOllama, connect: Connect) -> None:
+    """A question that fails falls back without disturbing those asked with it, and the next is answered."""
+    server.fail(Fault.status(500, "boom"))
+    reasoner = Reasoner(connect(concurrency=1))
+    decisions = await reasoner.decide_many(crowd(3))
+    assert Counter(decision.source for decision in decisions) == {"model": 2, "fallback": 1}
+    assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "model")]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"timeout": 0}, "timeout must be above 0, got 0"),
+        ({"timeout": float("nan")}, "timeout must be above 0, got nan"),
+        ({"concurrency": 0}, "concurrency must be above 0, got 0"),
+        ({"concurrency": -1}, "concurrency must be above 0, got -1"),
+        ({"mode": "guess"}, "mode must be one of auto, decision, chat, got 'guess'"),
+        ({"pick": "worst"}, "pick must be one of draw, argmax, got 'worst'"),
+    ],
+)
+def test_settings_are_checked(options: Any, message: str) -> None:
+    """A setting out of range is a ValueError that names it and what was given."""
+    with pytest.raises(FieldValueError, match=message):
+        Reasoner(Silent(), **options)
+
+
+@pytest.mark.parametrize(
+    ("client", "mode", "message"),
+    [
+        (object(), "auto", "needs an async method chat, get_response or run; object has none"),
+        (object(), "chat", "needs an async method chat, get_response or run; object has none"),
+        (Weighing({}), "auto", "needs an async method chat, get_response or run; Weighing has none"),
+        (Silent(), "decision", "mode 'decision' needs a client with an async method systemone; Silent has none"),
+    ],
+)
+def test_a_client_must_be_one(client: Any, mode: Any, message: str) -> None:
+    """A client that cannot be asked in the wanted mode is refused when the reasoner is made."""
+    with pytest.raises(ReasonerError, match=message):
+        Reasoner(client, mode=mode)
+
+
+async def test_a_reasoner_serves_a_chart(server: FakeOllama, connect: Connect) -> None:
+    """A chart's afire commits what the model answered."""
+    server.choose = lambda question: "engaging_like"
+    agent = SimpleNamespace(state=S.EVALUATING, should_engage=lambda post: True)
+    assert await social_media_chart().afire(agent, "decides", POST, reasoner=Reasoner(connect())) is S.ENGAGING_LIKE
     assert agent.state is S.ENGAGING_LIKE
+
+
+@pytest.mark.parametrize(("reopens", "closed"), [(True, 1), (False, 0), (None, 0)])
+async def test_closing_leaves_clients_that_stay_closed(reopens: bool | None, closed: int) -> None:
+    """Closing a reasoner closes a client that can be used afterwards, and leaves any other to its owner."""
+
+    class Closing(Silent):
+        closed = 0
+
+        async def close(self) -> None:
+            self.closed += 1
+
+    client = Closing()
+    if reopens is not None:
+        client.reopens = reopens  # type: ignore[attr-defined]
+    reasoner = Reasoner(client)
+    await reasoner.close()
+    assert reasoner.client is client
+    assert client.closed == closed
+
+
+def test_a_reasoner_serves_one_event_loop_after_another(server: FakeOllama) -> None:
+    """One reasoner answers in several event loops, each after the other."""
+    reasoner = Reasoner(OllamaChatClient(server.host, "llama3.2"))
+
+    async def once() -> list[Decision]:
+        decisions = await reasoner.decide_many(crowd(3))
+        await reasoner.close()
+        return decisions
+
+    assert outcomes(asyncio.run(once())) == outcomes(asyncio.run(once())) == [(S.COMPOSING, "model")] * 3
+
+
+# Asking less
+
+
+@pytest.mark.parametrize(("mode", "model"), [("chat", "llama3.2"), ("decision", "nimble")])
+async def test_the_same_question_is_asked_once_at_a_time(
+    mode: Any, model: str, server: FakeOllama, connect: Connect, events: Any
+) -> None:
+    """Agents alike that ask the same at once share one request, whose cost stands with one of them."""
+    server.latency = 0.05
+    reasoner = Reasoner(connect(model=model), mode=mode, pick="argmax")
+    decisions = await reasoner.decide_many([ask() for _ in range(10)])
+    assert outcomes(decisions) == [(S.COMPOSING, "model")] * 10
+    assert len(server.questions) == 1
+    assert sorted(event["attempts"] for event in events) == [0] * 9 + [1]
+    await reasoner.decide_many([ask()])
+    assert len(server.questions) == 2
+
+
+async def test_a_shared_failure_counts_once(server: FakeOllama, connect: Connect, events: Any) -> None:
+    """When a shared request fails all fall back, and its attempts stand with one of them."""
+    server.fail_always(Fault.status(503))
+    reasoner = Reasoner(connect(attempts=2), mode="chat")
+    decisions = await reasoner.decide_many([ask() for _ in range(10)])
+    assert outcomes(decisions) == [(S.COMPOSING, "fallback")] * 10
+    assert sum(event["attempts"] for event in events) == len(server.questions) == reasoner.budget.calls == 2
+
+
+@pytest.mark.parametrize("leaver", [0, 1])
+async def test_one_who_leaves_does_not_take_the_answer_along(
+    leaver: int, server: FakeOllama, connect: Connect, until: Until
+) -> None:
+    """Of two that share a request one may be cancelled: the other gets the answer."""
+    server.latency = 0.1
+    reasoner = Reasoner(connect(), mode="chat")
+    tasks = [asyncio.create_task(reasoner.decide_many([ask()])) for _ in range(2)]
+    await until(lambda: len(server.questions) == 1)
+    tasks[leaver].cancel()
+    assert outcomes(await tasks[1 - leaver]) == [(S.COMPOSING, "model")]
+    assert (tasks[leaver].cancelled(), len(server.questions)) == (True, 1)
+
+
+@pytest.mark.parametrize("kind", ["prism", "pool", "ollama"])
+@pytest.mark.parametrize(("mode", "model"), [("chat", "llama3.2"), ("decision", "nimble")])
+async def test_when_all_leave_the_request_ends(
+    kind: str, mode: Any, model: str, server: FakeOllama, connect: Connect, until: Until
+) -> None:
+    """When all who share a request are cancelled it is, and no connection stays open."""
+    server.fail_always(Fault.hang())
+    reasoner = Reasoner(connect(kind, model), model=model if kind == "ollama" else None, mode=mode)
+    tasks = [asyncio.create_task(reasoner.decide_many([ask()])) for _ in range(3)]
+    await until(lambda: server.open_connections > 0)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await until(lambda: server.open_connections == 0)
+    server.recover()
+    assert outcomes(await reasoner.decide_many([ask()]))[0][1] == "model"
+
+
+async def test_no_more_are_under_way_than_may_be(server: FakeOllama, connect: Connect) -> None:
+    """At most as many questions are under way as the reasoner, or else its client, allows."""
+    server.latency = 0.02
+    await Reasoner(connect("ollama"), model="llama3.2", concurrency=3).decide_many(crowd(12))
+    assert server.most_at_once == 3
+    await Reasoner(connect(concurrency=5)).decide_many(crowd(15))
+    assert server.most_at_once == 5
+
+
+# Keeping answers
+
+
+@pytest.mark.parametrize(("mode", "model"), [("chat", "llama3.2"), ("decision", "nimble")])
+async def test_a_second_run_asks_nothing(
+    mode: Any, model: str, server: FakeOllama, connect: Connect, tmp_path: Any, events: Any
+) -> None:
+    """With a cache on disk a second run decides the same without the model, and its events say so."""
+    for _ in range(2):
+        with AnswerCache(tmp_path / "answers.db") as cache:
+            await Reasoner(connect(model=model), mode=mode, cache=cache).decide_many(crowd(20))
+    first, second = events[:20], events[20:]
+    assert len(server.questions) == 20
+    assert [event["source"] for event in second] == ["cache"] * 20
+    assert [event["chosen"] for event in second] == [event["chosen"] for event in first]
+    assert [event["probabilities"] for event in second] == [event["probabilities"] for event in first]
+    assert all("attempts" not in event for event in second)
+
+
+@pytest.mark.parametrize(
+    ("change", "question"),
+    [
+        ({"model": "nimble"}, ask()),
+        ({"seed": 1}, ask()),
+        ({"mode": "decision", "model": "nimble"}, ask()),
+        ({}, ask(options=(S.SCROLLING, S.COMPOSING))),
+        ({}, ask(context="Something else")),
+        ({}, ask("Ben")),
+    ],
+)
+async def test_answers_are_kept_by_what_was_asked(
+    change: Any, question: Question, server: FakeOllama, connect: Connect
+) -> None:
+    """An answer is used again for the same model, options, prompt and seed, and for nothing else."""
+    store: Any = Store()
+    usual = {"model": "llama3.2", "mode": "chat", "cache": store}
+    client = connect("ollama")
+    await Reasoner(client, **usual).decide_many([ask()])
+    (same,) = await Reasoner(client, **usual).decide_many([ask()])
+    (other,) = await Reasoner(client, **{**usual, **change}).decide_many([question])
+    assert (same.source, other.source, len(server.questions), len(store)) == ("cache", "model", 2, 2)
+
+
+@pytest.mark.parametrize("name", ["model", "seed", "temperature", "think"])
+async def test_answers_are_kept_by_the_clients_settings(name: str) -> None:
+    """Where a client tells its model, seed, temperature or thinking, answers are kept apart by them."""
+    store: Any = Store()
+    for value in (1, 2, 2):
+        client = Model(answer("scrolling"))
+        setattr(client, name, value)
+        await decide(client, cache=store)
+    assert len(store) == 2
+
+
+@pytest.mark.parametrize(
+    ("model", "fault"),
+    [
+        ("llama3.2", Fault.says("nonsense")),
+        ("llama3.2", Fault.says(answer("resting"))),
+        ("llama3.2", Fault.status(500)),
+        ("nimble", Fault.weighs({"composing": 1.0})),
+    ],
+)
+async def test_bad_replies_are_not_kept(model: str, fault: Fault, server: FakeOllama, connect: Connect) -> None:
+    """What was no valid answer is asked again, and the valid one kept."""
+    store: Any = Store()
+    server.fail(fault)
+    reasoner = Reasoner(connect(model=model), cache=store)
+    kept = []
+    for _ in range(3):
+        (decision,) = await reasoner.decide_many([ask()])
+        kept.append((decision.source, len(store)))
+    assert kept == [("fallback", 0), ("model", 1), ("cache", 1)]
+
+
+@pytest.mark.parametrize("kept", ["no JSON", json.dumps({"text": answer("resting")}), json.dumps({"text": ""})])
+async def test_a_kept_answer_is_validated(kept: str) -> None:
+    """What a cache holds is checked like a reply, and asked again if it is none."""
+    store: Any = Store()
+    await decide(Model(answer("scrolling")), cache=store)
+    store.update(dict.fromkeys(store, kept))
+    assert (await decide(Model(answer("scrolling")), cache=store)).source == "model"
+    assert (await decide(Model(answer("composing")), cache=store)).source == "cache"
+
+
+async def test_a_broken_cache_does_not_end_a_run(logger: Any, capture: Any) -> None:
+    """A cache that raises is reported once, and the model asked as if there were none."""
+    reasoner = Reasoner(Model(answer("scrolling")), cache=BrokenStore(), logger=logger)
+    assert outcomes(await reasoner.decide_many(crowd(3))) == [(S.SCROLLING, "model")] * 3
+    events = [entry["event"] for entry in capture.entries]
+    assert events == ["reasoner.cache_failed", *["reasoner.decision"] * 3]
+
+
+# Spending less
+
+
+@pytest.mark.parametrize(
+    ("limits", "answered", "reason"),
+    [
+        ({"max_calls": 3}, 3, "BudgetSpentError: budget spent: 3 calls"),
+        ({"max_tokens": 1}, 1, "BudgetSpentError: budget spent: 1 tokens"),
+    ],
+)
+@pytest.mark.parametrize("mode", ["chat", "decision"])
+async def test_a_spent_budget_means_fallbacks(
+    mode: Any, limits: Any, answered: int, reason: str, server: FakeOllama, connect: Connect, events: Any
+) -> None:
+    """When calls or tokens are spent nothing is asked any more, and decisions fall back with the reason."""
+    reasoner = Reasoner(connect(model="nimble", concurrency=1), mode=mode, budget=Budget(**limits))
+    await reasoner.decide_many(crowd(6))
+    await reasoner.decide_many(crowd(2))
+    assert len(server.questions) == answered
+    assert Counter(event["source"] for event in events) == {"model": answered, "fallback": 8 - answered}
+    spent = [event for event in events if event["source"] == "fallback"]
+    assert {(event["reason"], event["attempts"]) for event in spent} == {(reason, 0)}
+
+
+async def test_retries_count(server: FakeOllama, connect: Connect) -> None:
+    """Every request of a question that is tried again comes out of the budget."""
+    reasoner = Reasoner(connect(attempts=3), mode="chat", budget=Budget(max_calls=4))
+    server.fail(Fault.status(503, retry_after="0"), Fault.status(503, retry_after="0"))
+    assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "model")]
+    assert reasoner.budget.calls == 3
+    server.fail(*[Fault.status(503, retry_after="0")] * 3)
+    assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "fallback")]
+    assert reasoner.budget.calls == len(server.questions) == 6
+    (decision,) = await reasoner.decide_many([ask()])
+    assert decision.reason == "BudgetSpentError: budget spent: 4 calls"
+
+
+async def test_a_deadline_cuts_a_hanging_call_short(server: FakeOllama, connect: Connect, until: Until) -> None:
+    """Calls under way at the deadline end there, and nothing is asked after it, for one plain reason."""
+    server.fail_always(Fault.hang())
+    reasoner = Reasoner(connect(concurrency=2), mode="chat", budget=Budget(deadline=0.3))
+    decisions = await reasoner.decide_many(crowd(5))
+    assert {decision.reason for decision in decisions} == {"BudgetSpentError: budget spent: 0.3 seconds"}
+    assert sorted(decision.call.attempts for decision in decisions if decision.call) == [0, 0, 0, 1, 1]
+    await until(lambda: server.open_connections == 0)
+    assert len(server.questions) <= 2
+
+
+async def test_a_spent_budget_asks_nothing_at_all(server: FakeOllama) -> None:
+    """With a spent budget not even the model's capabilities are asked for."""
+    client = Counting(host=server.host)
+    budget = Budget(max_calls=1)
+    budget.take()
+    assert (await decide(client, model="nimble", budget=budget)).source == "fallback"
+    await client.close()
+    assert (client.shown, server.questions) == (0, [])
+
+
+# Leaving off
+
+
+async def cancelled_after(steps: int, work: Any) -> bool:
+    """Cancel something after so many turns of the event loop; tell whether it had ended before."""
+    task = asyncio.ensure_future(work)
+    for _ in range(steps):
+        if task.done():
+            break
+        await asyncio.sleep(0)
+    done = task.done()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert done or task.cancelled()
+    return done
+
+
+@pytest.mark.parametrize(("mode", "model"), [("auto", "llama3.2"), ("auto", "nimble")])
+async def test_a_cancelled_move_is_made_whole_or_not_at_all(
+    mode: Any, model: str, server: FakeOllama, connect: Connect, until: Until, agent: Any, events: Any
+) -> None:
+    """Wherever an afire is cancelled, the agent has not moved, and nothing is announced or left open."""
+    chart = social_media_chart()
+    agent.should_engage = lambda post: True
+    steps, ended = 0, False
+    while not ended:
+        agent.state = S.EVALUATING
+        client = connect(model=model)
+        move = chart.afire(agent, "decides", POST, reasoner=Reasoner(client, mode=mode, pick="argmax"))
+        ended = await cancelled_after(steps, move)
+        steps = steps + 1 if steps < 40 else steps * 2
+        if not ended:
+            assert (agent.state, len(agent.state_history), events) == (S.EVALUATING, 0, [])
+        await client.close()
+    await until(lambda: server.open_connections == 0)
+    assert (agent.state, len(agent.state_history)) == (S.COMPOSING, 1)
+    assert [event["event"] for event in events] == ["reasoner.decision", "statechart.transition"]
+
+
+@pytest.mark.parametrize("several", [False, True])
+async def test_a_cancelled_decision_leaves_nothing_behind(
+    several: bool, server: FakeOllama, connect: Connect, until: Until, events: Any
+) -> None:
+    """Wherever decide or decide_many is cancelled, no stream has been drawn from and no decision announced."""
+    streams = [RandomStream(0, number) for number in range(4)]
+    agents = [SimpleNamespace(agent_id=f"n{n}", random=stream) for n, stream in enumerate(streams)]
+    questions = [Question(agent, S.EVALUATING, "decides", OPTIONS, POST) for agent in agents]
+    client = connect(model="nimble", concurrency=2)
+    steps, ended = 0, False
+    while not ended:
+        reasoner = Reasoner(client)
+        if several:
+            work: Any = reasoner.decide_many(questions)
+        else:
+            work = reasoner.decide(agents[0], S.EVALUATING, "decides", list(OPTIONS), POST)
+        ended = await cancelled_after(steps, work)
+        steps = steps + 1 if steps < 40 else steps * 2
+        assert ended or events == []
+    await client.close()
+    await until(lambda: server.open_connections == 0)
+    drawn = 4 if several else 1
+    assert len(events) == drawn
+    expected = [RandomStream(0, number) for number in range(4)]
+    for stream in expected[:drawn]:
+        stream.random()
+    assert [stream.random() for stream in streams] == [stream.random() for stream in expected]
+
+
+# What it says
+
+
+async def test_a_decision_is_one_event(server: FakeOllama, connect: Connect, events: Any) -> None:
+    """Each decision of a model is one event with its question, its answer and what it took."""
+    await Reasoner(connect(model="nimble"), pick="argmax").decide_many([ask()])
+    (event,) = events
+    assert 0 < event.pop("latency") < 60
+    assert event.pop("input_tokens") > 0
+    assert event == {
+        "event": "reasoner.decision",
+        "log_level": "info",
+        "agent_id": "Ada",
+        "state": "evaluating",
+        "trigger": "decides",
+        "options": ["composing", "scrolling"],
+        "chosen": "composing",
+        "probabilities": {"composing": 0.9, "scrolling": 0.1},
+        "source": "model",
+        "reason": None,
+        "context": {"post_id": "p1"},
+        "model": "nimble",
+        "host": server.host,
+        "attempts": 1,
+        "output_tokens": 0,
+    }
+
+
+async def test_a_failed_call_says_what_it_took(server: FakeOllama, connect: Connect, events: Any) -> None:
+    """The event of a fallback names model, host, attempts and reason."""
+    server.fail(*[Fault.status(503, "busy", retry_after="0")] * 2)
+    await Reasoner(connect(attempts=2), mode="chat").decide_many([ask()])
+    (event,) = events
+    assert (event["log_level"], event["source"], event["probabilities"]) == ("warning", "fallback", None)
+    assert (event["model"], event["host"], event["attempts"]) == ("llama3.2", server.host, 2)
+    assert "503" in event["reason"]
+    assert (event["input_tokens"], event["output_tokens"]) == (None, None)

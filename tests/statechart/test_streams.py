@@ -1,8 +1,11 @@
 """Random numbers that belong to a key."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from prism.statechart.streams import RandomStream
+from prism.statechart.streams import AgentStreams, RandomStream
 
 
 def test_a_key_fixes_the_numbers() -> None:
@@ -40,3 +43,18 @@ def test_weighted_index_follows_the_weights() -> None:
     draws = [stream.weighted_index([0.0, 3.0, 0.0, 1.0, 0.0]) for _ in range(4000)]
     assert set(draws) == {1, 3}
     assert 2850 < draws.count(1) < 3150
+
+
+def test_an_agents_own_stream_is_used() -> None:
+    """An agent that brings a stream is drawn for from that."""
+    own = RandomStream(5)
+    assert AgentStreams(1).of(SimpleNamespace(random=own), "a1") is own
+
+
+@pytest.mark.parametrize("agent", [SimpleNamespace(), SimpleNamespace(random=None), SimpleNamespace(random=4)])
+def test_other_agents_have_one_by_name(agent: Any) -> None:
+    """An agent without a stream has one by seed and name, which goes on from draw to draw."""
+    streams, expected = AgentStreams(1), RandomStream(1, "a1")
+    draws = [streams.of(agent, "a1").random() for _ in range(20)]
+    assert draws == [expected.random() for _ in range(20)]
+    assert AgentStreams(1).of(agent, "a2").random() != AgentStreams(2).of(agent, "a2").random() != draws[0]

@@ -1,0 +1,51 @@
+"""Asking a reasoner on behalf of an agent that may have moved on before the answer comes."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+
+class Decider(Protocol):
+    """What `Statechart.afire` asks where several moves are open; `Reasoner` and `PolicyReasoner` are two."""
+
+    async def decide(
+        self, agent: Any, current_state: Any, trigger: str, options: list[Any], context: Any = None
+    ) -> Any:
+        """Choose one of the options."""
+
+
+class OpenQuestions:
+    """The questions of a chart that wait for an answer, by agent; an agent may keep no history to tell by."""
+
+    __slots__ = ("_open",)
+
+    def __init__(self) -> None:
+        self._open: dict[int, set[object]] = {}
+
+    def __bool__(self) -> bool:
+        """Tell whether any question is open."""
+        return bool(self._open)
+
+    def drop(self, agent: Any) -> None:
+        """Note that an agent has moved: answers to its questions come too late."""
+        self._open.pop(id(agent), None)
+
+    async def ask(
+        self, reasoner: Decider, agent: Any, trigger: str, options: list[Any], context: Any
+    ) -> tuple[Any, bool]:
+        """Get a reasoner's choice, and whether it still holds because the agent has not moved meanwhile."""
+        state, last, question = agent.state, _last_record(agent), object()
+        self._open.setdefault(id(agent), set()).add(question)
+        try:
+            chosen = await reasoner.decide(agent, state, trigger, options, context)
+            moved = question not in self._open.get(id(agent), ())
+            return chosen, not moved and agent.state == state and _last_record(agent) is last
+        finally:
+            others = self._open.pop(id(agent), set()) - {question}
+            if others:
+                self._open[id(agent)] = others
+
+
+def _last_record(agent: Any) -> Any:
+    history = getattr(agent, "state_history", None)
+    return history[-1] if history else None

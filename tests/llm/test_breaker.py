@@ -1,0 +1,107 @@
+"""Leaving a failing host alone."""
+
+import pytest
+
+from prism.llm.breaker import FAILURES_TO_OPEN, FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, CircuitBreaker
+
+
+class Clock:
+    """A time that the test sets."""
+
+    def __init__(self) -> None:
+        self.time = 100.0
+
+    def __call__(self) -> float:
+        return self.time
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def breaker(clock: Clock) -> CircuitBreaker:
+    return CircuitBreaker(clock)
+
+
+def open_up(breaker: CircuitBreaker) -> None:
+    for _ in range(FAILURES_TO_OPEN):
+        breaker.failed(probe=breaker.asked())
+
+
+def test_it_opens_after_three_failures_in_a_row(breaker: CircuitBreaker) -> None:
+    """Two failures leave the host in use, the third does not."""
+    states = []
+    for _ in range(3):
+        breaker.failed(probe=breaker.asked())
+        states.append((breaker.allows(), breaker.is_open()))
+    assert states == [(True, False), (True, False), (False, True)]
+    assert breaker.seconds_left() == FIRST_PAUSE_SECONDS
+
+
+def test_a_success_in_between_starts_the_count_again(breaker: CircuitBreaker) -> None:
+    """Failures that are not in a row never open it."""
+    for _ in range(10):
+        breaker.failed()
+        breaker.failed()
+        breaker.succeeded()
+    assert breaker.allows()
+    assert breaker.seconds_left() == 0
+
+
+def test_one_probe_is_let_through_after_the_pause(breaker: CircuitBreaker, clock: Clock) -> None:
+    """When the pause is over one question may be put, and no second one while it is under way."""
+    open_up(breaker)
+    clock.time += FIRST_PAUSE_SECONDS - 0.01
+    assert not breaker.allows()
+    clock.time += 0.01
+    assert breaker.allows()
+    assert breaker.asked()
+    assert not breaker.allows()
+    assert breaker.is_open()
+
+
+def test_a_probe_that_succeeds_closes_it(breaker: CircuitBreaker, clock: Clock) -> None:
+    """After a good probe the host is used as before, and has three failures and the first pause again."""
+    open_up(breaker)
+    clock.time += FIRST_PAUSE_SECONDS
+    breaker.asked()
+    breaker.succeeded()
+    assert breaker.allows()
+    assert not breaker.is_open()
+    assert not breaker.asked()
+    open_up(breaker)
+    assert breaker.seconds_left() == FIRST_PAUSE_SECONDS
+
+
+def test_a_probe_that_fails_doubles_the_pause(breaker: CircuitBreaker, clock: Clock) -> None:
+    """Every failed probe doubles the pause, up to the longest."""
+    open_up(breaker)
+    pauses = []
+    for _ in range(7):
+        pauses.append(breaker.seconds_left())
+        clock.time += pauses[-1]
+        breaker.failed(probe=breaker.asked())
+    assert pauses == [1, 2, 4, 8, 16, LONGEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS]
+
+
+def test_a_probe_that_is_abandoned_leaves_room_for_another(breaker: CircuitBreaker, clock: Clock) -> None:
+    """A cancelled probe says nothing, so the next question is the probe."""
+    open_up(breaker)
+    clock.time += FIRST_PAUSE_SECONDS
+    breaker.abandoned(probe=breaker.asked())
+    assert breaker.is_open()
+    assert breaker.allows()
+
+
+@pytest.mark.parametrize("ends", [CircuitBreaker.failed, CircuitBreaker.abandoned])
+def test_older_questions_do_not_end_the_probe(breaker: CircuitBreaker, clock: Clock, ends: object) -> None:
+    """A question put before it opened neither lengthens the pause nor lets a second probe through."""
+    older = breaker.asked()
+    open_up(breaker)
+    clock.time += FIRST_PAUSE_SECONDS
+    breaker.asked()
+    ends(breaker, probe=older)
+    assert not breaker.allows()
+    assert breaker.seconds_left() == 0

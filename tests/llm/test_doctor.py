@@ -1,0 +1,82 @@
+"""What is wrong with a server, in words to act on."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from prism.llm import OllamaChatClient, diagnose
+from prism.testing import FakeOllama, Fault
+
+Serve = Callable[..., FakeOllama]
+STEPS = ["server", "model", "decisions", "load", "answer"]
+
+
+async def findings(server: FakeOllama, model: str) -> list[tuple[str, bool, str]]:
+    """Examine a server and give what was found."""
+    async with OllamaChatClient(server.host, model, timeout=0.3, load_timeout=0.3) as client:
+        return [(check.what, check.ok, check.found) for check in await diagnose(client)]
+
+
+@pytest.mark.parametrize(
+    ("model", "decisions", "answer"),
+    [
+        ("tiny", "the model takes no decision questions: prism will chat with it", "answers idle"),
+        ("nimble", "the model takes decision questions: prism will use them", "answers idle 90%, scrolling 10%"),
+    ],
+)
+async def test_a_good_server_passes(server: FakeOllama, model: str, decisions: str, answer: str) -> None:
+    """Where all is well every step is, and tells what it found and how long it took."""
+    found = await findings(server, model)
+    assert [(what, ok) for what, ok, _ in found] == [(step, True) for step in STEPS]
+    texts = [text for _, _, text in found]
+    assert texts[0].startswith(f"Ollama {server.version} at {server.host} (")
+    assert texts[1].startswith(f"{model} is there, one of 2 (")
+    assert texts[2].startswith(decisions)
+    assert texts[3].startswith("loaded, and kept for 30m (")
+    assert texts[4].startswith(f"{answer} (")
+
+
+TROUBLES: list[tuple[str, str, str, list[Fault], str | None, str]] = [
+    ("no Ollama", "server", "tiny", [Fault.body(b"<html>")], "/api/version", "something that is no reply"),
+    ("no such page", "server", "tiny", [Fault.status(404, body=b"nginx")], "/api/version", "answered 404: nginx"),
+    ("silent", "server", "tiny", [Fault.hang()], "/api/version", "within 0.3 s"),
+    ("no model", "model", "vast", [], None, "run  ollama pull vast"),
+    ("no list", "model", "tiny", [Fault.status(500, "disk")], "/api/tags", "answered 500: disk"),
+    ("show fails", "model", "tiny", [Fault.status(500, "disk")], "/api/show", "answered 500: disk"),
+    ("no memory", "load", "tiny", [Fault.status(500, "needs more memory")], "/api/generate", "needs more memory"),
+    ("slow load", "load", "tiny", [Fault.hang()], "/api/generate", "no complete reply"),
+    ("empty reply", "answer", "tiny", [Fault.says("")], None, "gave an empty reply"),
+    ("no option", "answer", "tiny", [Fault.says("As you like.")], None, "tiny does not keep to the options"),
+    ("bad chances", "answer", "nimble", [Fault.weighs({"idle": 1})], None, "nimble does not keep to the options"),
+    ("busy", "answer", "tiny", [Fault.status(503, "busy")], "/api/chat", "answered 503: busy"),
+]
+
+
+@pytest.mark.parametrize(
+    ("step", "model", "faults", "path", "message"), [pytest.param(*row, id=name) for name, *row in TROUBLES]
+)
+async def test_each_kind_of_trouble_is_found(
+    server: FakeOllama, step: str, model: str, faults: list[Fault], path: str | None, message: str
+) -> None:
+    """The examination ends at the first step that fails, with what is wrong; all before it were right."""
+    coming = [Fault("nothing wrong"), *faults] if step == "answer" and path is None else faults  # the load is well
+    server.fail(*coming, path=path)
+    found = await findings(server, model)
+    assert [(what, ok) for what, ok, _ in found] == [(each, each != step) for each in STEPS[: STEPS.index(step) + 1]]
+    assert message in found[-1][2]
+
+
+async def test_a_server_that_is_not_there_is_the_first_finding(server: FakeOllama) -> None:
+    """Where nothing listens the one finding says what to start."""
+    server.stop()
+    ((what, ok, found),) = await findings(server, "tiny")
+    assert (what, ok) == ("server", False)
+    assert found == f"cannot reach {server.host}: is 'ollama serve' running there?"
+
+
+async def test_a_server_may_be_named_without_scheme(server: FakeOllama) -> None:
+    """An address as people type it is examined like any other."""
+    async with OllamaChatClient(server.host.removeprefix("http://"), "tiny", timeout=5) as client:
+        checks: list[Any] = await diagnose(client)
+    assert all(check.ok for check in checks)

@@ -1,0 +1,165 @@
+"""What a server does wrong, as one tree of errors."""
+
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import ollama
+import pytest
+
+from prism.errors import (
+    BadReplyError,
+    DecisionsUnsupportedError,
+    LeftAloneError,
+    LLMError,
+    ModelMissingError,
+    OverloadedError,
+    TimedOutError,
+    UnreachableError,
+)
+from prism.llm import OllamaPool
+from prism.llm.faults import can_heal
+from prism.testing import FakeOllama, Fault
+
+Connect = Callable[..., OllamaPool]
+HELLO = [{"role": "user", "content": "hello"}]
+QUESTION = {"q0": {"type": "choice", "instructions": "?", "criteria": {"a": None, "b": None}}}
+
+NOT_FOUND = b'{"error": "model \'tiny\' not found"}'
+SAID_A_LIST = Fault.status(503, body=b'["busy"]')
+FAULTS: list[tuple[str, Fault, type[LLMError], str, type[BaseException]]] = [
+    ("dropped", Fault.drop(), UnreachableError, "the connection to .* broke", httpx.TransportError),
+    ("cut short", Fault.drop_midway(), UnreachableError, "the connection to .* broke", httpx.TransportError),
+    ("silent", Fault.hang(), TimedOutError, "no complete reply from tiny at .* within 0.2 s", TimeoutError),
+    ("half a body", Fault.stall(), TimedOutError, "within 0.2 s", TimeoutError),
+    ("slow body", Fault.trickle(), TimedOutError, "within 0.2 s", TimeoutError),
+    *(
+        (str(code), Fault.status(code, "busy"), OverloadedError, f"answered {code}: busy$", ollama.ResponseError)
+        for code in (429, 502, 503, 504)
+    ),
+    ("no model", Fault.status(404, body=NOT_FOUND), ModelMissingError, "ollama pull tiny$", ollama.ResponseError),
+    (
+        "no path",
+        Fault.status(404, body=b"404 page not found"),
+        BadReplyError,
+        "answered 404: 404 page not found",
+        ollama.ResponseError,
+    ),
+    ("400", Fault.status(400, "bad\nformat"), LLMError, "answered 400: bad format", ollama.ResponseError),
+    ("500", Fault.status(500, body=b""), LLMError, "answered 500: ", ollama.ResponseError),
+    ("null error", Fault.status(500, body=b'{"error": null}'), LLMError, "answered 500: ", ollama.ResponseError),
+    (
+        "error object",
+        Fault.status(429, body=b'{"error": {"message": "slow down"}}'),
+        OverloadedError,
+        "answered 429: .*slow down",
+        ollama.ResponseError,
+    ),
+    ("error list", SAID_A_LIST, OverloadedError, "answered 503: ", AttributeError),
+    ("not JSON", Fault.body(b"<html>"), BadReplyError, "is no reply", ValueError),
+    ("no body", Fault.body(b""), BadReplyError, "is no reply", ValueError),
+    ("error with 200", Fault.body(b'{"error": "oops"}'), BadReplyError, "is no reply", ValueError),
+    ("an array", Fault.body(b"[1]"), BadReplyError, "is no reply", TypeError),
+    ("null", Fault.body(b"null"), BadReplyError, "is no reply", TypeError),
+    ("wrong shape", Fault.body(b'{"message": "hi"}'), BadReplyError, "is no reply", ValueError),
+    ("error in a stream", Fault.stream_error(), BadReplyError, "is no reply", ValueError),
+    ("empty", Fault.says(""), BadReplyError, "tiny at .* gave an empty reply", type(None)),
+]
+
+
+def free_port() -> int:
+    """Give a port at which nothing listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.mark.parametrize(("fault", "kind", "message", "cause"), [pytest.param(*row, id=name) for name, *row in FAULTS])
+async def test_every_fault_has_its_class(
+    server: FakeOllama, connect: Connect, fault: Fault, kind: type, message: str, cause: type
+) -> None:
+    """Whatever the server does wrong is one error of prism's tree, with a message to act on, its host and cause."""
+    server.fail(fault)
+    with pytest.raises(LLMError, match=message) as caught:
+        await connect(timeout=0.2 if kind is TimedOutError else 5).chat(HELLO)
+    assert type(caught.value) is kind
+    assert caught.value.host == server.host
+    assert caught.value.attempts == 1
+    assert isinstance(caught.value.__cause__, cause)
+
+
+@pytest.mark.parametrize("host", ["http://127.0.0.1:{port}", "http://nowhere.invalid"], ids=["refused", "no such name"])
+async def test_a_server_that_is_not_there_is_unreachable(connect: Connect, host: str) -> None:
+    """Where nothing listens the error is also a ConnectionError, and says which host and what to start."""
+    host = host.format(port=free_port())
+    with pytest.raises(ConnectionError, match=f"cannot reach {host}: is 'ollama serve' running there") as caught:
+        await connect(host).chat(HELLO)
+    assert type(caught.value) is UnreachableError
+    assert isinstance(caught.value.__cause__, ConnectionError)
+
+
+@pytest.mark.parametrize(
+    ("settings", "model", "fault", "kind"),
+    [
+        ({"decides": False}, "nimble", None, DecisionsUnsupportedError),
+        ({}, "tiny", None, DecisionsUnsupportedError),
+        ({}, "vast", None, ModelMissingError),
+        ({}, "nimble", Fault.status(400, "state is larger than 65536 bytes"), LLMError),
+        ({}, "nimble", Fault.status(500), LLMError),
+        ({}, "nimble", Fault.status(503), OverloadedError),
+        ({}, "nimble", Fault.body(b'{"answers": {}}'), BadReplyError),
+    ],
+    ids=["old server", "old model", "no model", "400", "500", "503", "wrong shape"],
+)
+async def test_only_a_refusal_to_decide_is_one(
+    serve: Any, connect: Connect, settings: dict[str, Any], model: str, fault: Fault | None, kind: type
+) -> None:
+    """A server or model without decisions is told from all other failures of a decision question."""
+    server = serve(**settings)
+    server.fail(*[fault] if fault else [])
+    with pytest.raises(LLMError) as caught:
+        await connect(server, model=model).systemone("state", QUESTION)
+    assert type(caught.value) is kind
+
+
+async def test_a_question_that_cannot_be_sent_is_not_blamed_on_the_server(server: FakeOllama, connect: Connect) -> None:
+    """What no request can carry is an error that says so, and the server never hears of it."""
+    with pytest.raises(LLMError, match=f"the question cannot be sent to tiny at {server.host}") as caught:
+        await connect(attempts=3).chat([{"role": "user", "content": "half a character: \ud83d"}])
+    assert type(caught.value) is LLMError
+    assert caught.value.attempts == 1
+    assert server.questions == []
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [(None, None), ("2", 2), ("0.5", 0.5), ("-3", 0), ("nan", 0), ("soon", None), ("inf", float("inf"))],
+)
+async def test_the_wish_of_a_busy_server_is_kept(
+    server: FakeOllama, connect: Connect, header: str | None, seconds: float | None
+) -> None:
+    """The seconds in a Retry-After header stand on the error, and anything else in it does not."""
+    server.fail(Fault.status(429, retry_after=header))
+    with pytest.raises(OverloadedError) as caught:
+        await connect().chat(HELLO)
+    assert caught.value.retry_after == seconds
+
+
+@pytest.mark.parametrize(
+    ("error", "heals"),
+    [
+        (UnreachableError(), True),
+        (TimedOutError(), True),
+        (OverloadedError(), True),
+        (LeftAloneError(), False),
+        (ModelMissingError(), False),
+        (BadReplyError(), False),
+        (LLMError(), False),
+        (RuntimeError(), False),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+)
+def test_only_trouble_that_passes_can_heal(error: Exception, heals: bool) -> None:
+    """Busy servers, broken connections and time-outs may be better the next time, everything else stays as it is."""
+    assert can_heal(error) is heals

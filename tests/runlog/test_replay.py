@@ -1,0 +1,287 @@
+"""Repeating a run from its log."""
+
+from collections import Counter
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import orjson
+import pytest
+
+from prism.agents import synthetic_population
+from prism.errors import InputError, ReplayError
+from prism.llm import OllamaChatClient
+from prism.runlog import ReplayReasoner, RunLog, SimulatedClock
+from prism.runlog.events import DECISION, POST_PUBLISHED, ROUND_ENDED, RUN_ENDED
+from prism.simulation import Simulation
+from prism.statechart import AgentState, PolicyReasoner, Question, Reasoner
+from prism.testing import Asked, FakeOllama, Fault
+
+S = AgentState
+OPTIONS = (S.COMPOSING, S.SCROLLING)
+SEED = 3
+Run = Callable[..., Path]
+
+
+def varied(asked: Asked) -> str:
+    """Choose differently from prompt to prompt, and the same in every run."""
+    return asked.options[sum(map(ord, asked.prompt)) % len(asked.options)]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Give a function that runs 30 agents for 3 rounds and gives the log."""
+    numbers = count()
+
+    def run(reasoner: Any, seed: int = SEED) -> Path:
+        population, clock = synthetic_population(30, seed=SEED), SimulatedClock()
+        with RunLog(tmp_path / f"{next(numbers)}.jsonl", clock) as log:
+            Simulation(
+                population.agents,
+                population.posts,
+                rounds=3,
+                seed=seed,
+                reasoner=reasoner,
+                logger=log.logger,
+                clock=clock,
+            ).run()
+        return log.path
+
+    return run
+
+
+@pytest.fixture(params=["chat", "decision", "chat with faults", "decision with faults", "policy"])
+def recorded(request: pytest.FixtureRequest, run: Run) -> Path:
+    """Give the log of a run, in each mode, with and without faults; its server is gone."""
+    mode, _, faults = request.param.partition(" ")
+    if mode == "policy":
+        return run(PolicyReasoner(SEED))
+    with FakeOllama(choose=varied) as server:
+        if faults:
+            server.fail(
+                Fault.status(400, "no"),
+                Fault.says("nonsense"),
+                Fault.weighs({"composing": 1.0}),
+                Fault.drop(),
+                Fault.status(503, retry_after="0"),
+            )
+        model = "nimble" if mode == "decision" else "llama3.2"
+        client = OllamaChatClient(server.host, model, attempts=2, concurrency=8)
+        return run(Reasoner(client, mode=mode, seed=SEED))
+
+
+def events_of(log: Path, *names: str) -> list[dict[str, Any]]:
+    events = map(orjson.loads, log.read_bytes().splitlines())
+    return [event for event in events if not names or event["event"] in names]
+
+
+def without_sources(event: dict[str, Any]) -> dict[str, Any]:
+    """Give an event without a decision's source, and the counts that depend on it."""
+    hidden = {DECISION: {"source"}, ROUND_ENDED: {"fallbacks", "decisions_answered"}}
+    hidden[RUN_ENDED] = hidden[ROUND_ENDED]
+    return {key: value for key, value in event.items() if key not in hidden.get(event["event"], set())}
+
+
+def test_a_verbatim_replay_writes_the_same_bytes(recorded: Path, run: Run) -> None:
+    """Replayed verbatim a run is the same to the byte, without a model, and again from its own log."""
+    again = run(ReplayReasoner(recorded, verbatim=True))
+    assert again.read_bytes() == recorded.read_bytes()
+    assert run(ReplayReasoner(again, verbatim=True)).read_bytes() == recorded.read_bytes()
+
+
+def test_a_replay_says_that_it_is_one(recorded: Path, run: Run) -> None:
+    """Replayed otherwise a run is the same but for the decisions' source, and counts no fallbacks."""
+    replayed = run(ReplayReasoner(recorded))
+    assert {event["source"] for event in events_of(replayed, DECISION)} == {"replay"}
+    assert list(map(without_sources, events_of(replayed))) == list(map(without_sources, events_of(recorded)))
+    (end,) = events_of(replayed, RUN_ENDED)
+    assert (end["fallbacks"], end["decisions_answered"]) == ({}, end["decisions_asked"])
+
+
+@pytest.mark.parametrize("mode", ["chat", "decision"])
+def test_faults_are_recorded(mode: Any, run: Run) -> None:
+    """A run in which every answer fails is recorded with its reasons, and replayed with them."""
+    with FakeOllama() as server:
+        server.fail_always(Fault.status(400, "no"))
+        recorded = run(Reasoner(OllamaChatClient(server.host, "nimble"), mode=mode))
+    reasons = [event["reason"] for event in events_of(recorded, DECISION)]
+    assert reasons
+    assert all(reasons)
+    replayed = run(ReplayReasoner(recorded))
+    assert [event["reason"] for event in events_of(replayed, DECISION)] == reasons
+    assert run(ReplayReasoner(recorded, verbatim=True)).read_bytes() == recorded.read_bytes()
+
+
+def test_another_seed_is_another_run(recorded: Path, run: Run) -> None:
+    """Replayed with another seed the first question that the log does not hold is an error that names it."""
+    with pytest.raises(ReplayError) as caught:
+        run(ReplayReasoner(recorded), seed=SEED + 1)
+    message = str(caught.value)
+    assert message.startswith(f"{recorded} holds no (further) decision of agent 'agent_")
+    assert "in 'evaluating' on 'decides' among composing, " in message
+    assert "about {'post_id': 'post_" in message
+    assert "seed" in message
+
+
+# The log as a file
+
+
+def decision(chosen: str = "scrolling", **changes: Any) -> dict[str, Any]:
+    return {
+        "event": DECISION,
+        "agent_id": "a1",
+        "state": "evaluating",
+        "trigger": "decides",
+        "options": ["composing", "scrolling"],
+        "chosen": chosen,
+        "source": "model",
+        "reason": None,
+        "probabilities": None,
+        "context": None,
+        **changes,
+    }
+
+
+def ask(agent: str = "a1", **changes: Any) -> Question:
+    return Question(
+        SimpleNamespace(agent_id=agent),
+        **{"state": S.EVALUATING, "trigger": "decides", "options": OPTIONS, "context": None, **changes},
+    )
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    """Give a function that writes a log of these lines: events, or bytes as they are."""
+
+    def write(*lines: Any) -> Path:
+        path = tmp_path / "written.jsonl"
+        path.write_bytes(b"".join(line if isinstance(line, bytes) else orjson.dumps(line) + b"\n" for line in lines))
+        return path
+
+    return write
+
+
+async def test_answers_come_in_the_order_of_the_log(write: Callable[..., Path]) -> None:
+    """The same question asked again gets the log's next answer, until there is none left."""
+    reasoner = ReplayReasoner(write(decision("scrolling"), decision("composing", agent_id="a2"), decision("composing")))
+    decisions = await reasoner.decide_many([ask("a2"), ask(), ask()])
+    assert [item.chosen for item in decisions] == [S.COMPOSING, S.SCROLLING, S.COMPOSING]
+    with pytest.raises(ReplayError, match=r"no \(further\) decision of agent 'a1'"):
+        await reasoner.decide_many([ask()])
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        ask("a2"),
+        ask(state=S.SCROLLING),
+        ask(trigger="ignores"),
+        ask(options=OPTIONS[::-1]),
+        ask(options=(*OPTIONS, S.RESTING)),
+        ask(context={"post_id": "p1"}),
+    ],
+)
+async def test_another_question_has_no_answer(question: Question, write: Callable[..., Path]) -> None:
+    """A question that differs in agent, state, trigger, options or context is an error that names it."""
+    reasoner = ReplayReasoner(write(decision()))
+    with pytest.raises(ReplayError) as caught:
+        await reasoner.decide_many([question])
+    for part in (question.agent.agent_id, question.state.value, question.trigger, *question.options):
+        assert str(getattr(part, "value", part)) in str(caught.value)
+    assert str(question.context) in str(caught.value)
+
+
+@pytest.mark.parametrize("context", [None, "a text", 7, 2.5, {"b": 1, "a": [S.IDLE, None]}, SimpleNamespace(id=4)])
+async def test_a_context_is_known_again(context: Any, write: Callable[..., Path], tmp_path: Path) -> None:
+    """A question about anything is found again in the log that it was written to."""
+    with RunLog(tmp_path / "run.jsonl", SimulatedClock()) as log:
+        (first,) = await PolicyReasoner(0, logger=log.logger).decide_many([ask(context=context)])
+    (again,) = await ReplayReasoner(log.path).decide_many([ask(context=context)])
+    assert (again.chosen, again.source) == (first.chosen, "replay")
+
+
+async def test_a_folder_stands_for_its_log(write: Callable[..., Path]) -> None:
+    """A run's folder can be given for the log in it."""
+    path = write(decision())
+    path.rename(path.parent / "events.jsonl")
+    assert (await ReplayReasoner(path.parent).decide_many([ask()]))[0].chosen is S.SCROLLING
+
+
+async def test_a_text_that_looks_like_a_decision_is_none(write: Callable[..., Path]) -> None:
+    """An event that only mentions decisions, by name or in a post, is no answer."""
+    text = orjson.dumps(decision("composing")).decode()
+    posts = [{"event": POST_PUBLISHED, "text": text, "agent_id": DECISION}, {"event": POST_PUBLISHED, DECISION: 1}]
+    assert (await ReplayReasoner(write(*posts, decision())).decide_many([ask()]))[0].chosen is S.SCROLLING
+
+
+GOOD = orjson.dumps(decision()) + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "line", "problem"),
+    [
+        ([GOOD, GOOD[:40]], 2, "is cut off: the run it records did not end"),
+        ([GOOD, b'{"event":"round.ended","pos'], 2, "is cut off"),
+        ([GOOD[:40] + b"\n", GOOD], 1, "is damaged: it is no JSON"),
+        ([GOOD, b"\n", GOOD], 2, "is damaged"),
+        ([GOOD, b'{"event":"round.ended\xff"}\n'], 2, "is damaged"),
+        ([GOOD, GOOD, b"\0" * 9 + b"\n"], 3, "is damaged"),
+        ([GOOD, b"[]\n"], 2, "is no event: a JSON object is wanted"),
+        ([GOOD, b"3\n"], 2, "is no event"),
+    ],
+)
+def test_a_damaged_log_is_refused(lines: list[bytes], line: int, problem: str, write: Callable[..., Path]) -> None:
+    """A log with a line that is no event, whatever it recorded, is an error that names file and line."""
+    path = write(*lines)
+    with pytest.raises(InputError) as caught:
+        ReplayReasoner(path)
+    assert str(caught.value).startswith(f"{path}, line {line}: {problem}")
+
+
+@pytest.mark.parametrize("key", [key for key in decision() if key != "event"])
+def test_an_incomplete_decision_is_refused(key: str, write: Callable[..., Path]) -> None:
+    """A decision without one of its keys is an error that names file, line and key."""
+    incomplete = {name: value for name, value in decision().items() if name != key}
+    path = write(decision(), incomplete)
+    with pytest.raises(InputError) as caught:
+        ReplayReasoner(path)
+    assert str(caught.value) == f"{path}, line 2, field {key!r}: is missing from a decision"
+
+
+def test_an_incomplete_call_is_refused(write: Callable[..., Path]) -> None:
+    """A decision that says only in part what its call took is an error that names the missing key."""
+    with pytest.raises(InputError, match="line 1, field 'model': is missing from a decision"):
+        ReplayReasoner(write(decision(latency=0.1)))
+
+
+def test_an_empty_log_is_refused(write: Callable[..., Path]) -> None:
+    """A log without a line is an error that names the file."""
+    path = write()
+    with pytest.raises(InputError) as caught:
+        ReplayReasoner(path)
+    assert str(caught.value) == f"{path}: is empty: the run it should record wrote nothing"
+
+
+@pytest.mark.parametrize(("name", "problem"), [("gone.jsonl", "No such file"), ("", "No such file")])
+def test_a_missing_log_is_refused(name: str, problem: str, tmp_path: Path) -> None:
+    """A log that is not there, or not in the folder given, is an error that names the file."""
+    with pytest.raises(InputError, match="cannot be read") as caught:
+        ReplayReasoner(tmp_path / name)
+    assert str(caught.value).startswith(str(tmp_path / (name or "events.jsonl")))
+    assert problem in str(caught.value)
+
+
+async def test_an_answer_outside_the_options_is_refused(write: Callable[..., Path]) -> None:
+    """A log whose decision chose none of its options is an error that names agent and choice."""
+    with pytest.raises(ReplayError, match="agent 'a1' chose 'flying', which is not among its options"):
+        await ReplayReasoner(write(decision("flying"))).decide_many([ask()])
+
+
+async def test_a_replayed_fallback_is_heard(write: Callable[..., Path], caplog: pytest.LogCaptureFixture) -> None:
+    """A fallback that is replayed verbatim is a warning as it was, otherwise it is an answer of the log."""
+    log = write(decision(source="fallback", reason="why"))
+    for verbatim in (True, False):
+        await ReplayReasoner(log, verbatim=verbatim).decide_many([ask()])
+    assert Counter(record.levelname for record in caplog.records) == {"WARNING": 1}

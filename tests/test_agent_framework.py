@@ -1,0 +1,105 @@
+"""Microsoft's agent-framework as a client, the real package in an environment of its own.
+
+It pins an ollama that prism's own client is not made for, so the two cannot share one.
+"""
+
+import json
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prism.testing import FakeOllama, Fault
+
+pytestmark = pytest.mark.slow
+
+CHECKOUT = Path(__file__).parents[1]
+PACKAGES = ["agent-framework-ollama==1.0.0b261022", "transitions", "structlog", "orjson", "tenacity"]
+
+SCRIPT = """
+import asyncio, json, sys
+from types import SimpleNamespace
+
+from agent_framework.ollama import OllamaChatClient
+from prism.statechart import AgentState, Question, Reasoner
+
+host, kind, mode = sys.argv[1:]
+client = OllamaChatClient(host=host, model="llama3.2")
+asked = client if kind == "client" else client.as_agent(name="Ada", instructions="You are Ada.")
+options = (AgentState.COMPOSING, AgentState.SCROLLING)
+questions = [Question(SimpleNamespace(agent_id=f"a{n}"), AgentState.EVALUATING, "decides", options) for n in range(3)]
+decisions = asyncio.run(Reasoner(asked, mode=mode, seed=7, concurrency=1).decide_many(questions))
+print(json.dumps([
+    {
+        "chosen": decision.chosen.value,
+        "source": decision.source,
+        "reason": decision.reason,
+        "tokens": [decision.call.input_tokens, decision.call.output_tokens],
+        "attempts": decision.call.attempts,
+    }
+    for decision in decisions
+]))
+"""
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make an environment with agent-framework and this checkout, and give its interpreter."""
+    folder = tmp_path_factory.mktemp("agent_framework")
+    venv.create(folder, with_pip=True)
+    python = folder / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*install, *PACKAGES], check=True)
+    subprocess.run([*install, "--no-deps", str(CHECKOUT)], check=True)
+    return python
+
+
+@pytest.fixture
+def server() -> Iterator[FakeOllama]:
+    """Run a model server that always scrolls."""
+    with FakeOllama(choose=lambda asked: "scrolling") as running:
+        yield running
+
+
+def decide(python: Path, server: FakeOllama, kind: str, mode: str = "auto") -> list[dict[str, Any]]:
+    """Let three agents decide in that environment."""
+    done = subprocess.run(
+        [str(python), "-c", SCRIPT, server.host, kind, mode],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=python.parent,
+    )
+    decisions: list[dict[str, Any]] = json.loads(done.stdout)
+    return decisions
+
+
+@pytest.mark.parametrize("mode", ["auto", "chat"])
+@pytest.mark.parametrize("kind", ["client", "agent"])
+def test_decisions_come_from_the_model(kind: str, mode: str, python: Path, server: FakeOllama) -> None:
+    """Its client and its agent are asked in one chat each, bound to the options, and answer with token counts."""
+    for decision in decide(python, server, kind, mode):
+        assert (decision["chosen"], decision["source"], decision["attempts"]) == ("scrolling", "model", 1)
+        assert all(tokens > 0 for tokens in decision["tokens"])
+    assert [asked.path for asked in server.questions] == ["/api/chat"] * 3
+    for asked in server.questions:
+        assert asked.options == ("composing", "scrolling")
+        assert asked.body["options"]["seed"] == 7
+
+
+@pytest.mark.parametrize("kind", ["client", "agent"])
+def test_failures_fall_back(kind: str, python: Path, server: FakeOllama) -> None:
+    """A refused request and a reply outside the options are fallbacks with their reasons, and the next is answered."""
+    server.fail(Fault.status(500, "boom"), Fault.says("nonsense"))
+    refused, nonsense, answered = decide(python, server, kind)
+    assert (
+        (refused["chosen"], refused["source"]) == (nonsense["chosen"], nonsense["source"]) == ("composing", "fallback")
+    )
+    assert "boom" in refused["reason"]
+    assert "nonsense" in nonsense["reason"]
+    assert (answered["chosen"], answered["source"]) == ("scrolling", "model")

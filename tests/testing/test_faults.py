@@ -1,0 +1,124 @@
+"""What can be made to go wrong, as the real client meets it."""
+
+import math
+
+import httpx
+import ollama
+import pytest
+
+from prism.testing import FakeOllama, Fault
+
+HELLO = [{"role": "user", "content": "hello"}]
+QUESTION = {"q0": {"type": "choice", "instructions": "?", "criteria": {"a": None, "b": None}}}
+
+
+@pytest.mark.parametrize(
+    ("fault", "raised"),
+    [
+        (Fault.status(500), ollama.ResponseError),
+        (Fault.status(418, body=b"teapot"), ollama.ResponseError),
+        (Fault.body(b"<html>"), ValueError),
+        (Fault.body(b'{"error": "oops"}'), ValueError),
+        (Fault.hang(), httpx.ReadTimeout),
+        (Fault.stall(), httpx.ReadTimeout),
+        (Fault.drop(), httpx.NetworkError | httpx.RemoteProtocolError),
+        (Fault.drop_midway(), httpx.NetworkError | httpx.RemoteProtocolError),
+    ],
+    ids=lambda value: value.name if isinstance(value, Fault) else "",
+)
+async def test_each_fault_is_what_the_client_raises_for_it(server: FakeOllama, fault: Fault, raised: type) -> None:
+    """The real client fails as it does on a real server, and the next question is answered."""
+    server.fail(fault)
+    async with ollama.AsyncClient(server.host, timeout=0.2) as client:
+        kinds = getattr(raised, "__args__", raised)
+        with pytest.raises(kinds):
+            await client.chat("llama3.2", HELLO)
+        assert (await client.chat("llama3.2", HELLO)).message.content == "Hello."
+
+
+async def test_a_status_carries_text_and_header(server: FakeOllama) -> None:
+    """An error has Ollama's form unless a body is given, and the Retry-After header only if asked for."""
+    server.fail(Fault.status(503, "busy", retry_after="7"), Fault.status(503), Fault.status(404, body=b"nothing here"))
+    async with httpx.AsyncClient(base_url=server.host) as client:
+        answers = [
+            await client.post("/api/chat", json={"model": "llama3.2", "messages": HELLO, "stream": False})
+            for _ in range(3)
+        ]
+    assert [(answer.status_code, answer.headers.get("retry-after")) for answer in answers] == [
+        (503, "7"),
+        (503, None),
+        (404, None),
+    ]
+    assert [answer.text for answer in answers] == ['{"error": "busy"}', '{"error": "status 503"}', "nothing here"]
+
+
+async def test_a_trickle_outlasts_the_clients_own_time_out(server: FakeOllama) -> None:
+    """Byte after byte arrives in time, so that only a limit on the whole reply ends it."""
+    server.fail(Fault.trickle(0.01))
+    received = 0
+    async with (
+        httpx.AsyncClient(base_url=server.host, timeout=0.2) as client,
+        client.stream("POST", "/api/chat", json={"model": "llama3.2", "messages": HELLO}) as answer,
+    ):
+        async for data in answer.aiter_raw():
+            received += len(data)
+            if received > 30:
+                break
+    assert received > 30
+
+
+async def test_a_stream_can_break_with_an_error(server: FakeOllama, client: ollama.AsyncClient) -> None:
+    """A stream that began well ends with the error that the client raises as status -1."""
+    server.fail(Fault.stream_error("out of memory"))
+    stream = await client.chat("llama3.2", HELLO, stream=True)
+    assert (await anext(stream)).message.content == "{"
+    with pytest.raises(ollama.ResponseError, match="out of memory") as caught:
+        await anext(stream)
+    assert caught.value.status_code == -1
+
+
+async def test_content_can_be_replaced(server: FakeOllama, client: ollama.AsyncClient) -> None:
+    """A model can be made to say anything, once, while all else about the reply is as ever."""
+    server.fail(Fault.says("I would rather not."))
+    said = [(await client.chat("llama3.2", HELLO)).message.content for _ in range(2)]
+    assert said == ["I would rather not.", "Hello."]
+
+
+async def test_probabilities_can_be_replaced(server: FakeOllama, client: ollama.AsyncClient) -> None:
+    """A decision can weigh its options in any way, even with what is no number."""
+    server.fail(Fault.weighs({"a": math.nan}))
+    bad, good = [(await client.systemone("nimble", "s", QUESTION)).answers["q0"] for _ in range(2)]
+    assert list(bad.probabilities) == ["a"]
+    assert math.isnan(bad.probabilities["a"])
+    assert sum(good.probabilities.values()) == pytest.approx(1)
+
+
+async def test_faults_come_in_turn_and_end(server: FakeOllama, client: ollama.AsyncClient) -> None:
+    """Faults hit one question each, in order; a lasting one hits all, until the server recovers."""
+    server.fail(Fault.status(500), Fault.status(503))
+    server.fail_always(Fault.status(429))
+    codes = []
+    for number in range(5):
+        if number == 2:
+            server.recover()
+            server.fail(Fault.status(502))
+        try:
+            await client.chat("llama3.2", HELLO)
+        except ollama.ResponseError as error:
+            codes.append(error.status_code)
+        else:
+            codes.append(200)
+    assert codes == [429, 429, 502, 200, 200]
+
+
+async def test_a_fault_can_be_set_on_one_path(server: FakeOllama, client: ollama.AsyncClient) -> None:
+    """A fault of a path hits that path alone, also where no model is asked."""
+    server.fail(Fault.status(500, "disk"), path="/api/show")
+    server.fail_always(Fault.status(502), path="/v1/systemone")
+    assert (await client.chat("llama3.2", HELLO)).message.content == "Hello."
+    with pytest.raises(ollama.ResponseError, match="disk"):
+        await client.show("nimble")
+    assert (await client.show("nimble")).capabilities == ["completion", "decision"]
+    for _ in range(2):
+        with pytest.raises(ollama.ResponseError, match="502"):
+            await client.systemone("nimble", "s", QUESTION)
