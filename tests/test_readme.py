@@ -46,4 +46,7 @@ def test_json_example_is_a_valid_population_line(tmp_path: Path) -> None:
 def test_one_line_commands_set_themselves_up() -> None:
     """One line runs the simulation and one passes the tests, each from nothing but Python and pip."""
     lines = [line for block in blocks("sh") for line in block.splitlines() if line.startswith("python3 -m venv")]
-    assert [line.rsplit("/", 1)[-1] for line in lines] == ["prism simulate --agents 100 --rounds 10", "python -m pytest"]
+    assert [line.rsplit("/", 1)[-1] for line in lines] == [
+        "prism simulate --agents 100 --rounds 10",
+        "python -m pytest",
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import os
 import sys
 from typing import Annotated
 
@@ -43,7 +44,7 @@ def _common(
 
 
 def main() -> None:
-    """Run the command line and exit: 0 done, 2 wrong input (one line on stderr), 130 interrupted."""
+    """Run the command line and exit: 0 done, 1 failed, 2 wrong input, 130 interrupted; one line says what is wrong."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # posts may say what the user's terminal cannot show
     logging.getLogger("prism").addHandler(logging.NullHandler())  # what went wrong is in the run's log and summary
@@ -58,9 +59,21 @@ def _run() -> int:
         return _complain(message, hint=" (try --help)") if message else 2
     except PrismError as error:
         return _complain(str(error))
+    except OSError as error:  # such as a full disk; what was written until then stays
+        _complain(f"{error.filename or 'output'}: {error.strerror or error}")
+        _give_up_output()
+        return 1
     if status == _INTERRUPTED:  # what typer makes of a KeyboardInterrupt
         typer.echo("prism: interrupted", err=True)
     return status
+
+
+def _give_up_output() -> None:
+    """Keep the interpreter from trying once more, at exit, to write what could not be written."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(problem: str, hint: str = "") -> int:

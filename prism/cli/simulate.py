@@ -15,7 +15,7 @@ from prism import __version__
 from prism.agents import Population, SeedPost, load_population, load_posts, opening_posts, synthetic_population
 from prism.cli.output import RoundProgress, print_results
 from prism.cli.reasoners import ModelOptions, ModeName, PickName, ReasonerKind, make_reasoner
-from prism.errors import InputError
+from prism.errors import InputError, ModelMissingError, OverloadedError, PrismError, TimedOutError, UnreachableError
 from prism.llm import DEFAULT_HOST, OllamaPool
 from prism.runlog import SimulatedClock
 from prism.runlog.events import SCHEMA_VERSION
@@ -26,6 +26,7 @@ from prism.statechart import BaseReasoner, Reasoner
 
 DEFAULT_AGENTS = "100"
 _MODEL = "Asking a model"
+_WILL_FALL_BACK = (ModelMissingError, OverloadedError, TimedOutError, UnreachableError)
 
 _MOST_SEED = 2**53  # the largest whole number that every reader of JSON reads as it is
 
@@ -43,8 +44,8 @@ def simulate(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Posts to begin with, JSON Lines with author_id, text and topics. Without it, made-up agents "
-            "and agents of a file that has no posts begin with one post each.",
+            help="Posts to begin with, JSON Lines with author_id and text, and topics and post_id if there are any. "
+            "Without it, made-up agents and agents of a file that has no posts begin with one post each.",
         ),
     ] = None,
     rounds: Annotated[int, typer.Option(min=1, help="Number of rounds.")] = DEFAULT_ROUNDS,
@@ -78,11 +79,11 @@ def simulate(
     ] = None,
     concurrency: Annotated[
         int | None,
-        typer.Option(min=1, help="Questions under way at once on each server. [default: 4]", rich_help_panel=_MODEL),
+        typer.Option(min=1, help="Questions under way at once on each server. 4 by default.", rich_help_panel=_MODEL),
     ] = None,
     timeout: Annotated[
         float | None,
-        typer.Option(min=0.01, help="Seconds to wait for one reply. [default: 60]", rich_help_panel=_MODEL),
+        typer.Option(min=0.01, help="Seconds to wait for one reply. 60 by default.", rich_help_panel=_MODEL),
     ] = None,
     max_calls: Annotated[
         int | None, typer.Option(min=1, help="Requests the run may make.", rich_help_panel=_MODEL)
@@ -145,23 +146,8 @@ def simulate(
         cache,
     )
     decider = make_reasoner(reasoner, options, replay, seed)
-    folder = None if out is None else RunFolder(out)
-    clock = SimulatedClock()
-    with ExitStack() as stack:
-        log = None if folder is None else stack.enter_context(folder.open_log(clock))
-        simulation = Simulation(
-            population.agents,
-            seeds,
-            rounds=rounds,
-            ticks_per_round=ticks,
-            seed=seed,
-            reasoner=decider,
-            logger=None if log is None else log.logger,
-            clock=clock,
-        )
-        _warn_of_trouble(decider)
-        progress = stack.enter_context(RoundProgress(rounds, flush=None if log is None else log.flush))
-        results = simulation.run(progress.round_ended)
+    folder = None if out is None else RunFolder(_named("--out", out))
+    results = _run(population, seeds, folder, decider, rounds=rounds, ticks=ticks, seed=seed)
     config = {
         "agents": agents,
         "posts": None if posts is None else str(posts),
@@ -174,14 +160,56 @@ def simulate(
     _report(_summary(config, results, decider), results, folder, as_json=as_json)
 
 
+def _run(
+    population: Population,
+    posts: Sequence[SeedPost],
+    folder: RunFolder | None,
+    decider: BaseReasoner,
+    *,
+    rounds: int,
+    ticks: int,
+    seed: int,
+) -> Results:
+    """Run the simulation; one that turns out to be impossible leaves no folder behind."""
+    clock = SimulatedClock()
+    with ExitStack() as stack:
+        log = None if folder is None else stack.enter_context(folder.open_log(clock))
+        if folder is not None:
+            stack.push(lambda kind, *_: folder.discard() if kind and issubclass(kind, PrismError) else None)
+        simulation = Simulation(
+            population.agents,
+            posts,
+            rounds=rounds,
+            ticks_per_round=ticks,
+            seed=seed,
+            reasoner=decider,
+            logger=None if log is None else log.logger,
+            clock=clock,
+        )
+        _warn_of_trouble(decider)
+        progress = stack.enter_context(RoundProgress(rounds, flush=None if log is None else log.flush))
+        return simulation.run(progress.round_ended)
+
+
+def _named(option: str, path: Path) -> Path:
+    """Refuse an empty path, which a forgotten variable of the shell leaves; it would mean the current folder."""
+    if str(path) in ("", "."):
+        raise InputError(f"{option} must name a folder of its own, got {str(path)!r}")
+    return path
+
+
 def _population(agents: str, seed: int) -> Population:
     try:
-        size = int(agents)
+        size = float(agents)
     except ValueError:
+        if not agents.strip():
+            raise InputError("--agents must be a number or a file, got nothing") from None
         return load_population(Path(agents), seed=seed)
+    if not size.is_integer():
+        raise InputError(f"--agents must be a whole number or a file, got {agents}")
     if size < 1:
-        raise InputError(f"--agents must be 1 or more, got {size}")
-    return synthetic_population(size, seed=seed)
+        raise InputError(f"--agents must be 1 or more, got {agents}")
+    return synthetic_population(int(size), seed=seed)
 
 
 def _posts(path: Path | None, population: Population, seed: int) -> Sequence[SeedPost]:
@@ -198,7 +226,7 @@ def _warn_of_trouble(reasoner: BaseReasoner) -> None:
 
     async def warm_up() -> list[str]:
         async with pool:
-            return [str(trouble) for trouble in (await pool.warm_up()).values() if trouble is not None]
+            return [str(trouble) for trouble in (await pool.warm_up()).values() if isinstance(trouble, _WILL_FALL_BACK)]
 
     for trouble in asyncio.run(warm_up()):
         typer.echo(f"prism: {' '.join(trouble.split())}; its decisions will fall back (see: prism doctor)", err=True)

@@ -66,6 +66,9 @@ class OllamaPool:
 
     Attributes:
         model: Name of the model.
+        temperature: Sampling temperature.
+        seed: Seed of the sampling.
+        think: Whether the model may think first.
         concurrency: Questions under way at once on all hosts together.
     """
 
@@ -93,6 +96,9 @@ class OllamaPool:
         _require_positive(concurrency=concurrency, timeout=timeout, attempts=attempts, load_timeout=load_timeout)
         settings = ModelSettings(model, timeout, load_timeout, temperature, seed, think, keep_alive)
         self.model = model
+        self.temperature = temperature
+        self.seed = seed
+        self.think = think
         self._hosts = tuple(OllamaHost(_address(host), settings) for host in dict.fromkeys(hosts))
         self.concurrency = concurrency * len(self._hosts)
         self._attempts = attempts

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,12 @@ class RunFolder:
             return RunLog(self.path / LOG_NAME, clock)
         except OSError as error:
             raise _unwritable(self.path, error) from None
+
+    def discard(self) -> None:
+        """Remove the run that was begun here, and the folder if there is nothing else in it."""
+        (self.path / LOG_NAME).unlink(missing_ok=True)
+        with suppress(OSError):
+            self.path.rmdir()
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Write ``run.json``, whole or not at all."""

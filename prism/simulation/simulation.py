@@ -273,10 +273,12 @@ class Simulation:
             return
         stream = RandomStream(self._seed, agent.agent_id, self._clock.round, self._clock.tick)
         reader.draft = self._composer.compose(agent, post, stream)
-        agent.pending_action = reader.draft.kind
-        if reader.draft.kind == "post":
+        agent.pending_action = kind = reader.draft.kind
+        if kind == "post":
             self._publish(reader, reader.draft)
         self._fire(agent, COMPOSE_DONE, post)
+        if kind == "post":
+            agent.pending_action = None
 
     def _publish_draft(self, reader: Reader) -> None:
         if reader.draft is not None:

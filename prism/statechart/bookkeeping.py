@@ -142,8 +142,13 @@ def add_missing_fields(agent: Any, initial: Any) -> None:
 
 def agent_name(agent: object) -> str:
     """Give the name by which logs and messages call an agent: its id, else its class and address."""
+    return given_name(agent) or f"{type(agent).__name__}@{id(agent):x}"
+
+
+def given_name(agent: object) -> str | None:
+    """Give an agent's id or name, or None if it has neither."""
     for attribute in ("agent_id", "unique_id", "id", "name"):
         value = getattr(agent, attribute, None)
         if value is not None:
             return str(value)
-    return f"{type(agent).__name__}@{id(agent):x}"
+    return None

@@ -16,7 +16,7 @@ Keys = str | tuple[str, ...] | None
 """Keys of a recorded context: one, several, or none because there was no context."""
 
 _SCALARS = (str, int, float, bool, type(None))
-_SHARED_TEXTS = 16_384
+_SHARED_TEXTS = 4096
 _DEEPEST = 8
 _LEAF_MODULES = ("datetime", "decimal", "fractions", "ipaddress", "pathlib", "uuid")
 _shared: dict[str, str] = {}

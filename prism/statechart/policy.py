@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from math import exp
 
 from prism.errors import FieldValueError
-from prism.statechart.bookkeeping import agent_name
 from prism.statechart.decisions import BaseReasoner, Decision, Question
 from prism.statechart.events import EventLogger
 from prism.statechart.states import AgentState, state_text
@@ -64,7 +63,7 @@ class PolicyReasoner(BaseReasoner):
 
     def _draw(self, question: Question) -> Decision:
         chances = self.probabilities(question)
-        stream = self._streams.of(question.agent, agent_name(question.agent))
+        stream = self._streams.of(question.agent)
         chosen = question.options[stream.weighted_index(chances)]
         texts = [state_text(option) for option in question.options]
         rounded = {text: round(chance, 6) for text, chance in zip(texts, chances, strict=True)}

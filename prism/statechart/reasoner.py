@@ -11,7 +11,6 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 from prism.errors import BudgetSpentError, DecisionsUnsupportedError, FieldValueError, ReasonerError, TimedOutError
-from prism.statechart.bookkeeping import agent_name
 from prism.statechart.budget import Budget
 from prism.statechart.cache import AnswerStore, KeptReplies
 from prism.statechart.clients import Reply, ask_chat, ask_decision, check_client, offers_decisions
@@ -273,7 +272,7 @@ class Reasoner(BaseReasoner):
         if self._pick == "argmax":
             number = weights.index(max(weights))
         else:
-            number = self._streams.of(question.agent, agent_name(question.agent)).weighted_index(weights)
+            number = self._streams.of(question.agent).weighted_index(weights)
         rounded = {text: round(chance, 6) for text, chance in found.chances.items()}
         return Decision(question.options[number], found.source, probabilities=rounded, call=found.call)
 

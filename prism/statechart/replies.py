@@ -12,6 +12,8 @@ from prism.statechart.states import state_text
 MOST_REPLY_CHARACTERS = 10_000
 """How much of a reply is searched, from its end, where models put their answer; braces in braces cost its square."""
 
+_THINK, _THOUGHT = "<think>", "</think>"
+
 ROUNDING = 0.05
 """How far probabilities may be from summing to one before they count as wrong rather than rounded."""
 
@@ -80,7 +82,7 @@ def parse_reasoner_response(response_text: str, options: list[Any]) -> Any:
 
 def _answers_in(text: str) -> list[Any]:
     """Find the ``next_state`` of every JSON object in a text, in order; thoughts do not count."""
-    text = text.rpartition("</think>")[2].partition("<think>")[0][-MOST_REPLY_CHARACTERS:]
+    text = _without_thoughts(text)[-MOST_REPLY_CHARACTERS:]
     decoder = json.JSONDecoder()
     answers = []
     position = text.find("{")
@@ -93,6 +95,24 @@ def _answers_in(text: str) -> list[Any]:
             answers.append(found["next_state"])
         position = text.find("{", position)
     return answers
+
+
+def _without_thoughts(text: str) -> str:
+    """Drop ``<think>`` blocks; what precedes a lone end tag, or follows a lone start tag, is thought, too."""
+    said: list[str] = []
+    position = 0
+    while True:
+        start, end = text.find(_THINK, position), text.find(_THOUGHT, position)
+        if end >= 0 and (start < 0 or end < start):
+            said.clear()
+        elif start >= 0:
+            said.append(text[position:start])
+            end = text.find(_THOUGHT, start)
+        else:
+            return "".join((*said, text[position:]))
+        if end < 0:
+            return "".join(said)
+        position = end + len(_THOUGHT)
 
 
 def _excerpt(given: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
 from time import time
 from typing import Any
 
@@ -11,7 +11,7 @@ from prism.statechart.checks import TIMEOUT
 from prism.statechart.events import EventLogger
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
-from prism.statechart.transitions import Guard, Transition
+from prism.statechart.transitions import Transition
 
 FEED_READY = "feed_ready"
 SEES_POST = "sees_post"
@@ -71,9 +71,9 @@ def _browsing() -> list[Transition[AgentState]]:
 def _composing() -> list[Transition[AgentState]]:
     s = AgentState
     return [
-        Transition(COMPOSE_DONE, s.COMPOSING, s.ENGAGING_REPLY, guard=_intends("reply")),
-        Transition(COMPOSE_DONE, s.COMPOSING, s.ENGAGING_RESHARE, guard=_intends("reshare")),
-        Transition(COMPOSE_DONE, s.COMPOSING, s.RESTING, guard=_intends("post")),
+        Transition(COMPOSE_DONE, s.COMPOSING, s.ENGAGING_REPLY, guard=_Intends("reply")),
+        Transition(COMPOSE_DONE, s.COMPOSING, s.ENGAGING_RESHARE, guard=_Intends("reshare")),
+        Transition(COMPOSE_DONE, s.COMPOSING, s.RESTING, guard=_Intends("post")),
         Transition(COMPOSE_DONE, s.COMPOSING, s.SCROLLING),
         *(Transition(ACTION_DONE, state, s.RESTING) for state in _ENGAGING),
     ]
@@ -94,9 +94,11 @@ def _should_engage(agent: Any, context: Any) -> bool:
     return bool(agent.should_engage(context))
 
 
-def _intends(action: str) -> Guard:
-    return partial(_has_pending, action)
+@dataclass(frozen=True, slots=True)
+class _Intends:
+    """Guard: the agent is about to do this; a class, so that charts can be pickled and compared."""
 
+    action: str
 
-def _has_pending(action: str, agent: Any, context: Any) -> bool:  # noqa: ARG001
-    return bool(agent.pending_action == action)
+    def __call__(self, agent: Any, context: Any) -> bool:  # noqa: ARG002
+        return bool(agent.pending_action == self.action)

@@ -105,7 +105,9 @@ def test_agents_do_not_share_their_history() -> None:
 def test_state_must_be_a_member(value: Any) -> None:
     """A state that is no member of the enum is a TypeError that lists the members, and nothing has changed."""
     agent = Agent()
-    with pytest.raises(TypeError, match=r"state must be a AgentState, got .*: use one of AgentState.IDLE, ") as caught:
+    with pytest.raises(
+        TypeError, match=r"state must be a member of AgentState, got .*: use one of AgentState.IDLE, "
+    ) as caught:
         agent.state = value
     assert isinstance(caught.value, FieldTypeError)
     assert agent.state is S.IDLE
@@ -206,7 +208,7 @@ def test_a_move_to_no_state_is_refused(value: Any) -> None:
     """A move to something that is no member is a TypeError, and nothing has changed."""
     agent = Agent()
     agent.ticks_in_state = 4
-    with pytest.raises(TypeError, match="state must be a AgentState"):
+    with pytest.raises(TypeError, match="state must be a member of AgentState"):
         agent.transition_to(value, "go")
     assert (agent.state, agent.ticks_in_state, len(agent.state_history)) == (S.IDLE, 4, 0)
 
@@ -225,7 +227,7 @@ def test_an_agent_may_have_states_of_its_own() -> None:
     agent = Moody()
     assert agent.state is MOOD("calm")
     agent.state = MOOD("cross")
-    with pytest.raises(FieldTypeError, match=r"state must be a Mood, got .*: use one of Mood.S0, Mood.S1"):
+    with pytest.raises(FieldTypeError, match=r"state must be a member of Mood, got .*: use one of Mood.S0, Mood.S1"):
         agent.state = S.IDLE
 
 

@@ -328,7 +328,7 @@ def test_a_reddit_file_may_leave_out_the_rest(write: Write) -> None:
         ({"username": ""}, "username", "must not be empty"),
         ({"username": "gardener"}, "username", "'gardener' is already used on line 2"),
         ({"username": "b\0"}, "username", "holds a NUL or half a surrogate pair"),
-        ({"character": "a b"}, "user_char", "has no words from which interests could be taken"),
+        ({"character": "a b"}, "user_char", "has no words of three letters or more from which interests could"),
         ({"following": "[0, 3]"}, "following_agentid_list", "row 3 does not exist: rows are 0 to 2"),
         ({"following": "[-1]"}, "following_agentid_list", "row -1 does not exist: rows are 0 to 2"),
         ({"following": "[0"}, "following_agentid_list", "must be a list such as [1, 2], got '[0'"),

@@ -138,7 +138,7 @@ def test_a_transition_that_could_never_work_is_a_value_error(move: Any, message:
 @pytest.mark.parametrize("value", ["idle", None, state_enum("Mood", ["idle"])("idle")])
 def test_a_state_of_another_type_is_a_type_error(value: Any) -> None:
     """Only a member of AgentState can be an agent's state, in the constructor and afterwards."""
-    message = "state must be a AgentState, got .*: use one of AgentState.IDLE, .*AgentState.RESTING"
+    message = "state must be a member of AgentState, got .*: use one of AgentState.IDLE, .*AgentState.RESTING"
     agent = SocialAgent("a")
     with pytest.raises(TypeError, match=message):
         SocialAgent("a", state=value)
@@ -232,7 +232,7 @@ def test_a_move_resets_the_ticks_and_is_recorded() -> None:
 def test_a_move_to_no_state_changes_nothing() -> None:
     """A transition to something that is no state is a TypeError and leaves the agent as it was."""
     agent = SocialAgent("a", ticks_in_state=3)
-    with pytest.raises(FieldTypeError, match="state must be a AgentState, got 'scrolling'"):
+    with pytest.raises(FieldTypeError, match="state must be a member of AgentState, got 'scrolling'"):
         agent.transition_to("scrolling", "feed_ready")
     assert (agent.state, agent.ticks_in_state, len(agent.state_history)) == (S.IDLE, 3, 0)
 

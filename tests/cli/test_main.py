@@ -128,12 +128,13 @@ def test_help_explains_every_option(command: Any) -> None:
     """``simulate --help`` names every option, with its default, and shows examples."""
     ran = command("simulate", "--help")
     options = ["agents", "posts", "rounds", "ticks", "seed", "reasoner", "model", "host", "out", "json"]
+    options += ["mode", "pick", "concurrency", "timeout", "max-calls", "max-tokens", "deadline", "cache", "replay"]
     assert (ran.status, ran.err) == (0, "")
     assert [option for option in options if f"--{option} " not in ran.out] == []
     assert [
         text for text in ("N|FILE", "[default: 100]", "[default: 10]", "[default: 12]") if text not in ran.out
     ] == []
-    assert ran.out.count("prism simulate --agents") == 3
+    assert ran.out.count("prism simulate --agents") == 4
 
 
 def test_command_alone_shows_the_help(command: Any) -> None:

@@ -84,8 +84,6 @@ def test_summary_is_complete(command: Any) -> None:
         "ticks_per_round": 9,
         "seed": 7,
         "reasoner": "policy",
-        "model": None,
-        "host": None,
     }
     names = Counter(event["event"] for event in events)
     totals = summary["results"]["totals"]
@@ -176,7 +174,10 @@ def test_unreachable_model_does_not_stop_a_run(command: Any) -> None:
             *("simulate", "--agents", PERSONAS, "--rounds", "1", "--ticks", "3", "--out", "run"),
             *("--reasoner", "ollama", "--model", "tiny", "--host", url),
         )
-    assert (ran.status, ran.err) == (0, "")
+    assert ran.status == 0
+    assert ran.err.splitlines() == [
+        f"prism: cannot reach {url}: is 'ollama serve' running there?; its decisions will fall back (see: prism doctor)"
+    ]
     totals = summary_of(command.folder / "run")["results"]["totals"]
     assert totals["decisions_answered"] == 0
     assert sum(totals["fallbacks"].values()) == totals["decisions_asked"] > 0
@@ -192,3 +193,48 @@ def test_defaults_and_extremes_run(given: list[str], command: Any) -> None:
     ran = command("simulate", *given)
     assert (ran.status, ran.err) == (0, "")
     assert "Agents in each state" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--agents", "1.5"], "--agents must be a whole number or a file, got 1.5"),
+        (["--agents", ""], "--agents must be a number or a file, got nothing"),
+        (["--out", ""], "--out must name a folder of its own"),
+        (["--max-calls", "3"], "--max-calls needs --reasoner ollama"),
+        (["--replay", "nothing", "--model", "m"], "--model asks no model: leave it out with --replay"),
+        (["--replay", "nothing"], "nothing: cannot be read"),
+    ],
+)
+def test_confusions_are_told_apart(given: list[str], message: str, command: Any) -> None:
+    """Numbers, files, empty texts and options that do not go together are each refused in one line."""
+    ran = command("simulate", *given)
+    assert (ran.status, ran.out, list(command.folder.iterdir())) == (2, "", [])
+    assert message in ran.err
+    assert len(ran.err.splitlines()) == 1
+
+
+def test_impossible_replay_leaves_no_folder(command: Any) -> None:
+    """A replay that does not hold the questions asked ends in one line, and leaves its folder free."""
+    command("simulate", "--agents", "20", "--rounds", "1", "--out", "first")
+    ran = command("simulate", "--agents", "20", "--rounds", "1", "--seed", "9", "--replay", "first", "--out", "again")
+    assert (ran.status, ran.out) == (2, "")
+    assert "holds no (further) decision of agent" in ran.err
+    assert not (command.folder / "again").exists()
+
+
+def test_replay_writes_the_same_log(command: Any) -> None:
+    """A replayed run writes the same events, byte for byte."""
+    command("simulate", "--agents", "20", "--rounds", "2", "--out", "first")
+    ran = command("simulate", "--agents", "20", "--rounds", "2", "--replay", "first", "--out", "again")
+    assert ran.status == 0
+    logs = [(command.folder / name / "events.jsonl").read_bytes() for name in ("first", "again")]
+    assert logs[0] == logs[1]
+
+
+def test_full_disk_is_one_line(command: Any) -> None:
+    """Output that cannot be written ends the command in one line, without a traceback."""
+    with Path("/dev/full").open("w") as full:
+        ran = command("simulate", "--agents", "5", "--rounds", "1", stdout=full)
+    assert ran.status == 1
+    assert ran.err.splitlines() == ["prism: output: No space left on device"]

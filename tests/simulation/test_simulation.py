@@ -318,16 +318,23 @@ def test_log_holds_the_results(logged: Any) -> None:
 
 
 def test_states_of_every_round_are_those_before_it_ends(logged: Any) -> None:
-    """A round's states add up to the population, and are those that ``round_ends`` then takes everyone from."""
+    """A round's states add up to the population, and are those of its last tick, by every move up to then."""
     for summary in logged.results.rounds:
         assert sum(summary.states.values()) == 60
         assert list(summary.states) == [state.value for state in S]
-        ended = Counter(
-            event["from_state"]
-            for event in logged.events(TRANSITION)
-            if event["round"] == summary.number and event["trigger"] == "round_ends"
-        )
-        assert {**summary.states, "idle": 0} == {state.value: ended[state.value] for state in S}
+        moves = [event for event in logged.events(TRANSITION) if event["round"] == summary.number]
+        last = {event["agent_id"]: event for event in reversed(moves)}  # an agent's first move of the round
+        assert {event["from_state"] for event in last.values()} == {"idle"}
+        assert sum(1 for event in moves if event["trigger"] == "round_ends") <= 60 - summary.states["idle"]
+
+
+def test_what_was_decided_is_carried_out() -> None:
+    """A round ends by publishing and liking what was decided on, however few ticks it has."""
+    population = synthetic_population(200)
+    results = Simulation(population.agents, population.posts, rounds=5, ticks_per_round=3).run()
+    assert results.totals.likes > 0
+    assert results.totals.replies + results.totals.reshares > 0
+    assert all(agent.pending_action is None for agent in population.agents)
 
 
 def test_everyone_is_idle_after_a_round() -> None:
@@ -530,8 +537,8 @@ def test_events_go_to_configured_structlog(capsys: pytest.CaptureFixture[str]) -
     ("agents", "options", "message"),
     [
         ([], {}, "at least one agent"),
-        (["ann"], {"rounds": 0}, "rounds must be 1 or more, got 0"),
-        (["ann"], {"ticks_per_round": -1}, "ticks_per_round must be 1 or more, got -1"),
+        (["ann"], {"rounds": 0}, "rounds must be a whole number, 1 or more, got 0"),
+        (["ann"], {"ticks_per_round": -1}, "ticks_per_round must be a whole number, 1 or more, got -1"),
         (["cem", "ann", "ben", "ann", "cem"], {}, "more than once: ann, cem"),
     ],
 )

@@ -98,8 +98,8 @@ def test_expand_replaces_a_wildcard_in_place() -> None:
     assert expanded == (first, *(Transition("stop", light, Light.RED, never, print) for light in Light), last)
 
 
-def flaws(*moves: Transition[Any], decisions: Any = ()) -> list[Finding]:
-    return find_flaws(list(Light), expand(moves, list(Light)), Light.RED, frozenset(decisions))
+def flaws(*moves: Transition[Any], decisions: Any = (), timeouts: Any = None) -> list[Finding]:
+    return find_flaws(list(Light), expand(moves, list(Light)), Light.RED, frozenset(decisions), timeouts or {})
 
 
 def test_a_sound_chart_has_no_flaws() -> None:
@@ -127,9 +127,10 @@ def test_all_four_kinds_are_found_at_once() -> None:
         ("no_way_out", Light.GREEN),
         ("shadowed", Light.RED),
         ("no_timeout", Light.AMBER),
+        ("no_timeout", Light.GREEN),
     }
     assert [finding.transition for finding in found if finding.kind == "shadowed"] == [shadowed]
-    assert all(text in " ".join(map(str, found)) for text in ("add a transition", "put the guarded one first"))
+    assert all(text in " ".join(map(str, found)) for text in ("add a transition", "put it first"))
 
 
 def test_a_self_transition_is_no_way_out() -> None:
@@ -144,7 +145,15 @@ def test_a_self_transition_is_no_way_out() -> None:
     kinds = {(finding.kind, finding.state) for finding in found}
     assert ("no_way_out", Light.AMBER) in kinds
     assert ("no_timeout", Light.GREEN) in kinds
-    assert ("no_timeout", Light.AMBER) not in kinds
+    assert ("no_timeout", Light.AMBER) in kinds
+
+
+def test_a_limit_needs_a_timeout() -> None:
+    """The initial state needs a time-out only if the chart sets a limit for it."""
+    moves = (Transition("on", "*", Light.GREEN), Transition("timeout", Light.GREEN, Light.RED))
+    for timeouts, expected in (({}, False), ({Light.RED: 3}, True)):
+        kinds = {(finding.kind, finding.state) for finding in flaws(*moves, timeouts=timeouts)}
+        assert (("no_timeout", Light.RED) in kinds) is expected
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,18 @@ import json
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
 from enum import Enum
+from pathlib import PurePosixPath
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
+from uuid import UUID
 
 import pytest
 
-from prism.statechart.context import identify, pack, unpack
+from prism.statechart import context as context_module
+from prism.statechart.context import identify, pack, share, unpack
 from prism.statechart.states import AgentState
 
 
@@ -62,7 +67,7 @@ CONTEXTS: list[tuple[Any, dict[str, Any] | None]] = [
     ({"state": AgentState.IDLE}, {"state": "idle"}),
     ({"nested": {Kind.NEWS: Post("p1")}}, {"nested": {"news": "p1"}}),
     ({"posts": [Post("p1"), (Post("p2"),)]}, {"posts": ["p1", ["p2"]]}),
-    ({"tags": {"b", "a"}, "rest": frozenset({2})}, {"tags": ["a", "b"], "rest": [2]}),
+    pytest.param({"tags": {"b", "a"}, "rest": frozenset({2})}, {"tags": ["a", "b"], "rest": [2]}, id="sets"),
     (OrderedDict(a=1), {"a": 1}),
     (MappingProxyType({"a": 1}), {"a": 1}),
     ("p1", {"value": "p1"}),
@@ -127,3 +132,55 @@ def test_objects_of_one_class_may_be_identified_differently() -> None:
         {"post_id": "p1"},
         {"type": "SimpleNamespace"},
     ]
+
+
+class Detached:
+    """Like a database row whose session is gone."""
+
+    @property
+    def id(self) -> int:
+        raise RuntimeError("detached")
+
+
+ROUND: dict[str, Any] = {}
+ROUND["self"] = ROUND
+
+
+@pytest.mark.parametrize(
+    ("context", "kept"),
+    [
+        ({"post_id": UUID(int=7)}, {"post_id": "00000000-0000-0000-0000-000000000007"}),
+        ({"at": datetime(2026, 1, 2, 3, 4, 5)}, {"at": "2026-01-02T03:04:05"}),
+        ({"weight": Decimal("1.50")}, {"weight": "1.50"}),
+        ({"file": PurePosixPath("a/b")}, {"file": "a/b"}),
+        (UUID(int=7), {"value": "00000000-0000-0000-0000-000000000007"}),
+        (Detached(), {"type": "Detached"}),
+    ],
+)
+def test_values_that_are_no_json_are_kept_as_text(context: Any, kept: dict[str, Any]) -> None:
+    """Dates, UUIDs, numbers and paths keep their text, and an object that cannot tell its id keeps its type."""
+    assert identify(context) == kept
+
+
+def test_endless_nesting_ends() -> None:
+    """A mapping that holds itself is recorded to a bounded depth."""
+    assert "dict" in str(identify(ROUND))
+
+
+def test_what_is_read_from_a_record_is_new() -> None:
+    """Changing a context that was read changes no record."""
+    keys, value = pack({"tags": ["x"], "more": {"a": [1]}})
+    read = unpack(keys, value)
+    assert read is not None
+    read["tags"].append("z")
+    read["more"]["a"].append(2)
+    assert unpack(keys, value) == {"tags": ["x"], "more": {"a": [1]}}
+
+
+def test_sharing_texts_stays_bounded() -> None:
+    """However many texts are shared, only so many are kept."""
+    for number in range(20_000):
+        share(f"post_{number}")
+    assert len(context_module._shared) <= context_module._SHARED_TEXTS
+    one, other = "".join(["po", "st"]), "".join(["pos", "t"])
+    assert share(one) is share(other)

@@ -145,3 +145,17 @@ def test_probabilities_that_are_none_are_refused(given: Any, message: str) -> No
         read_probabilities(given, OPTIONS)
     assert isinstance(caught.value, ReasonerError)
     assert len(str(caught.value)) < 250
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '{"next_state": "composing"} <think>I could also scroll {"next_state": "scrolling"}</think>',
+        '<think>{"next_state": "scrolling"}</think>{"next_state": "composing"}<think>well</think>',
+        'scrolling? {"next_state": "scrolling"}</think>{"next_state": "composing"}',
+        '{"next_state": "composing"}<think>or {"next_state": "scrolling"}',
+    ],
+)
+def test_thoughts_do_not_count(reply: str) -> None:
+    """What stands in a think block is no answer, wherever the block stands and even if one of its tags is missing."""
+    assert parse_reasoner_response(reply, [AgentState.COMPOSING, AgentState.SCROLLING]) is AgentState.COMPOSING

@@ -3,6 +3,7 @@
 import asyncio
 import copy
 import logging
+import pickle
 import re
 from collections import deque
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import pytest
 
 from prism.agents.mixin import StatechartMixin
 from prism.errors import AgentError, DefinitionError, ReasonerError, RunawayError, UnknownStateError
+from prism.statechart.social import social_media_chart
 from prism.statechart.statechart import MOST_QUEUED_FIRES, Statechart
 from prism.statechart.states import AgentState, state_enum
 from prism.statechart.transitions import Transition
@@ -320,7 +322,7 @@ def test_an_object_without_state_is_refused(method: str) -> None:
     chart = chart_of(Transition("go", S.IDLE, S.RESTING))
     agent = SimpleNamespace(ticks_in_state=9)
     arguments = {"fire": ["go"], "fire_to": ["go", S.RESTING], "enabled_targets": ["go"], "tick": []}[method]
-    message = r"cannot drive a SimpleNamespace: it has no 'state'; give it one, call chart.adopt\(obj\), or derive"
+    message = r"cannot drive 'SimpleNamespace': it has no 'state'; give it one, call chart.adopt\(obj\), or derive"
     with pytest.raises(TypeError, match=message) as caught:
         getattr(chart, method)(agent, *arguments)
     assert isinstance(caught.value, AgentError)
@@ -735,7 +737,7 @@ def test_check_reports_all_findings() -> None:
     """The chart's own check finds what is wrong with it."""
     chart = chart_of(Transition("go", S.IDLE, S.RESTING), Transition("go", S.IDLE, S.SCROLLING, no))
     kinds = {finding.kind for finding in chart.check()}
-    assert kinds == {"unreachable", "no_way_out", "shadowed"}
+    assert kinds == {"unreachable", "no_way_out", "shadowed", "no_timeout"}
 
 
 # Asking a reasoner
@@ -1190,3 +1192,64 @@ def test_without_configuration_moves_are_silent(agent: Any, capsys: Any, caplog:
         chart.fire(agent, "go")
     assert capsys.readouterr() == ("", "")
     assert caplog.records == []
+
+
+# Copies, and actions that move the agent
+
+
+def test_a_chart_is_shared_by_copies() -> None:
+    """Copying an agent that refers to its chart copies the agent, not the chart."""
+    chart = chart_of(Transition("go", S.IDLE, S.RESTING))
+    agent = SimpleNamespace(state=S.IDLE, chart=chart)
+    assert copy.deepcopy(agent).chart is copy.copy(chart) is chart
+
+
+def test_a_chart_can_be_pickled() -> None:
+    """A pickled chart has the same definition, and moves agents as the first."""
+    chart = social_media_chart()
+    again = pickle.loads(pickle.dumps(chart))
+    assert again.transitions == chart.transitions
+    assert (again.states, again.initial, again.name) == (chart.states, chart.initial, chart.name)
+    assert (again.timeouts, again.decision_states) == (chart.timeouts, chart.decision_states)
+    agent = SimpleNamespace(state=S.COMPOSING, pending_action="reply")
+    assert again.fire(agent, "compose_done") is S.ENGAGING_REPLY
+
+
+def test_history_tells_the_truth_about_a_meddling_action(capture: Any, logger: Any) -> None:
+    """An action that moves the agent itself is reported, and the record starts from where it left the agent."""
+
+    def meddle(agent: Any, context: Any) -> None:
+        agent.state = S.RESTING
+
+    chart = Statechart(S, [Transition("go", S.IDLE, S.SCROLLING, action=meddle)], S.IDLE, logger=logger)
+    agent = SimpleNamespace(state=S.IDLE, state_history=deque())
+    assert chart.fire(agent, "go") is S.SCROLLING
+    assert [(record.from_state, record.to_state) for record in agent.state_history] == [(S.RESTING, S.SCROLLING)]
+    fault = capture.entries[0]
+    assert (fault["event"], fault["log_level"]) == ("statechart.action_failed", "error")
+    assert "let it fire an event instead" in fault["error"]
+
+
+@pytest.mark.parametrize("broken_id", [RecursionError, RuntimeError])
+def test_a_context_that_cannot_tell_its_id_spoils_no_move(broken_id: type[Exception]) -> None:
+    """A context whose identifier raises is recorded by its type; state, ticks and history agree."""
+
+    class Row:
+        @property
+        def id(self) -> str:
+            raise broken_id("no session")
+
+    agent = SimpleNamespace(state=S.IDLE, ticks_in_state=4, state_history=deque())
+    assert chart_of(Transition("go", S.IDLE, S.RESTING)).fire(agent, "go", Row()) is S.RESTING
+    assert (agent.ticks_in_state, [record.context for record in agent.state_history]) == (0, [{"type": "Row"}])
+
+
+def test_a_logger_of_the_standard_library_is_refused() -> None:
+    """A standard library logger, which takes no keys, is refused when the chart is made."""
+    with pytest.raises(DefinitionError, match="must be a structlog logger, got the standard library's 'mine'"):
+        Statechart(S, [], S.IDLE, logger=logging.getLogger("mine"))
+
+
+def test_a_single_decision_state_is_taken_for_itself() -> None:
+    """One decision state may be given without a list around it."""
+    assert Statechart(S, [], S.IDLE, decision_states=S.EVALUATING).decision_states == {S.EVALUATING}

@@ -48,13 +48,34 @@ def test_weighted_index_follows_the_weights() -> None:
 def test_an_agents_own_stream_is_used() -> None:
     """An agent that brings a stream is drawn for from that."""
     own = RandomStream(5)
-    assert AgentStreams(1).of(SimpleNamespace(random=own), "a1") is own
+    assert AgentStreams(1).of(SimpleNamespace(random=own)) is own
 
 
-@pytest.mark.parametrize("agent", [SimpleNamespace(), SimpleNamespace(random=None), SimpleNamespace(random=4)])
-def test_other_agents_have_one_by_name(agent: Any) -> None:
+@pytest.mark.parametrize("own", [{}, {"random": None}, {"random": 4}])
+def test_other_agents_have_one_by_name(own: dict[str, Any]) -> None:
     """An agent without a stream has one by seed and name, which goes on from draw to draw."""
+    agent, other = SimpleNamespace(agent_id="a1", **own), SimpleNamespace(agent_id="a2", **own)
     streams, expected = AgentStreams(1), RandomStream(1, "a1")
-    draws = [streams.of(agent, "a1").random() for _ in range(20)]
+    draws = [streams.of(agent).random() for _ in range(20)]
     assert draws == [expected.random() for _ in range(20)]
-    assert AgentStreams(1).of(agent, "a2").random() != AgentStreams(2).of(agent, "a2").random() != draws[0]
+    assert AgentStreams(1).of(other).random() != AgentStreams(2).of(other).random() != draws[0]
+
+
+class Walker:
+    """Has no name."""
+
+
+class Stone:
+    """Has no name, and takes no weak reference."""
+
+    __slots__ = ()
+
+
+@pytest.mark.parametrize("kind", [Walker, Stone])
+def test_nameless_agents_draw_by_the_order_they_come_in(kind: type) -> None:
+    """Agents without a name have streams by the order of their first decisions, whatever their addresses."""
+    one, two = AgentStreams(1), AgentStreams(1)
+    draws = [one.of(kind()).random() for _ in range(50)]
+    crowd = [kind() for _ in range(50)]
+    assert [two.of(agent).random() for agent in crowd] == draws
+    assert len(set(draws)) == 50
