@@ -15,35 +15,35 @@ class Decider(Protocol):
 
 
 class OpenQuestions:
-    """The questions of a chart that wait for an answer, by agent; an agent may keep no history to tell by."""
+    """The questions of a chart that wait for an answer; an agent may keep no history to tell by.
 
-    __slots__ = ("_open",)
+    Attributes:
+        by_agent: Open questions by the agent's address; empty while no question is open.
+    """
+
+    __slots__ = ("by_agent",)
 
     def __init__(self) -> None:
-        self._open: dict[int, set[object]] = {}
-
-    def __bool__(self) -> bool:
-        """Tell whether any question is open."""
-        return bool(self._open)
+        self.by_agent: dict[int, set[object]] = {}
 
     def drop(self, agent: Any) -> None:
         """Note that an agent has moved: answers to its questions come too late."""
-        self._open.pop(id(agent), None)
+        self.by_agent.pop(id(agent), None)
 
     async def ask(
         self, reasoner: Decider, agent: Any, trigger: str, options: list[Any], context: Any
     ) -> tuple[Any, bool]:
         """Get a reasoner's choice, and whether it still holds because the agent has not moved meanwhile."""
         state, last, question = agent.state, _last_record(agent), object()
-        self._open.setdefault(id(agent), set()).add(question)
+        self.by_agent.setdefault(id(agent), set()).add(question)
         try:
             chosen = await reasoner.decide(agent, state, trigger, options, context)
-            moved = question not in self._open.get(id(agent), ())
+            moved = question not in self.by_agent.get(id(agent), ())
             return chosen, not moved and agent.state == state and _last_record(agent) is last
         finally:
-            others = self._open.pop(id(agent), set()) - {question}
+            others = self.by_agent.pop(id(agent), set()) - {question}
             if others:
-                self._open[id(agent)] = others
+                self.by_agent[id(agent)] = others
 
 
 def _last_record(agent: Any) -> Any:

@@ -142,6 +142,9 @@ def add_missing_fields(agent: Any, initial: Any) -> None:
 
 def agent_name(agent: object) -> str:
     """Give the name by which logs and messages call an agent: its id, else its class and address."""
+    name = getattr(agent, "agent_id", None)
+    if type(name) is str:
+        return name
     return given_name(agent) or f"{type(agent).__name__}@{id(agent):x}"
 
 

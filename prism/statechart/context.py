@@ -72,9 +72,13 @@ def unpack(keys: Keys, value: Any) -> dict[str, Any] | None:
 
 def share(text: str) -> str:
     """Give the one copy of a text that records share; unlike ``sys.intern``, nothing is kept for ever."""
+    known = _shared.get(text)
+    if known is not None:
+        return known
     if len(_shared) >= _SHARED_TEXTS:
         _shared.clear()
-    return _shared.setdefault(text, text)
+    _shared[text] = text
+    return text
 
 
 def _copied(value: Any) -> Any:

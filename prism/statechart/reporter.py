@@ -17,7 +17,6 @@ from prism.statechart.events import (
     active_logger,
     report_fault,
     report_warning,
-    structlog_is_configured,
 )
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge
@@ -47,13 +46,9 @@ class Reporter:
         self._logger = logger
         self._strict = strict
 
-    def is_heard(self) -> bool:
-        """Tell whether a move would be written anywhere."""
-        return self._logger is not None or structlog_is_configured()
-
     def moved(self, agent: Any, edge: Edge, dwell: int | None, context: Any) -> None:
         """Announce a move, and the ticks that the agent had dwelt in the state it left."""
-        logger = active_logger(self._logger)
+        logger = self._logger or active_logger(None)
         if logger is not None:
             logger.info(
                 TRANSITION,

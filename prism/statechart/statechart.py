@@ -32,7 +32,7 @@ from prism.statechart.checks import (
     in_definition_order,
     listed,
 )
-from prism.statechart.events import EventLogger
+from prism.statechart.events import EventLogger, structlog_is_configured
 from prism.statechart.machine import Candidate, Rows, build_machine, compile_rows
 from prism.statechart.reporter import Reporter
 from prism.statechart.states import is_state, state_text
@@ -105,6 +105,7 @@ class Statechart(Generic[StateT]):
         self.strict = strict
         self._members: dict[Any, StateT] = {member: member for member in members}
         self._reporter = Reporter(name, logger, strict=strict)
+        self._has_logger = logger is not None
         self._clock = clock
         self._machine = build_machine(
             name,
@@ -169,10 +170,10 @@ class Statechart(Generic[StateT]):
         write = self._quiet_writers.get(agent.__class__)
         if action is not None or write is None or target == state:
             return self._run(agent, candidate, context)
-        if self._questions:
+        if self._questions.by_agent:
             self._questions.drop(agent)
         dwell = write(agent, edge, self._clock(), context)
-        if self._reporter.is_heard():
+        if self._has_logger or structlog_is_configured():
             self._reporter.moved(agent, edge, dwell, context)
         return target
 
@@ -353,7 +354,7 @@ class Statechart(Generic[StateT]):
             return
         dwell = self._writer_of(agent)(agent, edge, self._clock(), context)
         self._questions.drop(agent)
-        if self._reporter.is_heard():
+        if self._has_logger or structlog_is_configured():
             self._reporter.moved(agent, edge, dwell, context)
 
     def _edge_after_action(self, agent: Any, edge: Edge) -> Edge:
