@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import monotonic
 
-FAILURES_TO_OPEN = 3
+FAILURES_TO_OPEN = 5
+"""More than one question makes before it gives up, so that a single one cannot keep the next from being asked."""
+
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 30.0
 

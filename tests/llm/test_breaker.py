@@ -30,13 +30,13 @@ def open_up(breaker: CircuitBreaker) -> None:
         breaker.failed(probe=breaker.asked())
 
 
-def test_it_opens_after_three_failures_in_a_row(breaker: CircuitBreaker) -> None:
-    """Two failures leave the host in use, the third does not."""
+def test_it_opens_after_five_failures_in_a_row(breaker: CircuitBreaker) -> None:
+    """Four failures leave the host in use, the fifth does not."""
     states = []
-    for _ in range(3):
+    for _ in range(5):
         breaker.failed(probe=breaker.asked())
         states.append((breaker.allows(), breaker.is_open()))
-    assert states == [(True, False), (True, False), (False, True)]
+    assert states == [(True, False)] * 4 + [(False, True)]
     assert breaker.seconds_left() == FIRST_PAUSE_SECONDS
 
 
@@ -63,7 +63,7 @@ def test_one_probe_is_let_through_after_the_pause(breaker: CircuitBreaker, clock
 
 
 def test_a_probe_that_succeeds_closes_it(breaker: CircuitBreaker, clock: Clock) -> None:
-    """After a good probe the host is used as before, and has three failures and the first pause again."""
+    """After a good probe the host is used as before, and has five failures and the first pause again."""
     open_up(breaker)
     clock.time += FIRST_PAUSE_SECONDS
     breaker.asked()

@@ -316,7 +316,7 @@ def test_pauses_grow_and_differ(attempt: int, longest: float) -> None:
 async def test_a_server_that_fails_is_left_alone_and_probed_by_one(
     server: FakeOllama, connect: Connect, until: Any, short_pauses: None
 ) -> None:
-    """After three failures nothing is asked at once, then one question probes, and its success lets all through."""
+    """After five failures nothing is asked at once, then one question probes, and its success lets all through."""
     pool = connect(concurrency=8)
     await open_breaker(server, pool)
     with pytest.raises(
@@ -353,7 +353,10 @@ async def test_when_all_servers_fail_nobody_waits(server: FakeOllama, connect: C
     pool = connect(concurrency=1, timeout=0.1)
     async with asyncio.timeout(5):
         ended = await asyncio.gather(*(pool.chat(HELLO) for _ in range(50)), return_exceptions=True)
-    assert Counter(type(end).__name__ for end in ended) == {"TimedOutError": 3, "LeftAloneError": 47}
+    assert Counter(type(end).__name__ for end in ended) == {
+        "TimedOutError": FAILURES_TO_OPEN,
+        "LeftAloneError": 50 - FAILURES_TO_OPEN,
+    }
     assert len(server.questions) == FAILURES_TO_OPEN
     assert at_rest(pool)
 
@@ -372,7 +375,7 @@ async def test_retries_end_when_nobody_is_left_to_ask(server: FakeOllama, connec
     ids=["500", "html", "no model", "dropped"],
 )
 async def test_a_useless_server_does_not_draw_the_questions(serve: Serve, connect: Connect, fault: Fault) -> None:
-    """A server that fails faster than the others answer is left alone, and costs three questions at most."""
+    """A server that fails faster than the others answer is left alone, and costs five questions at most."""
     useless, good = serve(), serve()
     useless.fail_always(fault)
     pool = connect(useless, good)
@@ -484,3 +487,14 @@ async def test_if_no_server_can_say_nothing_is_known(serve: Serve, connect: Conn
         await pool.offers_decisions()
     servers[1].start()
     assert await pool.offers_decisions() is True
+
+
+@pytest.mark.parametrize("fault", [Fault.drop(), Fault.status(503), Fault.status(404, "model 'tiny' not found")])
+async def test_one_failed_question_leaves_the_next_alone(server: FakeOllama, connect: Connect, fault: Fault) -> None:
+    """With the usual attempts a question that fails for good does not keep the next one from being answered."""
+    pool = connect(attempts=3)
+    server.fail_always(fault)
+    with pytest.raises(LLMError):
+        await pool.chat(HELLO)
+    server.recover()
+    assert (await pool.chat(HELLO)).attempts == 1
