@@ -192,3 +192,12 @@ def test_a_complaint_is_placed_at_its_field() -> None:
         raise FieldValueError("too old")
     assert str(caught.value) == "people.jsonl, line 7, field 'age': too old"
     assert isinstance(caught.value.__cause__, FieldValueError)
+
+
+@pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '{"x": {"a": 1, "b": 2, "a": 3}}'])
+def test_a_key_stands_once(text: str, tmp_path: Path) -> None:
+    """An object with the same key twice is refused, with line and key, instead of keeping the last."""
+    (tmp_path / "twice.jsonl").write_text(f'{{"fine": 1}}\n{text}\n', encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        list(json_lines(tmp_path / "twice.jsonl"))
+    assert (caught.value.line, caught.value.field) == (2, "a")

@@ -145,3 +145,9 @@ def test_nonsense_is_refused(context: Any, message: str) -> None:
     """A context that says nothing to be rated, or says it in the wrong type, is a TypeError with the mend."""
     with pytest.raises(FieldTypeError, match=message):
         rate(["music"], context)
+
+
+@pytest.mark.parametrize("context", [None, {}, {"post_id": "p1"}])
+def test_what_says_nothing_is_irrelevant(context: Any) -> None:
+    """No context, and a mapping without relevance, topics or text, has nothing to do with any interest."""
+    assert rate(["music"], context) == 0.0

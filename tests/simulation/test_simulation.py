@@ -17,7 +17,7 @@ import structlog
 
 import prism
 from prism.agents import SeedPost, SocialAgent, synthetic_population
-from prism.errors import FieldValueError, ReasonerError
+from prism.errors import FieldValueError, ReasonerError, SimulationError
 from prism.runlog.events import (
     AGENT_JOINED,
     DECISION,
@@ -546,3 +546,18 @@ def test_impossible_simulation_is_refused(agents: list[str], options: dict[str, 
     """No agents, shared ids, and rounds or ticks below 1 are refused with the reason."""
     with pytest.raises(FieldValueError, match=message):
         Simulation([SocialAgent(name) for name in agents], **options)
+
+
+def test_a_simulation_runs_once() -> None:
+    """A second run of the same simulation is refused, because agents and posts are no longer what they were."""
+    population = synthetic_population(5)
+    simulation = Simulation(population.agents, population.posts, rounds=1)
+    simulation.run()
+    with pytest.raises(SimulationError, match="make a new one"):
+        simulation.run()
+
+
+def test_posts_of_strangers_are_refused() -> None:
+    """Seed posts by nobody of the population are refused by name."""
+    with pytest.raises(FieldValueError, match="which has no stranger"):
+        Simulation(synthetic_population(5).agents, [SeedPost("stranger", "hello")])
