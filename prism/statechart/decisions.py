@@ -51,7 +51,7 @@ class Call:
     """What it took to get an answer from a model.
 
     Args:
-        latency: Seconds from asking to answer, waiting for a free slot included.
+        latency: Seconds from asking to answer.
         model: Model asked, where known.
         host: Server asked, where known.
         attempts: Requests it took. What a request cost stands with one decision, the first of those it answered;

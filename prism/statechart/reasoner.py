@@ -39,6 +39,9 @@ __all__ = [
 
 DEFAULT_TIMEOUT_SECONDS = 120.0
 DEFAULT_CONCURRENCY = 16
+_WORKERS_PER_SLOT = 2
+"""Workers that take requests: some may wait for the answer to the same question of another."""
+
 LONGEST_LOOK_SECONDS = 10.0
 """How long to wait for a server to say whether it takes decisions, which it knows without the model."""
 
@@ -134,13 +137,15 @@ class Reasoner(BaseReasoner):
         import asyncio  # costs a third of importing the engine, and is loaded already where this runs
 
         kind = self._kind or await self._find_kind()
-        requests = list(_MAKERS[kind](questions, self._descriptions))
-        answered = await asyncio.gather(*map(self._decide, requests))
-        placed = {
-            place: found
-            for request, findings in zip(requests, answered, strict=True)
-            for place, found in zip(request.places, findings, strict=True)
-        }
+        requests = iter(_MAKERS[kind](questions, self._descriptions))
+        placed: dict[int, Decision | _Odds] = {}
+        answered: dict[str, Reply | Exception] = {}
+
+        async def work() -> None:
+            for request in requests:  # shared: the first requests are under way before the last are made
+                placed.update(zip(request.places, await self._decide(request, answered), strict=True))
+
+        await asyncio.gather(*(work() for _ in range(min(len(questions), _WORKERS_PER_SLOT * self._concurrency))))
         return [self._settle(question, placed[place]) for place, question in enumerate(questions)]
 
     @property
@@ -169,7 +174,7 @@ class Reasoner(BaseReasoner):
             return "chat"
         return self._kind
 
-    async def _decide(self, request: Request) -> Sequence[Decision | _Odds]:
+    async def _decide(self, request: Request, answered: dict[str, Reply | Exception]) -> Sequence[Decision | _Odds]:
         """Get the answers to one request; a failure becomes a fallback for each of its questions."""
         began = perf_counter()
         identity = request.identity()
@@ -179,9 +184,9 @@ class Reasoner(BaseReasoner):
             found = self._read_all(request, kept, "cache")
             if _all_valid(found):
                 return found
-        is_first = identity not in self._shared
+        is_first = identity not in self._shared and identity not in answered
         try:
-            reply = await self._shared.get(identity, lambda: self._ask(request))
+            reply = await self._reply(request, identity, answered)
         except Exception as error:
             if isinstance(error, DecisionsUnsupportedError) and self._mode == "auto" and request.kind == "decision":
                 self._kind = "chat"
@@ -200,6 +205,18 @@ class Reasoner(BaseReasoner):
         if _all_valid(found):
             self._kept.put(key, reply)
         return found
+
+    async def _reply(self, request: Request, identity: str, answered: dict[str, Reply | Exception]) -> Reply:
+        """Get what the model replies; what was asked together before is not asked again, also if it failed."""
+        if identity not in answered:
+            try:
+                answered[identity] = await self._shared.get(identity, lambda: self._ask(request))
+            except Exception as error:
+                answered[identity] = error
+        known = answered[identity]
+        if isinstance(known, Exception):
+            raise known
+        return known
 
     async def _ask(self, request: Request) -> Reply:
         """Ask the client, within the limits of slots, time and budget."""
