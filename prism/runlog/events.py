@@ -3,6 +3,7 @@
 from prism.statechart.events import (
     ACTION_FAILED,
     ANSWER_DISCARDED,
+    CACHE_FAILED,
     DECISION,
     GUARD_FAILED,
     TRANSITION,
@@ -23,6 +24,7 @@ __all__ = [
     "ACTION_FAILED",
     "AGENT_JOINED",
     "ANSWER_DISCARDED",
+    "CACHE_FAILED",
     "DECISION",
     "GUARD_FAILED",
     "POST_LIKED",
