@@ -2,10 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 DEFAULT_START = datetime(2026, 1, 1, tzinfo=UTC)
 SECONDS_PER_TICK = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One instant of a simulation.
+
+    Args:
+        time: The simulated time, in UTC.
+        round: Round, counted from 1; 0 before the first.
+        tick: Tick of the round, counted from 1; 0 before the first.
+
+    Attributes:
+        seconds: The time in seconds since the epoch.
+        stamp: Time, round and tick as they stand in every line of a log.
+    """
+
+    time: datetime
+    round: int = 0
+    tick: int = 0
+    seconds: float = field(init=False)
+    stamp: dict[str, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Work out, once for all who read it, what is written of this instant."""
+        text = self.time.isoformat().replace("+00:00", "Z")
+        object.__setattr__(self, "seconds", self.time.timestamp())
+        object.__setattr__(self, "stamp", {"timestamp": text, "round": self.round, "tick": self.tick})
 
 
 class SimulatedClock:
@@ -18,34 +49,46 @@ class SimulatedClock:
         start: Time at which the first round begins; one without a zone is taken as UTC.
 
     Attributes:
-        round: Current round, counted from 1; 0 before the first.
-        tick: Current tick of the round, counted from 1; 0 before the first.
-        timestamp: Current time as ISO 8601 text, such as ``2026-01-01T00:07:00Z``.
-        stamp: All three, as they stand in every line of a log.
+        moment: The current instant.
     """
 
     def __init__(self, start: datetime = DEFAULT_START) -> None:
-        self._start = start.replace(tzinfo=UTC) if start.tzinfo is None else start.astimezone(UTC)
-        self._elapsed = 0
-        self._set(0, 0)
+        aware = start.replace(tzinfo=UTC) if start.tzinfo is None else start.astimezone(UTC)
+        self.moment = Moment(aware)
+
+    @property
+    def round(self) -> int:
+        """Current round, counted from 1; 0 before the first."""
+        return self.moment.round
+
+    @property
+    def tick(self) -> int:
+        """Current tick of the round, counted from 1; 0 before the first."""
+        return self.moment.tick
+
+    @property
+    def timestamp(self) -> str:
+        """Current time as ISO 8601 text, such as ``2026-01-01T00:07:00Z``."""
+        return str(self.moment.stamp["timestamp"])
 
     def begin_round(self, number: int) -> None:
         """Begin a round; time stands still until its first tick."""
-        self._set(number, 0)
+        self.moment = Moment(self.moment.time, number)
 
     def advance(self) -> None:
         """Let one tick pass."""
-        self._elapsed += SECONDS_PER_TICK
-        self._set(self.round, self.tick + 1)
+        now = self.moment
+        self.moment = Moment(now.time + timedelta(seconds=SECONDS_PER_TICK), now.round, now.tick + 1)
+
+    @contextmanager
+    def at(self, moment: Moment) -> Iterator[None]:
+        """Show another instant for a while, to write down what belongs to it."""
+        now, self.moment = self.moment, moment
+        try:
+            yield
+        finally:
+            self.moment = now
 
     def __call__(self) -> float:
         """Give the current time in seconds since the epoch."""
-        return self._seconds
-
-    def _set(self, round_number: int, tick: int) -> None:
-        self.round = round_number
-        self.tick = tick
-        now = self._start + timedelta(seconds=self._elapsed)
-        self._seconds = now.timestamp()
-        self.timestamp = now.isoformat().replace("+00:00", "Z")
-        self.stamp = {"timestamp": self.timestamp, "round": self.round, "tick": self.tick}
+        return self.moment.seconds

@@ -65,7 +65,7 @@ class RunLog:
     def _render(self, logger: Any, method: str, event: MutableMapping[str, Any]) -> bytes:
         if "exc_info" in event:
             event = structlog.processors.format_exc_info(logger, method, event)
-        line = {"event": event.pop("event"), **self._clock.stamp, **event}
+        line = {"event": event.pop("event"), **self._clock.moment.stamp, **event}
         try:
             return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
         except TypeError:

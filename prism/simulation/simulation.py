@@ -7,7 +7,7 @@ import gc
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 from prism.agents import SeedPost, SocialAgent
 from prism.errors import FieldValueError, ReasonerError, SimulationError
@@ -23,6 +23,7 @@ from prism.runlog.events import (
     SCHEMA_VERSION,
 )
 from prism.simulation.composing import Composer, TemplateComposer
+from prism.simulation.deciding import ManyDecider, deciding_with
 from prism.simulation.posts import Draft, Network, Post, Reader
 from prism.simulation.results import Activity, Results, RoundSummary, summarize
 from prism.statechart import (
@@ -58,13 +59,6 @@ _UNDER_WAY = (
     AgentState.ENGAGING_REPLY,
     AgentState.ENGAGING_RESHARE,
 )
-
-
-class ManyDecider(Protocol):
-    """What a simulation asks; every reasoner built on `BaseReasoner` is one."""
-
-    async def decide_many(self, questions: Sequence[Question], *, logger: EventLogger | None = None) -> list[Decision]:
-        """Answer several questions, in their order."""
 
 
 class Simulation:
@@ -111,9 +105,10 @@ class Simulation:
         self._seed = seed
         self._reasoner = reasoner or PolicyReasoner(seed)
         self._composer = composer or TemplateComposer()
-        self._logger = logger
         self._clock = clock or SimulatedClock()
-        self.chart = social_media_chart(logger=logger, clock=self._clock)
+        self._deciding = deciding_with(self._reasoner, logger, self._clock, self._apply)
+        self._logger = self._deciding.logger
+        self.chart = social_media_chart(logger=self._logger, clock=self._clock)
         self.network = Network(self.agents)
         self._activity = Activity()
         self._has_run = False
@@ -161,10 +156,13 @@ class Simulation:
         self._has_run = True
         self._start()
         summaries = []
-        for number in range(1, self._rounds + 1):
-            summaries.append(await self._round(number))
-            if on_round is not None:
-                on_round(summaries[-1])
+        try:
+            for number in range(1, self._rounds + 1):
+                summaries.append(await self._round(number))
+                if on_round is not None:
+                    on_round(summaries[-1])
+        finally:
+            await self._deciding.close()
         results = summarize(self.network, summaries)
         self._emit(RUN_ENDED, **results.totals.to_dict())
         return results
@@ -202,6 +200,7 @@ class Simulation:
             self._clock.advance()
             await self._tick()
             await asyncio.sleep(0)  # a policy never waits: let an interruption, and others in the loop, have a turn
+        await self._deciding.end_round()
         states = {state.value: count for state, count in state_distribution(self.agents, AgentState).items()}
         self._finish_round()
         summary = RoundSummary(number, states, self._activity)
@@ -218,10 +217,11 @@ class Simulation:
                 self._fire(reader.agent, ROUND_ENDS)
 
     async def _tick(self) -> None:
-        chart, steps = self.chart, self._steps
-        questions: list[Question] = []
+        chart, steps, deciding = self.chart, self._steps, self._deciding
         for reader in self.network.readers:
             agent = reader.agent
+            if agent is deciding.next_agent:
+                await deciding.settle_next()
             before = agent.state
             if chart.tick(agent) is not None:
                 self._activity.timeouts[before.value] += 1
@@ -230,24 +230,21 @@ class Simulation:
             step = steps.get(before)
             question = step(reader) if step is not None else None
             if question is not None:
-                questions.append(question)
+                await deciding.ask(question)
         self._activity.agent_ticks += len(self.agents)
-        if questions:
-            await self._decide(questions)
+        await deciding.end_tick()
 
-    async def _decide(self, questions: list[Question]) -> None:
-        """Ask about everything that is open in this tick, then apply the answers in agent order."""
-        decisions = await self._reasoner.decide_many(questions, logger=self._logger)
-        self._activity.decisions_asked += len(questions)
-        for question, decision in zip(questions, decisions, strict=True):
-            if decision.chosen not in question.options:
-                raise ReasonerError(_outside(question, decision))
-            if decision.source == "fallback":
-                self._activity.fallbacks[decision.reason or "no reason given"] += 1
-            else:
-                self._activity.decisions_answered += 1
-            if self.chart.fire_to(question.agent, DECIDES, decision.chosen, question.context) is not None:
-                self._activity.transitions += 1
+    def _apply(self, question: Question, decision: Decision) -> None:
+        """Make the move that was decided on."""
+        if decision.chosen not in question.options:
+            raise ReasonerError(_outside(question, decision))
+        self._activity.decisions_asked += 1
+        if decision.source == "fallback":
+            self._activity.fallbacks[decision.reason or "no reason given"] += 1
+        else:
+            self._activity.decisions_answered += 1
+        if self.chart.fire_to(question.agent, DECIDES, decision.chosen, question.context) is not None:
+            self._activity.transitions += 1
 
     def _open_feed(self, reader: Reader) -> None:
         if self.network.refresh(reader):

@@ -102,7 +102,12 @@ class BaseReasoner(ABC):
 
     Args:
         logger: A structlog logger for the decisions. None means structlog's own, once it is configured.
+
+    Attributes:
+        concurrency: How many questions it pays to have under way at once; 0 where answers come at once.
     """
+
+    concurrency: int = 0
 
     def __init__(self, logger: EventLogger | None = None) -> None:
         self._logger = logger

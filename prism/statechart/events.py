@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from sys import modules
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 TRANSITION = "statechart.transition"
 GUARD_FAILED = "statechart.guard_failed"
@@ -18,6 +18,8 @@ ACTION_FAILED = "statechart.action_failed"
 ANSWER_DISCARDED = "statechart.answer_discarded"
 DECISION = "reasoner.decision"
 CACHE_FAILED = "reasoner.cache_failed"
+
+Level = Literal["info", "warning", "error"]
 
 _standard = logging.getLogger("prism.statechart")
 
@@ -50,6 +52,24 @@ def active_logger(given: EventLogger | None) -> EventLogger | None:
     return None
 
 
+def report(given: EventLogger | None, level: Level, event: str, /, **keys: Any) -> None:
+    """Log an event; without structlog, faults and warnings go to the standard library's logger.
+
+    Args:
+        given: The chart's or reasoner's own logger, if it has one.
+        level: How serious it is.
+        event: One of the event names.
+        keys: What happened; an exception as ``exc_info``.
+    """
+    logger = active_logger(given)
+    if logger is not None:
+        getattr(logger, level)(event, **keys)
+    elif level != "info":
+        raised = keys.pop("exc_info", None)  # shown with its traceback, so that ``error`` would only repeat it
+        shown = {name: value for name, value in keys.items() if raised is None or name != "error"}
+        getattr(_standard, level)("%s %s", event, shown, exc_info=raised)
+
+
 def report_fault(given: EventLogger | None, event: str, error: BaseException, **keys: Any) -> None:
     """Log an exception from the user's code with its traceback.
 
@@ -59,20 +79,12 @@ def report_fault(given: EventLogger | None, event: str, error: BaseException, **
         error: What was raised.
         keys: Where it was raised.
     """
-    logger = active_logger(given)
-    if logger is not None:
-        logger.error(event, exc_info=error, error=describe(error), **keys)
-    else:
-        _standard.error("%s %s", event, keys, exc_info=error)
+    report(given, "error", event, exc_info=error, error=describe(error), **keys)
 
 
 def report_warning(given: EventLogger | None, event: str, **keys: Any) -> None:
     """Log something that was dealt with but that a reader of the log should know."""
-    logger = active_logger(given)
-    if logger is not None:
-        logger.warning(event, **keys)
-    else:
-        _standard.warning("%s %s", event, keys)
+    report(given, "warning", event, **keys)
 
 
 def describe(error: BaseException) -> str:

@@ -122,7 +122,7 @@ class Reasoner(BaseReasoner):
         self._model = model
         self._descriptions = descriptions
         self._timeout = timeout
-        self._concurrency = slots
+        self.concurrency = slots
         self._seed = seed
         self._kept = KeptReplies(cache, logger)
         self._asked_of = _asked_of(client, model, seed)
@@ -145,7 +145,7 @@ class Reasoner(BaseReasoner):
             for request in requests:  # shared: the first requests are under way before the last are made
                 placed.update(zip(request.places, await self._decide(request, answered), strict=True))
 
-        await asyncio.gather(*(work() for _ in range(min(len(questions), _WORKERS_PER_SLOT * self._concurrency))))
+        await asyncio.gather(*(work() for _ in range(min(len(questions), _WORKERS_PER_SLOT * self.concurrency))))
         return [self._settle(question, placed[place]) for place, question in enumerate(questions)]
 
     @property
@@ -259,7 +259,7 @@ class Reasoner(BaseReasoner):
 
         loop = asyncio.get_running_loop()
         if self._slots is None or self._slots[0] is not loop:
-            self._slots = (loop, asyncio.Semaphore(self._concurrency))
+            self._slots = (loop, asyncio.Semaphore(self.concurrency))
         return self._slots[1]
 
     def _read_all(

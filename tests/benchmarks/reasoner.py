@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from math import ceil
 from time import perf_counter
 from typing import IO, Any
 
@@ -100,18 +99,22 @@ def _own_cost(size: Size) -> Table:
 
 
 class _Timed(Reasoner):
-    """A reasoner that adds up the time in which decisions were pending, and the least that it could have been."""
+    """A reasoner that adds up the time in which at least one decision was pending."""
 
     pending = 0.0
-    least = 0.0
+    _open = 0
+    _since = 0.0
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
-        began = perf_counter()
-        self.least += ceil(len(questions) / SLOTS) * LATENCY
+        if not self._open:
+            self._since = perf_counter()
+        self._open += 1
         try:
             return await super().answer(questions)
         finally:
-            self.pending += perf_counter() - began
+            self._open -= 1
+            if not self._open:
+                self.pending += perf_counter() - self._since
 
 
 def _simulation(size: Size) -> Table:
@@ -120,16 +123,14 @@ def _simulation(size: Size) -> Table:
         reasoner = _Timed(_pool([host]), mode="chat", fallback=AgentState.SCROLLING)
         Simulation(population.agents, population.posts, rounds=size.rounds, seed=1, reasoner=reasoner).run()
     pending = Measurement("decisions pending", (reasoner.pending,))
-    least = Measurement("least time for whole waves of 16 in every tick", (reasoner.least,))
     busy = Measurement("slots busy, on average", (counts["busy"] / SLOTS,))
     return Table(
         f"A simulation of {size.agents:,} agents, {counts['questions']:,} decisions",
         "s",
         pending.name,
-        [pending, least, busy],
+        [pending, busy],
         [
             *ratio("share of the slots busy while decisions are pending", busy, pending, at_least=0.9),
-            *ratio("share of what waves of 16 in every tick allow", least, pending),
         ],
     )
 

@@ -1,0 +1,190 @@
+"""Questions of a run: asked while agents go on, settled in their order."""
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import orjson
+import pytest
+import structlog
+from structlog.testing import LogCapture
+
+from prism.agents import synthetic_population
+from prism.errors import ReasonerError
+from prism.runlog import RunLog, SimulatedClock
+from prism.runlog.events import DECISION, POST_PUBLISHED, TRANSITION
+from prism.simulation import Simulation
+from prism.simulation.deciding import OrderedLogger
+from prism.statechart import BaseReasoner, Decision, PolicyReasoner, Question
+
+
+class Slow(BaseReasoner):
+    """Answers as the policy does, each question after a delay of its own, several at the same time."""
+
+    concurrency = 4
+
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__()
+        self.under_way: list[Question] = []
+        self.most = 0
+        self.overtaken = 0
+        self.moments: set[frozenset[int]] = set()
+        self.clock: SimulatedClock | None = None
+        self._asked_at: dict[int, int] = {}
+        self._delays = random.Random(seed)
+        self._policy = PolicyReasoner()
+
+    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
+        (question,) = questions
+        self._asked_at[id(question)] = self.clock.tick if self.clock is not None else 0
+        self.under_way.append(question)
+        self.most = max(self.most, len(self.under_way))
+        self.moments.add(frozenset(self._asked_at[id(one)] for one in self.under_way))
+        try:
+            await asyncio.sleep(self._delays.random() / 500)
+        finally:
+            self.overtaken += question is not self.under_way[0]
+            self.under_way.remove(question)
+        return await self._policy.answer(questions)
+
+
+class Failing(Slow):
+    """Fails at the fiftieth question, while others are under way."""
+
+    def __init__(self, failure: Callable[[], Any]) -> None:
+        super().__init__()
+        self.left = 50
+        self._failure = failure
+
+    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
+        self.left -= 1
+        if self.left == 0:
+            return [Decision(self._failure(), "policy")]
+        return await super().answer(questions)
+
+
+def lines(log: bytes) -> list[bytes]:
+    """Give a log's lines."""
+    return log.splitlines()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_run_writes_the_same_bytes_however_long_answers_take(seed: int, run_logged: Callable[..., Any]) -> None:
+    """Answers that come late and out of order change no byte of the log and no figure of the results."""
+    slow = Slow(seed)
+    late, at_once = run_logged(seed=seed, reasoner=slow), run_logged(seed=seed, reasoner=PolicyReasoner())
+    assert slow.overtaken > 0
+    assert lines(late.log) == lines(at_once.log)
+    assert late.results == at_once.results
+
+
+def test_agents_go_on_while_others_decide() -> None:
+    """Questions of the next tick are asked while some of this tick are still out, and never of a third one."""
+    population = synthetic_population(60)
+    slow = Slow()
+    slow.clock = SimulatedClock()
+    Simulation(population.agents, population.posts, rounds=3, reasoner=slow, clock=slow.clock).run()
+    overlapping = [ticks for ticks in slow.moments if len(ticks) > 1]
+    assert overlapping
+    assert all(len(ticks) == 2 and max(ticks) - min(ticks) == 1 for ticks in overlapping)
+
+
+def test_no_more_questions_are_under_way_than_wanted() -> None:
+    """At most twice as many questions are put as the reasoner has slots: some may share an answer."""
+    population = synthetic_population(60)
+    slow = Slow()
+    Simulation(population.agents, population.posts, rounds=2, reasoner=slow).run()
+    assert slow.most == 2 * Slow.concurrency
+
+
+def test_events_stand_in_the_order_of_ticks(run_logged: Callable[..., Any]) -> None:
+    """However answers overlap, rounds and ticks never go back in the log, and decisions precede their moves."""
+    run = run_logged(reasoner=Slow())
+    moments = [(event["round"], event["tick"]) for event in run.events()]
+    assert moments == sorted(moments)
+    decided = {}
+    for event in run.events(DECISION, TRANSITION):
+        if event["event"] == DECISION:
+            decided[event["agent_id"]] = (event["chosen"], event["tick"])
+        elif event["trigger"] == "decides":
+            assert decided.pop(event["agent_id"]) == (event["to_state"], event["tick"])
+    assert not decided
+
+
+def test_history_has_the_time_of_the_question(run_logged: Callable[..., Any]) -> None:
+    """Records of agents carry the same times as the log, also where a decision came late."""
+    run = run_logged(reasoner=Slow(), rounds=2)
+    agent = max(run.simulation.agents, key=lambda agent: len(agent.state_history))
+    told = [event["timestamp"] for event in run.events(TRANSITION) if event["agent_id"] == agent.agent_id]
+    assert [record.to_dict()["timestamp"] for record in agent.state_history] == told[-len(agent.state_history) :]
+
+
+def test_an_answer_outside_the_options_ends_the_run(run_logged: Callable[..., Any]) -> None:
+    """A wrong answer raises, and no question is left under way."""
+    failing = Failing(lambda: "flying")
+    with pytest.raises(ReasonerError, match="flying"):
+        run_logged(reasoner=failing)
+    assert failing.under_way == []
+
+
+def test_an_exception_of_the_reasoner_ends_the_run(tmp_path: Any) -> None:
+    """What a reasoner raises reaches the caller; what had happened by then is in the log, each line whole."""
+
+    def fail() -> None:
+        raise RuntimeError("out of order")
+
+    population = synthetic_population(60)
+    failing, clock = Failing(fail), SimulatedClock()
+    with RunLog(tmp_path / "log", clock) as log, pytest.raises(RuntimeError, match="out of order"):
+        Simulation(
+            population.agents, population.posts, reasoner=failing, logger=log.logger, clock=clock, rounds=2
+        ).run()
+    assert failing.under_way == []
+    events = [orjson.loads(line) for line in (tmp_path / "log").read_bytes().splitlines()]
+    assert {TRANSITION, DECISION, POST_PUBLISHED} <= {event["event"] for event in events}
+
+
+async def test_a_cancelled_run_leaves_nothing_under_way() -> None:
+    """Cancelling a run while questions are out cancels them, too."""
+    population = synthetic_population(60)
+    slow = Slow()
+    run = asyncio.ensure_future(Simulation(population.agents, population.posts, rounds=50, reasoner=slow).arun())
+    while len(slow.under_way) < Slow.concurrency:
+        await asyncio.sleep(0)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert slow.under_way == []
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+def test_held_events_keep_their_time_and_level() -> None:
+    """Events held back are written later with the level they had, at the time when they happened or at a given one."""
+    clock, capture = SimulatedClock(), LogCapture()
+    times: list[str] = []
+
+    def note_time(logger: Any, method: str, event: Any) -> Any:
+        times.append(clock.timestamp)
+        return event
+
+    target = structlog.wrap_logger(structlog.testing.ReturnLogger(), processors=[note_time, capture])
+    logger = OrderedLogger(target, clock)
+    logger.holding = held = []
+    logger.info("one", number=1)
+    clock.advance()
+    logger.warning("two", number=2)
+    logger.error("three", number=3)
+    assert capture.entries == []
+    clock.advance()
+    again, moment = list(held), clock.moment
+    logger.write(held)
+    logger.write(again, at=moment)
+    assert [(entry["log_level"], entry["event"], entry["number"]) for entry in capture.entries] == [
+        ("info", "one", 1),
+        ("warning", "two", 2),
+        ("error", "three", 3),
+    ] * 2
+    assert [time[14:16] for time in times] == ["00", "01", "01", "02", "02", "02"]
+    assert held == []
+    assert clock.moment is moment
