@@ -80,6 +80,10 @@ class SimulatedClock:
         now = self.moment
         self.moment = Moment(now.time + timedelta(seconds=SECONDS_PER_TICK), now.round, now.tick + 1)
 
+    def restore(self, time: datetime, round_number: int) -> None:
+        """Stand where another clock stood at the end of a round, to go on from there."""
+        self.moment = Moment(time, round_number)
+
     @contextmanager
     def at(self, moment: Moment) -> Iterator[None]:
         """Show another instant for a while, to write down what belongs to it."""

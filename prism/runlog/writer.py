@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import MutableMapping
 from pathlib import Path
 from reprlib import repr as brief
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 import orjson
 import structlog
 
 from prism.runlog.clock import SimulatedClock
+
+try:
+    import fcntl
+except ImportError:  # Windows, where nothing keeps two processes from one log
+    fcntl = None  # type: ignore[assignment]
 
 _BUFFER_BYTES = 1 << 20
 
@@ -25,18 +31,28 @@ class RunLog:
     Args:
         path: File to write; it must not exist yet.
         clock: The run's clock.
+        keep: Go on with a log that is there, after so many of its bytes; the rest is cut off.
 
     Raises:
         FileExistsError: If there is such a file already: a log is never overwritten.
+        BlockingIOError: If another process is writing the log that should be gone on with.
 
     Attributes:
         logger: A structlog logger that writes to this file, whatever else structlog is configured to do.
     """
 
-    def __init__(self, path: Path, clock: SimulatedClock) -> None:
+    def __init__(self, path: Path, clock: SimulatedClock, *, keep: int | None = None) -> None:
         self.path = path
         self._clock = clock
-        self._file = path.open("xb", buffering=_BUFFER_BYTES)
+        self._file = path.open("xb" if keep is None else "r+b", buffering=_BUFFER_BYTES)
+        try:
+            _lock(self._file)
+            if keep is not None:
+                self._file.truncate(keep)
+                self._file.seek(keep)
+        except BaseException:
+            self._file.close()
+            raise
         self.logger: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
             _Sink(self._file.write),
             processors=[self._render],
@@ -47,6 +63,16 @@ class RunLog:
     def flush(self) -> None:
         """Hand everything written so far to the operating system, for those who read along."""
         self._file.flush()
+
+    def save(self) -> int:
+        """Hand everything written so far to the disk itself, so that it outlives a crash of the machine.
+
+        Returns:
+            The length of the log, in bytes.
+        """
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        return self._file.tell()
 
     def close(self) -> None:
         """Write what is left and close the file."""
@@ -83,6 +109,12 @@ def _writable(value: Any) -> Any:
     except TypeError:
         return brief(value).encode("utf-8", "backslashreplace").decode()
     return value
+
+
+def _lock(file: BinaryIO) -> None:
+    """Keep other processes from going on with this log; the lock ends with the process, however it ends."""
+    if fcntl is not None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 class _Sink:
