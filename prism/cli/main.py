@@ -11,13 +11,17 @@ from typing import Annotated
 import typer
 
 from prism import __version__
+from prism.cli.charts import charts
 from prism.cli.doctor import doctor
+from prism.cli.explain import explain
+from prism.cli.logs import logs
+from prism.cli.report import report
 from prism.cli.simulate import simulate
 from prism.errors import PrismError
 
 _INTERRUPTED = 130
 
-app = typer.Typer(
+app: typer.Typer = typer.Typer(
     name="prism",
     help="Statecharts for LLM-driven agents: run a simulation whose every move is explicit, logged and repeatable.",
     no_args_is_help=True,
@@ -25,7 +29,11 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 app.command()(simulate)
+app.command()(report)
 app.command()(doctor)
+charts.command()(explain)
+app.add_typer(charts, name="chart")
+app.add_typer(logs, name="log")
 
 
 def _print_version(asked: bool) -> None:

@@ -3,6 +3,9 @@
 Every public name of the room is here::
 
     from prism.statechart import Statechart, Transition, social_media_chart
+
+Two modules stand apart, so that the engine starts fast: `prism.statechart.drawing` draws diagrams from plain data, and
+`prism.statechart.scxml` has the names that an exported SCXML document uses.
 """
 
 from prism.statechart.budget import Budget
@@ -18,7 +21,7 @@ from prism.statechart.reasoner import (
     format_context,
     parse_reasoner_response,
 )
-from prism.statechart.social import social_media_chart
+from prism.statechart.social import social_media_chart, social_media_guards
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState, state_enum
 from prism.statechart.streams import RandomStream
@@ -45,6 +48,7 @@ __all__ = [
     "identify",
     "parse_reasoner_response",
     "social_media_chart",
+    "social_media_guards",
     "state_distribution",
     "state_enum",
 ]

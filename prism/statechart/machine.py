@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, cast
 
 from transitions import EventData, Machine
 
 from prism.statechart.transitions import Action, Edge, Guard, StateT, Transition
+from prism.statechart.watching import watched
 
 GuardFailed = Callable[[BaseException, Any, Edge], None]
 """``(error, agent, edge)``: called when a guard or an action raised; raises again if the chart is strict."""
@@ -107,7 +108,7 @@ def compile_rows(machine: Machine) -> Rows[Any]:
         for source, found in event.transitions.items():
             state = machine.get_state(source).value
             rows[state][trigger] = tuple(_candidate(machine, trigger, item) for item in found)
-    return rows
+    return cast("Rows[Any]", watched(machine.name.removesuffix(": "), rows))
 
 
 def _candidate(machine: Machine, trigger: str, item: Any) -> Candidate[Any]:

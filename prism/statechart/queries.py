@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from prism.errors import UnknownStateError
 from prism.statechart.bookkeeping import agent_name
 from prism.statechart.states import AgentState, state_text
+
+EnumT = TypeVar("EnumT", bound=Enum)
 
 
 def agents_in_state(state: Enum, agents: Iterable[Any]) -> int:
@@ -20,6 +22,14 @@ def agents_in_state(state: Enum, agents: Iterable[Any]) -> int:
         agents: Any objects with a ``state``.
     """
     return sum(1 for agent in agents if agent.state == state)
+
+
+@overload
+def state_distribution(agents: Iterable[Any], states: None = None) -> dict[Any, int]: ...
+
+
+@overload
+def state_distribution(agents: Iterable[Any], states: Iterable[EnumT]) -> dict[EnumT, int]: ...
 
 
 def state_distribution(agents: Iterable[Any], states: Iterable[Enum] | None = None) -> dict[Any, int]:

@@ -11,7 +11,7 @@ from prism.statechart.checks import TIMEOUT
 from prism.statechart.events import EventLogger
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
-from prism.statechart.transitions import Transition
+from prism.statechart.transitions import Guard, Transition
 
 FEED_READY = "feed_ready"
 SEES_POST = "sees_post"
@@ -31,7 +31,7 @@ def social_media_chart(
 ) -> Statechart[AgentState]:
     """Make the chart that social agents share.
 
-    ``decides`` is the one ambiguous event: from EVALUATING an agent that `should_engage` may compose, like
+    ``decides`` is the one ambiguous event: from EVALUATING an agent that should engage may compose, like
     or scroll on, and `Statechart.afire` asks a reasoner which. What a composing agent does is set by
     ``agent.pending_action``: ``"reply"``, ``"reshare"`` or ``"post"``; without one the draft is dropped.
 
@@ -62,8 +62,8 @@ def _browsing() -> list[Transition[AgentState]]:
         Transition(FEED_READY, s.IDLE, s.SCROLLING),
         Transition(SEES_POST, s.SCROLLING, s.EVALUATING),
         Transition(IGNORES, s.EVALUATING, s.SCROLLING),
-        Transition(DECIDES, s.EVALUATING, s.COMPOSING, guard=_should_engage),
-        Transition(DECIDES, s.EVALUATING, s.ENGAGING_LIKE, guard=_should_engage),
+        Transition(DECIDES, s.EVALUATING, s.COMPOSING, guard=should_engage),
+        Transition(DECIDES, s.EVALUATING, s.ENGAGING_LIKE, guard=should_engage),
         Transition(DECIDES, s.EVALUATING, s.SCROLLING),
     ]
 
@@ -90,7 +90,8 @@ def _recovering() -> list[Transition[AgentState]]:
     ]
 
 
-def _should_engage(agent: Any, context: Any) -> bool:
+def should_engage(agent: Any, context: Any) -> bool:
+    """Guard: what the event is about concerns the agent enough."""
     return bool(agent.should_engage(context))
 
 
@@ -100,5 +101,16 @@ class _Intends:
 
     action: str
 
+    @property
+    def __name__(self) -> str:
+        """Name under which charts are written."""
+        return f"intends_{self.action}"
+
     def __call__(self, agent: Any, context: Any) -> bool:  # noqa: ARG002
         return bool(agent.pending_action == self.action)
+
+
+def social_media_guards() -> dict[str, Guard]:
+    """Give the guards of the social chart by name, for loading charts that use them: see `Statechart.from_dict`."""
+    intentions = [_Intends(action) for action in ("reply", "reshare", "post")]
+    return {"should_engage": should_engage, **{guard.__name__: guard for guard in intentions}}

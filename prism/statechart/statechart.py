@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from time import time
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Never, Self, TypeVar, cast
 
 from prism.errors import AgentError, DefinitionError, ReasonerError, RunawayError, UnknownStateError
 from prism.statechart.asking import Decider, OpenQuestions
@@ -23,6 +23,7 @@ from prism.statechart.bookkeeping import (
     writer_of,
     writes_quietly,
 )
+from prism.statechart.calls import NOT_GIVEN, cannot_drive, refuse_state, require_trigger
 from prism.statechart.checks import (
     TIMEOUT,
     Finding,
@@ -32,8 +33,9 @@ from prism.statechart.checks import (
     in_definition_order,
     listed,
 )
-from prism.statechart.events import EventLogger, structlog_is_configured
+from prism.statechart.events import EventLogger, moves_are_heard
 from prism.statechart.machine import Candidate, Rows, build_machine, compile_rows
+from prism.statechart.portable import Portable
 from prism.statechart.reporter import Reporter
 from prism.statechart.states import is_state, state_text
 from prism.statechart.transitions import Edge, StateT, Transition, shared_edge
@@ -45,12 +47,13 @@ MOST_QUEUED_FIRES = 1000
 """How many fires an agent's own actions may queue behind one fire before the engine calls it a loop."""
 
 AgentT = TypeVar("AgentT")
+ItemT = TypeVar("ItemT")
 
 QueuedFire = tuple[str, Any, Any]
 """Trigger, context and target (None for the first match) of a fire that waits for the current move to commit."""
 
 
-class Statechart(Generic[StateT]):
+class Statechart(Portable, Generic[StateT]):
     """States and the moves between them, shared by every agent.
 
     Args:
@@ -126,7 +129,7 @@ class Statechart(Generic[StateT]):
         """The ``transitions`` Machine that defines this chart. Changes made to it do not reach the chart."""
         return self._machine
 
-    def fire(self, agent: Any, trigger: str, context: Any = None) -> StateT | None:
+    def fire(self, agent: Any, trigger: str, context: Any = None, current_state: Never = NOT_GIVEN) -> StateT | None:
         """Make the first move that the event allows.
 
         Candidates are tried in definition order. The winner's action runs, then the move commits: state,
@@ -137,17 +140,19 @@ class Statechart(Generic[StateT]):
             agent: Anything with a writable ``state``.
             trigger: Name of the event.
             context: What the event is about; handed to guards and actions, recorded by its identifying fields.
+            current_state: Never given. Other engines take it, so calls written for them are told the right call.
 
         Returns:
-            The agent's state once everything that the event set off has run; None if nothing applied (or
-            the fire was queued).
+            The agent's state once all that the event set off has run; None if nothing applied or it was queued.
 
         Raises:
-            AgentError: If the object has no ``state``.
+            AgentError: (a TypeError) if the object has no ``state``.
+            TypeError: If the arguments are in another order, or a current state is among them.
             UnknownStateError: If the agent is in a state that this chart does not define.
             RunawayError: If the agent's actions go on firing without end.
         """
-        if self._firing and id(agent) in self._firing:
+        if current_state is not NOT_GIVEN or (self._firing and id(agent) in self._firing):
+            refuse_state("fire", agent, trigger, current_state)
             self._firing[id(agent)].append((trigger, context, None))
             return None
         try:
@@ -155,6 +160,7 @@ class Statechart(Generic[StateT]):
             candidates = self._rows[state][trigger]
         except (AttributeError, KeyError, TypeError):
             self._require_known_state(agent)
+            require_trigger(trigger, context, self._machine.events, self.initial)
             return None
         for candidate in candidates:
             guard, action, target, edge = candidate
@@ -173,11 +179,13 @@ class Statechart(Generic[StateT]):
         if self._questions.by_agent:
             self._questions.drop(agent)
         dwell = write(agent, edge, self._clock(), context)
-        if self._has_logger or structlog_is_configured():
+        if self._has_logger or moves_are_heard():
             self._reporter.moved(agent, edge, dwell, context)
         return target
 
-    async def afire(self, agent: Any, trigger: str, context: Any = None, *, reasoner: Decider) -> StateT | None:
+    async def afire(
+        self, agent: Any, trigger: str, context: Any = None, current_state: Never = NOT_GIVEN, *, reasoner: Decider
+    ) -> StateT | None:
         """Make the move that the event calls for, asking the reasoner where several are open.
 
         In a decision state with more than one distinct enabled target the reasoner chooses among them.
@@ -189,6 +197,7 @@ class Statechart(Generic[StateT]):
             agent: Anything with a writable ``state``.
             trigger: Name of the event.
             context: What the event is about.
+            current_state: Never given, as in `fire`.
             reasoner: Chooses among the enabled targets.
 
         Returns:
@@ -197,6 +206,7 @@ class Statechart(Generic[StateT]):
         Raises:
             ReasonerError: If the reasoner answers with something outside the options.
         """
+        refuse_state("afire", agent, trigger, current_state)
         self._require_known_state(agent)
         state = agent.state
         if state not in self.decision_states or id(agent) in self._firing:
@@ -300,10 +310,8 @@ class Statechart(Generic[StateT]):
 
     def __repr__(self) -> str:
         """Show name and size."""
-        return (
-            f"Statechart({self.name!r}, {len(self.states)} states, {len(self.transitions)} transitions, "
-            f"initial={state_text(self.initial)!r})"
-        )
+        size = f"{len(self.states)} states, {len(self.transitions)} transitions"
+        return f"Statechart({self.name!r}, {size}, initial={state_text(self.initial)!r})"
 
     def _dwell(self, agent: Any) -> tuple[int | None, int | None]:
         """Count one more tick in the state; give the ticks now, and the limit."""
@@ -354,7 +362,7 @@ class Statechart(Generic[StateT]):
             return
         dwell = self._writer_of(agent)(agent, edge, self._clock(), context)
         self._questions.drop(agent)
-        if self._has_logger or structlog_is_configured():
+        if self._has_logger or moves_are_heard():
             self._reporter.moved(agent, edge, dwell, context)
 
     def _edge_after_action(self, agent: Any, edge: Edge) -> Edge:
@@ -371,14 +379,13 @@ class Statechart(Generic[StateT]):
 
     def _first_enabled(self, agent: Any, trigger: str, context: Any, target: Any) -> Candidate[StateT] | None:
         """Find the first candidate whose guard passes, among those that lead to the target if there is one."""
-        for candidate in self._row_of(agent).get(trigger, ()):
+        for candidate in self._candidates(agent, trigger, context):
             if (target is None or candidate[2] == target) and self._passes(candidate, agent, context):
                 return candidate
         return None
 
     def _enabled(self, agent: Any, trigger: str, context: Any) -> list[Candidate[StateT]]:
-        candidates = self._row_of(agent).get(trigger, ())
-        return [candidate for candidate in candidates if self._passes(candidate, agent, context)]
+        return [found for found in self._candidates(agent, trigger, context) if self._passes(found, agent, context)]
 
     def _passes(self, candidate: Candidate[StateT], agent: Any, context: Any) -> bool:
         guard, _, _, edge = candidate
@@ -396,18 +403,16 @@ class Statechart(Generic[StateT]):
         except (KeyError, TypeError):
             raise UnknownStateError(self._unknown_state(f"state {state!r}")) from None
 
-    def _row_of(self, agent: Any) -> dict[str, tuple[Candidate[StateT], ...]]:
+    def _candidates(self, agent: Any, trigger: str, context: Any) -> tuple[Candidate[StateT], ...]:
         self._require_known_state(agent)
-        return self._rows[agent.state]
+        require_trigger(trigger, context, self._machine.events, self.initial)
+        return self._rows[agent.state].get(trigger, ())
 
     def _state_of(self, agent: Any) -> Any:
         try:
             return agent.state
-        except AttributeError:
-            raise AgentError(
-                f"chart {self.name!r} cannot drive {type(agent).__name__!r}: it has no 'state'; give it one, "
-                "call chart.adopt(obj), or derive its class from prism.agents.StatechartMixin"
-            ) from None
+        except AttributeError as error:
+            raise cannot_drive(self.name, agent, error) from None
 
     def _require_known_state(self, agent: Any) -> None:
         state = self._state_of(agent)
@@ -430,9 +435,6 @@ class Statechart(Generic[StateT]):
             if writes_quietly(cls):
                 self._quiet_writers[cls] = writer
         return writer
-
-
-ItemT = TypeVar("ItemT")
 
 
 def _distinct(items: Iterable[ItemT]) -> list[ItemT]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from enum import Enum, StrEnum
 from functools import lru_cache
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn, Self, cast
 
 from prism.errors import DefinitionError, FieldValueError
 
@@ -39,7 +39,8 @@ def state_enum(name: str, values: Iterable[str]) -> type[StrEnum]:
         values: The states' texts, in definition order.
 
     Returns:
-        A ``StrEnum`` with one member for each value.
+        A ``StrEnum`` with one member for each value; the same class for the same name and values. Its members can
+        be pickled, although no module holds the class.
 
     Raises:
         DefinitionError: If there are no values, or any is empty, not a string, or given twice.
@@ -53,8 +54,31 @@ def state_enum(name: str, values: Iterable[str]) -> type[StrEnum]:
         raise DefinitionError(f"state enum {name!r}: states must be non-empty strings, got {', '.join(wrong)}")
     if twice:
         raise DefinitionError(f"state enum {name!r}: remove the repeated states {', '.join(twice)}")
+    return _made(name, tuple(texts))
+
+
+class _MadeState(StrEnum):
+    """A state of an enum made at run time; pickled by the texts that the enum was made from."""
+
+    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
+        kind = type(self)
+        return _member, (kind.__name__, tuple(member.value for member in kind), self.value)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+
+@lru_cache(maxsize=1024)
+def _made(name: str, texts: tuple[str, ...]) -> type[StrEnum]:
     members = [(f"S{number}", text) for number, text in enumerate(texts)]
-    return cast("type[StrEnum]", cast(Any, StrEnum)(name, members))
+    return cast("type[StrEnum]", cast(Any, _MadeState)(name, members))
+
+
+def _member(name: str, texts: tuple[str, ...], value: str) -> StrEnum:
+    return _made(name, texts)(value)
 
 
 def is_state(value: object) -> bool:

@@ -15,6 +15,7 @@ from prism.statechart.context import Keys, pack, unpack
 from prism.statechart.states import is_state, state_text
 
 StateT = TypeVar("StateT", bound=Enum)
+StateT_co = TypeVar("StateT_co", bound=Enum, covariant=True)
 
 Guard = Callable[[Any, Any], object]
 """``guard(agent, context)``: the transition may fire if the result is truthy."""
@@ -29,7 +30,7 @@ _MOST_VARIANTS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Transition(Generic[StateT]):
+class Transition(Generic[StateT_co]):
     """One move that a chart allows. Immutable, so one chart can serve every agent.
 
     Args:
@@ -46,8 +47,8 @@ class Transition(Generic[StateT]):
     """
 
     trigger: str
-    source: StateT | Literal["*"]
-    target: StateT
+    source: StateT_co | Literal["*"]
+    target: StateT_co
     guard: Guard | None = None
     action: Action | None = None
 
@@ -101,13 +102,15 @@ class Edge:
     A record refers to its edge instead of holding five fields of its own, which halves its size.
     """
 
-    __slots__ = ("from_state", "keys", "to_state", "trigger", "variants")
+    __slots__ = ("from_state", "from_text", "keys", "to_state", "to_text", "trigger", "variants")
 
     def __init__(self, from_state: Any, to_state: Any, trigger: str, keys: Keys = None) -> None:
-        self.from_state = from_state
-        self.to_state = to_state
-        self.trigger = trigger
-        self.keys = keys
+        self.from_state: Any = from_state
+        self.from_text: str = state_text(from_state)
+        self.to_state: Any = to_state
+        self.to_text: str = state_text(to_state)
+        self.trigger: str = trigger
+        self.keys: Keys = keys
         self.variants: dict[Keys, Edge] = {keys: self}
 
     def with_keys(self, keys: Keys) -> Edge:

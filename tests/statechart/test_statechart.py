@@ -434,8 +434,8 @@ def test_a_fault_is_logged_by_configured_structlog(
         "error": "LookupError: no such post",
         "chart": "c",
         "agent_id": "a1",
-        "source": "idle",
-        "target": "scrolling",
+        "from_state": "idle",
+        "to_state": "scrolling",
         "trigger": "go",
     }
     assert agent.state is state

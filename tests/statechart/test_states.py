@@ -1,6 +1,10 @@
 """States and state enums."""
 
+import copy
 import json
+import pickle
+import subprocess
+import sys
 from enum import Enum
 
 import pytest
@@ -90,3 +94,27 @@ def test_state_text_is_the_value(state: object, text: str) -> None:
     """A state's text is its value for every kind of str enum, never its qualified name."""
     assert state_text(state) == text
     assert type(state_text(state)) is str
+
+
+def test_states_made_at_run_time_can_be_pickled_and_copied() -> None:
+    """A member of a made enum comes back as itself from pickle and copy, also if its text is no identifier."""
+    Mood = state_enum("Mood", ["calm", "mro", "two words", "="])
+    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        assert [pickle.loads(pickle.dumps(mood, protocol)) for mood in Mood] == list(Mood)
+        assert all(pickle.loads(pickle.dumps(mood, protocol)) is mood for mood in Mood)
+    assert all(copy.deepcopy(mood) is mood and copy.copy(mood) is mood for mood in Mood)
+
+
+def test_states_made_at_run_time_reach_another_process() -> None:
+    """A process that never made the enum reads a pickled member as a state of the same text and siblings."""
+    pickled = pickle.dumps(state_enum("Weather", ["dry", "wet"])("wet"))
+    code = f"import pickle; state = pickle.loads({pickled!r}); print(type(state).__name__, *type(state), state.value)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["Weather", "dry", "wet", "wet"]
+
+
+def test_the_same_texts_give_the_same_enum() -> None:
+    """Asked again for the same name and values, the same class comes back; any other name or order gives another."""
+    assert state_enum("Twin", ["a", "b"]) is state_enum("Twin", iter(["a", "b"]))
+    assert state_enum("Twin", ["b", "a"]) is not state_enum("Twin", ["a", "b"])
+    assert state_enum("Other", ["a", "b"]) is not state_enum("Twin", ["a", "b"])

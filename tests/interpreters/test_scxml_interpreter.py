@@ -1,0 +1,118 @@
+"""An exported SCXML document, run by an interpreter that knows nothing of prism: python-statemachine."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from statemachine import StateChart
+from statemachine.io import load
+
+from prism.statechart import Statechart, Transition, social_media_chart, state_enum
+from prism.statechart.scxml import scxml_guards, scxml_name
+
+TAKEN_BY_THE_INTERPRETER = frozenset(dir(StateChart))
+"""Its own attributes cannot be states, as it makes each state an attribute of the machine."""
+
+TEXTS = st.text(min_size=1, max_size=4).filter(lambda text: scxml_name(text) not in TAKEN_BY_THE_INTERPRETER)
+AWKWARD = [
+    "*",
+    "a.b",
+    "a",
+    "a b",
+    "error",
+    "done",
+    "done.x",
+    "error.execution",
+    "true",
+    "_x",
+    "x && y",
+    "é",
+    "class",
+    "a.*",
+]
+OUTCOMES = st.sampled_from([True, False, "raise", "yes", "", 0, 2, None, [0]])
+
+
+class Raises:
+    """An outcome that cannot be had: reading its truth raises, as the guard does."""
+
+    def __bool__(self) -> bool:
+        raise LookupError
+
+
+def interpreter_of(chart: Statechart[Any]) -> Any:
+    return load(format(chart, "scxml"), format="scxml")()
+
+
+def state_in(interpreter: Any) -> str:
+    (state,) = interpreter.configuration
+    return str(state.id)
+
+
+def send(interpreter: Any, chart: Statechart[Any], trigger: str, outcomes: dict[str, Any]) -> None:
+    """Send an event with the outcomes of the chart's guards as its data."""
+    data = {
+        field: Raises() if outcomes[guard.__name__] == "raise" else outcomes[guard.__name__]
+        for field, guard in scxml_guards(chart).items()
+    }
+    interpreter.send(scxml_name(trigger), **data)
+
+
+def run_both(random_charts: Any, data: st.DataObject) -> None:
+    """Draw a chart and events, and let prism and the interpreter go through them side by side."""
+    chart = data.draw(random_charts.charts(TEXTS | st.sampled_from(AWKWARD)))
+    lenient = {**chart.to_dict(), "strict": False}
+    chart = Statechart.from_dict(lenient, guards=random_charts.guards, actions=random_charts.actions)
+    interpreter, agent = interpreter_of(chart), SimpleNamespace(state=chart.initial)
+    assert state_in(interpreter) == scxml_name(agent.state)
+    triggers = st.sampled_from([*{item.trigger: None for item in chart.transitions}, "unheard of", "a.b.c"])
+    outcomes = st.fixed_dictionaries(dict.fromkeys(random_charts.guards, OUTCOMES))
+    for trigger, given_ in data.draw(st.lists(st.tuples(triggers, outcomes), max_size=10)):
+        send(interpreter, chart, trigger, given_)
+        chart.fire(agent, trigger, given_)
+        assert state_in(interpreter) == scxml_name(agent.state)
+
+
+@pytest.mark.usefixtures("_faults_unheard")
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_the_interpreter_moves_through_the_same_states(random_charts: Any, data: st.DataObject) -> None:
+    """Over random charts, events and outcomes of guards, raising ones among them, both go through the same states."""
+    run_both(random_charts, data)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_faults_unheard")
+@settings(max_examples=2000, deadline=None)
+@given(data=st.data())
+def test_the_interpreter_moves_through_the_same_states_for_long(random_charts: Any, data: st.DataObject) -> None:
+    """Over two thousand random charts, both go through the same states."""
+    run_both(random_charts, data)
+
+
+def test_the_social_chart_goes_through_a_round() -> None:
+    """The social chart's document follows an agent that engages, replies, rests and ends its round."""
+    chart = social_media_chart()
+    interpreter = interpreter_of(chart)
+    agent = SimpleNamespace(state=chart.initial, should_engage=lambda context: True, pending_action="reply")
+    passed = []
+    for trigger in ("feed_ready", "sees_post", "decides", "compose_done", "action_done", "timeout", "round_ends"):
+        outcomes = {field: guard(agent, None) for field, guard in scxml_guards(chart).items()}
+        interpreter.send(scxml_name(trigger), **outcomes)
+        chart.fire(agent, trigger)
+        passed.append(state_in(interpreter))
+        assert passed[-1] == agent.state
+    assert passed == ["scrolling", "evaluating", "composing", "engaging_reply", "resting", "idle", "idle"]
+
+
+def test_a_trigger_matches_no_other_event() -> None:
+    """A trigger that would be a pattern in SCXML, or a prefix of other events, matches itself alone."""
+    A, B = state_enum("AB", ["here", "there"])
+    for trigger, other in (("*", "go"), ("go", "go.on"), ("go.*", "go.on"), ("a b", "a"), ("error", "error.execution")):
+        interpreter = interpreter_of(Statechart([A, B], [Transition(trigger, A, B)], A))
+        interpreter.send(scxml_name(other))
+        assert state_in(interpreter) == "here"
+        interpreter.send(scxml_name(trigger))
+        assert state_in(interpreter) == "there"
