@@ -1,7 +1,8 @@
 """The run as a log: event names, the writer, and the simulated clock."""
 
 from prism.runlog.clock import SimulatedClock
-from prism.runlog.replay import ReplayReasoner
+from prism.runlog.configuration import configure
+from prism.runlog.replay import ReplayReasoner, find_log
 from prism.runlog.writer import RunLog
 
-__all__ = ["ReplayReasoner", "RunLog", "SimulatedClock"]
+__all__ = ["ReplayReasoner", "RunLog", "SimulatedClock", "configure", "find_log"]

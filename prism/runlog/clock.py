@@ -54,7 +54,7 @@ class SimulatedClock:
 
     def __init__(self, start: datetime = DEFAULT_START) -> None:
         aware = start.replace(tzinfo=UTC) if start.tzinfo is None else start.astimezone(UTC)
-        self.moment = Moment(aware)
+        self.moment: Moment = Moment(aware)
 
     @property
     def round(self) -> int:
@@ -79,10 +79,6 @@ class SimulatedClock:
         """Let one tick pass."""
         now = self.moment
         self.moment = Moment(now.time + timedelta(seconds=SECONDS_PER_TICK), now.round, now.tick + 1)
-
-    def restore(self, time: datetime, round_number: int) -> None:
-        """Stand where another clock stood at the end of a round, to go on from there."""
-        self.moment = Moment(time, round_number)
 
     @contextmanager
     def at(self, moment: Moment) -> Iterator[None]:

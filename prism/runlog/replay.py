@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from prism.errors import InputError, ReplayError
+from prism.runlog.writer import _writable
 from prism.statechart import BaseReasoner, Call, Decision, Question, identify
 from prism.statechart.bookkeeping import agent_name
 from prism.statechart.decisions import CALL_KEYS, Source
@@ -21,6 +22,11 @@ LOG_NAME = "events.jsonl"
 
 _QUESTION_KEYS = ("agent_id", "state", "trigger", "options", "context")
 _ANSWER_KEYS = ("chosen", "source", "reason", "probabilities")
+
+
+def find_log(run: Path) -> Path:
+    """Give the log of a run, which may be named by its folder."""
+    return run / LOG_NAME if run.is_dir() else run
 
 
 class ReplayReasoner(BaseReasoner):
@@ -42,8 +48,7 @@ class ReplayReasoner(BaseReasoner):
 
     def __init__(self, log: PathLike[str] | str, *, verbatim: bool = False, logger: EventLogger | None = None) -> None:
         super().__init__(logger)
-        path = Path(log)
-        self._path = path / LOG_NAME if path.is_dir() else path
+        self._path = find_log(Path(log))
         self._verbatim = verbatim
         self._recorded: dict[bytes, deque[dict[str, Any]]] = defaultdict(deque)
         for event in _decisions(self._path):
@@ -56,6 +61,12 @@ class ReplayReasoner(BaseReasoner):
             ReplayError: If the log does not hold one of the questions.
         """
         return [self._look_up(question) for question in questions]
+
+    def remember(self, decision: Mapping[str, Any]) -> None:
+        """Pass over a decision that was taken from this log before the run was interrupted."""
+        recorded = self._recorded.get(_key(*(decision[name] for name in _QUESTION_KEYS)))
+        if recorded:
+            recorded.popleft()
 
     def _look_up(self, question: Question) -> Decision:
         options = [state_text(option) for option in question.options]
@@ -114,4 +125,12 @@ def _checked(path: Path, number: int, event: dict[str, Any]) -> dict[str, Any]:
 
 
 def _key(agent: Any, state: Any, trigger: Any, options: Any, context: Any) -> bytes:
-    return orjson.dumps([agent, state, trigger, options, context], option=orjson.OPT_SORT_KEYS, default=str)
+    parts = [agent, state, trigger, options, context]
+    try:
+        return _dump(parts)
+    except TypeError:  # the log holds descriptions of what JSON has no room for
+        return _dump([_writable(part) for part in parts])
+
+
+def _dump(parts: list[Any]) -> bytes:
+    return orjson.dumps(parts, option=orjson.OPT_SORT_KEYS, default=str)

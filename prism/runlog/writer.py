@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
+from datetime import UTC, datetime
 from pathlib import Path
 from reprlib import repr as brief
 from types import TracebackType
@@ -20,18 +21,25 @@ except ImportError:  # Windows, where nothing keeps two processes from one log
     fcntl = None  # type: ignore[assignment]
 
 _BUFFER_BYTES = 1 << 20
+_AS_LINE = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
+
+Keep = Callable[[], int] | int
+"""A length, or what gives one."""
 
 
 class RunLog:
     """The append-only log of one run.
 
     Every line begins with ``event``, ``timestamp``, ``round`` and ``tick``, all read from the simulated
-    clock, so two runs of the same simulation write the same bytes.
+    clock, so two runs of the same simulation write the same bytes. Without such a clock the time is the real one,
+    round and tick are written if they are bound with ``structlog.contextvars.bind_contextvars``, as is anything else
+    bound there, and each line is handed to the operating system at once instead of when a megabyte is full.
 
     Args:
         path: File to write; it must not exist yet.
-        clock: The run's clock.
-        keep: Go on with a log that is there, after so many of its bytes; the rest is cut off.
+        clock: The run's clock; None where time is real.
+        keep: Go on with a log that is there, after so many of its bytes; the rest is cut off. A function is called
+            to tell how many, once no other process can write the log any more.
 
     Raises:
         FileExistsError: If there is such a file already: a log is never overwritten.
@@ -41,20 +49,22 @@ class RunLog:
         logger: A structlog logger that writes to this file, whatever else structlog is configured to do.
     """
 
-    def __init__(self, path: Path, clock: SimulatedClock, *, keep: int | None = None) -> None:
+    def __init__(self, path: Path, clock: SimulatedClock | None = None, *, keep: Keep | None = None) -> None:
         self.path = path
-        self._clock = clock
+        self._clock = clock or _RealTime()
         self._file = path.open("xb" if keep is None else "r+b", buffering=_BUFFER_BYTES)
         try:
             _lock(self._file)
             if keep is not None:
-                self._file.truncate(keep)
-                self._file.seek(keep)
+                kept = keep() if callable(keep) else keep
+                self._file.truncate(kept)
+                self._file.seek(kept)
         except BaseException:
             self._file.close()
             raise
+        self._write = self._file.write if clock is not None else self._write_at_once
         self.logger: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
-            _Sink(self._file.write),
+            _Sink(self._write),
             processors=[self._render],
             wrapper_class=structlog.make_filtering_bound_logger(0),
             context_class=dict,
@@ -88,18 +98,22 @@ class RunLog:
         """Close the log."""
         self.close()
 
+    def _write_at_once(self, line: bytes) -> None:
+        self._file.write(line)
+        self._file.flush()
+
     def _render(self, logger: Any, method: str, event: MutableMapping[str, Any]) -> bytes:
         if "exc_info" in event:
-            event = structlog.processors.format_exc_info(logger, method, event)
-        line = {"event": event.pop("event"), **self._clock.moment.stamp, **event}
+            event = structlog.processors.format_exc_info(logger, method, {**event})
+        line = {"event": None, **self._clock.moment.stamp, **event}
         try:
-            return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
+            return orjson.dumps(line, option=_AS_LINE)
         except TypeError:
             return _dump({key: _writable(value) for key, value in line.items()})
 
 
 def _dump(line: dict[str, Any]) -> bytes:
-    return orjson.dumps(line, default=str, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS)
+    return orjson.dumps(line, default=str, option=_AS_LINE | orjson.OPT_NON_STR_KEYS)
 
 
 def _writable(value: Any) -> Any:
@@ -115,6 +129,25 @@ def _lock(file: BinaryIO) -> None:
     """Keep other processes from going on with this log; the lock ends with the process, however it ends."""
     if fcntl is not None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+class _RealTime:
+    """Stands in for a simulated clock: the time is now, and round and tick are those that the application bound."""
+
+    @property
+    def moment(self) -> Self:
+        """This instant."""
+        return self
+
+    @property
+    def stamp(self) -> dict[str, Any]:
+        """What is written of it; `Moment.stamp` is its twin."""
+        stamp: dict[str, Any] = {"timestamp": datetime.now(UTC)}
+        bound = structlog.contextvars.get_contextvars()
+        if bound:
+            place: dict[str, Any] = {name: bound[name] for name in ("round", "tick") if name in bound}
+            stamp = {**stamp, **place, **bound, **stamp}
+        return stamp
 
 
 class _Sink:

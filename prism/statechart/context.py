@@ -36,7 +36,8 @@ def identify(context: object) -> dict[str, Any] | None:
     Returns:
         A new dict of JSON values, or None for None.
     """
-    return unpack(*pack(context))
+    keys, value = pack(context)
+    return {keys: value} if type(keys) is str and type(value) is str else unpack(keys, value)
 
 
 def pack(context: object) -> tuple[Keys, Any]:

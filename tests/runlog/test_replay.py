@@ -172,6 +172,18 @@ async def test_answers_come_in_the_order_of_the_log(write: Callable[..., Path]) 
         await reasoner.decide_many([ask()])
 
 
+async def test_remembered_answers_are_passed_over(write: Callable[..., Path]) -> None:
+    """A decision that an interrupted run took is not given again, and one that the log does not hold is no matter."""
+    first, other, second = decision("scrolling"), decision(agent_id="a2"), decision("composing")
+    reasoner = ReplayReasoner(write(first, other, second))
+    for taken in (first, decision(agent_id="a3")):
+        reasoner.remember(orjson.loads(orjson.dumps(taken)))
+    decisions = await reasoner.decide_many([ask(), ask("a2")])
+    assert [item.chosen for item in decisions] == [S.COMPOSING, S.SCROLLING]
+    with pytest.raises(ReplayError, match=r"no \(further\) decision of agent 'a1'"):
+        await reasoner.decide_many([ask()])
+
+
 @pytest.mark.parametrize(
     "question",
     [
@@ -199,6 +211,28 @@ async def test_a_context_is_known_again(context: Any, write: Callable[..., Path]
     with RunLog(tmp_path / "run.jsonl", SimulatedClock()) as log:
         (first,) = await PolicyReasoner(0, logger=log.logger).decide_many([ask(context=context)])
     (again,) = await ReplayReasoner(log.path).decide_many([ask(context=context)])
+    assert (again.chosen, again.source) == (first.chosen, "replay")
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [
+        {"context": {"post_id": 2**70}},
+        {"context": {"post_id": "p1", "note": "half a character: \ud83d"}},
+        {"context": {"numbers": list(range(2**70, 2**70 + 100))}},
+        {"trigger": "\ud83d"},
+    ],
+    ids=["large number", "half a character", "many", "trigger"],
+)
+async def test_what_the_log_can_only_describe_is_known_again(strange: Any, tmp_path: Path) -> None:
+    """A question about something that JSON has no room for is recorded, and replayed."""
+    path = tmp_path / "strange.jsonl"
+    with RunLog(path, SimulatedClock()) as log:
+        (first,) = await PolicyReasoner(SEED).decide_many([ask(**strange)], logger=log.logger)
+    reasoner = ReplayReasoner(path)
+    with pytest.raises(ReplayError):
+        await reasoner.decide_many([ask(context={"post_id": 2**71})])
+    (again,) = await reasoner.decide_many([ask(**strange)])
     assert (again.chosen, again.source) == (first.chosen, "replay")
 
 

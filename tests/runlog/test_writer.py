@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Callable
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,30 @@ def test_flushing_shows_lines_to_others(open_log: OpenLog) -> None:
     log.logger.info("second")
     log.flush()
     assert [json.loads(line)["event"] for line in log.path.read_bytes().splitlines()] == ["first", "second"]
+
+
+def test_without_a_clock_time_is_real(tmp_path: Path) -> None:
+    """A log without a clock writes the real time and what is bound, at once, and structlog stays unconfigured."""
+    before = datetime.now(UTC)
+    with RunLog(tmp_path / "run.jsonl") as log:
+        log.logger.info("free", a=1)
+        structlog.contextvars.bind_contextvars(host="h", tick=2)
+        log.logger.info("bound", a=1)
+        free, bound = map(json.loads, log.path.read_bytes().splitlines())
+    assert not structlog.is_configured()
+    assert list(free) == ["event", "timestamp", "a"]
+    assert list(bound) == ["event", "timestamp", "tick", "host", "a"]
+    times = [datetime.fromisoformat(line["timestamp"]) for line in (free, bound)]
+    assert before <= times[0] <= times[1] <= datetime.now(UTC)
+
+
+def test_with_a_clock_nothing_else_is_written(open_log: OpenLog) -> None:
+    """A log of simulated time holds nothing that the application has bound."""
+    log = open_log()
+    structlog.contextvars.bind_contextvars(host="h", tick=2)
+    log.logger.info("first")
+    (line,) = lines(log)
+    assert (list(line), line["tick"]) == (["event", "timestamp", "round", "tick"], 0)
 
 
 def test_leaving_the_context_closes_the_log(tmp_path: Path) -> None:

@@ -1,21 +1,29 @@
 """How the engine speaks."""
 
+import json
 import logging
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import structlog
-from structlog.testing import LogCapture
+from structlog.testing import LogCapture, ReturnLogger, ReturnLoggerFactory
 
 import prism
+from prism.statechart import AgentState, Statechart, Transition
 from prism.statechart.events import (
     GUARD_FAILED,
+    TRANSITION,
     active_logger,
     describe,
+    moves_are_heard,
     report_fault,
     report_warning,
     structlog_is_configured,
@@ -76,6 +84,14 @@ def test_moves_are_printed_once_structlog_is_configured() -> None:
     assert done.stdout.count("statechart.transition") == 9
 
 
+def test_moves_reach_standard_logging_that_wants_them() -> None:
+    """The same program shows its nine moves once logging is set to INFO, without importing structlog."""
+    setup = "import logging, sys; logging.basicConfig(level=logging.INFO)"
+    done = run_python(BUSY_CHART.format(setup=setup, guard="None") + "assert 'structlog' not in sys.modules")
+    assert done.stderr.count("INFO:prism.statechart:statechart.transition {'chart': 'statechart', ") == 9
+    assert done.stdout == ""
+
+
 def test_faults_are_never_silent() -> None:
     """A guard that raised is shown with its traceback on stderr even if nothing was configured."""
     done = run_python(BUSY_CHART.format(setup="", guard="broken"))
@@ -113,6 +129,115 @@ def test_configured_structlog_is_the_logger(events: list[Any]) -> None:
     assert logger is not None
     logger.info("hello")
     assert events == [{"event": "hello", "log_level": "info"}]
+
+
+@pytest.fixture
+def go() -> Callable[[], object]:
+    """Give a function that lets an agent make one move on a chart without a logger of its own."""
+    chart = Statechart(AgentState, [Transition("go", AgentState.IDLE, AgentState.RESTING)], AgentState.IDLE)
+    return lambda: chart.fire(SimpleNamespace(state=AgentState.IDLE, agent_id="a1", name="Ann"), "go", {"name": "x"})
+
+
+def test_standard_logging_carries_the_keys(go: Callable[[], object], caplog: pytest.LogCaptureFixture) -> None:
+    """A move is a record of logger prism.statechart at INFO, with its keys as one attribute and in the message."""
+    with caplog.at_level(logging.INFO, "prism.statechart"):
+        assert moves_are_heard()
+        go()
+    (entry,) = caplog.records
+    keys = {
+        "chart": "statechart",
+        "agent_id": "a1",
+        "from_state": "idle",
+        "to_state": "resting",
+        "trigger": "go",
+        "ticks_in_state": None,
+        "context": {"name": "x"},
+    }
+    assert (entry.name, entry.levelno) == ("prism.statechart", logging.INFO)
+    assert entry.prism == {"event": TRANSITION, **keys}
+    assert entry.getMessage() == f"{TRANSITION} {keys}"
+
+
+def test_standard_logging_is_silent_by_default(go: Callable[[], object], caplog: pytest.LogCaptureFixture) -> None:
+    """At the level that logging starts with nobody listens to moves, and none is recorded."""
+    assert not moves_are_heard()
+    go()
+    assert caplog.records == []
+
+
+def test_nothing_is_said_twice(go: Callable[[], object], events: list[Any], caplog: pytest.LogCaptureFixture) -> None:
+    """Where structlog is configured, standard logging gets nothing on top, however much it wants."""
+    with caplog.at_level(logging.DEBUG):
+        go()
+    assert [entry["event"] for entry in events] == [TRANSITION]
+    assert caplog.records == []
+
+
+def test_structlog_on_standard_logging_works(go: Callable[[], object], caplog: pytest.LogCaptureFixture) -> None:
+    """Structlog's own loggers of the standard library get moves under prism's name, by the level set there."""
+    structlog.configure(
+        processors=[structlog.stdlib.filter_by_level, structlog.processors.JSONRenderer()],
+        wrapper_class=structlog.stdlib.BoundLogger,
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=True,
+    )
+    go()
+    with caplog.at_level(logging.INFO, "prism.statechart"):
+        go()
+    (entry,) = caplog.records
+    assert (entry.name, entry.levelname) == ("prism.statechart", "INFO")
+    assert json.loads(entry.getMessage())["to_state"] == "resting"
+
+
+def to_processor(heard: list[Any]) -> None:
+    structlog.configure(processors=[lambda logger, method, event: heard.append(event["event"]) or ""])
+
+
+def to_factory(heard: list[Any]) -> None:
+    class Heard(ReturnLogger):
+        def info(self, *args: Any, **keys: Any) -> None:
+            heard.append(TRANSITION)
+
+    structlog.configure(logger_factory=lambda *names: Heard())
+
+
+def to_wrapper(heard: list[Any]) -> None:
+    class Heard(structlog.BoundLogger):
+        def info(self, event: str, **keys: Any) -> None:
+            heard.append(event)
+
+    structlog.configure(wrapper_class=Heard)
+
+
+@pytest.mark.parametrize("cached", [True, False])
+@pytest.mark.parametrize("reconfigure", [to_processor, to_factory, to_wrapper])
+def test_a_new_configuration_is_noticed(
+    go: Callable[[], object], reconfigure: Callable[[list[Any]], None], cached: bool
+) -> None:
+    """A chart that has spoken goes on as structlog is configured now, and is silent when it no longer is."""
+    structlog.configure(
+        processors=[structlog.processors.JSONRenderer()],
+        logger_factory=ReturnLoggerFactory(),
+        cache_logger_on_first_use=cached,
+    )
+    heard: list[Any] = []
+    go()
+    reconfigure(heard)
+    go()
+    assert heard == [TRANSITION]
+    structlog.reset_defaults()
+    go()
+    assert heard == [TRANSITION]
+
+
+def test_a_logger_is_kept_only_if_the_application_keeps_its_own(go: Callable[[], object]) -> None:
+    """Without caching, a move is written to what is standard output at the time, not at the first move."""
+    structlog.configure(processors=[structlog.processors.JSONRenderer()], logger_factory=structlog.WriteLoggerFactory())
+    outputs = [StringIO(), StringIO()]
+    for output in outputs:
+        with redirect_stdout(output):
+            go()
+    assert [output.getvalue().count(TRANSITION) for output in outputs] == [1, 1]
 
 
 def test_given_logger_comes_first(events: list[Any], logger: Any) -> None:

@@ -1,0 +1,113 @@
+"""Reading a log's bytes: whole lines, in blocks, from plain and compressed files."""
+
+import gzip
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prism.errors import InputError
+from prism.runlog.reader import CUT_OFF, DAMAGED, TOO_LONG, Block, locate_log, read_blocks
+
+LINE = st.binary(max_size=30).map(lambda line: line.replace(b"\n", b"").replace(b"\x1f", b""))
+
+
+def lines_of(blocks: list[Block]) -> dict[int, bytes | None]:
+    """Give every line by its number; None where it could not be read."""
+    found: dict[int, bytes | None] = {}
+    for block in blocks:
+        if block.fault is not None:
+            found[block.first_line] = None
+            continue
+        lines = block.data.removesuffix(b"\n").split(b"\n")
+        assert len(lines) == block.lines
+        found |= {block.first_line + place: line for place, line in enumerate(lines)}
+    return found
+
+
+@settings(deadline=None, max_examples=60)
+@given(lines=st.lists(LINE), ends=st.booleans(), packed=st.booleans(), size=st.integers(1, 80))
+def test_every_line_is_read_once_under_its_number(
+    lines: list[bytes], ends: bool, packed: bool, size: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Whatever the size of a block, lines come whole, in order and under their numbers; too long ones as a fault."""
+    data = b"\n".join(lines) + (b"\n" if lines and ends else b"")
+    path = tmp_path_factory.mktemp("log") / "log"
+    path.write_bytes(gzip.compress(data) if packed else data)
+    blocks = list(read_blocks(path, size))
+    assert all(block.data.endswith(b"\n") for block in blocks[:-1] if block.fault is None)
+    wanted = data.removesuffix(b"\n").split(b"\n") if data else []
+    found = lines_of(blocks)
+    assert list(found) == list(range(1, len(wanted) + 1))
+    for number, line in enumerate(wanted, start=1):
+        assert found[number] == line if len(line) < size else found[number] in (line, None)
+
+
+def test_line_longer_than_a_block_is_a_fault(tmp_path: Path) -> None:
+    """A line that does not fit into a block is left out, and the lines around it keep their numbers."""
+    path = tmp_path / "log"
+    path.write_bytes(b"one\n" + b"x" * 100 + b"\nthree\n")
+    blocks = list(read_blocks(path, 16))
+    assert [(block.first_line, block.data, block.fault) for block in blocks] == [
+        (1, b"one\n", None),
+        (2, b"", TOO_LONG),
+        (3, b"three\n", None),
+    ]
+
+
+def test_compressed_logs_put_together_are_read_as_one(tmp_path: Path) -> None:
+    """A gzip file of several members gives the lines of all of them, whatever its name."""
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(gzip.compress(b"one\ntw") + gzip.compress(b"o\n") + gzip.compress(b"three"))
+    assert lines_of(list(read_blocks(path))) == {1: b"one", 2: b"two", 3: b"three"}
+
+
+def test_compressed_log_that_is_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    """Of a compressed file without its end everything before is given, then a fault at the next line."""
+    path = tmp_path / "log.gz"
+    packer = zlib.compressobj(wbits=31)
+    path.write_bytes(packer.compress(b"one\ntwo\nthr") + packer.flush(zlib.Z_SYNC_FLUSH))
+    *_, rest, fault = read_blocks(path)
+    assert (rest.data, fault.first_line, fault.fault) == (b"thr", 4, CUT_OFF)
+
+
+def test_damaged_compressed_data_is_a_fault(tmp_path: Path) -> None:
+    """Where compressed bytes are damaged, that is said and reading ends."""
+    whole = gzip.compress(b"".join(b"line %d\n" % number for number in range(100_000)), mtime=0)
+    path = tmp_path / "log.gz"
+    path.write_bytes(whole[: len(whole) // 2] + b"\xff" * 64 + whole[len(whole) // 2 :])
+    blocks = list(read_blocks(path, 1 << 16))
+    assert blocks[-1].fault == DAMAGED
+    assert blocks[0].data.startswith(b"line 0\nline 1\n")
+
+
+def test_empty_file_has_no_blocks(tmp_path: Path) -> None:
+    """An empty file, plain or compressed, gives nothing."""
+    (tmp_path / "plain").touch()
+    (tmp_path / "packed").write_bytes(gzip.compress(b""))
+    assert [*read_blocks(tmp_path / "plain"), *read_blocks(tmp_path / "packed")] == []
+
+
+def test_log_of_a_folder_is_found(tmp_path: Path) -> None:
+    """A folder stands for the log in it, the plain one before the compressed one; a file stands for itself."""
+    (tmp_path / "events.jsonl.gz").touch()
+    assert locate_log(tmp_path) == tmp_path / "events.jsonl.gz"
+    (tmp_path / "events.jsonl").touch()
+    assert locate_log(tmp_path) == tmp_path / "events.jsonl"
+    assert locate_log(str(tmp_path / "events.jsonl.gz")) == tmp_path / "events.jsonl.gz"
+
+
+def test_log_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    """A missing file and a folder without a log are named, with what to do."""
+    with pytest.raises(InputError, match=r"nowhere: cannot be read: No such file"):
+        locate_log(tmp_path / "nowhere")
+    with pytest.raises(InputError, match=r"holds no events\.jsonl or events\.jsonl\.gz: give the folder of a run"):
+        locate_log(tmp_path)
+
+
+def test_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    """What cannot be read as a file is named."""
+    with pytest.raises(InputError, match=r"cannot be read: Is a directory"):
+        list(read_blocks(tmp_path))

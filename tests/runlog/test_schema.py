@@ -1,0 +1,84 @@
+"""The schema of a run log."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import prism
+from prism.runlog import events, schema
+from prism.runlog.schema import EVENTS, json_schema
+from prism.simulation.results import Activity
+from prism.statechart import events as engine_events
+from prism.statechart.decisions import CALL_KEYS
+
+KEYS = {event.name: {key.name: key for key in event.keys} for event in EVENTS}
+
+
+def test_every_event_name_is_defined_once() -> None:
+    """The events of the definition are exactly those that the engine and the simulation know by name."""
+    named = {
+        value
+        for module in (events, engine_events)
+        for name, value in vars(module).items()
+        if name.isupper() and isinstance(value, str) and name != "LOGGER_NAME"
+    }
+    assert sorted(event.name for event in EVENTS) == sorted(named)
+
+
+def test_keys_are_defined_once() -> None:
+    """No event defines a key twice, or one that every line has anyway."""
+    for event in EVENTS:
+        defined = [key.name for key in (*schema.COMMON, *event.keys)]
+        assert len(defined) == len(set(defined)), event.name
+
+
+def test_counts_and_calls_are_those_of_the_code() -> None:
+    """Rounds and runs define what the simulation counts, and decisions what a call records."""
+    counts = {*Activity.COUNTED, "timeouts", "fallbacks"}
+    assert KEYS[events.ROUND_ENDED].keys() - {"states"} == KEYS[events.RUN_ENDED].keys() == counts
+    assert [name for name, key in KEYS[events.DECISION].items() if not key.required] == list(CALL_KEYS)
+
+
+def test_the_schema_bears_its_version() -> None:
+    """The version stands in the schema's name and is the only one that a log may begin with."""
+    assert json_schema()["$id"].endswith(f":{events.SCHEMA_VERSION}")
+    assert json_schema()["$defs"][events.RUN_STARTED]["properties"]["schema"]["const"] == events.SCHEMA_VERSION
+
+
+def test_readers_are_told_to_ignore_what_they_do_not_know() -> None:
+    """The published schema closes no object, while the strict one closes every event."""
+    assert '"additionalProperties": false' not in json.dumps(json_schema())
+    strict = json_schema(strict=True)["$defs"]
+    assert [definition["additionalProperties"] for definition in strict.values()] == [False] * len(EVENTS)
+
+
+def test_the_page_describes_every_key(tmp_path: Path) -> None:
+    """The page that is written has a section for every event and a row for each of its keys."""
+    schema.write(tmp_path)
+    first, *sections = (tmp_path / schema.PAGE_NAME).read_text(encoding="utf-8").split("\n## ")
+    assert f"Version {events.SCHEMA_VERSION}" in first
+    assert [section.splitlines()[0].strip("`") for section in sections[1:]] == list(KEYS)
+    for event, section in zip(EVENTS, sections[1:], strict=True):
+        assert event.meaning in section
+        assert section.count("\n| `") == len(event.keys)
+        assert all(f"\n| `{key.name}` | " in section and key.meaning in section for key in event.keys)
+    assert json.loads((tmp_path / schema.SCHEMA_NAME).read_bytes()) == json_schema()
+
+
+def run_python(folder: Path, *arguments: str) -> None:
+    """Run a fresh interpreter in a folder."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(prism.__file__).parents[1])}
+    subprocess.run([sys.executable, "-W", "error", *arguments], cwd=folder, env=environment, check=True)
+
+
+def test_one_command_writes_both(tmp_path: Path) -> None:
+    """The module's command writes schema and page into a folder, and nothing else."""
+    run_python(tmp_path, "-m", "prism.runlog.schema", ".")
+    assert {path.name for path in tmp_path.iterdir()} == {schema.PAGE_NAME, schema.SCHEMA_NAME}
+
+
+def test_importing_the_run_log_does_not_load_the_schema(tmp_path: Path) -> None:
+    """The definition is loaded only by those who ask for it, so that it costs a run nothing."""
+    run_python(tmp_path, "-c", "import sys, prism.runlog; assert 'prism.runlog.schema' not in sys.modules")

@@ -1,0 +1,211 @@
+"""Everything that prism writes to a log is what the published schema says."""
+
+import asyncio
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import structlog
+from jsonschema import Draft202012Validator, ValidationError
+from jsonschema.protocols import Validator
+
+from prism.agents import SocialAgent, synthetic_population
+from prism.llm import AnswerCache, OllamaChatClient
+from prism.runlog import ReplayReasoner, RunLog, SimulatedClock, configure
+from prism.runlog.events import DECISION
+from prism.runlog.schema import COMMON, EVENTS, PAGE_NAME, SCHEMA_NAME, Key, json_schema, write
+from prism.simulation import Simulation
+from prism.statechart import AgentState, Question, Reasoner, Statechart, Transition
+from prism.statechart.decisions import CALL_KEYS
+from prism.testing import FakeOllama, Fault
+
+DOCS = Path(__file__).parent.parent / "docs"
+S = AgentState
+Lines = list[dict[str, Any]]
+
+
+class Answers:
+    """A client that knows nothing but the answer."""
+
+    async def get_response(self, prompt: str, **settings: Any) -> str:
+        return '{"next_state": "scrolling"}'
+
+
+class MovesOn:
+    """A reasoner whose answer comes too late."""
+
+    def __init__(self, chart: Any) -> None:
+        self._chart = chart
+
+    async def decide(self, agent: Any, state: Any, trigger: str, options: list[Any], context: Any = None) -> Any:
+        self._chart.fire(agent, "rest")
+        return options[-1]
+
+
+def read(path: Path) -> Lines:
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def simulate(path: Path, reasoner: Any = None, agents: int = 12) -> Lines:
+    """Run a small simulation and give its log."""
+    population, clock = synthetic_population(agents, seed=5), SimulatedClock()
+    with RunLog(path, clock) as log:
+        Simulation(
+            [*population.agents, SocialAgent("plain", interests=["music"])],
+            population.posts,
+            rounds=2,
+            ticks_per_round=9,
+            seed=5,
+            reasoner=reasoner,
+            logger=log.logger,
+            clock=clock,
+        ).run()
+    return read(path)
+
+
+def with_a_model(folder: Path, mode: Any) -> Iterator[Lines]:
+    """Run with a model that sometimes fails, once more from the cache, and once more from the log."""
+    kept = AnswerCache(folder / f"{mode}.cache")
+    with FakeOllama(choose=lambda asked: asked.options[len(asked.prompt) % len(asked.options)]) as server:
+        for run in ("asked", "cached"):
+            server.fail(Fault.status(400, "no"), Fault.drop(), Fault.says("nonsense"), Fault.weighs({"idle": 1.0}))
+            client = OllamaChatClient(server.host, "nimble", attempts=1, concurrency=8)
+            log = folder / f"{mode}-{run}.jsonl"
+            yield simulate(log, Reasoner(client, mode=mode, cache=kept, fallback=S.SCROLLING, seed=5))
+    kept.close()
+    yield simulate(folder / f"{mode}-again.jsonl", ReplayReasoner(log))
+
+
+def broken(agent: Any, context: Any) -> bool:
+    raise LookupError("no such post")
+
+
+async def own_loop(folder: Path) -> None:
+    """Let everything go wrong that can."""
+    moves = [
+        Transition("look", S.IDLE, S.SCROLLING, guard=broken),
+        Transition("look", S.IDLE, S.EVALUATING, action=broken),
+        Transition("decide", S.EVALUATING, S.COMPOSING),
+        Transition("decide", S.EVALUATING, S.SCROLLING),
+        Transition("rest", S.EVALUATING, S.RESTING),
+    ]
+    chart = Statechart(S, moves, S.IDLE, decision_states=[S.EVALUATING])
+    agent = SimpleNamespace(state=S.IDLE, agent_id="ada")
+    chart.fire(agent, "look", {"post_id": "p1"})
+    await chart.afire(agent, "decide", reasoner=MovesOn(chart))
+    closed = AnswerCache(folder / "closed.cache")
+    closed.close()
+    question = Question(SocialAgent("bo", interests=["tea"]), S.EVALUATING, "decide", (S.SCROLLING,))
+    for reasoner in (Reasoner(Answers()), Reasoner(Answers(), model="any", cache=closed)):
+        await reasoner.decide_many([question])
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
+    """Give the logs of simulations, and one from a loop of its own."""
+    folder = tmp_path_factory.mktemp("logs")
+    simulations = [simulate(folder / "policy.jsonl"), *with_a_model(folder, "chat"), *with_a_model(folder, "decision")]
+    structlog.reset_defaults()
+    with configure(folder / "own.jsonl"):
+        asyncio.run(own_loop(folder))
+    return {"simulations": simulations, "own": [read(folder / "own.jsonl")]}
+
+
+@pytest.fixture
+def seen(logs: dict[str, list[Lines]]) -> Lines:
+    """Give all lines of all logs."""
+    return [*chain.from_iterable(chain.from_iterable(logs.values()))]
+
+
+@pytest.fixture(scope="module")
+def strict() -> Validator:
+    """Give a validator that refuses what prism does not write."""
+    return Draft202012Validator(json_schema(strict=True))
+
+
+def test_the_committed_files_are_those_that_are_generated(tmp_path: Path) -> None:
+    """Schema and page in the documentation are what the definition gives."""
+    write(tmp_path)
+    for name in (SCHEMA_NAME, PAGE_NAME):
+        assert (DOCS / name).read_text(encoding="utf-8") == (tmp_path / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("is_strict", [True, False])
+def test_the_schema_is_a_schema(is_strict: bool) -> None:
+    """What is published is valid JSON Schema of draft 2020-12."""
+    Draft202012Validator.check_schema(json_schema(strict=is_strict))
+
+
+def test_every_line_is_as_published(seen: Lines, strict: Validator) -> None:
+    """Every line of every log has all keys that it must have, none that is not defined, and the right values."""
+    for line in seen:
+        strict.validate(line)
+
+
+def test_everything_published_is_written(seen: Lines) -> None:
+    """Every event is written, with every key, with null where null is allowed, and with every text of a list."""
+    values: dict[tuple[str, str], list[Any]] = defaultdict(list)
+    for line in seen:
+        for name, value in line.items():
+            values[line["event"], name].append(value)
+    for event in EVENTS:
+        for key in event.keys:
+            found = values[event.name, key.name]
+            assert found, f"{event.name} never had {key.name}"
+            assert allowed_only(key) <= {repr(value) for value in found}, f"{event.name}: {key.name}"
+
+
+def allowed_only(key: Key) -> set[str]:
+    """Give the values that would be seen if the definition allowed no more than there is."""
+    texts = {repr(text) for text in key.kind.schema.get("enum", ())}
+    return texts | ({"None"} if "null" in key.kind.schema.get("type", ()) else set())
+
+
+def test_required_is_what_is_always_there(seen: Lines) -> None:
+    """A key that is optional is missing somewhere, so that nothing is called optional that a reader could rely on."""
+    for event in EVENTS:
+        lines = [line for line in seen if line["event"] == event.name]
+        for key in event.keys:
+            assert key.required or any(key.name not in line for line in lines), f"{event.name}: {key.name}"
+
+
+def test_a_simulation_says_where_it_is(logs: dict[str, list[Lines]]) -> None:
+    """Every line of a simulation begins with event, time, round and tick, and a log begins and ends as one should."""
+    for lines in logs["simulations"]:
+        assert all([*line][:4] == ["event", "timestamp", "round", "tick"] for line in lines)
+    for lines in chain.from_iterable(logs.values()):
+        assert (lines[0]["event"], lines[-1]["event"]) == ("run.started", "run.ended")
+
+
+def test_a_call_is_told_whole_or_not_at_all(seen: Lines) -> None:
+    """A decision has all keys of a model's call or none."""
+    calls = {frozenset(line.keys() & set(CALL_KEYS)) for line in seen if line["event"] == DECISION}
+    assert calls == {frozenset(), frozenset(CALL_KEYS)}
+
+
+def test_readers_accept_what_they_do_not_know(seen: Lines, strict: Validator) -> None:
+    """A line with a new key, and an event of the application's own, pass the published schema, not the strict one."""
+    published = Draft202012Validator(json_schema())
+    for line in (*({**line, "new": [1]} for line in seen[:50]), {"event": "mine", "timestamp": seen[0]["timestamp"]}):
+        published.validate(line)
+        with pytest.raises(ValidationError):
+            strict.validate(line)
+
+
+@pytest.mark.parametrize("is_strict", [True, False])
+def test_a_wrong_line_is_refused(seen: Lines, is_strict: bool) -> None:
+    """Either schema refuses each kind of event without one of its keys, or with a value of another kind."""
+    validator = Draft202012Validator(json_schema(strict=is_strict))
+    examples = {line["event"]: line for line in seen}
+    for event in EVENTS:
+        for key in (*COMMON, *event.keys):
+            line = examples[event.name]
+            wrong = [{**line, key.name: object}] if key.name in line and key.name != "event" else []
+            if key.required:
+                wrong.append({name: value for name, value in line.items() if name != key.name})
+            assert not any(map(validator.is_valid, wrong)), f"{event.name}: {key.name}"
