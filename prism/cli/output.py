@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -25,13 +25,12 @@ class RoundProgress:
     """A progress bar on stderr, drawn only where a person is watching.
 
     Args:
-        rounds: Number of rounds to come.
-        flush: Called after every round, so that others can read the log as it grows.
+        rounds: Number of rounds.
+        done: How many of them have ended.
     """
 
-    def __init__(self, rounds: int, flush: Callable[[], None] | None = None) -> None:
+    def __init__(self, rounds: int, done: int = 0) -> None:
         console = Console(stderr=True)
-        self._flush = flush
         self._bar = Progress(
             TextColumn("round"),
             BarColumn(),
@@ -41,14 +40,12 @@ class RoundProgress:
             console=console,
             disable=not console.is_terminal,
         )
-        self._task = self._bar.add_task("", total=rounds)
+        self._task = self._bar.add_task("", total=rounds, completed=done)
 
     def round_ended(self, summary: RoundSummary) -> None:
         """Move the bar on by one round."""
         busiest = max(summary.states, key=lambda state: summary.states[state])
         self._bar.update(self._task, advance=1, description=f"most are {busiest}")
-        if self._flush is not None:
-            self._flush()
 
     def __enter__(self) -> Self:
         """Begin drawing."""

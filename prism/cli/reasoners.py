@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from prism.errors import InputError
 from prism.llm import DEFAULT_HOST, AnswerCache, OllamaPool
@@ -65,9 +66,20 @@ class ModelOptions:
     cache: Path | None = None
 
     def given(self) -> dict[str, Any]:
-        """Give what was said, as plain data."""
+        """Give what was said, as plain data: what JSON would make of it."""
         said = {name: value for name, value in asdict(self).items() if value is not None}
-        return {name: str(value) if isinstance(value, Path) else value for name, value in said.items()}
+        return dict(json.loads(json.dumps(said, default=str)))
+
+    @classmethod
+    def from_given(cls, given: Mapping[str, Any]) -> Self:
+        """Read what `given` gave.
+
+        Raises:
+            TypeError: If a name is unknown.
+            ValueError: If a mode or pick is unknown.
+        """
+        readers: dict[str, Callable[[Any], Any]] = {"host": tuple, "mode": ModeName, "pick": PickName, "cache": Path}
+        return cls(**{name: readers.get(name, lambda value: value)(value) for name, value in given.items()})
 
 
 def make_reasoner(kind: ReasonerKind, options: ModelOptions, replay: Path | None, seed: int) -> BaseReasoner:

@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from prism import __version__
-from prism.agents import Population, SeedPost, load_population, load_posts, opening_posts, synthetic_population
-from prism.cli.output import RoundProgress, print_results
-from prism.cli.reasoners import ModelOptions, ModeName, PickName, ReasonerKind, make_reasoner
-from prism.errors import InputError, ModelMissingError, OverloadedError, PrismError, TimedOutError, UnreachableError
-from prism.llm import DEFAULT_HOST, OllamaPool
-from prism.runlog import SimulatedClock
-from prism.runlog.events import SCHEMA_VERSION
-from prism.simulation import Results, Simulation
-from prism.simulation.run_folder import RunFolder
+from prism.cli.plan import RunPlan
+from prism.cli.reasoners import ModelOptions, ModeName, PickName, ReasonerKind
+from prism.cli.running import carry_out
+from prism.errors import InputError
+from prism.llm import DEFAULT_HOST
+from prism.simulation.checkpoints import DEFAULT_SECONDS_BETWEEN
+from prism.simulation.run_folder import SUMMARY_NAME, RunFolder
 from prism.simulation.simulation import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
-from prism.statechart import BaseReasoner, Reasoner
 
 DEFAULT_AGENTS = "100"
 _MODEL = "Asking a model"
-_WILL_FALL_BACK = (ModelMissingError, OverloadedError, TimedOutError, UnreachableError)
-
-_MOST_SEED = 2**53  # the largest whole number that every reader of JSON reads as it is
+_KEEPING = "Keeping the run"
+_WITH_RESUME = ("resume", "checkpoint_every", "as_json")
 
 
 def simulate(
+    context: typer.Context,
     agents: Annotated[
         str,
         typer.Option(
@@ -113,8 +105,27 @@ def simulate(
             metavar="DIR",
             help="Folder for the run: events.jsonl (every move, one JSON object a line) and run.json. "
             "Without it nothing is written. A folder that holds a run is refused.",
+            rich_help_panel=_KEEPING,
         ),
     ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Go on with the run in this folder, which was stopped in any way; "
+            "everything it depends on is taken from there.",
+            rich_help_panel=_KEEPING,
+        ),
+    ] = None,
+    checkpoint_every: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            metavar="SECONDS",
+            help="A round that ends so long after the last checkpoint gets one; 0 for every round.",
+            rich_help_panel=_KEEPING,
+        ),
+    ] = DEFAULT_SECONDS_BETWEEN,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON instead of tables.")] = False,
 ) -> None:
     """Run agents through rounds of scrolling, weighing, writing and sharing.
@@ -123,16 +134,20 @@ def simulate(
 
     prism simulate --agents 100 --rounds 10 --out runs/first
 
+    prism simulate --resume runs/first
+
     prism simulate --agents personas.json --seed 7 --json
 
     prism simulate --agents 50 --reasoner ollama --model llama3.2 --max-calls 1000 --out runs/model
 
     prism simulate --agents 50 --replay runs/model --out runs/again
     """
-    if abs(seed) > _MOST_SEED:
-        raise InputError(f"--seed must lie between -2^53 and 2^53, got {seed}")
-    population = _population(agents, seed)
-    seeds = _posts(posts, population, seed)
+    if resume is not None:
+        _refuse_what_is_settled(context)
+        _resume(resume, checkpoint_every, as_json=as_json)
+        return
+    if out is None and _is_given(context, "checkpoint_every"):
+        raise InputError("--checkpoint-every needs --out, the folder to keep checkpoints in")
     options = ModelOptions(
         model,
         tuple(host) if host else None,
@@ -145,50 +160,32 @@ def simulate(
         deadline,
         cache,
     )
-    decider = make_reasoner(reasoner, options, replay, seed)
-    folder = None if out is None else RunFolder(_named("--out", out))
-    results = _run(population, seeds, folder, decider, rounds=rounds, ticks=ticks, seed=seed)
-    config = {
-        "agents": agents,
-        "posts": None if posts is None else str(posts),
-        "rounds": rounds,
-        "ticks_per_round": ticks,
-        "seed": seed,
-        "reasoner": reasoner.value if replay is None else f"replay of {replay}",
-        **options.given(),
-    }
-    _report(_summary(config, results, decider), results, folder, as_json=as_json)
+    plan = RunPlan(agents, posts, rounds, ticks, seed, reasoner, replay, options)
+    folder = None if out is None else RunFolder.for_new(_named("--out", out))
+    carry_out(plan, folder, checkpoint_every=checkpoint_every, as_json=as_json)
 
 
-def _run(
-    population: Population,
-    posts: Sequence[SeedPost],
-    folder: RunFolder | None,
-    decider: BaseReasoner,
-    *,
-    rounds: int,
-    ticks: int,
-    seed: int,
-) -> Results:
-    """Run the simulation; one that turns out to be impossible leaves no folder behind."""
-    clock = SimulatedClock()
-    with ExitStack() as stack:
-        log = None if folder is None else stack.enter_context(folder.open_log(clock))
-        if folder is not None:
-            stack.push(lambda kind, *_: folder.discard() if kind and issubclass(kind, PrismError) else None)
-        simulation = Simulation(
-            population.agents,
-            posts,
-            rounds=rounds,
-            ticks_per_round=ticks,
-            seed=seed,
-            reasoner=decider,
-            logger=None if log is None else log.logger,
-            clock=clock,
-        )
-        _warn_of_trouble(decider)
-        progress = stack.enter_context(RoundProgress(rounds, flush=None if log is None else log.flush))
-        return simulation.run(progress.round_ended)
+def _resume(path: Path, checkpoint_every: float, *, as_json: bool) -> None:
+    folder, config = RunFolder.to_resume(_named("--resume", path))
+    if config is None:
+        folder.tidy()
+        typer.echo(f"prism: {path} is complete: there is nothing to resume", err=True)
+        return
+    plan = RunPlan.from_config(config, path / SUMMARY_NAME)
+    carry_out(plan, folder, checkpoint_every=checkpoint_every, as_json=as_json)
+
+
+def _refuse_what_is_settled(context: typer.Context) -> None:
+    """Refuse options beside --resume that would make the run another one."""
+    given = sorted(name for name in context.params if name not in _WITH_RESUME and _is_given(context, name))
+    if given:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise InputError(f"--resume takes everything from the run's folder: leave out {options}")
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def _named(option: str, path: Path) -> Path:
@@ -196,53 +193,3 @@ def _named(option: str, path: Path) -> Path:
     if str(path) in ("", "."):
         raise InputError(f"{option} must name a folder of its own, got {str(path)!r}")
     return path
-
-
-def _population(agents: str, seed: int) -> Population:
-    try:
-        size = float(agents)
-    except ValueError:
-        if not agents.strip():
-            raise InputError("--agents must be a number or a file, got nothing") from None
-        return load_population(Path(agents), seed=seed)
-    if not size.is_integer():
-        raise InputError(f"--agents must be a whole number or a file, got {agents}")
-    if size < 1:
-        raise InputError(f"--agents must be 1 or more, got {agents}")
-    return synthetic_population(int(size), seed=seed)
-
-
-def _posts(path: Path | None, population: Population, seed: int) -> Sequence[SeedPost]:
-    if path is not None:
-        return load_posts(path, population.agents)
-    return population.posts or opening_posts(population.agents, seed=seed)
-
-
-def _warn_of_trouble(reasoner: BaseReasoner) -> None:
-    """Load the model on every server, and say at once what would make decisions fall back."""
-    pool = reasoner.client if isinstance(reasoner, Reasoner) else None
-    if not isinstance(pool, OllamaPool):
-        return
-
-    async def warm_up() -> list[str]:
-        async with pool:
-            return [str(trouble) for trouble in (await pool.warm_up()).values() if isinstance(trouble, _WILL_FALL_BACK)]
-
-    for trouble in asyncio.run(warm_up()):
-        typer.echo(f"prism: {' '.join(trouble.split())}; its decisions will fall back (see: prism doctor)", err=True)
-
-
-def _summary(config: dict[str, Any], results: Results, reasoner: BaseReasoner) -> dict[str, Any]:
-    summary = {"prism": __version__, "schema": SCHEMA_VERSION, "config": config, "results": results.to_dict()}
-    if isinstance(reasoner, Reasoner):
-        summary["spent"] = {"calls": reasoner.budget.calls, "tokens": reasoner.budget.tokens}
-    return summary
-
-
-def _report(summary: dict[str, Any], results: Results, folder: RunFolder | None, *, as_json: bool) -> None:
-    if folder is not None:
-        folder.write_summary(summary)
-    if as_json:
-        typer.echo(json.dumps(summary, indent=2))
-    else:
-        print_results(results, None if folder is None else folder.path)

@@ -42,13 +42,14 @@ class Composer(Protocol):
             stream: Random numbers for this text alone, so that what is written does not depend on how many
                 the agent's decisions took.
         """
+        ...
 
 
 class TemplateComposer:
     """Writes from a few set sentences: enough to carry topics on, and costs nothing."""
 
     def compose(self, agent: SocialAgent, post: Post, stream: RandomStream) -> Draft:
-        """Draw a kind by `KIND_WEIGHTS` and a sentence on the post's topic, or on an own interest."""
+        """Draw a kind by ``KIND_WEIGHTS`` and a sentence on the post's topic, or on an own interest."""
         kinds = list(KIND_WEIGHTS)
         kind = kinds[stream.weighted_index(list(KIND_WEIGHTS.values()))]
         topics = post.topics

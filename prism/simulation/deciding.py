@@ -37,6 +37,7 @@ class ManyDecider(Protocol):
 
     async def decide_many(self, questions: Sequence[Question], *, logger: EventLogger | None = None) -> list[Decision]:
         """Answer several questions, in their order."""
+        ...
 
 
 class Deciding(Protocol):

@@ -74,13 +74,13 @@ class Reader:
     __slots__ = ("agent", "draft", "inbox", "post", "seen_until", "topics", "unread")
 
     def __init__(self, agent: SocialAgent) -> None:
-        self.agent = agent
-        self.topics = sorted(terms_of(agent.interests).topics)
+        self.agent: SocialAgent = agent
+        self.topics: list[str] = sorted(terms_of(agent.interests).topics)
         self.inbox: deque[Post] = deque(maxlen=FEED_LENGTH)
         self.unread: deque[Post] = deque()
         self.post: Post | None = None
         self.draft: Draft | None = None
-        self.seen_until = 0
+        self.seen_until: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Network:
     """
 
     def __init__(self, agents: Iterable[SocialAgent]) -> None:
-        self.readers = [Reader(agent) for agent in agents]
+        self.readers: list[Reader] = [Reader(agent) for agent in agents]
         self.posts: list[Post] = []
         self.likes: dict[str, int] = defaultdict(int)
         self._ids: set[str] = set()
@@ -142,6 +142,10 @@ class Network:
             about: The post that the author looked at; the parent of a reply or reshare.
         """
         return self._add(author_id, draft, None if draft.kind == "post" else about)
+
+    def publish_again(self, post_id: str, author_id: str, draft: Draft, parent: Post | None) -> Post:
+        """Publish a post of an earlier run under the id that it had."""
+        return self._add(author_id, draft, parent, post_id)
 
     def like(self, post: Post) -> None:
         """Count one like."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from prism.simulation.posts import Network, Post
 
@@ -39,6 +39,18 @@ class Activity:
     decisions_answered: int = 0
     timeouts: Counter[str] = field(default_factory=Counter)
     fallbacks: Counter[str] = field(default_factory=Counter)
+
+    COUNTED: ClassVar[tuple[str, ...]] = (
+        "agent_ticks",
+        "transitions",
+        "posts",
+        "replies",
+        "reshares",
+        "likes",
+        "decisions_asked",
+        "decisions_answered",
+    )
+    """Names of the plain counts."""
 
     def add(self, other: Activity) -> None:
         """Add another stretch to this one."""
@@ -148,16 +160,4 @@ def _cascade(root: Post, depths: Counter[int]) -> Cascade:
 
 
 def _counts(activity: Activity) -> dict[str, int]:
-    return {
-        name: getattr(activity, name)
-        for name in (
-            "agent_ticks",
-            "transitions",
-            "posts",
-            "replies",
-            "reshares",
-            "likes",
-            "decisions_asked",
-            "decisions_answered",
-        )
-    }
+    return {name: getattr(activity, name) for name in Activity.COUNTED}

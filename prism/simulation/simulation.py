@@ -32,6 +32,7 @@ from prism.statechart import (
     PolicyReasoner,
     Question,
     RandomStream,
+    Statechart,
     social_media_chart,
     state_distribution,
 )
@@ -79,6 +80,14 @@ class Simulation:
         logger: Where to write the run's events; None means structlog's own logger, once it is configured.
         clock: The run's clock.
 
+    Attributes:
+        agents: The population.
+        chart: The chart that governs every move.
+        network: Posts and feeds.
+        finished: The rounds that have ended.
+        reasoner: Who decides.
+        clock: The run's clock.
+
     Raises:
         FieldValueError: If there are no agents, two share an id, a post is by nobody among them, or rounds or
             ticks are below 1.
@@ -97,19 +106,20 @@ class Simulation:
         logger: EventLogger | None = None,
         clock: SimulatedClock | None = None,
     ) -> None:
-        self.agents = list(agents)
+        self.agents: list[SocialAgent] = list(agents)
         self._seeds = list(posts)
         _check(self.agents, self._seeds, rounds, ticks_per_round)
         self._rounds = rounds
         self._ticks = ticks_per_round
         self._seed = seed
-        self._reasoner = reasoner or PolicyReasoner(seed)
+        self.reasoner: ManyDecider = reasoner or PolicyReasoner(seed)
         self._composer = composer or TemplateComposer()
-        self._clock = clock or SimulatedClock()
-        self._deciding = deciding_with(self._reasoner, logger, self._clock, self._apply)
+        self.clock: SimulatedClock = clock or SimulatedClock()
+        self._deciding = deciding_with(self.reasoner, logger, self.clock, self._apply)
         self._logger = self._deciding.logger
-        self.chart = social_media_chart(logger=self._logger, clock=self._clock)
-        self.network = Network(self.agents)
+        self.chart: Statechart[AgentState] = social_media_chart(logger=self._logger, clock=self.clock)
+        self.network: Network = Network(self.agents)
+        self.finished: list[RoundSummary] = []
         self._activity = Activity()
         self._has_run = False
         self._steps: dict[AgentState, Callable[[Reader], Question | None]] = {
@@ -141,7 +151,7 @@ class Simulation:
         try:
             return await self.arun(on_round)
         finally:
-            close = getattr(self._reasoner, "close", None)
+            close = getattr(self.reasoner, "close", None)
             if close is not None:
                 await close()
 
@@ -154,16 +164,16 @@ class Simulation:
         if self._has_run:
             raise SimulationError("this simulation has been run: make a new one, with new agents")
         self._has_run = True
-        self._start()
-        summaries = []
+        if not self.finished:
+            self._start()
         try:
-            for number in range(1, self._rounds + 1):
-                summaries.append(await self._round(number))
+            for number in range(len(self.finished) + 1, self._rounds + 1):
+                self.finished.append(await self._round(number))
                 if on_round is not None:
-                    on_round(summaries[-1])
+                    on_round(self.finished[-1])
         finally:
             await self._deciding.close()
-        results = summarize(self.network, summaries)
+        results = summarize(self.network, self.finished)
         self._emit(RUN_ENDED, **results.totals.to_dict())
         return results
 
@@ -192,12 +202,12 @@ class Simulation:
 
     async def _round(self, number: int) -> RoundSummary:
         self._activity = Activity()
-        self._clock.begin_round(number)
+        self.clock.begin_round(number)
         self._emit(ROUND_STARTED)
         for agent in self.agents:
             agent.random = RandomStream(self._seed, agent.agent_id, number)
         for _ in range(self._ticks):
-            self._clock.advance()
+            self.clock.advance()
             await self._tick()
             await asyncio.sleep(0)  # a policy never waits: let an interruption, and others in the loop, have a turn
         await self._deciding.end_round()
@@ -268,7 +278,7 @@ class Simulation:
         agent, post = reader.agent, reader.post
         if post is None:
             return
-        stream = RandomStream(self._seed, agent.agent_id, self._clock.round, self._clock.tick)
+        stream = RandomStream(self._seed, agent.agent_id, self.clock.round, self.clock.tick)
         reader.draft = self._composer.compose(agent, post, stream)
         agent.pending_action = kind = reader.draft.kind
         if kind == "post":

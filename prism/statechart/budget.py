@@ -32,8 +32,8 @@ class Budget:
         for name, value in (("max_calls", max_calls), ("max_tokens", max_tokens), ("deadline", deadline)):
             if value is not None and not value > 0:
                 raise FieldValueError(f"{name} must be above 0, got {value!r}")
-        self.calls = 0
-        self.tokens = 0
+        self.calls: int = 0
+        self.tokens: int = 0
         self._max_calls = max_calls
         self._max_tokens = max_tokens
         self._deadline = deadline
@@ -62,6 +62,19 @@ class Budget:
         if self._ends is None:
             self._ends = monotonic() + self._deadline
         return max(0.0, self._ends - monotonic())
+
+    def to_dict(self) -> dict[str, float]:
+        """Give what was spent so far: calls, tokens, and seconds since the first question."""
+        left = self.seconds_left() if self._ends is not None else self._deadline
+        seconds = 0.0 if self._deadline is None or left is None else self._deadline - left
+        return {"calls": self.calls, "tokens": self.tokens, "seconds": round(seconds, 3)}
+
+    def restore(self, calls: int, tokens: int, seconds: float) -> None:
+        """Count what an interrupted run has spent before, as `to_dict` gave it; the clock goes on from now."""
+        self.calls += calls
+        self.tokens += tokens
+        if self._deadline is not None and seconds > 0:
+            self._ends = monotonic() + self._deadline - seconds
 
     def spent(self) -> str | None:
         """Tell what is spent, or None while everything is left."""

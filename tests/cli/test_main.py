@@ -114,7 +114,7 @@ def test_folder_that_holds_a_run_is_refused(command: Any) -> None:
     before = tree(command.folder)
     ran = command(*arguments, "--seed", "1")
     assert (ran.status, ran.out) == (2, "")
-    assert ran.err == "prism: run: already holds a run (events.jsonl, run.json): choose another --out\n"
+    assert ran.err == "prism: run: already holds a run (events.jsonl, run.json): choose another --out, or --resume\n"
     assert tree(command.folder) == before
 
 
@@ -129,6 +129,7 @@ def test_help_explains_every_option(command: Any) -> None:
     ran = command("simulate", "--help")
     options = ["agents", "posts", "rounds", "ticks", "seed", "reasoner", "model", "host", "out", "json"]
     options += ["mode", "pick", "concurrency", "timeout", "max-calls", "max-tokens", "deadline", "cache", "replay"]
+    options += ["resume", "checkpoint-every"]
     assert (ran.status, ran.err) == (0, "")
     assert [option for option in options if f"--{option} " not in ran.out] == []
     assert [
@@ -166,15 +167,16 @@ def test_reader_that_goes_away_causes_no_traceback(arguments: list[str], command
 
 @pytest.mark.parametrize("agents", ["1", "300"])
 def test_interrupted_run_says_so(agents: str, command: Any) -> None:
-    """Ctrl-C during a long run ends it at once with status 130 and one line; the log stays."""
+    """Ctrl-C during a long run ends it at once with status 130 and how to go on; log and configuration stay."""
     with command.start("simulate", "--agents", agents, "--rounds", "1000000", "--out", "run") as process:
         log = command.folder / "run" / "events.jsonl"
         while not (log.exists() and log.stat().st_size) and process.poll() is None:
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate()
-    assert (process.returncode, out, err) == (130, "", "prism: interrupted\n")
-    assert [path.name for path in log.parent.iterdir()] == [log.name]
+    assert (process.returncode, out) == (130, "")
+    assert err == "prism: go on with: prism simulate --resume run\nprism: interrupted\n"
+    assert sorted(path.name for path in log.parent.iterdir()) == [log.name, "run.json"]
 
 
 def test_text_that_the_output_cannot_show_is_replaced(make_command: Callable[..., Any]) -> None:

@@ -145,15 +145,22 @@ def test_files_are_named_on_one_line(shown: Shown) -> None:
     )
 
 
-def test_progress_flushes_after_every_round(capsys: pytest.CaptureFixture[str]) -> None:
-    """The log is flushed once a round, and where nobody watches no bar is drawn."""
-    flushed: list[int] = []
-    results = results_of(rounds=3)
-    with RoundProgress(3, flush=lambda: flushed.append(len(flushed))) as progress:
-        for summary in results.rounds:
+def test_progress_is_silent_where_nobody_watches(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where the output is no terminal no bar is drawn."""
+    with RoundProgress(3) as progress:
+        for summary in results_of(rounds=3).rounds:
             progress.round_ended(summary)
-    assert flushed == [0, 1, 2]
     assert capsys.readouterr() == ("", "")
+
+
+def test_progress_goes_on_where_a_run_was_stopped(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The bar of a resumed run begins after the rounds that have ended, and comes to its end."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with RoundProgress(5, done=3) as progress:
+        progress.round_ended(results_of(rounds=1).rounds[0])
+    assert "4/5" in capsys.readouterr().err
 
 
 def test_progress_is_drawn_for_a_person(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

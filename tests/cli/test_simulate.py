@@ -84,6 +84,7 @@ def test_summary_is_complete(command: Any) -> None:
         "ticks_per_round": 9,
         "seed": 7,
         "reasoner": "policy",
+        "inputs": {},
     }
     names = Counter(event["event"] for event in events)
     totals = summary["results"]["totals"]

@@ -1,0 +1,302 @@
+"""``prism simulate --resume`` as a user runs it."""
+
+import json
+import os
+import resource
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+from re import finditer
+from subprocess import PIPE, Popen
+from typing import Any
+
+import orjson
+import pytest
+
+import prism
+from prism.cli.plan import RunPlan
+from prism.cli.reasoners import ReasonerKind
+from prism.cli.running import carry_out
+from prism.simulation.run_folder import RunFolder
+from prism.testing import Asked, FakeOllama
+
+AGENTS, ROUNDS, SEED = 60, 30, 5
+RUN = ("simulate", "--agents", AGENTS, "--rounds", ROUNDS, "--seed", SEED)
+KEEPING = ("--out", "run", "--checkpoint-every", 0)
+RESUME = ("simulate", "--resume", "run", "--checkpoint-every", 0)
+HINT = "when that is mended, go on with: prism simulate --resume run"
+
+Tree = dict[str, bytes | None]
+Ended = tuple[int, str, str]
+
+
+def tree(path: Path) -> Tree:
+    """Give everything below a folder, files with their bytes, by its place in the folder."""
+    return {str(found.relative_to(path)): found.read_bytes() if found.is_file() else None for found in path.rglob("*")}
+
+
+def events_of(folder: Path) -> list[dict[str, Any]]:
+    """Give the events of a run."""
+    return [orjson.loads(line) for line in (folder / "events.jsonl").read_bytes().splitlines()]
+
+
+def wait_for(process: Popen[str], path: Path) -> None:
+    """Wait until something is there, as long as a process runs."""
+    while process.poll() is None and not path.exists():
+        time.sleep(0.002)
+
+
+def limit_files(process: Popen[str], size: int) -> None:
+    """Let a process that has just been started write no file longer than so many bytes, as on a full disk."""
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (size, size))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Tree:
+    """Give what a run that nothing disturbed leaves behind."""
+    path = tmp_path_factory.mktemp("whole") / "run"
+    plan = RunPlan(str(AGENTS), None, ROUNDS, 12, SEED, ReasonerKind.POLICY)
+    carry_out(plan, RunFolder.for_new(path), checkpoint_every=0, as_json=True)
+    return tree(path)
+
+
+@pytest.fixture(scope="module")
+def full(whole: Tree, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ended]:
+    """Run until the disk is full, in the fourth round; give the folder, and how the command ended."""
+    folder = tmp_path_factory.mktemp("full")
+    fourth = [found.end() for found in finditer(b'"round.started"', whole["events.jsonl"] or b"")][3]
+    path = {"PYTHONPATH": str(Path(prism.__file__).parents[1])}
+    line = [sys.executable, "-c", "from prism.cli import main; main()", *map(str, (*RUN, *KEEPING))]
+    with Popen(line, cwd=folder, env={**os.environ, **path}, stdout=PIPE, stderr=PIPE, encoding="utf-8") as process:
+        limit_files(process, fourth)
+        out, err = process.communicate()
+    return folder / "run", (process.returncode, out, err)
+
+
+@pytest.fixture
+def run(command: Any) -> Path:
+    """Give the folder of the command's run."""
+    return Path(command.folder / "run")
+
+
+@pytest.fixture
+def stopped(full: tuple[Path, Ended], run: Path) -> Path:
+    """Give the folder of a run that was stopped in its fourth round."""
+    shutil.copytree(full[0], run)
+    return run
+
+
+# Full disk
+
+
+def test_a_full_disk_ends_a_run_in_one_line(full: tuple[Path, Ended], command: Any, stopped: Path, whole: Tree) -> None:
+    """A log that cannot grow ends the run with status 1 and one line that says how to go on, to the same bytes."""
+    assert full[1] == (1, "", f"prism: run: File too large; {HINT}\n")
+    assert "results" not in json.loads((stopped / "run.json").read_bytes())
+    ran = command(*RESUME)
+    assert (ran.status, ran.err) == (0, "prism: run: going on after round 3\n")
+    assert "Agents in each state" in ran.out
+    assert tree(stopped) == whole
+
+
+@pytest.mark.parametrize("file", ["checkpoints/.round_00000004.part", ".run.json.part"], ids=["checkpoint", "run.json"])
+def test_a_full_disk_elsewhere_can_be_gone_on_from(file: str, command: Any, stopped: Path, whole: Tree) -> None:
+    """A checkpoint or summary for which there is no space ends the run the same way, and it can go on."""
+    (stopped / file).symlink_to("/dev/full")
+    ran = command(*RESUME)
+    assert (ran.status, ran.out) == (1, "")
+    assert ran.err.splitlines() == [
+        "prism: run: going on after round 3",
+        f"prism: run: No space left on device; {HINT}",
+    ]
+    assert command(*RESUME).status == 0
+    assert tree(stopped) == whole
+
+
+def test_a_disk_full_from_the_start_leaves_no_run(command: Any, run: Path, whole: Tree) -> None:
+    """Where not even the configuration can be written no run has begun, and the same command begins it later."""
+    run.mkdir()
+    (run / ".run.json.part").symlink_to("/dev/full")
+    ran = command(*RUN, *KEEPING)
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err == "prism: run: cannot be written to: No space left on device\n"
+    assert command(*RUN, *KEEPING).status == 0
+    assert tree(run) == whole
+
+
+# Signals
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "said"),
+    [
+        (signal.SIGINT, 130, "prism: go on with: prism simulate --resume run\nprism: interrupted\n"),
+        (signal.SIGTERM, -signal.SIGTERM, ""),
+    ],
+)
+def test_a_signal_leaves_a_run_that_goes_on(
+    sent: signal.Signals, status: int, said: str, command: Any, run: Path, whole: Tree
+) -> None:
+    """Interrupted or terminated, a run goes on from its last checkpoint to the same bytes."""
+    with command.start(*RUN, *KEEPING) as process:
+        wait_for(process, run / "checkpoints" / "round_00000001")
+        process.send_signal(sent)
+        out, err = process.communicate()
+    assert (process.returncode, out, err) == (status, "", said)
+    ran = command(*RESUME, "--json")
+    assert ran.status == 0
+    assert ran.err.startswith("prism: run: going on after round ")
+    assert ran.out.encode() == whole["run.json"]
+    assert tree(run) == whole
+
+
+def test_a_damaged_folder_is_told_of(command: Any, stopped: Path, whole: Tree) -> None:
+    """What is damaged is named on stderr, with where the run goes on instead; both damaged, it begins again."""
+    for name in ("round_00000002", "round_00000003"):
+        (stopped / "checkpoints" / name).write_bytes(b"damaged")
+    ran = command(*RESUME)
+    assert ran.err.splitlines() == [
+        "prism: run/checkpoints/round_00000003: is damaged, so it is passed over",
+        "prism: run/checkpoints/round_00000002: is damaged, so it is passed over",
+        "prism: run: beginning again, as there is no checkpoint",
+    ]
+    assert (ran.status, tree(stopped)) == (0, whole)
+
+
+# At the same time
+
+
+def test_a_run_going_on_is_left_alone(command: Any, run: Path) -> None:
+    """While a run goes on, resuming it is refused in one line, and it comes to its end undisturbed."""
+    with command.start(*RUN, *KEEPING) as process:
+        wait_for(process, run / "checkpoints" / "round_00000001")
+        process.send_signal(signal.SIGSTOP)
+        before = tree(run)
+        ran = command(*RESUME)
+        after = tree(run)
+        process.send_signal(signal.SIGCONT)
+        _, err = process.communicate()
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err == "prism: run/events.jsonl: is being written by another process: wait until it ends, or end it\n"
+    assert (process.returncode, err) == (0, "")
+    assert after == before
+
+
+def test_of_two_that_resume_at_once_one_is_refused(
+    full: tuple[Path, Ended], stopped: Path, command: Any, whole: Tree
+) -> None:
+    """Two processes that resume a run at once do not both write it, and it comes to the same bytes."""
+    with command.start(*RESUME) as one, command.start(*RESUME) as other:
+        said = [process.communicate() for process in (one, other)]
+    assert sorted(process.returncode for process in (one, other)) in ([0, 2], [0, 0])
+    assert sum("going on after round 3" in err for _, err in said) == 1
+    assert tree(stopped) == whole
+
+
+# What is refused, and what needs nothing
+
+
+def test_a_complete_run_needs_nothing(command: Any, run: Path, whole: Tree) -> None:
+    """Resuming a complete run says so, ends well and changes nothing."""
+    run.mkdir()
+    for name, content in whole.items():
+        (run / name).write_bytes(content or b"")
+    ran = command(*RESUME)
+    assert (ran.status, ran.out, ran.err) == (0, "", "prism: run is complete: there is nothing to resume\n")
+    assert tree(run) == whole
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--resume", "file"], "file: cannot be read: Not a directory"),
+        (["--resume", ""], "--resume must name a folder of its own, got '.'"),
+        (
+            ["--resume", "nowhere", "--agents", "100", "--out", "x", "--max-calls", "3"],
+            "--resume takes everything from the run's folder: leave out --agents, --max-calls, --out",
+        ),
+        (["--checkpoint-every", "5"], "--checkpoint-every needs --out, the folder to keep checkpoints in"),
+    ],
+)
+def test_what_cannot_be_resumed_is_one_line(given: list[str], message: str, command: Any) -> None:
+    """A folder without a run, and options that do not go together, end with status 2 and one line."""
+    (command.folder / "file").touch()
+    ran = command("simulate", *given)
+    assert (ran.status, ran.out, ran.err) == (2, "", f"prism: {message}\n")
+    assert [path.name for path in command.folder.iterdir()] == ["file"]
+
+
+def test_changed_inputs_are_refused(command: Any, run: Path) -> None:
+    """A replay whose posts are not what they were is refused by name, and goes on when they are put back."""
+    persons = (f'{{"agent_id": "a{number}", "interests": ["art"]}}\n' for number in range(20))
+    (command.folder / "people.jsonl").write_text("".join(persons))
+    posts = b'{"author_id": "a1", "text": "Look.", "topics": ["art"]}\n'
+    (command.folder / "posts.jsonl").write_bytes(posts)
+    given = ("simulate", "--agents", "people.jsonl", "--posts", "posts.jsonl", "--rounds", 3)
+    assert command(*given, "--out", "recorded").status == 0
+    recorded = (command.folder / "recorded" / "events.jsonl").read_bytes()
+    with command.start(*given, "--replay", "recorded", *KEEPING) as process:
+        limit_files(process, len(recorded) * 3 // 4)
+        process.communicate()
+    assert process.returncode == 1
+    before = tree(run)
+    (command.folder / "posts.jsonl").write_bytes(posts + b"\n")
+    ran = command(*RESUME)
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err == "prism: posts.jsonl: is not what it was when the run in run began: put it back\n"
+    assert tree(run) == before
+    (command.folder / "posts.jsonl").write_bytes(posts)
+    assert command(*RESUME).status == 0
+    assert (run / "events.jsonl").read_bytes() == recorded
+
+
+def test_a_replay_that_runs_out_keeps_its_rounds(command: Any, run: Path) -> None:
+    """A replay whose log ends early fails in one line, but the rounds that have ended stay, checkpoint or not."""
+    assert command(*RUN, "--out", "recorded").status == 0
+    log = command.folder / "recorded" / "events.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    ended = [number for number, line in enumerate(lines, start=1) if line.startswith(b'{"event":"round.ended"')]
+    log.write_bytes(b"".join(lines[: ended[1]]))
+    ran = command(*RUN, "--replay", "recorded", "--out", "run")
+    assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert "recorded/events.jsonl holds no (further) decision of agent" in ran.err
+    rounds = [event["round"] for event in events_of(run) if event["event"] == "round.ended"]
+    assert rounds == [1, 2]
+
+
+# A model
+
+
+def test_a_run_with_a_model_goes_on(command: Any, run: Path) -> None:
+    """What a model decided before the last checkpoint is kept, it is asked on, and the budget goes on where it was."""
+
+    def choose(asked: Asked) -> str:
+        if len(server.questions) == 200:
+            process.kill()
+        return asked.options[sum(map(ord, asked.prompt)) % len(asked.options)]
+
+    with FakeOllama(choose=choose) as server:
+        model = ("--reasoner", "ollama", "--model", "llama3.2", "--host", server.host, "--max-calls", 300)
+        with command.start(*RUN, *model, *KEEPING) as process:
+            process.wait()
+        kept = max((run / "checkpoints").glob("round_*")).read_bytes()
+        log = (run / "events.jsonl").read_bytes()
+        ran = command(*RESUME)
+    assert ran.status == 0
+    _, _, snapshot, length, _ = orjson.loads(kept.partition(b"\n")[2])
+    assert (run / "events.jsonl").read_bytes()[:length] == log[:length]
+    assert 0 < snapshot["spent"]["calls"] < 300
+    decisions = [event for event in events_of(run) if event["event"] == "reasoner.decision"]
+    spent = json.loads((run / "run.json").read_bytes())["spent"]
+    assert sum(event["attempts"] for event in decisions) == spent["calls"] == 300
+    assert (
+        sum(event["input_tokens"] + event["output_tokens"] for event in decisions if event["attempts"])
+        == spent["tokens"]
+    )
+    assert {event["reason"] for event in decisions if event["source"] == "fallback"} == {
+        "BudgetSpentError: budget spent: 300 calls"
+    }
+    assert [event["round"] for event in events_of(run) if event["event"] == "round.ended"] == list(range(1, ROUNDS + 1))
+    assert sorted(tree(run)) == ["events.jsonl", "run.json"]
