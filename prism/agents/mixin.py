@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import Enum
 from time import time
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self, SupportsIndex
 
-from prism.errors import FieldTypeError, FieldValueError
+from prism.errors import AgentError, FieldTypeError, FieldValueError
 from prism.statechart import AgentState, StateTransition
 from prism.statechart.bookkeeping import FIELD_DEFAULTS, write_plain
 from prism.statechart.transitions import shared_edge
 
+_STORED = ("_state", "_ticks_in_state", "_state_history", "_engagement_threshold", "_timeout_threshold")
 _KEPT_FIELDS = ("state", "ticks_in_state", "state_history", "max_history_depth", "timeout_threshold", "transition_to")
 
 
@@ -21,6 +22,7 @@ class StatechartMixin:
 
     The fields are there as soon as the object is, whether or not the class calls ``super().__init__()``.
     A class for another enum names it: ``state_type = Mood``; new agents start in its first member.
+    Equality, hash and repr stay those of the class, and copies take the fields along.
 
     Attributes:
         state: Current state, a member of ``state_type``. Writing anything else is a TypeError.
@@ -29,6 +31,9 @@ class StatechartMixin:
         engagement_threshold: Relevance from which the agent engages, 0.0 to 1.0.
         timeout_threshold: Ticks that the agent may dwell in one state, above 0.
         max_history_depth: Length of ``state_history`` before the oldest entry is dropped, above 0.
+
+    Raises:
+        AgentError: (a TypeError) if the class is a frozen one or a pydantic model.
     """
 
     state_type: ClassVar[type[Enum]] = AgentState
@@ -36,21 +41,45 @@ class StatechartMixin:
     _prism_kept: ClassVar[bool] = True
     """Tells the engine that these fields live under the names it writes (see `statechart.bookkeeping`)."""
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Make the object with its fields in place."""
         make = super().__new__
-        agent: Any = make(cls) if make is object.__new__ else make(cls, *args, **kwargs)
-        agent._state = next(iter(cls.state_type))
+        made: Self = make(cls) if make is object.__new__ else make(cls, *args, **kwargs)
+        agent: Any = made
+        try:
+            agent._state = next(iter(cls.state_type))
+        except AttributeError as error:
+            raise AgentError(
+                f"{cls.__name__} is frozen ({error}): let an agent with StatechartMixin hold the frozen value "
+                "in a field of its own"
+            ) from error
         agent._ticks_in_state = FIELD_DEFAULTS["ticks_in_state"]
         agent._state_history = deque(maxlen=FIELD_DEFAULTS["max_history_depth"])
         agent._engagement_threshold = FIELD_DEFAULTS["engagement_threshold"]
         agent._timeout_threshold = FIELD_DEFAULTS["timeout_threshold"]
-        return agent
+        return made
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Notice a class that keeps one of the fields itself; the engine then writes it the ordinary way."""
         super().__init_subclass__(**kwargs)
+        if any(base.__module__.partition(".")[0] == "pydantic" for base in cls.__mro__):
+            raise AgentError(
+                f"{cls.__name__} is a pydantic model, which keeps only declared fields: leave StatechartMixin out and "
+                "declare 'state', and 'ticks_in_state' and 'state_history' as needed, as fields of the model"
+            )
         cls._prism_kept = all(getattr(cls, name) is getattr(StatechartMixin, name) for name in _KEPT_FIELDS)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        """Copy and pickle with these fields, also where a class's own ``__getstate__`` (attrs' slots) omits them."""
+        reduced: Any = super().__reduce_ex__(protocol)
+        cls = type(self)
+        if cls.__getstate__ is object.__getstate__ or cls.__reduce__ is not object.__reduce__:
+            return reduced
+        make, args, *rest = reduced
+        if rest and isinstance(rest[0], dict) and "_state" in rest[0]:
+            return reduced
+        kept = {name: value for name, value in vars(self).items() if name in _STORED}
+        return _revive, (make, args, kept), *rest
 
     @property
     def state(self) -> Any:
@@ -144,6 +173,12 @@ class StatechartMixin:
             return
         self.state = new_state
         write_plain(self, shared_edge(previous, new_state, trigger), time(), context)
+
+
+def _revive(make: Callable[..., Any], args: tuple[Any, ...], kept: dict[str, Any]) -> Any:
+    agent = make(*args)
+    vars(agent).update(kept)
+    return agent
 
 
 def _whole_number(field: str, value: Any, *, least: int) -> int:

@@ -156,7 +156,7 @@ def load_population(path: Path | str, *, seed: int = 0) -> Population:
     adding a line to a file changes nobody else.
 
     Args:
-        path: ``.jsonl``: one object a line with `PRISM_FIELDS`; ``.json``: OASIS's Reddit personas;
+        path: ``.jsonl``: one object a line with ``PRISM_FIELDS``; ``.json``: OASIS's Reddit personas;
             ``.csv``: an OASIS Twitter population.
         seed: Seed for drawing archetypes.
 
@@ -186,7 +186,7 @@ def load_posts(path: Path | str, agents: Iterable[SocialAgent]) -> list[SeedPost
     """Load the posts that a simulation starts from.
 
     Args:
-        path: JSON Lines with `POST_FIELDS`; ``author_id`` and ``text`` are required.
+        path: JSON Lines with ``POST_FIELDS``; ``author_id`` and ``text`` are required.
         agents: The population; every author must be one of them.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from prism.agents.archetypes import Archetype, archetype_named
 from prism.agents.mixin import StatechartMixin
@@ -46,6 +46,9 @@ class SocialAgent(StatechartMixin):
         FieldValueError: If a field lies outside its range; the message names the field.
     """
 
+    if TYPE_CHECKING:
+        state: AgentState
+
     def __init__(
         self,
         agent_id: str,
@@ -65,11 +68,11 @@ class SocialAgent(StatechartMixin):
         if not isinstance(agent_id, str) or not agent_id:
             raise FieldValueError(f"agent_id must be a non-empty string, got {agent_id!r}")
         self.agent_id = agent_id
-        self.name = name or agent_id
+        self.name: str = name or agent_id
         self.interests = interests
         self.personality = personality
-        self.archetype = archetype_named(archetype) if isinstance(archetype, str) else archetype
-        self.following = tuple(_texts("following", following))
+        self.archetype: Archetype | None = archetype_named(archetype) if isinstance(archetype, str) else archetype
+        self.following: tuple[str, ...] = tuple(_texts("following", following))
         self.pending_action: PendingAction | None = None
         self.random: RandomStream | None = None
         self.state = state
@@ -91,7 +94,7 @@ class SocialAgent(StatechartMixin):
         self._rating = 0.0
 
     def relevance(self, context: Any) -> float:
-        """Rate what an event is about by this agent's interests, from 0.0 to 1.0 (see `relevance.relevance`)."""
+        """Rate what an event is about by this agent's interests, from 0.0 to 1.0, as `PolicyReasoner` weighs it."""
         if context is self._rated:
             return self._rating
         rating = relevance(self._terms, context)

@@ -80,29 +80,70 @@ def write_own(agent: Any, edge: Edge, _time: float, context: object) -> int | No
 
 
 def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | None:
-    """Write a move into any other object, using the fields it has."""
+    """Write a move into any other object, using the fields it has.
+
+    Raises:
+        AgentError: If the object takes no new state, or its history no records; nothing has changed then.
+    """
     record = make_record(edge, time, context)
-    agent.state = edge.to_state
-    dwell: int | None = getattr(agent, "ticks_in_state", None)
-    if dwell is not None:
-        agent.ticks_in_state = 0
+    try:
+        agent.state = edge.to_state
+    except AttributeError as error:
+        raise _frozen(agent, error) from error
     history = getattr(agent, "state_history", None)
     if history is not None:
-        history.append(record)
+        try:
+            history.append(record)
+        except AttributeError as error:
+            agent.state = edge.from_state
+            raise AgentError(f"{type(agent).__name__}.state_history must be a list or a deque: {error}") from error
         depth = getattr(agent, "max_history_depth", DEFAULT_MAX_HISTORY_DEPTH)
         while len(history) > depth:
             del history[0]
+    dwell: int | None = getattr(agent, "ticks_in_state", None)
+    if dwell is not None:
+        agent.ticks_in_state = 0
     return dwell
+
+
+def _frozen(agent: Any, error: AttributeError) -> AgentError:
+    return AgentError(
+        f"{type(agent).__name__} takes no new state ({error}): keep the frozen value in a field of an agent, or give "
+        "the class a transition_to(self, new_state, trigger, context) that sets it"
+    )
 
 
 Writer = Callable[[Any, Edge, float, object], int | None]
 
 
 def writer_of(cls: type) -> Writer:
-    """Choose how agents of a class are written."""
+    """Choose how agents of a class are written.
+
+    Raises:
+        AgentError: If the class has a ``transition_to`` that cannot be called with state, trigger and context.
+    """
     if getattr(cls, "_prism_kept", False):
         return write_kept
-    return write_own if callable(getattr(cls, "transition_to", None)) else write_plain
+    if not callable(getattr(cls, "transition_to", None)):
+        return write_plain
+    _require_arguments(cls)
+    return write_own
+
+
+def _require_arguments(cls: type) -> None:
+    own = inspect.getattr_static(cls, "transition_to")
+    if not inspect.isfunction(own):
+        return
+    problem = "it is async, but a move is made at once" if inspect.iscoroutinefunction(own) else ""
+    try:
+        inspect.signature(own).bind("self", "new_state", "trigger", "context")
+    except TypeError as error:
+        problem = str(error)
+    if problem:
+        raise AgentError(
+            f"{cls.__name__}.transition_to cannot write a move ({problem}): "
+            "define it as  def transition_to(self, new_state, trigger, context=None)"
+        )
 
 
 def writes_quietly(cls: type) -> bool:

@@ -1,6 +1,7 @@
 """The fields and methods of an agent."""
 
 import copy
+import copyreg
 import pickle
 from collections import deque
 from dataclasses import dataclass
@@ -11,7 +12,8 @@ from typing import Any, ClassVar
 import pytest
 
 from prism.agents.mixin import StatechartMixin
-from prism.errors import FieldTypeError, FieldValueError
+from prism.agents.social_agent import SocialAgent
+from prism.errors import AgentError, FieldTypeError, FieldValueError
 from prism.statechart import AgentState, Statechart, StateTransition, Transition, state_enum
 
 S = AgentState
@@ -63,6 +65,17 @@ class Hasty(StatechartMixin):
 
     timeout_threshold = 1
     max_history_depth = 2
+
+
+class Saving(StatechartMixin):
+    """An agent whose class says itself what is saved."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.scratch = object()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"name": self.name}
 
 
 class Counting(StatechartMixin):
@@ -254,6 +267,37 @@ def test_a_class_may_add_to_transition_to() -> None:
     assert agent.moves == 1
     assert (agent.state, agent.ticks_in_state) == (S.RESTING, 0)
     assert [entry.context for entry in agent.state_history] == [{"post_id": "p1"}]
+
+
+@pytest.mark.parametrize("clone", [copy.deepcopy, lambda agent: pickle.loads(pickle.dumps(agent))])
+def test_a_class_that_names_what_is_saved_keeps_its_state(clone: Any) -> None:
+    """A copy of an agent whose class writes only its own fields has the mixin's fields, too."""
+    agent = Saving("Ada")
+    agent.max_history_depth = 4
+    agent.transition_to(S.SCROLLING, "go")
+    twin = clone(agent)
+    assert vars(twin) == {key: value for key, value in vars(agent).items() if key != "scratch"}
+    assert twin.state_history is not agent.state_history
+    assert twin.state_history.maxlen == 4
+
+
+def test_a_class_that_saves_everything_is_saved_once() -> None:
+    """An agent whose class writes the mixin's fields with its own is pickled as it is."""
+    plain = Agent()
+    saving = SocialAgent("ada")
+    assert plain.__reduce_ex__(5)[:2] == (copyreg.__newobj__, (Agent,))  # type: ignore[attr-defined]
+    assert saving.__reduce_ex__(5)[:2] == (copyreg.__newobj__, (SocialAgent,))  # type: ignore[attr-defined]
+
+
+def test_a_frozen_class_is_refused() -> None:
+    """A class that lets nothing be set is an error that says what to do, when its first object is made."""
+
+    class Frozen(StatechartMixin):
+        def __setattr__(self, name: str, value: Any) -> None:
+            raise AttributeError(f"cannot assign to {name}")
+
+    with pytest.raises(AgentError, match=r"Frozen is frozen \(cannot assign to _state\): let an agent with"):
+        Frozen()
 
 
 @pytest.mark.parametrize("clone", [copy.deepcopy, lambda agent: pickle.loads(pickle.dumps(agent))])

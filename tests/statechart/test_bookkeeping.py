@@ -173,6 +173,71 @@ def test_own_transition_to_must_move() -> None:
         write_own(Stubborn(), GO, 0.0, None)
 
 
+def test_an_object_that_takes_no_state_is_refused() -> None:
+    """An object whose state is read only is an error that says what to do, and has not changed."""
+
+    class Fixed(Plain):
+        state = property(lambda fixed: S.IDLE)  # type: ignore[assignment]
+
+        def __init__(self) -> None:
+            self.ticks_in_state, self.state_history = 4, []
+
+    agent = Fixed()
+    with pytest.raises(AgentError, match=r"Fixed takes no new state \(.+\): keep the frozen value .* transition_to"):
+        write_plain(agent, GO, 0.0, None)
+    assert (agent.state, agent.ticks_in_state, agent.state_history) == (S.IDLE, 4, [])
+
+
+@pytest.mark.parametrize("history", [(), "moves", {}])
+def test_a_history_that_takes_no_records_is_refused(history: Any) -> None:
+    """A history that is no list is an error that says what it must be, and the agent is where it was."""
+    agent = Plain(state_history=history)
+    with pytest.raises(AgentError, match=r"Plain.state_history must be a list or a deque: .* no attribute 'append'"):
+        write_plain(agent, GO, 0.0, None)
+    assert (agent.state, agent.ticks_in_state, agent.state_history) == (S.IDLE, 4, history)
+
+
+@pytest.mark.parametrize(
+    ("own", "problem"),
+    [
+        (lambda self, new_state: None, "too many positional arguments"),
+        (lambda self, new_state, trigger, context, when: None, "missing a required argument: 'when'"),
+        (lambda self, new_state, *, trigger, context: None, "too many positional arguments"),
+    ],
+)
+def test_a_transition_to_with_other_arguments_is_refused(own: Any, problem: str) -> None:
+    """A transition_to that does not take state, trigger and context is an error that shows how to define it."""
+    message = rf"Odd.transition_to cannot write a move \({problem}\): define it as  def transition_to\(self, new_state,"
+    with pytest.raises(AgentError, match=message):
+        writer_of(type("Odd", (), {"transition_to": own}))
+
+
+def test_an_async_transition_to_is_refused() -> None:
+    """A transition_to that would have to be awaited is an error before it is called."""
+
+    class Later(Own):
+        async def transition_to(self, new_state: S, trigger: str, context: Any = None) -> None:
+            self.state = new_state
+
+    with pytest.raises(AgentError, match="it is async, but a move is made at once"):
+        writer_of(Later)
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        lambda self, new_state, trigger, context=None: None,
+        lambda self, *arguments: None,
+        lambda self, state, reason, about, *, log=True: None,
+        staticmethod(lambda state, trigger, context: None),
+        SimpleNamespace,
+    ],
+)
+def test_a_transition_to_may_name_its_arguments(own: Any) -> None:
+    """Any callable that takes the three arguments by position is a class's own write path."""
+    assert writer_of(type("Fine", (), {"transition_to": own})) is write_own
+
+
 @pytest.mark.parametrize("history", [list, deque, lambda items: deque(items, maxlen=3)])
 def test_history_drops_the_oldest_first(history: Any) -> None:
     """A history of any kind keeps the last records up to the depth, oldest first."""

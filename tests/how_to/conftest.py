@@ -1,0 +1,62 @@
+"""The guides' own code, to be tested: a diff is read as the code after it, or as the code before it."""
+
+import importlib.util
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Literal
+
+import pytest
+
+Side = Literal["+", "-"]
+
+GUIDES = Path(__file__).parents[2] / "docs" / "how-to"
+_BLOCK = re.compile(r"^```(python|diff)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
+
+
+def code_of(guide: str, side: Side) -> str:
+    """Give all code of a guide after its diffs are applied (``+``), or what was there before (``-``)."""
+    text = (GUIDES / f"{guide}.md").read_text(encoding="utf-8")
+    parts = [_side_of(code, side) if kind == "diff" else code for kind, code in _BLOCK.findall(text)]
+    if side == "-":
+        parts = [_side_of(code, side) for kind, code in _BLOCK.findall(text) if kind == "diff"]
+    return "\n\n".join(parts)
+
+
+def _side_of(diff: str, side: Side) -> str:
+    lines = diff.splitlines()
+    wrong = [line for line in lines if line and line[0] not in " +-"]
+    assert not wrong, f"a line of a diff starts with a space, + or -, unlike {wrong}"
+    return "\n".join(line[1:] for line in lines if not line or line[0] in (" ", side)) + "\n"
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Callable[..., Path]:
+    """Give a function that writes a guide's code into a file of its own."""
+
+    def script(guide: str, side: Side = "+") -> Path:
+        name = f"{guide.replace('-', '_')}_{'after' if side == '+' else 'before'}"
+        path = tmp_path / f"{name}.py"
+        path.write_text(code_of(guide, side), encoding="utf-8")
+        return path
+
+    return script
+
+
+@pytest.fixture
+def load(script: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., ModuleType]]:
+    """Give a function that imports a guide's code, from which classes can be taken."""
+
+    def load(guide: str, side: Side = "+") -> ModuleType:
+        path = script(guide, side)
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, path.stem, module)
+        spec.loader.exec_module(module)
+        return module
+
+    return load

@@ -1,0 +1,107 @@
+"""A loop of one's own stays one's own."""
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from prism.testing import FakeOllama
+
+Load = Callable[..., ModuleType]
+
+
+@pytest.fixture
+def guide(load: Load) -> ModuleType:
+    """Import the guide's code."""
+    return load("asyncio")
+
+
+class Waiting:
+    """A reasoner that answers when it is let."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+        self.asked = asyncio.Event()
+        self.let = asyncio.Event()
+
+    async def decide(
+        self, agent: Any, current_state: Any, trigger: str, options: list[Any], context: Any = None
+    ) -> Any:
+        self.asked.set()
+        await self.let.wait()
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def test_the_loop_is_unchanged(guide: ModuleType, load: Load) -> None:
+    """The function that starts the tasks is the same text before and after."""
+    assert inspect.getsource(guide.street) == inspect.getsource(load("asyncio", "-").street)
+
+
+async def test_agents_are_asked_side_by_side(guide: ModuleType) -> None:
+    """Many agents are under way in one loop, and no task is left over."""
+    walkers = [guide.Walker(str(number), patience=number) for number in range(100)]
+    tasks = asyncio.all_tasks()
+    async with asyncio.timeout(5):
+        await guide.street(walkers, [50])
+    assert [walker.state for walker in walkers] == [guide.Mood.GONE] * 50 + [guide.Mood.ANGRY] * 50
+    assert asyncio.all_tasks() == tasks
+
+
+async def test_only_open_moves_are_asked_about(guide: ModuleType) -> None:
+    """Where one move is open, or no decision is due, no reasoner is asked and the coroutine does not wait."""
+    walker = guide.Walker("Ada", patience=3)
+    silent = Waiting(guide.Mood.GONE)
+    assert await guide.chart.afire(walker, "bumped", 1, reasoner=silent) is guide.Mood.ANGRY
+    assert await guide.chart.afire(walker, "apology", reasoner=silent) is guide.Mood.CALM
+    assert await guide.chart.afire(walker, "nonsense", reasoner=silent) is None
+    assert not silent.asked.is_set()
+
+
+async def test_a_late_answer_is_discarded(guide: ModuleType) -> None:
+    """An agent that moved while it was asked keeps that move, and the call gives None."""
+    walker, late = guide.Walker("Ada", patience=3), Waiting(guide.Mood.GONE)
+    asking = asyncio.create_task(guide.chart.afire(walker, "bumped", 5, reasoner=late))
+    await late.asked.wait()
+    guide.chart.fire(walker, "bumped", 5)
+    late.let.set()
+    assert await asking is None
+    assert (walker.state, len(walker.state_history)) == (guide.Mood.ANGRY, 1)
+
+
+async def test_a_cancelled_call_leaves_the_agent(guide: ModuleType) -> None:
+    """Cancelling or timing out while the reasoner thinks leaves the agent as it was, free to move."""
+    walker, late = guide.Walker("Ada", patience=3), Waiting(guide.Mood.GONE)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01):
+            await guide.chart.afire(walker, "bumped", 5, reasoner=late)
+    assert (walker.state, len(walker.state_history)) == (guide.Mood.CALM, 0)
+    assert guide.chart.fire(walker, "bumped", 5) is guide.Mood.ANGRY
+
+
+async def test_an_exception_of_the_reasoner_is_heard(guide: ModuleType) -> None:
+    """What a reasoner raises reaches the caller, and the agent has not moved."""
+    walker, broken = guide.Walker("Ada", patience=3), Waiting(LookupError("no such temper"))
+    broken.let.set()
+    with pytest.raises(LookupError, match="no such temper"):
+        await guide.chart.afire(walker, "bumped", 5, reasoner=broken)
+    assert walker.state is guide.Mood.CALM
+
+
+async def test_a_model_takes_the_coroutines_place(guide: ModuleType) -> None:
+    """prism's Reasoner over a real server drives the same agents in the same loop."""
+    from prism.llm import OllamaChatClient
+    from prism.statechart import Reasoner
+
+    with FakeOllama(choose=lambda asked: "gone") as server:
+        client = OllamaChatClient(server.host, "llama3.2")
+        try:
+            walker = guide.Walker("Ada", patience=3)
+            await guide.chart.afire(walker, "bumped", 5, reasoner=Reasoner(client))
+        finally:
+            await client.close()
+    assert walker.state is guide.Mood.GONE

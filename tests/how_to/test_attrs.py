@@ -1,0 +1,152 @@
+"""An attrs class keeps its equality, order, hash, repr, validation and serialisation."""
+
+import copy
+import inspect
+import pickle
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import attrs
+import pytest
+
+from prism.agents import StatechartMixin
+from prism.errors import AgentError
+
+Load = Callable[..., ModuleType]
+
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"slots": False},
+    {"order": True},
+    {"unsafe_hash": True},
+    {"unsafe_hash": True, "cache_hash": True},
+    {"eq": False},
+    {"kw_only": True},
+    {"getstate_setstate": False},
+    {"weakref_slot": False},
+]
+CLONES = [copy.copy, copy.deepcopy, lambda agent: pickle.loads(pickle.dumps(agent))]
+
+
+@pytest.fixture
+def guide(load: Load) -> ModuleType:
+    """Import the guide's code."""
+    return load("attrs")
+
+
+def moved(guide: ModuleType, agent: Any) -> Any:
+    """Move an agent, and let a tick pass."""
+    assert guide.chart.fire(agent, "bumped", 9) is guide.Mood.ANGRY
+    guide.chart.tick(agent)
+    return agent
+
+
+@pytest.fixture(params=OPTIONS, ids=str)
+def pair(request: pytest.FixtureRequest, guide: ModuleType) -> tuple[Any, Any]:
+    """Give one attrs class without and with the mixin, for every way of making one."""
+    made = []
+    for bases in ((), (StatechartMixin,)):
+        body = {
+            "name": attrs.field(default="Ada"),
+            "patience": attrs.field(default=3),
+            "state_type": guide.Mood,
+            "__module__": guide.__name__,
+        }
+        made.append(attrs.define(type("Runner", bases, body), **request.param))
+    vars(guide)["Runner"] = made[1]
+    return made[0], made[1]
+
+
+def outcome(ask: Callable[[], Any]) -> Any:
+    """Give what a call gives, or the kind of error that it raises."""
+    try:
+        return ask()
+    except TypeError as error:
+        return type(error)
+
+
+def test_a_moved_agent_is_the_attrs_class_it_was(pair: tuple[Any, Any], guide: ModuleType) -> None:
+    """With the mixin, fields, signature, equality, order, hash, repr and serialisation are those without it."""
+    plain, with_states = pair
+    before, agent = plain(), moved(guide, with_states())
+    assert [field.name for field in attrs.fields(with_states)] == [field.name for field in attrs.fields(plain)]
+    assert inspect.signature(with_states) == inspect.signature(plain)
+    assert (attrs.asdict(agent), attrs.astuple(agent)) == (attrs.asdict(before), attrs.astuple(before))
+    assert repr(agent) == repr(before)
+    assert (agent == with_states()) == (before == plain())
+    assert outcome(lambda: agent < with_states(name="Bo")) == outcome(lambda: before < plain(name="Bo"))
+    if plain.__hash__ is not object.__hash__:
+        same = outcome(lambda: hash(agent) == hash(with_states()))
+        assert same == outcome(lambda: hash(before) == hash(plain()))
+
+
+@pytest.mark.parametrize("clone", CLONES)
+def test_copies_take_the_state_along(clone: Callable[[Any], Any], pair: tuple[Any, Any], guide: ModuleType) -> None:
+    """A copy has attrs' fields and prism's, however the class was made."""
+    agent = moved(guide, pair[1](name="Eve"))
+    twin = clone(agent)
+    assert attrs.asdict(twin) == attrs.asdict(agent)
+    assert (twin.state, twin.ticks_in_state) == (guide.Mood.ANGRY, 1)
+    assert twin.state_history == agent.state_history
+    assert twin.state_history.maxlen == 50
+
+
+@pytest.mark.parametrize("clone", CLONES)
+def test_declared_fields_are_copied(clone: Callable[[Any], Any], guide: ModuleType) -> None:
+    """A class that declares the fields has no dict and is copied whole."""
+    agent = moved(guide, guide.Porter("Bo"))
+    assert not hasattr(agent, "__dict__")
+    assert attrs.asdict(clone(agent)) == attrs.asdict(agent)
+    assert agent == guide.Porter("Bo")
+
+
+def test_validation_goes_on(guide: ModuleType) -> None:
+    """Validators refuse what they refused, at construction and on assignment, also of declared states."""
+    walker, porter = moved(guide, guide.Walker("Ada")), moved(guide, guide.Porter("Bo"))
+    with pytest.raises(ValueError, match="patience"):
+        guide.Walker("Ada", patience=-1)
+    with pytest.raises(ValueError, match="patience"):
+        walker.patience = -1
+    with pytest.raises(TypeError, match="state"):
+        porter.state = "furious"
+    assert (walker.patience, porter.state) == (3, guide.Mood.ANGRY)
+
+
+def test_hooks_see_every_move(guide: ModuleType) -> None:
+    """A hook on assignment is run by the chart's writes like by any other."""
+    seen = []
+
+    @attrs.define
+    class Watched:
+        state: Any = attrs.field(
+            default=guide.Mood.CALM, on_setattr=lambda agent, field, value: seen.append(value) or value
+        )
+
+    agent = Watched(guide.Mood.ANGRY)
+    guide.chart.fire(agent, "timeout")
+    assert seen == [agent.state] == [guide.Mood.CALM]
+
+
+def test_evolve_does_what_the_guide_says(guide: ModuleType) -> None:
+    """Evolving starts anew with the mixin; with declared fields it takes the state along and shares the history."""
+    walker, porter = moved(guide, guide.Walker("Ada")), moved(guide, guide.Porter("Bo"))
+    assert (attrs.evolve(walker).state, walker.state) == (guide.Mood.CALM, guide.Mood.ANGRY)
+    assert attrs.evolve(porter).state_history is porter.state_history
+
+
+def test_frozen_classes_say_what_to_do(guide: ModuleType) -> None:
+    """A frozen attrs class is refused with a way out, with the mixin and without it."""
+
+    @attrs.frozen
+    class Stone:
+        state: Any = guide.Mood.CALM
+
+    @attrs.frozen
+    class Statue(StatechartMixin):
+        name: str = "Ada"
+
+    with pytest.raises(AgentError, match="Stone takes no new state"):
+        guide.chart.fire(Stone(guide.Mood.ANGRY), "timeout")
+    with pytest.raises(AgentError, match="Statue is frozen"):
+        Statue()

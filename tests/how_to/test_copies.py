@@ -1,0 +1,140 @@
+"""Agents travel with their states, and the chart stays."""
+
+import copy
+import multiprocessing
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+Load = Callable[..., ModuleType]
+
+CLONES = [copy.deepcopy, lambda agent: pickle.loads(pickle.dumps(agent))]
+PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
+
+WORK = """
+
+def look(walker):
+    return walker.name, id(chart), bump(walker)
+
+
+def ways():
+    walkers = [bump(Walker(f"w{number}", patience=number % 10)) for number in range(20)]
+    for method in sys.argv[1:]:
+        with ProcessPoolExecutor(max_workers=1, mp_context=get_context(method)) as pool:
+            found = list(pool.map(look, [copy.deepcopy(walker) for walker in walkers]))
+        assert [name for name, _, _ in found] == [walker.name for walker in walkers]
+        assert len({chart for _, chart, _ in found}) == 1
+        for walker, (_, _, moved) in zip(walkers, found, strict=True):
+            assert (moved.state, list(moved.state_history)) == (walker.state, list(walker.state_history))
+
+
+if __name__ == "__main__":
+    import sys
+
+    ways()
+"""
+
+
+@pytest.fixture
+def guide(load: Load) -> ModuleType:
+    """Import the guide's code."""
+    return load("copies")
+
+
+def test_agents_of_the_main_program_travel(script: Callable[..., Path]) -> None:
+    """Agents whose class stands in the main program come back whole, and each process has one chart."""
+    path = script("copies")
+    path.write_text(path.read_text(encoding="utf-8") + WORK, encoding="utf-8")
+    methods = [method for method in multiprocessing.get_all_start_methods() if method != "forkserver"]
+    done = subprocess.run([sys.executable, path, *methods], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_every_pickle_protocol_takes_the_state_along(protocol: int, guide: ModuleType) -> None:
+    """State, ticks, thresholds and bounded history survive every protocol."""
+    agent = guide.bump(guide.Walker("Ada"))
+    agent.ticks_in_state, agent.timeout_threshold, agent.max_history_depth = 4, 9, 7
+    twin = pickle.loads(pickle.dumps(agent, protocol))
+    assert vars(twin) == vars(agent)
+    assert twin.state_history.maxlen == 7
+
+
+@pytest.mark.parametrize("clone", CLONES)
+def test_an_agent_carries_no_chart(clone: Callable[[Any], Any], guide: ModuleType) -> None:
+    """Neither agent nor record refers to the chart, so a guard that does not pickle is no hindrance."""
+    agent = guide.bump(guide.Walker("Ada"))
+    assert b"Statechart" not in pickle.dumps(agent).replace(b"StatechartMixin", b"")
+    assert guide.chart.fire(clone(agent), "bumped", 5) is None
+    with pytest.raises((pickle.PicklingError, AttributeError), match="<lambda>"):
+        pickle.dumps(guide.chart)
+
+
+def test_a_shallow_copy_shares_the_history(guide: ModuleType) -> None:
+    """What copy.copy gives records its moves into the history of the first."""
+    agent = guide.Walker("Ada")
+    guide.bump(copy.copy(agent))
+    assert (agent.state, len(agent.state_history)) == (guide.Mood.CALM, 1)
+
+
+def test_an_agent_may_refer_to_its_chart(guide: ModuleType) -> None:
+    """Copies refer to the same chart; pickles to an equal one, which agents pickled together share."""
+    chart = guide.Statechart(guide.Mood, [guide.Transition("go", guide.Mood.CALM, guide.Mood.ANGRY)], guide.Mood.CALM)
+    agents = [guide.Walker("Ada"), guide.Walker("Bo")]
+    for agent in agents:
+        agent.chart = chart
+    assert [twin.chart is chart for twin in [*map(copy.copy, agents), *copy.deepcopy(agents)]] == [True] * 4
+    first, second = pickle.loads(pickle.dumps(agents))
+    assert first.chart is second.chart is not chart
+    assert first.chart == chart
+    assert first.chart.fire(first, "go") is guide.Mood.ANGRY
+
+
+def test_a_class_may_say_what_is_pickled(guide: ModuleType) -> None:
+    """A class that names its own fields for pickling keeps to them, and prism's are added."""
+
+    class Picky(guide.Walker):  # type: ignore[misc,name-defined]
+        def __getstate__(self) -> dict[str, Any]:
+            return {"name": self.name}
+
+    vars(guide)["Picky"] = Picky
+    Picky.__module__, Picky.__qualname__ = guide.__name__, "Picky"
+    agent = guide.bump(Picky("Ada"))
+    for twin in [copy.deepcopy(agent), *(pickle.loads(pickle.dumps(agent, protocol)) for protocol in PROTOCOLS)]:
+        assert (twin.name, twin.state, hasattr(twin, "patience")) == ("Ada", guide.Mood.ANGRY, False)
+        assert twin.state_history == agent.state_history
+        assert twin.state_history is not agent.state_history
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_class_may_save_nothing(protocol: int, guide: ModuleType) -> None:
+    """An agent whose class has nothing to save comes back in its state, by every protocol."""
+
+    class Empty(guide.Walker):  # type: ignore[misc,name-defined]
+        def __getstate__(self) -> dict[str, Any]:
+            return {}
+
+    vars(guide)["Empty"] = Empty
+    Empty.__module__, Empty.__qualname__ = guide.__name__, "Empty"
+    twin = pickle.loads(pickle.dumps(guide.bump(Empty("Ada")), protocol))
+    assert (type(twin), twin.state, hasattr(twin, "name")) == (Empty, guide.Mood.ANGRY, False)
+
+
+def test_a_class_may_say_how_it_is_made_again(guide: ModuleType) -> None:
+    """A class with a __reduce__ of its own is made again as it says."""
+
+    class Remade(guide.Walker):  # type: ignore[misc,name-defined]
+        def __getstate__(self) -> dict[str, Any]:
+            return {}
+
+        def __reduce__(self) -> tuple[Any, ...]:
+            return guide.Walker, (self.name,)
+
+    twin = copy.deepcopy(guide.bump(Remade("Ada")))
+    assert (type(twin), twin.state) == (guide.Walker, guide.Mood.CALM)

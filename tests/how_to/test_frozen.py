@@ -1,0 +1,97 @@
+"""Frozen values stay values."""
+
+import copy
+import pickle
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError, dataclass
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import pytest
+
+from prism.agents import StatechartMixin
+from prism.errors import AgentError
+from prism.statechart import AgentState, social_media_chart
+
+Load = Callable[..., ModuleType]
+
+
+@pytest.fixture
+def guide(load: Load) -> ModuleType:
+    """Import the guide's code."""
+    return load("frozen")
+
+
+@dataclass(frozen=True)
+class Stone:
+    """A frozen value with a state."""
+
+    state: AgentState = AgentState.IDLE
+    ticks_in_state: int = 0
+
+
+class Pair(NamedTuple):
+    """A tuple with a state."""
+
+    state: AgentState = AgentState.IDLE
+
+
+class Fixed:
+    """A class whose state is read only."""
+
+    state = property(lambda fixed: AgentState.IDLE)
+
+
+def test_the_value_in_an_agent_is_untouched(guide: ModuleType, load: Load) -> None:
+    """The persona that a moving agent holds is the class it was: equal, hashed, printed and frozen as before."""
+    before, persona = load("frozen", "-").Persona("Ada"), guide.Persona("Ada")
+    agent = guide.Walker(persona)
+    guide.chart.fire(agent, "bumped")
+    assert agent.persona is persona
+    assert persona == guide.Persona("Ada")
+    assert (hash(persona), repr(persona), vars(persona)) == (hash(before), repr(before), vars(before))
+    with pytest.raises(FrozenInstanceError):
+        persona.name = "Eve"
+
+
+def test_a_step_is_a_function(guide: ModuleType) -> None:
+    """A move from value to value leaves the first value as it was and runs by the same guards as fire."""
+    first = guide.Step("Bo")
+    second = guide.moved(first, "bumped")
+    assert (first, second) == (guide.Step("Bo"), guide.Step("Bo", guide.Mood.ANGRY))
+    assert guide.moved(second, "apology") == first
+    assert guide.moved(first, "apology") is first
+
+
+@pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, lambda agent: pickle.loads(pickle.dumps(agent))])
+def test_a_frozen_class_may_write_its_own_moves(clone: Callable[[Any], Any], guide: ModuleType) -> None:
+    """Moved by its own transition_to, a frozen agent keeps equality and hash, stays frozen, and is copied whole."""
+    agent, unmoved = guide.Porter("Cy"), guide.Porter("Cy")
+    hashed = hash(agent)
+    guide.chart.fire(agent, "bumped")
+    assert agent == unmoved
+    assert hash(agent) == hash(unmoved) == hashed
+    with pytest.raises(FrozenInstanceError):
+        agent.state = guide.Mood.CALM
+    assert clone(agent).state is agent.state is guide.Mood.ANGRY
+
+
+@pytest.mark.parametrize("agent", [Stone(), Pair(), Fixed()], ids=["dataclass", "tuple", "property"])
+def test_firing_on_a_frozen_object_says_what_to_do(agent: Any) -> None:
+    """An object that takes no state is refused with two ways out, and with what it said itself."""
+    message = rf"{type(agent).__name__} takes no new state \(.+\): keep the frozen value .* or give the class a transit"
+    with pytest.raises(AgentError, match=message) as caught:
+        social_media_chart().fire(agent, "feed_ready")
+    assert isinstance(caught.value.__cause__, AttributeError)
+    assert agent.state is AgentState.IDLE
+
+
+def test_a_frozen_class_with_the_mixin_says_what_to_do() -> None:
+    """A frozen class derived from the mixin is refused when its first object is made."""
+
+    @dataclass(frozen=True)
+    class Statue(StatechartMixin):
+        name: str
+
+    with pytest.raises(AgentError, match=r"Statue is frozen \(.+\): let an agent with StatechartMixin hold the frozen"):
+        Statue("Ada")
