@@ -1,0 +1,68 @@
+"""A run's log as tables.
+
+Open one log or many with `read_log`; every function takes what it gives, reads the logs once, in bounded memory, and
+gives a polars frame. Where several runs were read, a column ``run`` comes first, with their labels.
+
+=====================  =====================================================================================
+`state_counts`         agents in each state at the end of every tick
+`transition_counts`    every kind of move: count, and probability among the moves out of its state
+`dwell_times`          ticks that agents stay in each state, with a geometric fit
+`timeouts`             time-outs by state and round
+`decisions`            asked, answered, fallbacks, requests, tokens, latency, entropy
+`activity`             what every agent gave and got
+`engagement`           how unequally that is spread: Gini, share of the top 1 % and 10 %
+`cascades`             size, depth, breadth, structural virality and lifetime of every cascade
+`agent_story`          all that one agent did, in order
+`to_event_log`         the moves as process-mining tools read them (a LazyFrame)
+`check_log`            every step that a chart does not allow
+=====================  =====================================================================================
+
+``logs = read_log("runs/a", "runs/b")`` knows ``logs.runs`` (a `Run` each: label, path, whether it started and ended,
+seed and size as far as the log says), ``logs.notes`` (a `Note` for each thing that is wrong with a file: ``kind``,
+``path``, ``line``, ``message``) and ``logs.scan("post.published")`` (the events of one kind as a LazyFrame, for
+tables of one's own).
+
+Needs the extra ``analysis``: ``pip install 'prism-statecharts[analysis]'``.
+"""
+
+from prism.errors import MissingExtraError
+
+try:
+    import polars as _polars  # noqa: F401
+except ModuleNotFoundError as _error:
+    if _error.name != "polars":
+        raise
+    raise MissingExtraError("analysis", "polars") from None
+
+from prism.analysis.cascades import cascades
+from prism.analysis.conformance import Conformance, check_log
+from prism.analysis.decisions import decisions
+from prism.analysis.engagement import activity, engagement, gini, top_share
+from prism.analysis.event_log import to_event_log
+from prism.analysis.logs import RunLogs, read_log
+from prism.analysis.notes import Note
+from prism.analysis.states import state_counts
+from prism.analysis.stories import agent_story
+from prism.analysis.survey import Run
+from prism.analysis.transitions import dwell_times, timeouts, transition_counts
+
+__all__ = [
+    "Conformance",
+    "Note",
+    "Run",
+    "RunLogs",
+    "activity",
+    "agent_story",
+    "cascades",
+    "check_log",
+    "decisions",
+    "dwell_times",
+    "engagement",
+    "gini",
+    "read_log",
+    "state_counts",
+    "timeouts",
+    "to_event_log",
+    "top_share",
+    "transition_counts",
+]

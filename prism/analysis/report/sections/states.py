@@ -1,0 +1,53 @@
+"""How many agents are in each state, over time."""
+
+from __future__ import annotations
+
+import altair as alt
+import polars as pl
+from markupsafe import Markup
+
+from prism.analysis.report.facts import RunFacts
+from prism.analysis.report.sheet import Sheet
+from prism.analysis.report.stacking import Bars, draw_bars
+from prism.analysis.report.timeline import Timeline, states_timeline
+
+SAYS = "Counted at the end of every tick, before a round sends all to rest."
+NOTHING = "The log names no agent."
+
+_RHYTHM = Markup(
+    '<h3>Within a round</h3><p class="soft">How many agents are in each state at each tick: the mean of all rounds.</p>'
+)
+
+
+def make(facts: RunFacts, name: str, sheet: Sheet) -> Markup | None:
+    """Make the section of one run, if there is something to show.
+
+    Args:
+        facts: The run.
+        name: Names it in ids.
+        sheet: Takes the figures in.
+    """
+    if facts.states.is_empty():
+        return None
+    timeline = states_timeline(facts.states, by_round=sheet.by_round)
+    about = "Agents in each state over time, one state above the other"
+    figure = sheet.place(f"states-{name}", _stacked(timeline, sheet), about)
+    rhythm = _rhythm(facts.states) if "tick" in facts.states.columns and "tick" not in timeline.table.columns else None
+    if rhythm is None:
+        return figure
+    about = "Agents in each state within a round, the mean of all rounds"
+    return figure + _RHYTHM + sheet.place(f"rhythm-{name}", _stacked(rhythm, sheet, 0.6), about)
+
+
+def _rhythm(counts: pl.DataFrame) -> Timeline | None:
+    """Give the mean round, if there are rounds of several ticks."""
+    rounds = counts.filter(pl.col("round") > 0)
+    if rounds["tick"].n_unique() < 2 or rounds["round"].n_unique() < 2:
+        return None
+    mean = rounds.group_by("tick", "state", maintain_order=True).agg(pl.col("agents", "share").mean())
+    return states_timeline(mean.with_columns(round=pl.lit(1, pl.Int64)), by_round=False)
+
+
+def _stacked(timeline: Timeline, sheet: Sheet, height: float = 1.0) -> alt.Chart:
+    bars = Bars("agents", "state", sheet.state_colours(timeline.table["state"]), "agents", is_full=True, height=height)
+    return draw_bars(timeline, bars, sheet)

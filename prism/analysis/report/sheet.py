@@ -1,0 +1,135 @@
+"""What the figures of one page have in common: colours, sizes, and the places where they are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import altair as alt
+from markupsafe import Markup
+
+Tooltips = list[str | alt.Tooltip]
+
+HEIGHT = 260
+"""Pixels of a figure's height, less its axes."""
+
+BLUE, GREY = "#332288", "#8a93a0"
+
+_WIDTH = 760
+_LEGEND_ROOM, _LEGEND_ROOM_NARROW = 600, 400
+_SYMBOL, _LETTER = 34, 6.2
+_MOST_LABEL = 170
+
+_MUTED = (
+    *("#bbbbbb", "#88ccee", "#332288", "#ddcc77", "#cc6677"),
+    *("#117733", "#aa4499", "#44aa99", "#882255", "#999933"),
+)
+"""Paul Tol's scheme "muted" (Technical note SRON/EPS/TN/09-002, 2021), which colour-blind readers can tell apart."""
+
+_CONFIG: dict[str, Any] = {
+    "font": "sans-serif",
+    "axis": {"labelFontSize": 11, "titleFontSize": 12, "titleFontWeight": "normal", "gridColor": "#e8ebee"},
+    "axisY": {"titlePadding": 8},
+    "header": {"labelFontSize": 12, "title": None},
+    "legend": {"labelFontSize": 12, "symbolType": "square", "labelLimit": _MOST_LABEL},
+    "view": {"stroke": None},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure on a page.
+
+    Args:
+        chart: What is drawn.
+        stretches: Whether it takes the width that the page has.
+    """
+
+    chart: alt.TopLevelMixin
+    stretches: bool
+
+    def on_page(self) -> dict[str, Any]:
+        """Give the figure as Vega-Lite, as wide as its place."""
+        stretched: dict[str, Any] = {"width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
+        return {**self._spec(), **(stretched if self.stretches else {})}
+
+    def alone(self) -> dict[str, Any]:
+        """Give the figure as Vega-Lite with a width of its own, for a file."""
+        return {**self._spec(), **({"width": _WIDTH} if self.stretches else {}), "background": "white"}
+
+    def _spec(self) -> dict[str, Any]:
+        with alt.data_transformers.enable("default", max_rows=None):
+            return {**self.chart.to_dict(), "config": _CONFIG}
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The figures of a page, by the ids of their places.
+
+    Args:
+        states: All states of all runs; each has one colour, wherever it is drawn.
+        narrow: Whether runs stand side by side, so that there is less room.
+        by_round: Whether runs are drawn by round, since one of them has more ticks than can be told apart.
+        figures: What was taken in: figures for the page to draw,
+        drawings: figures that are drawn already, by name,
+        data: and what else the page's script needs, by name.
+    """
+
+    states: Sequence[str]
+    narrow: bool = False
+    by_round: bool = False
+    figures: dict[str, Figure] = field(default_factory=dict)
+    drawings: dict[str, str] = field(default_factory=dict)
+    data: dict[str, Any] = field(default_factory=dict)
+
+    def place(self, name: str, chart: alt.TopLevelMixin, about: str, *, stretches: bool = True) -> Markup:
+        """Take a figure in, and give the place for it.
+
+        Args:
+            name: What to call it, on the page and as a file.
+            chart: What is drawn.
+            about: What it shows, for those who do not see it.
+            stretches: Whether it takes the width that the page has.
+        """
+        described = chart.properties(description=about)
+        self.figures[f"figure-{name}"] = Figure(described, stretches)
+        return Markup('<div class="figure" id="figure-{}"></div>').format(name)
+
+    def draw(self, name: str, svg: str) -> Markup:
+        """Take in a figure that is drawn already.
+
+        Args:
+            name: What to call it, as a file.
+            svg: The drawing.
+        """
+        self.drawings[name] = svg
+        return Markup(svg)
+
+    def state_colours(self, shown: Iterable[str]) -> dict[str, str]:
+        """Give the colours of some states, in the order of all."""
+        wanted = set(shown)
+        return {name: _colour(place) for place, name in enumerate(self.states) if name in wanted}
+
+    def colour(self, column: str, colours: Mapping[str, str], *, legend: bool = True) -> alt.Color:
+        """Colour marks, with a legend above the figure that is not wider than it.
+
+        Args:
+            column: What decides on the colour.
+            colours: The colour of each of its values.
+            legend: Whether to explain the colours.
+        """
+        room = _LEGEND_ROOM_NARROW if self.narrow else _LEGEND_ROOM
+        widest = _SYMBOL + min(_MOST_LABEL, _LETTER * max(map(len, colours), default=0))
+        columns = max(1, min(len(colours), int(room / widest)))
+        shown = alt.Legend(title=None, orient="top", columns=columns) if legend else None
+        scale = alt.Scale(domain=list(colours), range=list(colours.values()))
+        return alt.Color(f"{column}:N", scale=scale, sort=list(colours), legend=shown)
+
+
+def _colour(place: int) -> str:
+    """Give the colour of a state: beyond the first ten darker, then lighter, then the same again."""
+    colour, turn = _MUTED[place % len(_MUTED)], place // len(_MUTED) % 3
+    towards, part = ((0, 0.0), (0, 0.35), (255, 0.5))[turn]
+    parts = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
+    return "#" + "".join(f"{round(value + (towards - value) * part):02x}" for value in parts)

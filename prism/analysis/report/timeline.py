@@ -1,0 +1,147 @@
+"""Tables by round, tick or time as intervals on an axis, no more of them than can be told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import altair as alt
+import polars as pl
+
+MOST_MOMENTS = 240
+"""Intervals that are still a few pixels wide."""
+
+_MOST_LABELS = 20
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """A table whose rows cover intervals of an axis.
+
+    Args:
+        table: The rows, with ``begin``, ``end`` and ``when`` (the interval in words).
+        title: What the axis is.
+        labels: Numbers to write on it; None leaves that to the axis.
+        is_time: Whether it is of real time.
+    """
+
+    table: pl.DataFrame
+    title: str | None
+    labels: Sequence[int] | None = None
+    is_time: bool = False
+
+    def encodings(self) -> tuple[alt.X, alt.X2]:
+        """Give the encodings of the axis."""
+        axis = (
+            alt.Axis(grid=False)
+            if self.labels is None
+            else alt.Axis(grid=False, values=self.labels, format=",d", labelOverlap="greedy")
+        )
+        scale = alt.Scale(type="utc", nice=False) if self.is_time else alt.Scale(zero=False, nice=False)
+        shorthand = "begin:T" if self.is_time else "begin:Q"
+        return alt.X(shorthand, title=self.title, axis=axis, scale=scale), alt.X2("end")
+
+
+def are_many(counts: pl.DataFrame) -> bool:
+    """Say whether a run has more ticks than can be told apart."""
+    return {"round", "tick"} <= set(counts.columns) and counts.select("round", "tick").n_unique() > MOST_MOMENTS
+
+
+def states_timeline(counts: pl.DataFrame, *, by_round: bool) -> Timeline:
+    """Put the states of a run on an axis: tick by tick, or the mean of several ticks or rounds where there are many.
+
+    Args:
+        counts: What `prism.analysis.state_counts` gave, of one run.
+        by_round: Whether to take the mean of every round, if there are several.
+    """
+    if "time" in counts.columns:
+        return _by_time(counts)
+    if "tick" not in counts.columns:
+        return _by_number(counts, "round")
+    if counts["round"].n_unique() == 1:
+        return _by_number(counts, "tick")
+    if by_round:
+        return _by_number(_mean(counts, "round"), "round", "mean over its ticks")
+    return _by_tick(counts)
+
+
+def rounds_timeline(table: pl.DataFrame) -> Timeline:
+    """Put counts by round on an axis, several rounds together where there are many.
+
+    Args:
+        table: ``round`` (null where the log has none), perhaps a column of texts, and counts.
+    """
+    keys = [name for name, kind in table.schema.items() if kind == pl.String]
+    if table["round"].null_count() == table.height:
+        whole = table.drop("round").group_by(keys, maintain_order=True).sum() if keys else table.drop("round").sum()
+        return Timeline(whole.with_columns(begin=0.0, end=1.0, when=pl.lit("all")), None, labels=[])
+    rounds = table.with_columns(pl.col("round").fill_null(0))
+    step = _step(rounds, "round")
+    binned = _binned("round", rounds, step)
+    summed = rounds.group_by(binned.alias("round"), *keys, maintain_order=True).agg(pl.exclude("round", *keys).sum())
+    return _numbered(summed, "round", step, _range_of(rounds, "round"), None)
+
+
+def _by_tick(counts: pl.DataFrame) -> Timeline:
+    first, last = _range_of(counts, "tick")
+    length = 1 / (last - first + 1)
+    begin = pl.col("round") - 0.5 + (pl.col("tick") - first) * length
+    table = counts.with_columns(begin=begin, end=begin + length, when=pl.format("round {}, tick {}", "round", "tick"))
+    return Timeline(table, "round", _labels(*_range_of(counts, "round")))
+
+
+def _by_number(counts: pl.DataFrame, column: str, note: str | None = None) -> Timeline:
+    step = _step(counts, column)
+    notes = [note] if note else []
+    if step > 1:
+        notes.append(f"{step} {column}s together")
+    table = _mean(counts.with_columns(_binned(column, counts, step)), column)
+    return _numbered(table, column, step, _range_of(counts, column), ", ".join(notes) or None)
+
+
+def _numbered(table: pl.DataFrame, column: str, step: int, edges: tuple[int, int], note: str | None) -> Timeline:
+    """Give each number the room around it."""
+    last = pl.min_horizontal(pl.col(column) + (step - 1), pl.lit(edges[1]))
+    when = pl.format(f"{column} {{}}", column) if step == 1 else pl.format(f"{column}s {{}} to {{}}", column, last)
+    table = table.with_columns(begin=pl.col(column) - 0.5, end=last + 0.5, when=when)
+    return Timeline(table, f"{column} ({note})" if note else column, _labels(*edges))
+
+
+def _by_time(counts: pl.DataFrame) -> Timeline:
+    """Draw every count until the next; it is the one at the end of its step."""
+    times = counts.select(pl.col("time").unique().sort())
+    step = -(-times.height // MOST_MOMENTS)
+    kept = times.gather_every(step)
+    gaps = kept.select(pl.col("time").diff().min()).item()
+    ends = kept.with_columns(end=pl.col("time").shift(-1).fill_null(pl.col("time") + (gaps or pl.duration(seconds=1))))
+    table = counts.join(ends, on="time", maintain_order="left").with_columns(
+        begin="time", when=pl.col("time").dt.strftime("%Y-%m-%d %H:%M:%S")
+    )
+    return Timeline(table.drop("time"), "time (UTC)", is_time=True)
+
+
+def _mean(counts: pl.DataFrame, column: str) -> pl.DataFrame:
+    return counts.group_by(column, "state", maintain_order=True).agg(pl.col("agents", "share").mean())
+
+
+def _step(table: pl.DataFrame, column: str) -> int:
+    first, last = _range_of(table, column)
+    return -(-(last - first + 1) // MOST_MOMENTS)
+
+
+def _binned(column: str, table: pl.DataFrame, step: int) -> pl.Expr:
+    first, _ = _range_of(table, column)
+    return (pl.col(column) - first) // step * step + first
+
+
+def _range_of(table: pl.DataFrame, column: str) -> tuple[int, int]:
+    first, last = table.select(first=pl.col(column).min(), last=pl.col(column).max()).row(0)
+    return int(first), int(last)
+
+
+def _labels(first: int, last: int) -> list[int]:
+    """Choose whole numbers to write on an axis: steps of 1, 2 or 5, and tens, hundreds, ... of them."""
+    steps = (digit * 10**power for power in range(19) for digit in (1, 2, 5))
+    step = next(step for step in steps if (last - first) / step < _MOST_LABELS)
+    multiples = range(-(-first // step) * step, last + 1, step)
+    return [first, *multiples] if (multiples or [first])[0] - first > step / 2 else list(multiples)

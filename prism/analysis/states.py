@@ -1,0 +1,164 @@
+"""How many agents are in each state, from the moves of a log alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from prism.analysis.gathering import adding_up, first_of
+from prism.analysis.logs import STAMP, RunLogs, parse_time
+from prism.analysis.survey import Run
+from prism.runlog.events import AGENT_JOINED, TRANSITION
+from prism.statechart.social import ACTION_DONE, COMPOSE_DONE, ROUND_ENDS
+
+MOST_TIMES = 1000
+"""Rows that a log without rounds and ticks is given at the most."""
+
+_STEPS = {"1s": 1, "10s": 10, "1m": 60, "10m": 600, "1h": 3_600, "6h": 21_600, "1d": 86_400, "1w": 604_800}
+_MOMENT = ("round", "tick", "time")
+_COLUMNS = (*STAMP, "agent_id", "state", "from_state", "to_state", "trigger", "ticks_in_state")
+
+_NO_CLOSING, _PERHAPS_CLOSING, _CLOSING = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Pass:
+    """What one pass over the logs gives.
+
+    Args:
+        moves: Moves by run, moment, ends, and whether they close a round, with their ``count``.
+        beginnings: The first state of every agent.
+        moments: All rounds and ticks that stand in the logs.
+    """
+
+    moves: pl.DataFrame
+    beginnings: pl.DataFrame
+    moments: pl.DataFrame
+
+    def of(self, run: int) -> _Pass:
+        """Give the part of one run."""
+        return _Pass(*(table.filter(pl.col("run") == run) for table in (self.moves, self.beginnings, self.moments)))
+
+
+def state_counts(logs: RunLogs) -> pl.DataFrame:
+    """Count the agents in each state at the end of every tick.
+
+    Counted are all agents that joined or moved: each starts in the state it joined in, else in the one its first
+    move leaves, from the beginning, and every move is followed. So the numbers are exact, and ticks in which nobody
+    moved are there as well.
+
+    A round of a simulation is closed within its last tick: what agents have decided on is carried out, and
+    ``round_ends`` sends all to IDLE. As in the log's own ``round.ended``, a tick is counted before that. Left to the
+    next tick are therefore the moves by ``round_ends`` and, in the last tick of a round of a run that says how many
+    it has, those by ``compose_done`` and ``action_done`` of agents that came into their state in the same tick;
+    nothing else moves an agent twice in a tick.
+
+    Args:
+        logs: What `read_log` gave.
+
+    Returns:
+        ``round``, ``tick``, ``state``, ``agents`` and ``share`` (of all agents, 0 to 1), with ``run`` first if there
+        are several. A log without ticks is counted by round; one without rounds, too, by ``time`` (UTC) in at most
+        ``MOST_TIMES`` steps, each counted at its end. Moves that lack a round among others that have one count as round
+        0.
+    """
+    found = _read(logs)
+    tables = [_count(number, run, found.of(number)) for number, run in enumerate(logs.runs)]
+    table = pl.concat([table for table in tables if table.height] or [_EMPTY], how="diagonal")
+    moments = [name for name in _MOMENT if name in table.columns]
+    return logs.labelled(table.select("run", *moments, "state", "agents", "share"))
+
+
+_EMPTY = pl.DataFrame(
+    schema={
+        **{"run": pl.UInt32, "round": pl.Int64, "tick": pl.Int64},
+        **{"state": pl.String, "agents": pl.Int64, "share": pl.Float64},
+    }
+)
+
+
+def _read(logs: RunLogs) -> _Pass:
+    moves = adding_up(["run", *_MOMENT, "from_state", "to_state", "closing"])
+    beginnings, moments = first_of(["run", "agent_id"]), first_of(["run", "round", "tick"])
+    for frame in logs.blocks(columns=_COLUMNS):
+        moments.add(frame.select("run", "round", "tick").unique(maintain_order=True))
+        found = frame.filter(pl.col("event").is_in([AGENT_JOINED, TRANSITION]), pl.col("agent_id").is_not_null())
+        first = found.unique(["run", "agent_id"], keep="first", maintain_order=True)
+        beginnings.add(first.select("run", "agent_id", state=pl.coalesce("from_state", "state")))
+        moves.add(_counted(found.filter(pl.col("from_state").is_not_null(), pl.col("to_state").is_not_null())))
+    return _Pass(moves.table(), beginnings.table(), moments.table())
+
+
+def _counted(moves: pl.DataFrame) -> pl.DataFrame:
+    is_dated = pl.col("round").is_null() & pl.col("tick").is_null()
+    is_second = pl.col("trigger").is_in([COMPOSE_DONE, ACTION_DONE]) & (pl.col("ticks_in_state") == 0)
+    closing = pl.when(pl.col("trigger") == ROUND_ENDS).then(_CLOSING).when(is_second).then(_PERHAPS_CLOSING)
+    found = moves.with_columns(
+        timestamp=pl.when(is_dated).then("timestamp"), closing=closing.otherwise(_NO_CLOSING).cast(pl.Int8)
+    ).with_columns(time=parse_time("timestamp").dt.truncate("1s"))
+    keys = ["run", *_MOMENT, "from_state", "to_state", "closing"]
+    return found.group_by(keys).agg(count=pl.len().cast(pl.Int64))
+
+
+def _count(number: int, run: Run, found: _Pass) -> pl.DataFrame:
+    """Follow the moves of one run."""
+    if not found.beginnings.height:
+        return _EMPTY
+    by, moves, moments = _by_moment(run, found)
+    grid = moments.unique().sort(by).with_row_index("place")
+    changes = _changes(moves.join(grid, on=by), found.beginnings, None if by[-1] != "tick" else run.ticks_per_round)
+    states = changes.select(pl.col("state").unique().sort())
+    table = grid.join(states, how="cross").join(changes, on=["place", "state"], how="left").sort("place", "state")
+    agents = pl.col("change").fill_null(0).cum_sum().over("state")
+    table = table.with_columns(run=pl.lit(number, pl.UInt32), agents=agents)
+    return table.with_columns(share=pl.col("agents") / found.beginnings.height)
+
+
+def _changes(moves: pl.DataFrame, beginnings: pl.DataFrame, last_tick: int | None) -> pl.DataFrame:
+    """Give what every place adds to the agents in a state; moves that close a round count at the next place."""
+    is_closing = pl.col("closing") == _CLOSING
+    if last_tick is not None:
+        is_closing |= (pl.col("closing") == _PERHAPS_CLOSING) & (pl.col("tick") == last_tick)
+    placed = moves.with_columns(place=pl.col("place") + is_closing.cast(pl.UInt32))
+    parts = (
+        placed.select("place", state="to_state", change="count"),
+        placed.select("place", state="from_state", change=-pl.col("count")),
+        beginnings.select(place=pl.lit(0, pl.UInt32), state="state", change=pl.lit(1, pl.Int64)),
+    )
+    return pl.concat(parts).group_by("place", "state").agg(pl.col("change").sum())
+
+
+def _by_moment(run: Run, found: _Pass) -> tuple[list[str], pl.DataFrame, pl.DataFrame]:
+    """Find by what a run is counted; give its moves, complete in that, and every moment to count at."""
+    has_rounds, has_ticks = (found.moves[name].is_not_null().any() for name in ("round", "tick"))
+    if found.moves.height and not has_rounds and not has_ticks:
+        moves = _in_steps(found.moves)
+        return ["time"], moves, moves.select("time")
+    by = ["round", "tick"] if has_ticks or not found.moves.height else ["round"]
+    moves = found.moves.with_columns(pl.col(by).fill_null(0))
+    seen = found.moments.select(by).drop_nulls()
+    return by, moves, pl.concat([moves.select(by), _all_moments(run, seen, by)])
+
+
+def _all_moments(run: Run, seen: pl.DataFrame, by: list[str]) -> pl.DataFrame:
+    """Give every tick up to the last that is seen; where a run does not say what it has, all between those seen."""
+    if by == ["round"] or not seen.height:
+        return seen
+    if run.rounds is None or run.ticks_per_round is None:
+        ends = seen.group_by("round").agg(first=pl.col("tick").min(), last=pl.col("tick").max() + 1)
+        return ends.select("round", tick=pl.int_ranges("first", "last")).explode("tick")
+    rounds = pl.select(round=pl.int_range(1, run.rounds + 1))
+    ticks = pl.select(tick=pl.int_range(1, run.ticks_per_round + 1))
+    last_round, last_tick = seen.sort(by).row(-1)
+    is_over = (pl.col("round") == last_round) & (pl.col("tick") > last_tick)
+    return rounds.filter(pl.col("round") <= last_round).join(ticks, how="cross").filter(~is_over)
+
+
+def _in_steps(moves: pl.DataFrame) -> pl.DataFrame:
+    """Put the times of moves into steps, of the shortest length that does not give too many."""
+    for step in _STEPS:
+        stepped = moves.with_columns(pl.col("time").dt.truncate(step))
+        if stepped["time"].n_unique() <= MOST_TIMES:
+            break
+    return stepped

@@ -1,0 +1,273 @@
+"""``prism log``: a run's log as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from prism.cli.charts import chart_from
+from prism.cli.tables import TableFormat, choose_format, write
+from prism.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from prism.analysis import Conformance, RunLogs
+
+_MOST_MOMENTS = 8
+
+TableT = TypeVar("TableT")
+
+logs: typer.Typer = typer.Typer(
+    help="Make tables of a run's log: states, moves, decisions, cascades, one agent's story, and more.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+Runs = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="RUN...",
+        help="Folders of runs, or their logs (.jsonl, also .gz). Several make one table with a column for the run.",
+        show_default=False,
+    ),
+]
+Format = Annotated[
+    TableFormat | None,
+    typer.Option("--format", help="What to write; by default what the file's name says, else a table to read."),
+]
+Out = Annotated[
+    Path | None, typer.Option("--out", "-o", metavar="FILE", help="File to write to, instead of standard output.")
+]
+
+
+@logs.command()
+def states(runs: Runs, as_format: Format = None, out: Out = None) -> None:
+    """Count the agents in each state at the end of every tick.
+
+    A table to read shows some rounds; the other formats have every tick.
+
+    [bold]Example[/bold]
+
+    prism log states runs/first --format csv -o states.csv
+    """
+    from prism.analysis import state_counts
+
+    chosen = choose_format(as_format, out)
+    table = _make(runs, state_counts)
+    if chosen is TableFormat.TABLE and table.height:
+        drawn, hint = _side_by_side(table)
+        write(drawn, chosen, out, drawn.columns, hint)
+    else:
+        write(table, chosen, out, table.columns)
+
+
+@logs.command()
+def transitions(runs: Runs, as_format: Format = None, out: Out = None) -> None:
+    """Count every kind of move, with its probability among the moves out of its state."""
+    from prism.analysis import transition_counts
+
+    _show(runs, transition_counts, as_format, out)
+
+
+@logs.command()
+def dwell(runs: Runs, as_format: Format = None, out: Out = None) -> None:
+    """Describe how many ticks agents stay in each state, with the fit of a geometric distribution."""
+    from prism.analysis import dwell_times
+
+    shown = ("state", "visits", "mean", "median", "p90", "max", "timeout_share", "p", "distance")
+    _show(runs, dwell_times, as_format, out, shown)
+
+
+@logs.command()
+def timeouts(runs: Runs, as_format: Format = None, out: Out = None) -> None:
+    """Count the time-outs of each state in each round."""
+    from prism.analysis import timeouts as count_timeouts
+
+    _show(runs, count_timeouts, as_format, out)
+
+
+@logs.command()
+def decisions(
+    runs: Runs,
+    by: Annotated[
+        str, typer.Option(metavar="NAMES", help="What to tell decisions apart by, with commas between.")
+    ] = "state,model",
+    as_format: Format = None,
+    out: Out = None,
+) -> None:
+    """Describe decisions: how many were asked and fell back, requests, tokens, latency, entropy.
+
+    [bold]Examples[/bold]
+
+    prism log decisions runs/model
+
+    prism log decisions runs/model --by source,reason
+    """
+    from prism.analysis import decisions as describe
+
+    names = [name.strip() for name in by.split(",") if name.strip()]
+    shown = (*names, "asked", "fallback_share", "latency_p50", "latency_p99", "entropy")
+    _show(runs, lambda opened: describe(opened, by=names), as_format, out, shown)
+
+
+@logs.command()
+def engagement(runs: Runs, as_format: Format = None, out: Out = None) -> None:
+    """Measure how unequally posts, replies, reshares and likes are spread over the agents."""
+    from prism.analysis import engagement as measure
+
+    _show(runs, measure, as_format, out)
+
+
+@logs.command()
+def cascades(runs: Runs, as_format: Format = None, out: Out = None) -> None:
+    """Measure every cascade: size, depth, breadth, structural virality, lifetime; the largest first."""
+    from prism.analysis import cascades as measure
+
+    shown = ("root_id", "author_id", "size", "depth", "breadth", "virality", "agents", "lifetime_ticks")
+    _show(runs, measure, as_format, out, shown)
+
+
+@logs.command()
+def agent(
+    agent_id: Annotated[str, typer.Argument(metavar="ID", help="The agent.", show_default=False)],
+    runs: Runs,
+    as_format: Format = None,
+    out: Out = None,
+) -> None:
+    """Tell all that one agent did, and what others made of its posts.
+
+    [bold]Example[/bold]
+
+    prism log agent agent_0001 runs/first
+    """
+    from prism.analysis import agent_story
+
+    _show(runs, lambda opened: agent_story(opened, agent_id), as_format, out, ("round", "tick", "what"))
+
+
+@logs.command()
+def events(
+    runs: Runs,
+    activity: Annotated[str, typer.Option(help="What counts as activity: to_state or trigger.")] = "to_state",
+    as_format: Format = None,
+    out: Out = None,
+) -> None:
+    """Give the moves with the columns that process-mining tools, such as pm4py, expect.
+
+    [bold]Example[/bold]
+
+    prism log events runs/first -o events.parquet
+    """
+    from prism.analysis import to_event_log
+
+    shown = ("case:concept:name", "concept:name", "time:timestamp", "round", "tick", "trigger")
+    _show(runs, lambda opened: to_event_log(opened, activity=activity), as_format, out, shown)
+
+
+@logs.command()
+def check(
+    runs: Runs,
+    chart: Annotated[
+        str, typer.Option(metavar="CHART", help="Name of a chart, a .json file, or package.module:attribute.")
+    ],
+    timeout: Annotated[
+        int | None, typer.Option(min=1, help="The agents' timeout_threshold, for states that the chart sets none for.")
+    ] = None,
+    as_format: Format = None,
+    out: Out = None,
+) -> None:
+    """Replay a log against a chart, and report every step that the chart does not allow.
+
+    Exit status 0 if there are none, 1 if there are.
+
+    [bold]Example[/bold]
+
+    prism log check runs/first --chart social_media
+    """
+    from prism.analysis import check_log
+
+    known, chosen = chart_from(chart), choose_format(as_format, out)
+    found = _make(runs, lambda opened: check_log(opened, known, timeout_threshold=timeout))
+    if not found.checked:
+        raise InputError(_nothing_checked(found, known.name))
+    if found.violations.height or chosen is not TableFormat.TABLE:
+        write(found.violations, chosen, out, found.violations.columns)
+    typer.echo(_verdict(found), err=True)
+    if found.found:
+        raise typer.Exit(1)
+
+
+def _show(
+    runs: Sequence[Path],
+    make: Callable[[RunLogs], pl.DataFrame | pl.LazyFrame],
+    as_format: TableFormat | None,
+    out: Path | None,
+    shown: Sequence[str] = (),
+) -> None:
+    """Make a table and write it."""
+    chosen = choose_format(as_format, out)
+    table = _make(runs, make)
+    write(table, chosen, out, shown or table.collect_schema().names())
+
+
+def _make(runs: Sequence[Path], make: Callable[[RunLogs], TableT]) -> TableT:
+    """Make a table; what is to be said of the logs goes to standard error.
+
+    Raises:
+        InputError: If no log holds anything.
+    """
+    from prism.analysis import read_log
+
+    opened = read_log(*runs)
+    try:
+        return make(opened)
+    finally:
+        _tell_notes(opened)
+
+
+def _tell_notes(opened: RunLogs) -> None:
+    notes = list(opened.notes)
+    nothing = None if opened.runs else notes.pop()
+    for note in notes:
+        typer.echo(f"prism: {note}", err=True)
+    if nothing is not None:
+        raise InputError(nothing.message, path=nothing.path, line=nothing.line)
+
+
+def _side_by_side(counts: pl.DataFrame) -> tuple[pl.DataFrame, str]:
+    """Put some moments of a table of states side by side: the ends of rounds, or ticks where there is one round."""
+    import polars as pl
+
+    moment = [name for name in ("round", "tick", "time") if name in counts.columns]
+    ends = counts.select(moment).unique().sort(moment)
+    what = moment[-1]
+    if moment == ["round", "tick"] and ends["round"].n_unique() > 1:
+        ends, what = ends.unique("round", keep="last", maintain_order=True), "round"
+    picked = [round(place * (ends.height - 1) / (_MOST_MOMENTS - 1)) for place in range(_MOST_MOMENTS)]
+    some = ends[sorted(set(picked))] if ends.height > _MOST_MOMENTS else ends
+    names = some.select(pl.format(f"{what} {{}}", what)).to_series()
+    labelled = counts.join(some.with_columns(moment=names), on=moment, maintain_order="right")
+    index = [name for name in ("run", "state") if name in counts.columns]
+    wide = labelled.pivot("moment", index=index, values="agents", aggregate_function="first", maintain_order=True)
+    return wide, f"Agents at the end of {some.height} of {ends.height} {what}s; every tick with --format csv"
+
+
+def _nothing_checked(found: Conformance, chart: str) -> str:
+    others = ", ".join(sorted(found.other_charts))
+    return f"nothing to check: its moves are by the chart {others}, not {chart}" if others else "holds nothing to check"
+
+
+def _verdict(found: Conformance) -> str:
+    total = sum(found.found.values())
+    kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(found.found.items()))
+    verdict = (
+        f"{total:,} of {found.checked:,} steps are not allowed ({kinds})" if total else f"{found.checked:,} steps agree"
+    )
+    more = total - found.violations.height
+    given = f"; the first {found.violations.height:,} are given" if more else ""
+    others = "".join(f"; {count:,} moves by the chart {name} not checked" for name, count in found.other_charts.items())
+    return f"prism: {verdict}{given}{others}"

@@ -1,0 +1,139 @@
+"""Replaying logs against charts."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prism.analysis import check_log, read_log
+from prism.statechart import Statechart, Transition, social_media_chart, state_enum
+
+WriteLog = Callable[..., Path]
+S: Any = state_enum("S", ["a", "b", "c"])
+MOVES = [Transition("go", S("a"), S("b")), Transition("go", S("b"), S("c")), Transition("back", "*", S("a"))]
+CHART = Statechart(S, MOVES, S("a"), name="c")
+
+
+def test_real_run_agrees_with_its_chart(folder: Path, events: list[dict[str, Any]]) -> None:
+    """Every step of a simulation is one that its chart allows, and all of them were looked at."""
+    found = check_log(read_log(folder), social_media_chart())
+    steps = ("agent.joined", "statechart.transition", "reasoner.decision")
+    assert found.checked == sum(event["event"] in steps for event in events)
+    assert (found.found, found.violations.height, found.other_charts) == ({}, 0, {})
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "kind"),
+    [
+        ("to_state", "hovering", "unknown_state"),
+        ("to_state", "resting", "unknown_move"),
+        ("trigger", "hunger", "unknown_trigger"),
+        ("trigger", "feed_ready", "unknown_move"),
+    ],
+)
+def test_changed_step_is_found(
+    key: str, value: str, kind: str, events: list[dict[str, Any]], write_log: WriteLog
+) -> None:
+    """One move that was changed is found at its line, and so is the break that it leaves in the agent's chain."""
+    line = next(n for n, event in enumerate(events, start=1) if event.get("trigger") == "sees_post")
+    changed = [{**event, key: value} if number == line else event for number, event in enumerate(events, start=1)]
+    found = check_log(read_log(write_log(changed)), social_media_chart())
+    first = found.violations.row(0, named=True)
+    assert (first["line"], first["agent_id"], first["kind"]) == (line, events[line - 1]["agent_id"], kind)
+    assert found.found == {kind: 1, **({"broken_chain": 1} if key == "to_state" else {})}
+
+
+def test_lost_line_breaks_the_chain(events: list[dict[str, Any]], write_log: WriteLog) -> None:
+    """A move that is missing is found at the agent's next one, which names the line before."""
+    line = next(n for n, event in enumerate(events, start=1) if event.get("trigger") == "ignores")
+    agent = events[line - 1]["agent_id"]
+    rest: list[Any] = [b"?" if number == line else event for number, event in enumerate(events, start=1)]
+    found = check_log(read_log(write_log(rest)), social_media_chart())
+    (row,) = found.violations.iter_rows(named=True)
+    assert (row["agent_id"], row["kind"], row["found"]) == (agent, "broken_chain", "a move from scrolling")
+    assert row["allowed"].startswith("a move from evaluating, entered in line ")
+    assert row["line"] > line
+
+
+@settings(deadline=None, max_examples=60)
+@given(path=st.lists(st.tuples(st.sampled_from("xy"), st.sampled_from("abc"), st.sampled_from("abc")), max_size=12))
+def test_chains_are_those_of_following_every_agent(path: list[tuple[str, str, str]], tmp_path_factory: Any) -> None:
+    """Exactly those moves break a chain that do not begin where the agent's last one ended."""
+    last: dict[str, str] = {}
+    expected, lines = [], []
+    for number, (agent, source, target) in enumerate(path, start=1):
+        ends = {"agent_id": agent, "from_state": source, "to_state": target, "trigger": "go"}
+        lines.append(json.dumps({"event": "statechart.transition", **ends}) + "\n")
+        if last.get(agent, source) != source:
+            expected.append(number)
+        last[agent] = target
+    log = tmp_path_factory.mktemp("chain") / "log.jsonl"
+    log.write_text("".join(lines))
+    violations = check_log(read_log(log), CHART).violations
+    assert violations.filter(kind="broken_chain")["line"].to_list() == expected
+
+
+def test_chains_are_followed_across_blocks(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """Where a log is cut into blocks, chains go on: here every move but the first is broken, and all are found."""
+    lines = [make.move("x", "a", "b", padding="x" * 100_000)] * 200
+    violations = check_log(read_log(write_log(lines)), CHART).violations
+    assert violations["line"].to_list() == list(range(2, 201))
+    assert violations["allowed"][150] == "a move from b, entered in line 151"
+
+
+def test_chain_begins_where_an_agent_joined(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """The first move starts in the state in which the agent joined; an unknown one is told of."""
+    lines = [make.joined("x", "b"), make.move("x", "a", "b"), make.joined("y", "nowhere")]
+    found = check_log(read_log(write_log(lines)), CHART).violations
+    assert found.select("line", "agent_id", "kind", "allowed").rows() == [
+        (2, "x", "broken_chain", "a move from b, entered in line 1"),
+        (3, "y", "unknown_state", "the states a, b, c"),
+    ]
+
+
+def test_decisions_are_checked(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """Options that the chart does not have, and choices that were not offered, are told of with their lines."""
+    lines = [
+        make.decision("x", ["b"], "b"),
+        make.decision("x", ["b", "c"], "b"),
+        make.decision("x", ["b"], "c"),
+        make.decision("x", None, "c"),  # type: ignore[arg-type]
+    ]
+    found = check_log(read_log(write_log(lines)), CHART)
+    assert found.violations.select("line", "kind").rows() == [(2, "unknown_option"), (3, "not_an_option")]
+    assert found.checked == 4
+
+
+def test_moves_by_other_charts_are_left_out(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """Moves that name another chart are counted, not checked; those that name none are checked."""
+    lines = [
+        make.move("x", "p", "q", chart="other"),
+        make.move("x", "a", "b"),
+        make.move("x", "b", "c", chart=None),
+        make.move("x", "q", "p", chart="other"),
+    ]
+    found = check_log(read_log(write_log(lines)), CHART)
+    assert (found.found, found.checked, found.other_charts) == ({}, 2, {"other": 2})
+
+
+def test_all_violations_are_counted_and_some_are_given(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """With a wrong chart every step is a violation; the first are given, in order, and all are counted."""
+    lines = [make.move(f"x{number}", "p", "q", padding="x" * 50_000) for number in range(300)]
+    found = check_log(read_log(write_log(lines)), CHART, most=250)
+    assert found.found == {"unknown_state": 600}
+    assert found.violations.height == 250
+    assert found.violations["line"].is_sorted()
+    assert found.violations["line"].to_list()[:3] == [1, 1, 2]
+
+
+def test_runs_are_replayed_apart(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """The same agent in two runs has two chains."""
+    one = write_log([make.move("x", "a", "b")], "one.jsonl")
+    two = write_log([make.move("x", "a", "b"), make.move("x", "a", "b")], "two.jsonl")
+    found = check_log(read_log(one, two), CHART).violations
+    assert found.select("run", "line", "kind").rows() == [("two", 2, "broken_chain")]

@@ -1,0 +1,94 @@
+"""One agent's whole story."""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from prism.analysis import agent_story, read_log
+from prism.errors import InputError
+
+WriteLog = Callable[..., Path]
+
+
+def test_story_has_all_that_concerns_the_agent(folder: Path, events: list[dict[str, Any]]) -> None:
+    """For every agent the lines are its own events, likes of its posts, and answers to them, in order."""
+    logs = read_log(folder)
+    for agent in sorted({event["agent_id"] for event in events if "agent_id" in event})[:12]:
+        own = {
+            event["post_id"] for event in events if event["event"] == "post.published" and event["agent_id"] == agent
+        }
+        expected = [
+            number
+            for number, event in enumerate(events, start=1)
+            if agent in (event.get("agent_id"), event.get("author_id")) or event.get("parent_id") in own
+        ]
+        assert agent_story(logs, agent)["line"].to_list() == expected
+
+
+def test_story_is_told_in_sentences(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """Every kind of event has a sentence that says what happened, from the agent's side."""
+    about = {"post_id": "p9"}
+    lines = [
+        make.joined("ann", archetype="lurker"),
+        make.joined("ben"),
+        make.move("ann", "idle", "a", "wakes", context=about),
+        make.move("ann", "a", "b", ticks_in_state=3),
+        make.move("ann", "b", "a", ticks_in_state=None),
+        make.decision("ann", ["b", "c"], "b", probabilities={"b": 0.75, "c": 0.25}, context=about),
+        make.decision("ann", ["b", "c"], "b", source="fallback", reason="timed out"),
+        make.decision("ann", ["b", "c"], "c", source="model", model="llama"),
+        make.post("ann", "p1", text="hi"),
+        make.post("ben", "p2", "p1", "p1", text="ho"),
+        make.post("ben", "p3", "p1", "p1", kind="reshare", text="look"),
+        make.post("ann", "p4", "p2", "p1", text="well"),
+        make.post("ann", "p5", "p2", "p1", kind="reshare", text="see"),
+        make.like("ann", "p2", "ben"),
+        make.like("ben", "p1", "ann"),
+        make.event("statechart.guard_failed", agent_id="ann", trigger="go", error="ValueError: no"),
+        make.event("statechart.action_failed", agent_id="ann", trigger="go", error="ValueError: no"),
+        make.event("statechart.answer_discarded", agent_id="ann", trigger="go", chosen="b"),
+        make.event("reasoner.cache_failed", agent_id="ann", error="disk full"),
+    ]
+    assert agent_story(read_log(write_log(lines)), "ann")["what"].to_list() == [
+        "joins as a lurker, idle",
+        "idle to a on wakes after 1 tick, about p9",
+        "a to b on go after 3 ticks",
+        "b to a on go",
+        "chooses b among b 75%, c 25% (policy), about p9",
+        "chooses b among b, c (fallback: timed out)",
+        "chooses c among b, c (llama)",
+        "posts p1: hi",
+        "ben replies to its p1 with p2: ho",
+        "ben reshares its p1 as p3: look",
+        "replies to p2 with p4: well",
+        "reshares p2 as p5: see",
+        "likes p2 of ben",
+        "ben likes its p1",
+        "the guard of go fails: ValueError: no",
+        "the action of go fails: ValueError: no",
+        "the answer b to go comes too late",
+        "the cache of answers fails: disk full",
+    ]
+
+
+def test_answers_are_found_across_blocks(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """An answer far behind the post it answers belongs to the story of the post's author."""
+    filling = [make.move("x", "a", "b", padding="x" * 100_000)] * 100
+    lines = [make.post("ann", "p1"), *filling, make.post("ben", "p2", "p1", "p1")]
+    assert agent_story(read_log(write_log(lines)), "ann")["line"].to_list() == [1, 102]
+
+
+def test_same_agent_in_two_runs_has_two_stories(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """Stories of several runs stand one after the other, and posts of one run are not answered in another."""
+    one = write_log([make.post("ann", "p1")], "one.jsonl")
+    two = write_log([make.post("ben", "p2", "p1", "p1"), make.move("ann", "a", "b")], "two.jsonl")
+    assert agent_story(read_log(one, two), "ann").select("run", "line").rows() == [("one", 1), ("two", 2)]
+
+
+def test_unknown_agent_is_refused(folder: Path) -> None:
+    """An agent that is not in the log is named, with some that are."""
+    with pytest.raises(InputError, match=r"no agent 'nobody' in the log; the first in it are agent_0001, agent_0002"):
+        agent_story(read_log(folder), "nobody")

@@ -1,0 +1,201 @@
+"""What the tables of a long log cost: time and memory of every ``prism log``, and reading against json.loads.
+
+The log is made from a real round of a simulation, whose lines are copied for every further round with their round,
+times and post ids changed. So every line is as the writer writes it, and every agent's moves follow from one another.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from time import perf_counter
+
+import prism
+from prism.agents import opening_posts, synthetic_population
+from prism.runlog import RunLog, SimulatedClock
+from prism.runlog.clock import DEFAULT_START
+from prism.runlog.events import AGENT_JOINED, RUN_ENDED, RUN_STARTED
+from prism.simulation import Simulation
+from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table, ratio
+
+AGENTS = 10_000
+TICKS = 12
+SEED = 1
+FULL_ROUNDS, QUICK_ROUNDS = 83, 1
+MOST_SECONDS = 60.0
+MOST_MEGABYTES = 2_000.0
+LEAST_RATIO = 5.0
+
+COMMANDS = (
+    ("states",),
+    ("transitions",),
+    ("dwell",),
+    ("timeouts",),
+    ("decisions",),
+    ("engagement",),
+    ("cascades",),
+    ("agent", "agent_00001"),
+    ("events", "--format", "csv"),
+    ("check", "--chart", "social_media"),
+)
+
+_MOST_KEPT = 1000
+
+_MAIN = "from prism.cli import main; main()"
+_WRITE = """
+from pathlib import Path
+from sys import argv
+from tests.benchmarks.log_tables import write_log
+write_log(Path(argv[1]), int(argv[2]))
+"""
+_SCAN = """
+from sys import argv
+from time import perf_counter
+from prism.analysis import read_log, transition_counts
+began = perf_counter()
+print(transition_counts(read_log(argv[1]))["count"].sum(), perf_counter() - began)
+"""
+_JSON = """
+from json import loads
+from sys import argv
+from time import perf_counter
+began = perf_counter()
+with open(argv[1], "rb") as lines:
+    print(sum(loads(line)["event"] == "statechart.transition" for line in lines), perf_counter() - began)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a process took.
+
+    Args:
+        seconds: From start to end.
+        megabytes: The most memory it had at any time.
+        out: The beginning of what it wrote.
+    """
+
+    seconds: float
+    megabytes: float
+    out: str
+
+
+def run(effort: Effort) -> Sequence[Table]:
+    """Make a log, time every table of it, and read it by json.loads in turns with prism."""
+    rounds, turns = (FULL_ROUNDS, 3) if effort == FULL else (QUICK_ROUNDS, 1)
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "events.jsonl"
+        _ran("-c", _WRITE, log, str(rounds))  # in a process of its own, whose memory is not counted as its children's
+        reading, moves = _reading(log, turns)
+        size = f"{moves / 1e6:.3g} million transitions, {log.stat().st_size / 1e9:.2f} GB"
+        tables = {" ".join(command): _ran("-c", _MAIN, "log", *command, folder) for command in COMMANDS}
+        return [reading, _tables(tables, size), _memory(tables, size)]
+
+
+def write_log(path: Path, rounds: int) -> None:
+    """Write a log of so many rounds, each with about 120,000 transitions.
+
+    Args:
+        path: The log.
+        rounds: Its rounds.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        lines = _real_round(Path(folder) / "events.jsonl")
+    once = [line for line in lines if _event(line) in (RUN_STARTED, AGENT_JOINED)]
+    again = b"".join(line for line in lines if _event(line) not in (RUN_STARTED, AGENT_JOINED, RUN_ENDED))
+    with path.open("wb") as log:
+        log.writelines(line.replace(b'"rounds":1,', b'"rounds":%d,' % rounds) for line in once)
+        log.writelines(_as_round(again, number) for number in range(1, rounds + 1))
+        log.write(lines[-1])
+
+
+def _reading(log: Path, turns: int) -> tuple[Table, int]:
+    """Count transitions by json.loads and by prism in turns, each in a process of its own; imports are not timed."""
+    pairs = [(_ran("-c", _JSON, log).out.split(), _ran("-c", _SCAN, log).out.split()) for _ in range(turns)]
+    if len({count for pair in pairs for count, _ in pair}) != 1:
+        raise RuntimeError("the two ways of reading did not find the same number of transitions")
+    plain = Measurement("json.loads line by line", tuple(float(seconds) for (_, seconds), _ in pairs))
+    read = Measurement("prism.analysis.transition_counts", tuple(float(seconds) for _, (_, seconds) in pairs))
+    claims = ratio("reading, times as fast as json.loads", plain, read, at_least=LEAST_RATIO)
+    return Table("reading and counting all transitions", "s", read.name, [read, plain], claims), int(pairs[0][0][0])
+
+
+def _tables(ran: dict[str, Ran], size: str) -> Table:
+    found = [Measurement(f"prism log {name}", (each.seconds,)) for name, each in ran.items()]
+    slowest = max(ran, key=lambda name: ran[name].seconds)
+    seconds = ran[slowest].seconds
+    claim = Claim(f"slowest table ({slowest.split()[0]})", seconds, seconds, "s", at_most=MOST_SECONDS)
+    return Table(f"every table, each a process of its own, {size}", "s", found[0].name, found, [claim])
+
+
+def _memory(ran: dict[str, Ran], size: str) -> Table:
+    found = [Measurement(f"prism log {name}", (each.megabytes,)) for name, each in ran.items()]
+    largest = max(ran, key=lambda name: ran[name].megabytes)
+    megabytes = ran[largest].megabytes
+    claim = Claim(f"largest table ({largest.split()[0]})", megabytes, megabytes, "MB", at_most=MOST_MEGABYTES)
+    return Table(f"greatest memory (peak RSS) of each, {size}", "MB", found[0].name, found, [claim])
+
+
+def _ran(*arguments: str | Path) -> Ran:
+    """Run Python to its end; its output goes to a file.
+
+    Raises:
+        RuntimeError: If it fails.
+    """
+    environment = {**os.environ, "PYTHONPATH": str(Path(prism.__file__).parents[1]), "COLUMNS": "80"}
+    with tempfile.TemporaryFile() as out:
+        began = perf_counter()
+        child = os.posix_spawn(
+            sys.executable,
+            [sys.executable, *map(str, arguments)],
+            environment,
+            file_actions=[(os.POSIX_SPAWN_DUP2, out.fileno(), 1), (os.POSIX_SPAWN_DUP2, out.fileno(), 2)],
+        )
+        _, status, usage = os.wait4(child, 0)
+        seconds = perf_counter() - began
+        out.seek(0)
+        said = out.read(_MOST_KEPT).decode(errors="replace")
+        if status:
+            raise RuntimeError(f"{' '.join(map(str, arguments[1:]))} ended with status {status}: {said}")
+        return Ran(seconds, usage.ru_maxrss / 1024, said)
+
+
+def _real_round(path: Path) -> list[bytes]:
+    population, clock = synthetic_population(AGENTS, seed=SEED), SimulatedClock()
+    posts = opening_posts(population.agents, seed=SEED)
+    with RunLog(path, clock) as log:
+        Simulation(
+            population.agents, posts, rounds=1, ticks_per_round=TICKS, seed=SEED, logger=log.logger, clock=clock
+        ).run()
+    return path.read_bytes().splitlines(keepends=True)
+
+
+def _as_round(lines: bytes, number: int) -> bytes:
+    """Give the lines of the first round as those of another; what was posted before it is posted again."""
+    changed = lines.replace(b'"post_0', b'"post_%d_' % number)
+    for old in (0, 1):
+        changed = changed.replace(b'"round":%d,' % old, b'"round":%d,' % number)
+    for old, new in _times(number):
+        changed = changed.replace(old, new)
+    return changed.replace(b'"timestamp":"@', b'"timestamp":"')
+
+
+def _times(number: int) -> Iterator[tuple[bytes, bytes]]:
+    """Give the times of the first round and what they are in another, marked so that none is changed twice."""
+    for tick in range(TICKS + 1):
+        old, new = (DEFAULT_START + timedelta(minutes=minutes) for minutes in (tick, (number - 1) * TICKS + tick))
+        yield b'"timestamp":"%s' % _iso(old), b'"timestamp":"@%s' % _iso(new)
+
+
+def _iso(time: object) -> bytes:
+    return str(time).replace(" ", "T").replace("+00:00", "Z").encode()
+
+
+def _event(line: bytes) -> str:
+    return str(json.loads(line)["event"])

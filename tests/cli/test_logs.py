@@ -1,0 +1,298 @@
+"""``prism log``: tables of a run's log, as a person and as a program reads them."""
+
+import csv
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from prism.cli import main
+
+TABLES = ["states", "transitions", "dwell", "timeouts", "decisions", "engagement", "cascades", "events", "agent"]
+COLUMNS = {
+    "states": ["round", "tick", "state", "agents", "share"],
+    "transitions": ["from_state", "to_state", "trigger", "count", "probability"],
+    "timeouts": ["round", "state", "timeouts", "left", "share"],
+}
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command wrote."""
+
+    status: int
+    out: bytes
+    err: str
+
+    @property
+    def text(self) -> str:
+        """Standard output as text."""
+        return self.out.decode()
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """Standard output as JSON."""
+        found: list[dict[str, Any]] = json.loads(self.out)
+        return found
+
+
+@dataclass
+class Log:
+    """``prism log`` in this process, in a folder of its own: one start of polars for all tests."""
+
+    folder: Path
+    captured: pytest.CaptureFixture[bytes]
+
+    def __call__(self, *arguments: str | Path) -> Said:
+        """Run a command to its end."""
+        sys.argv = ["prism", "log", *map(str, arguments)]
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = self.captured.readouterr()
+        return Said(int(ended.value.code or 0), out, err.decode())
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Log:
+    """Give the command, with an output that is 80 columns wide."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [])
+    return Log(tmp_path, capfdbinary)
+
+
+@pytest.fixture(scope="session")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the folder of a run that the command line made."""
+    folder = tmp_path_factory.mktemp("logged")
+    line = "from prism.cli import main; main()"
+    arguments = ["simulate", "--agents", "40", "--rounds", "3", "--seed", "5", "--out", "run"]
+    subprocess.run([sys.executable, "-c", line, *arguments], cwd=folder, check=True, capture_output=True)
+    return folder / "run"
+
+
+def arguments_for(table: str, run: Path) -> list[str | Path]:
+    """Give the arguments of a table's command."""
+    return ["agent", "agent_0001", run] if table == "agent" else [table, run]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_table_is_readable_in_80_columns(table: str, run: Path, log: Log) -> None:
+    """Every table fits the terminal, with no word of a heading or number cut, and nothing is said beside it."""
+    said = log(*arguments_for(table, run))
+    assert (said.status, said.err) == (0, "")
+    lines = said.text.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "…" not in said.text
+    assert len(lines) > 4
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_format_has_the_same_rows(table: str, run: Path, log: Log) -> None:
+    """CSV, JSON and Parquet hold the same columns and as many rows, whole."""
+    arguments = arguments_for(table, run)
+    as_csv = list(csv.DictReader(io.StringIO(log(*arguments, "--format", "csv").text)))
+    as_json = log(*arguments, "--format", "json").rows
+    said = log(*arguments, "-o", "table.parquet")
+    assert (said.status, said.out, said.err) == (0, b"", "")
+    as_parquet = pl.read_parquet(log.folder / "table.parquet")
+    assert len(as_csv) == len(as_json) == as_parquet.height > 0
+    assert list(as_csv[0]) == list(as_json[0]) == as_parquet.columns
+    assert as_parquet.columns[: len(COLUMNS.get(table, []))] == COLUMNS.get(table, [])
+
+
+def test_drawn_states_are_those_at_the_ends_of_rounds(run: Path, log: Log) -> None:
+    """The drawn states are those of the run's summary, and it is said where those of every tick are."""
+    said = log("states", run)
+    summary = json.loads((run / "run.json").read_text())
+    split = [line.split() for line in said.text.splitlines()]
+    rows = {name: list(map(int, counts)) for name, *counts in filter(None, split) if counts and counts[0].isdigit()}
+    for number, each in enumerate(summary["results"]["rounds"]):
+        assert {state: counts[number] for state, counts in rows.items() if counts[number]} == {
+            state: count for state, count in each["states"].items() if count
+        }
+    assert "Agents at the end of 3 of 3 rounds; every tick with --format csv" in said.text
+
+
+def test_long_table_says_how_to_get_the_rest(run: Path, log: Log) -> None:
+    """A long table is cut after 40 rows and says so; in a file it is whole."""
+    said = log("cascades", run)
+    assert "the first 40 rows of " in said.text
+    assert "all with --format csv" in said.text
+    log("cascades", run, "-o", "all.txt")
+    count = len(log("cascades", run, "--format", "json").rows)
+    assert count > 40
+    assert (log.folder / "all.txt").read_text().count("post_0") == count
+
+
+def test_several_runs_are_told_apart(run: Path, log: Log) -> None:
+    """Several runs make one table with a column for the run."""
+    (log.folder / "other.jsonl").write_bytes((run / "events.jsonl").read_bytes())
+    rows = log("transitions", run, "other.jsonl", "--format", "json").rows
+    assert {row["run"] for row in rows} == {"run", "other"}
+    drawn = log("states", run, "other.jsonl")
+    assert drawn.status == 0
+    assert "other" in drawn.text
+
+
+def test_decisions_are_told_apart_by_names(run: Path, log: Log) -> None:
+    """``--by`` chooses the groups; a name that is none is refused in one line."""
+    rows = log("decisions", run, "--by", "source, round", "--format", "json").rows
+    assert [(row["source"], row["round"]) for row in rows] == [("policy", 1), ("policy", 2), ("policy", 3)]
+    said = log("decisions", run, "--by", "colour")
+    assert (said.status, said.out) == (2, b"")
+    assert said.err.startswith("prism: decisions are not told apart by colour: choose from state, ")
+
+
+def test_notes_go_to_stderr_one_line_each(run: Path, log: Log) -> None:
+    """What is wrong with a log is said on stderr, a line each, and the table is given all the same."""
+    data = (run / "events.jsonl").read_bytes().splitlines(keepends=True)
+    broken = log.folder / "broken.jsonl"
+    broken.write_bytes(b"".join([*data[:50], b"garbage\n", b'{"event":"app.hello"}\n', *data[50:-30], data[-30][:40]]))
+    said = log("transitions", broken, "--format", "csv")
+    assert said.status == 0
+    assert said.text.startswith("from_state,")
+    lines = said.err.splitlines()
+    assert lines == [
+        f"prism: {broken}, line 51: is no JSON and is left out",
+        f"prism: {broken}, line {len(data) - 27:,}: is cut off in its middle and is left out",
+        f"prism: {broken}: 1 events of others are left out: app.hello 1",
+        f"prism: {broken}: broken has not ended: it is still going on, or was stopped",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "is empty: nothing has been written to it"),
+        (b'{"event":"app"}\n', "holds no event of prism"),
+        (None, "No such"),
+    ],
+)
+@pytest.mark.parametrize("table", ["states", "events"])
+def test_nothing_to_show_is_status_2(content: bytes | None, problem: str, table: str, log: Log) -> None:
+    """Where a log holds nothing, or is not there, the command says so and ends with status 2."""
+    if content is not None:
+        (log.folder / "log.jsonl").write_bytes(content)
+    said = log(table, "log.jsonl")
+    assert (said.status, said.out) == (2, b"")
+    assert problem in said.err.splitlines()[-1]
+    assert all(line.startswith("prism: log.jsonl") for line in said.err.splitlines())
+
+
+def test_unknown_agent_is_status_2(run: Path, log: Log) -> None:
+    """An agent that the log does not know is one line."""
+    said = log("agent", "nobody", run)
+    assert (said.status, said.out) == (2, b"")
+    assert said.err.startswith("prism: no agent 'nobody' in the log; the first in it are agent_0001, ")
+    assert said.err.count("\n") == 1
+
+
+def test_check_of_a_sound_run_passes(run: Path, log: Log) -> None:
+    """A run agrees with its own chart: status 0, no output, and how many steps were checked."""
+    said = log("check", run, "--chart", "social_media")
+    assert (said.status, said.out) == (0, b"")
+    assert said.err.startswith("prism: ")
+    assert said.err.endswith(" steps agree\n")
+
+
+def test_check_reports_what_the_chart_does_not_allow(run: Path, log: Log) -> None:
+    """Violations are given with line and agent, counted by kind, and end with status 1; every format has them."""
+    text = (run / "events.jsonl").read_text().replace('"trigger":"ignores"', '"trigger":"snubs"', 2)
+    (log.folder / "log.jsonl").write_text(text)
+    said = log("check", "log.jsonl", "--chart", "social_media")
+    assert said.status == 1
+    assert said.text.count("unknown_trigger") == 2
+    assert max(map(len, said.text.splitlines())) <= 80
+    assert "2 of " in said.err
+    assert "steps are not allowed (unknown_trigger 2)" in said.err
+    as_json = log("check", "log.jsonl", "--chart", "social_media", "--format", "json")
+    assert as_json.status == 1
+    (first, _) = as_json.rows
+    assert (first["kind"], first["found"]) == ("unknown_trigger", "snubs")
+    assert first["allowed"].startswith("evaluating allows ignores to scrolling, ")
+
+
+def test_check_against_a_chart_of_ones_own(run: Path, log: Log) -> None:
+    """A chart can come from a module; a log of another chart is said to hold nothing to check."""
+    (log.folder / "mine.py").write_text(
+        "from prism.statechart import Statechart, Transition, state_enum\n"
+        "S = state_enum('S', ['a', 'b'])\n"
+        "chart = Statechart(S, [Transition('go', S('a'), S('b'))], S('a'), name='mine')\n"
+    )
+    move = {"event": "statechart.transition", "agent_id": "x", "chart": "mine", "from_state": "a", "to_state": "b"}
+    lines = [json.dumps({**move, "trigger": "go"}), json.dumps({**move, "chart": "else", "trigger": "go"})]
+    (log.folder / "mine.jsonl").write_text("\n".join(lines) + "\n")
+    said = log("check", "mine.jsonl", "--chart", "mine:chart")
+    assert (said.status, said.err) == (0, "prism: 1 steps agree; 1 moves by the chart else not checked\n")
+    said = log("check", "mine.jsonl", "--chart", "social_media")
+    assert said.status == 2
+    assert "nothing to check: its moves are by the chart else, mine, not social_media" in said.err
+
+
+def test_parquet_is_not_for_a_terminal(run: Path, command: Any, log: Log) -> None:
+    """On a terminal Parquet is refused in a sentence; into a pipe it goes."""
+    reading, writing = pty.openpty()
+    try:
+        ran = command("log", "transitions", run, "--format", "parquet", stdout=writing)
+    finally:
+        os.close(writing)
+        os.close(reading)
+    assert ran.status == 2
+    assert ran.err == "prism: --format parquet is not for a terminal: name a file with --out, or pipe it on\n"
+    assert pl.read_parquet(io.BytesIO(log("transitions", run, "--format", "parquet").out)).height > 10
+
+
+@pytest.mark.parametrize(("table", "as_format"), [("transitions", "table"), ("events", "csv"), ("events", "parquet")])
+def test_reader_that_goes_away_causes_no_traceback(table: str, as_format: str, run: Path, command: Any) -> None:
+    """When nobody reads the output any more, as behind ``head``, the command ends without a word."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        ran = command("log", table, run, "--format", as_format, stdout=writing)
+    finally:
+        os.close(writing)
+    assert (ran.status, ran.err) == (1, "")
+
+
+@pytest.mark.parametrize("as_format", ["table", "csv", "json", "parquet"])
+def test_full_disk_is_one_line(as_format: str, run: Path, log: Log) -> None:
+    """Where there is no room for a table, that is said in one line, and the status is 1."""
+    said = log("events", run, "--format", as_format, "-o", "/dev/full")
+    assert (said.status, said.err) == (1, "prism: output: No space left on device\n")
+
+
+def test_file_that_cannot_be_written_is_one_line(run: Path, log: Log) -> None:
+    """An output that cannot be written is named, and ends with status 2."""
+    said = log("transitions", run, "-o", "nowhere/table.csv")
+    assert (said.status, said.out) == (2, b"")
+    assert said.err == "prism: nowhere/table.csv: cannot be written to: No such file or directory\n"
+
+
+def test_help_names_every_table(log: Log) -> None:
+    """``prism log --help`` lists the tables, and each explains its options."""
+    said = log("--help")
+    assert said.status == 0
+    for name in [*TABLES, "check"]:
+        assert name in said.text
+        shown = log(name, "--help")
+        assert shown.status == 0
+        assert [option for option in ("RUN...", "--format", "--out") if option not in shown.text] == []
+
+
+def test_without_polars_the_extra_is_named(run: Path, command: Any) -> None:
+    """Without polars a table is refused in one line with the install command; other commands do not need it."""
+    blocked = "import sys; sys.modules['polars'] = None; from prism.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", blocked, "log", "states", str(run)], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("prism: prism.analysis needs the package 'polars', which is not installed: run")
+    done = subprocess.run([sys.executable, "-c", blocked, "log", "--help"], capture_output=True, text=True)
+    assert done.returncode == 0

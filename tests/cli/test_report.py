@@ -1,0 +1,113 @@
+"""The command ``prism report``, as a process."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prism.agents import opening_posts, synthetic_population
+from prism.runlog import RunLog, SimulatedClock
+from prism.simulation import Simulation
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """Give the log of a small run."""
+    path = tmp_path_factory.mktemp("run") / "events.jsonl"
+    population, clock = synthetic_population(20, seed=1), SimulatedClock()
+    with RunLog(path, clock) as log:
+        posts = opening_posts(population.agents, seed=1)
+        Simulation(population.agents, posts, rounds=2, seed=1, logger=log.logger, clock=clock).run()
+    return path.read_bytes()
+
+
+@pytest.fixture
+def run(command: Any, source: bytes) -> Path:
+    """Give the folder of a run, in the command's own."""
+    folder: Path = command.folder / "first"
+    folder.mkdir()
+    (folder / "events.jsonl").write_bytes(source)
+    return folder
+
+
+def test_a_page_is_written(command: Any, run: Path) -> None:
+    """A page of the run is made where it is asked for, replacing an older one, its figures in a folder beside it."""
+    page = command.folder / "page.html"
+    page.write_text("<!doctype html> an older page", encoding="utf-8")
+    ran = command("report", "first", "-o", "page.html", "--figures", "new/figures", "--figure-format", "png")
+    assert (ran.status, ran.err) == (0, "")
+    saved = list((command.folder / "new" / "figures").glob("*.png"))
+    assert ran.out.splitlines() == [
+        f"page.html: {page.stat().st_size / 1e6:.1f} MB",
+        f"new/figures: {len(saved)} figures",
+    ]
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("<!DOCTYPE html>")
+    assert text.rstrip().endswith("</html>")
+    assert "20 agents, 2 rounds of 12 ticks, seed 1" in text
+    assert len(saved) > 5
+
+
+def test_two_runs_and_what_is_wrong_with_them(command: Any, run: Path, source: bytes) -> None:
+    """What is wrong with logs is told on stderr; a page for standard output stands there alone, whole."""
+    (command.folder / "second.jsonl").write_bytes(source[:-30])
+    ran = command("report", "first", "second.jsonl", "nowhere", "-o", "-", "--figures", "figures")
+    assert ran.status == 0
+    assert ran.out.startswith("<!DOCTYPE html>")
+    assert ran.out.rstrip().endswith("</html>")
+    assert "2 runs side by side" in ran.out
+    lines = source.count(b"\n")
+    assert ran.err.splitlines() == [
+        "prism: nowhere: cannot be read: No such file or directory",
+        f"prism: second.jsonl, line {lines:,}: is cut off in its middle and is left out",
+        "prism: second.jsonl: second has not ended: it is still going on, or was stopped",
+        f"figures: {len(list((command.folder / 'figures').iterdir()))} figures",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "Missing argument 'RUN...'. (try --help)"),
+        (["nowhere"], "nowhere: cannot be read: No such file or directory"),
+        (["other"], "other: holds no events.jsonl or events.jsonl.gz: give the folder of a run, or its log"),
+        (["first", "first/events.jsonl"], "events.jsonl: is given more than once"),
+        (["first", "-o", "nowhere/page.html"], "nowhere/page.html: cannot be written: there is no such folder"),
+        (["first", "-o", "other"], "other: is a folder: name a file with --output"),
+        (["first", "-o", "first/events.jsonl"], "first/events.jsonl: exists and is no web page: name another file"),
+        (["first", "--figures", "notes.txt"], "notes.txt: is no folder: name one with --figures"),
+        (["first", "--figure-format", "pdf"], "'pdf' is not one of 'svg', 'png'"),
+        (["empty.jsonl"], "empty.jsonl: is empty: nothing has been written to it"),
+        (["notes.txt"], "notes.txt: holds no event of prism"),
+        (["empty.jsonl", "notes.txt"], "empty.jsonl: is empty: nothing has been written to it; notes.txt: holds no"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(command: Any, run: Path, arguments: list[str], said: str) -> None:
+    """What the user got wrong is one line on stderr with status 2, nothing is written, and no log is touched."""
+    (command.folder / "other").mkdir()
+    (command.folder / "notes.txt").write_text("a note\n", encoding="utf-8")
+    (command.folder / "empty.jsonl").touch()
+    before = {path: path.read_bytes() for path in command.folder.rglob("*") if path.is_file()}
+    ran = command("report", *arguments)
+    assert (ran.status, ran.out) == (2, "")
+    assert len(ran.err.splitlines()) == 1
+    assert said in ran.err
+    assert {path: path.read_bytes() for path in command.folder.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_a_full_disk_is_told(command: Any, run: Path) -> None:
+    """If the page cannot be written, one line says why, and the status is 1."""
+    ran = command("report", "first", "-o", "/dev/full")
+    assert (ran.status, ran.err) == (1, "prism: output: No space left on device\n")
+
+
+def test_a_missing_package_is_told(make_command: Callable[..., Any], tmp_path: Path, source: bytes) -> None:
+    """Without the packages that draw, one line names the command that installs them."""
+    (tmp_path / "altair.py").write_text("raise ModuleNotFoundError('no altair', name='altair')", encoding="utf-8")
+    (tmp_path / "events.jsonl").write_bytes(source)
+    ran = make_command()("report", ".")
+    assert ran.status == 2
+    assert "run pip install 'prism-statecharts[analysis]'" in ran.err
