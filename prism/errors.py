@@ -90,7 +90,7 @@ class InputError(PrismError, ValueError):
         field: str | None = None,
     ) -> None:
         self.problem = problem
-        self.path = None if path is None else str(path)
+        self.path: str | None = None if path is None else str(path)
         self.line = line
         self.field = field
         super().__init__(str(self))

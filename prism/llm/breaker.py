@@ -11,50 +11,75 @@ FAILURES_TO_OPEN = 5
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 30.0
 
+PATIENCE_SECONDS = 10.0
+"""How long others wait for a probe. It may itself take longer, as a server that has just come back loads the model."""
+
 
 class CircuitBreaker:
     """Tells whether a host should be asked (Nygard, "Release It!", 2007).
 
     After a few failures in a row it opens: the host is not asked for a pause. Then one question is let
     through as a probe. If that succeeds the breaker closes, if it fails the pause doubles. Questions that were
-    under way when it opened cannot make the pause longer, nor end the probe.
+    under way when it opened cannot make the pause longer, nor end the probe. Others may wait for the probe's
+    outcome for a while.
 
     Args:
         now: Gives a time in seconds that only grows.
+        first_pause: Seconds of the first pause.
+        patience: Seconds that others may wait for a probe.
     """
 
-    def __init__(self, now: Callable[[], float] = monotonic) -> None:
+    def __init__(
+        self,
+        now: Callable[[], float] = monotonic,
+        *,
+        first_pause: float = FIRST_PAUSE_SECONDS,
+        patience: float = PATIENCE_SECONDS,
+    ) -> None:
         self._now = now
+        self._first_pause = first_pause
+        self._patience = patience
         self._failures = 0
-        self._pause = FIRST_PAUSE_SECONDS
+        self._pause = first_pause
         self._open_until: float | None = None
-        self._probing = False
+        self._probe_began: float | None = None
 
     def allows(self) -> bool:
         """Tell whether a question may be put now."""
         if self._open_until is None:
             return True
-        return not self._probing and self._now() >= self._open_until
+        return self._probe_began is None and self._now() >= self._open_until
 
     def is_open(self) -> bool:
         """Tell whether the host is being left alone or probed."""
         return self._open_until is not None
 
+    def is_hopeless(self) -> bool:
+        """Tell whether it is open, and no probe is under way that it pays to wait for."""
+        if self._open_until is None:
+            return False
+        return self._probe_began is None or self._now() >= self._probe_began + self._patience
+
     def seconds_left(self) -> float:
-        """Give the seconds until the next probe."""
-        return 0.0 if self._open_until is None else max(0.0, self._open_until - self._now())
+        """Give the seconds until something changes by itself: the pause is over, or the patience with a probe."""
+        if self._open_until is None:
+            return 0.0
+        ends = self._open_until if self._probe_began is None else self._probe_began + self._patience
+        return max(0.0, ends - self._now())
 
     def asked(self) -> bool:
         """Note that a question is under way, and tell whether it is the probe."""
-        self._probing = self._open_until is not None
-        return self._probing
+        if self._open_until is None:
+            return False
+        self._probe_began = self._now()
+        return True
 
     def succeeded(self) -> None:
         """Note an answer: the host works."""
         self._failures = 0
-        self._pause = FIRST_PAUSE_SECONDS
+        self._pause = self._first_pause
         self._open_until = None
-        self._probing = False
+        self._probe_began = None
 
     def failed(self, *, probe: bool = False) -> None:
         """Note a failure; enough of them in a row, or a failed probe, open the breaker.
@@ -69,7 +94,7 @@ class CircuitBreaker:
         elif probe:
             self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
             self._open_until = self._now() + self._pause
-            self._probing = False
+            self._probe_began = None
 
     def abandoned(self, *, probe: bool = False) -> None:
         """Note that a question was given up without telling anything about the host.
@@ -78,4 +103,4 @@ class CircuitBreaker:
             probe: What `asked` said of the question.
         """
         if probe:
-            self._probing = False
+            self._probe_began = None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from time import perf_counter
 
-from prism.errors import BadReplyError, LLMError, ReasonerError
+from prism.errors import BadReplyError, DecisionsUnsupportedError, LLMError, ReasonerError
+from prism.llm.faults import lacks_path
 from prism.llm.host import OllamaHost
 from prism.llm.pool import OllamaChatClient
 from prism.statechart.clients import answer_schema
@@ -13,6 +15,7 @@ from prism.statechart.replies import parse_reasoner_response, read_probabilities
 
 _OPTIONS = ["idle", "scrolling"]
 _TRIAL = 'Choose a state: idle or scrolling. Respond with JSON only: {"next_state": "<state>"}'
+_HIDDEN = "not told: the server lacks Ollama's own path for it, so the answer has to show"
 _QUESTION = {"type": "choice", "instructions": "Choose a state.", "criteria": dict.fromkeys(_OPTIONS)}
 
 
@@ -53,6 +56,9 @@ async def diagnose(client: OllamaChatClient) -> list[Check]:
         try:
             found = await look(host)
         except LLMError as error:
+            if look is not _answer and lacks_path(error):
+                checks.append(Check(what, ok=True, found=_HIDDEN))
+                continue
             checks.append(Check(what, ok=False, found=str(error)))
             break
         checks.append(Check(what, ok=True, found=f"{found} ({(perf_counter() - began) * 1000:.0f} ms)"))
@@ -69,7 +75,10 @@ async def _model(host: OllamaHost) -> str:
 
 
 async def _decisions(host: OllamaHost) -> str:
-    if await host.decides():
+    decides = await host.decides()
+    if decides is None:
+        return _HIDDEN
+    if decides:
         return "the model takes decision questions: prism will use them"
     return "the model takes no decision questions: prism will chat with it"
 
@@ -82,13 +91,18 @@ async def _load(host: OllamaHost) -> str:
 async def _answer(host: OllamaHost) -> str:
     """Ask as a `Reasoner` would, and be as strict with the answer."""
     try:
-        if await host.decides():
-            decided = await host.systemone("Ann is tired.", {"q0": _QUESTION})
-            chances = read_probabilities(decided.answers.get("q0", {}).get("probabilities"), list(_OPTIONS))
-            return "answers " + ", ".join(f"{option} {chance:.0%}" for option, chance in chances.items())
+        if await host.decides() is not False:
+            with suppress(DecisionsUnsupportedError):
+                return await _decision(host)
         reply = await host.chat([{"role": "user", "content": _TRIAL}], answer_schema(_OPTIONS))
         return f"answers {parse_reasoner_response(reply.text, list(_OPTIONS))}"
     except ReasonerError as error:
         raise BadReplyError(
             f"{host.settings.model} does not keep to the options: {error}; try another model"
         ) from error
+
+
+async def _decision(host: OllamaHost) -> str:
+    decided = await host.systemone("Ann is tired.", {"q0": _QUESTION})
+    chances = read_probabilities(decided.answers.get("q0", {}).get("probabilities"), list(_OPTIONS))
+    return "answers " + ", ".join(f"{option} {chance:.0%}" for option, chance in chances.items())

@@ -6,6 +6,8 @@ and pydantic exceptions, and stumbles (AttributeError) over an error body that i
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from prism.errors import (
@@ -20,7 +22,7 @@ from prism.errors import (
 )
 
 OVERLOADED = (429, 502, 503, 504)
-_STREAM_ERROR = -1
+NO_SUCH_PATH = (404, 405, 501)
 
 
 def can_heal(error: BaseException) -> bool:
@@ -45,11 +47,21 @@ def refuses_for_good(error: BaseException) -> bool:
     return 400 <= _status_of(error.__cause__) < 500 and not can_heal(error)
 
 
+def lacks_path(error: BaseException) -> bool:
+    """Tell whether the server does not know what was asked for, as others than Ollama do not know its own paths."""
+    return _status_of(error.__cause__) in NO_SUCH_PATH and not isinstance(error, ModelMissingError)
+
+
 def _status_of(cause: BaseException | None) -> int:
-    return int(getattr(cause, "status_code", 0))
+    """Give the HTTP status, which the client's exception holds, or httpx's, or one of those in whose place it is."""
+    for raised in (cause, getattr(cause, "__context__", None)):
+        status = getattr(raised, "status_code", None) or getattr(getattr(raised, "response", None), "status_code", None)
+        if status is not None:
+            return int(status)
+    return 0
 
 
-def translate(error: Exception, *, host: str, model: str, timeout: float) -> LLMError:
+def translate(error: Exception, *, host: str, model: str, timeout: float, sent: bool = True) -> LLMError:
     """Map what the ollama client raised to prism's tree.
 
     Args:
@@ -57,8 +69,14 @@ def translate(error: Exception, *, host: str, model: str, timeout: float) -> LLM
         host: Server asked.
         model: Model asked.
         timeout: Seconds that were allowed.
+        sent: Whether it came as far as sending something; if not, nothing is known of the server, and the error's
+            ``attempts`` are 0.
     """
-    translated = _translate(error, host=host, model=model, timeout=timeout)
+    if sent:
+        translated = _translate(error, host=host, model=model, timeout=timeout)
+    else:  # such as half a surrogate pair, which JSON can carry but HTTP cannot
+        translated = LLMError(f"the question cannot be sent to {model} at {host} ({_first_line(error)})")
+        translated.attempts = 0
     translated.host = host
     return translated
 
@@ -80,8 +98,6 @@ def _translate(error: Exception, *, host: str, model: str, timeout: float) -> LL
         return UnreachableError(f"the connection to {host} broke ({_first_line(error)})")
     if isinstance(error, (ConnectionError, httpx.TransportError)):
         return UnreachableError(f"cannot reach {host}: is 'ollama serve' running there?")
-    if isinstance(error, UnicodeEncodeError):  # half a surrogate pair, which JSON can carry but HTTP cannot
-        return LLMError(f"the question cannot be sent to {model} at {host} ({_first_line(error)})")
     if isinstance(error, (ValueError, TypeError, AttributeError, LookupError)):
         return BadReplyError(f"{model} at {host} answered with something that is no reply ({_first_line(error)})")
     return LLMError(f"{model} at {host} failed: {type(error).__name__}: {_first_line(error)}")
@@ -90,13 +106,13 @@ def _translate(error: Exception, *, host: str, model: str, timeout: float) -> LL
 def _of_status(status: int, message: str, refused: Any, *, host: str, model: str) -> LLMError:
     said = " ".join(message.split())[:200]
     what = f"{host} answered {status}: {said}"
-    if status in OVERLOADED or status == _STREAM_ERROR:
+    if status in OVERLOADED:
         error = OverloadedError(what)
         error.retry_after = _retry_after(refused)
         return error
     if status == 404 and "model" in message:
         return ModelMissingError(f"{host} does not have the model: run  ollama pull {model}")
-    if _asked_to_decide(refused) and (status == 404 or (status == 400 and "support" in message)):
+    if _asked_to_decide(refused) and (status in NO_SUCH_PATH or (status == 400 and "support" in message)):
         return DecisionsUnsupportedError(f"{model} at {host} takes no decision questions ({said})")
     return BadReplyError(what) if status == 404 else LLMError(what)
 
@@ -107,12 +123,20 @@ def _asked_to_decide(refused: Any) -> bool:
 
 
 def _retry_after(refused: Any) -> float | None:
-    """Read a Retry-After header in seconds; dates are not worth the trouble for a wait this short."""
+    """Read a Retry-After header, which holds seconds or a date (RFC 9110, section 10.2.3), as seconds from now."""
     response = getattr(refused, "response", None)
-    try:
-        return None if response is None else max(0.0, float(response.headers.get("retry-after", "")))
-    except ValueError:
-        return None
+    given = "" if response is None else response.headers.get("retry-after", "")
+    for read in (float, _seconds_until):
+        try:
+            return max(0.0, read(given))
+        except ValueError:
+            continue
+    return None
+
+
+def _seconds_until(date: str) -> float:
+    then = parsedate_to_datetime(date)
+    return ((then if then.tzinfo else then.replace(tzinfo=UTC)) - datetime.now(UTC)).total_seconds()
 
 
 def _first_line(error: Exception) -> str:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 from prism.errors import BadReplyError, DecisionsUnsupportedError, LLMError, ModelMissingError
 from prism.llm.breaker import CircuitBreaker
-from prism.llm.faults import refuses_for_good, translate
+from prism.llm.faults import lacks_path, refuses_for_good, translate
 
-DEFAULT_PORT = 11434
+LOOK_SECONDS = 5.0
+"""How long to wait for what a server knows without a model: its version, its models and what they can do."""
 
 ResultT = TypeVar("ResultT")
+
+_sent: ContextVar[list[bool]] = ContextVar("_sent")
+"""Has one item for each request that the call under way has sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,7 @@ class ModelSettings:
         seed: Seed of the sampling; the server's own parallelism still makes replies vary.
         think: Whether a thinking model may think first; some take ``"low"``, ``"medium"`` or ``"high"``.
         keep_alive: How long the server keeps the model loaded.
+        look_timeout: Seconds to wait for what the server knows without a model, if that is less than ``timeout``.
     """
 
     model: str
@@ -38,6 +44,7 @@ class ModelSettings:
     seed: int
     think: bool | str | None
     keep_alive: str
+    look_timeout: float = LOOK_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +90,8 @@ class DecisionReply:
 class OllamaHost:
     """A server and what is known of it.
 
-    The connection is made with the first question, and again in every event loop it is used from.
+    The connection is made with the first question, and again in every event loop it is used from. It ends with its
+    loop, if nobody closes it before.
 
     Args:
         address: Address of the server, such as ``http://127.0.0.1:11434``.
@@ -99,9 +107,12 @@ class OllamaHost:
         self.address = address
         self.settings = settings
         self.in_flight = 0
-        self.breaker = CircuitBreaker()
+        self.breaker: CircuitBreaker = CircuitBreaker()
         self.trouble = ""
         self._decides: bool | None = None
+        self._calls = 0
+        self._was_broken_off = False
+        self._connection: AsyncGenerator[Any, None] | None = None
         self._client: Any = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -144,37 +155,40 @@ class OllamaHost:
         """Whether server and model take decision questions; None until it is known."""
         return self._decides
 
-    async def decides(self) -> bool:
+    async def decides(self) -> bool | None:
         """Tell whether server and model take decision questions; asked once.
+
+        Returns:
+            None if only a decision question can tell: others than Ollama serve those, but not ``/api/show``.
 
         Raises:
             LLMError: If the server cannot be asked now, or does not have the model yet.
         """
         if self._decides is None:
             try:
-                shown = await self._call(lambda client: client.show(self.settings.model))
+                shown = await self._call(lambda client: client.show(self.settings.model), self._look_timeout)
             except LLMError as error:
+                if lacks_path(error):
+                    return None
                 if isinstance(error, ModelMissingError) or not refuses_for_good(error):
                     raise
-                self._decides = False  # a server that speaks no /api/show has no decision models either
+                self._decides = False
             else:
                 self._decides = "decision" in (shown.capabilities or ())
         return self._decides
 
     async def version(self) -> str:
         """Give the server's version."""
-        import httpx
 
-        async def ask(_client: Any) -> str:
-            async with httpx.AsyncClient() as client:
-                answer = await client.get(f"{_base_url(self.address)}/api/version")
-                return str(answer.raise_for_status().json()["version"])
+        async def ask(client: Any) -> str:  # by the client inside, which has the same headers and follows redirects
+            answer = await client._client.get("/api/version")
+            return str(answer.raise_for_status().json()["version"])
 
-        return await self._call(ask)
+        return await self._call(ask, self._look_timeout)
 
     async def models(self) -> list[str]:
         """List the models that the server has."""
-        listed = await self._call(lambda client: client.list())
+        listed = await self._call(lambda client: client.list(), self._look_timeout)
         return [str(item.model) for item in listed.models]
 
     async def load(self) -> None:
@@ -186,27 +200,46 @@ class OllamaHost:
 
     async def close(self) -> None:
         """Close the connections; a later question makes new ones."""
-        client, self._client = self._client, None
-        if client is not None and self._loop is asyncio.get_running_loop():
-            await client.close()
+        connection, self._connection, self._client = self._connection, None, None
+        if connection is not None and self._loop is asyncio.get_running_loop():
+            await connection.aclose()
+
+    @property
+    def _look_timeout(self) -> float:
+        return min(self.settings.timeout, self.settings.look_timeout)
 
     async def _call(self, make: Callable[[Any], Awaitable[ResultT]], timeout: float | None = None) -> ResultT:
         limit = timeout or self.settings.timeout
+        sent: list[bool] = []
+        _sent.set(sent)
+        self._calls += 1
         try:
-            client = self._connected()  # takes a moment the first time, which is not the server's
+            client = await self._connected()  # takes a moment the first time, which is not the server's
             async with asyncio.timeout(limit):
                 return await make(client)
+        except asyncio.CancelledError:
+            self._was_broken_off = True
+            raise
         except Exception as error:
-            raise translate(error, host=self.address, model=self.settings.model, timeout=limit) from error
+            self._was_broken_off |= isinstance(error, TimeoutError)
+            raise translate(
+                error, host=self.address, model=self.settings.model, timeout=limit, sent=bool(sent)
+            ) from error
+        finally:
+            self._calls -= 1
+            if self._was_broken_off and not self._calls:
+                await self._forget_connections()
 
-    def _connected(self) -> Any:
+    async def _forget_connections(self) -> None:
+        """Close the connections, as httpcore 1.0 keeps one for good that was just made when its call was broken off."""
+        self._was_broken_off = False
+        await self.close()
+
+    async def _connected(self) -> Any:
         loop = asyncio.get_running_loop()
         if self._client is None or self._loop is not loop:
-            import httpx
-            import ollama  # builds a client when imported, so not before one is needed
-
-            unlimited = httpx.Limits(max_connections=None, max_keepalive_connections=None)
-            self._client, self._loop = ollama.AsyncClient(host=self.address, limits=unlimited), loop
+            self._connection, self._loop = _connection(self.address), loop
+            self._client = await anext(self._connection)
         return self._client
 
     def _bad(self, what: str) -> LLMError:
@@ -215,10 +248,27 @@ class OllamaHost:
         return error
 
 
-def _base_url(address: str) -> str:
-    """Complete an address as the ollama client does: without a scheme the port is Ollama's."""
-    if "://" in address:
-        return address.rstrip("/")
-    parts = urlsplit(f"http://{address}")
-    netloc = parts.netloc if parts.port else f"{parts.netloc}:{DEFAULT_PORT}"
-    return parts._replace(netloc=netloc).geturl().rstrip("/")
+async def _connection(address: str) -> AsyncGenerator[Any, None]:
+    """Give a client, and close it in the end: asyncio ends generators with their loop, and when they are dropped."""
+    import httpx
+    import ollama  # builds a client when imported, so not before one is needed
+
+    unlimited = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+    hooks = {"request": [_note_sent]}
+    client: Any = ollama.AsyncClient(host=address, limits=unlimited, event_hooks=hooks, verify=_certificates())
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+async def _note_sent(_request: Any) -> None:
+    _sent.get().append(True)
+
+
+@cache
+def _certificates() -> Any:
+    """Read the certificates that are trusted, which takes longer than all else that a client needs."""
+    import httpx
+
+    return httpx.create_ssl_context()

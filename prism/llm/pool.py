@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from math import isfinite
 from typing import Any, ClassVar, Self, TypedDict, TypeVar, Unpack
 from urllib.parse import urlsplit
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_random_exponential
 
-from prism.errors import DecisionsUnsupportedError, FieldValueError, LLMError
+from prism.errors import DecisionsUnsupportedError, FieldValueError, LLMError, ModelMissingError
 from prism.llm.faults import can_heal, is_useless
 from prism.llm.host import ChatReply, DecisionReply, ModelSettings, OllamaHost
-from prism.llm.slots import Hosts, Slots, all_open
+from prism.llm.loops import OneLoop
+from prism.llm.slots import Hosts, Lease, Slots, all_hopeless, left_alone
+from prism.llm.warming import cancel, load_models
 
 DEFAULT_HOST = "http://127.0.0.1:11434"
 DEFAULT_TIMEOUT_SECONDS = 60.0
@@ -45,8 +48,9 @@ class OllamaPool:
 
     Every question goes to the server with the fewest under way. What can heal (a busy server, a broken
     connection, a time-out) is tried again, on another server where there is one, after a jittered pause or as
-    long as the server asks for. A server that fails again and again is left alone for a while, then probed.
-    When all are, questions fail at once instead of waiting.
+    long as the server asks for. One that lacks the model costs a question only the request that told so. A server
+    that fails again and again is left alone for a while, then probed. When all are, questions fail at once instead
+    of waiting. Use a pool in one event loop at a time.
 
     Args:
         hosts: Addresses of the servers.
@@ -62,7 +66,8 @@ class OllamaPool:
         keep_alive: How long the server keeps the model loaded.
 
     Raises:
-        FieldValueError: If there is no host or one is no address, the model is empty, or a limit is not above 0.
+        FieldValueError: If there is no host or one is no address, the model is empty, a limit is not above 0, or the
+            temperature is no finite number.
 
     Attributes:
         model: Name of the model.
@@ -94,15 +99,18 @@ class OllamaPool:
         if not model:
             raise FieldValueError("model must be the name of a model on the server, such as 'llama3.2'")
         _require_positive(concurrency=concurrency, timeout=timeout, attempts=attempts, load_timeout=load_timeout)
+        if not isfinite(temperature):
+            raise FieldValueError(f"temperature must be a finite number, got {temperature!r}")
         settings = ModelSettings(model, timeout, load_timeout, temperature, seed, think, keep_alive)
         self.model = model
         self.temperature = temperature
         self.seed = seed
         self.think = think
         self._hosts = tuple(OllamaHost(_address(host), settings) for host in dict.fromkeys(hosts))
-        self.concurrency = concurrency * len(self._hosts)
+        self.concurrency: int = concurrency * len(self._hosts)
         self._attempts = attempts
         self._slots = Slots(concurrency)
+        self._loop = OneLoop()
 
     @property
     def hosts(self) -> list[str]:
@@ -122,9 +130,9 @@ class OllamaPool:
             OverloadedError: If the servers are too busy.
             ModelMissingError: If the server does not have the model.
             BadReplyError: If the answer is no chat reply, or an empty one.
-            LLMError: If the server refuses the request for any other reason.
+            LLMError: If the server refuses the request for any other reason, or another event loop uses the pool.
         """
-        return await self._ask(lambda host: host.chat(messages, format), self._hosts)
+        return await self._ask(lambda host: host.chat(messages, format))
 
     async def systemone(self, state: str, questions: Mapping[str, Mapping[str, Any]]) -> DecisionReply:
         """Put choice questions to a decision model.
@@ -135,50 +143,68 @@ class OllamaPool:
 
         Raises:
             DecisionsUnsupportedError: If no server takes decision questions.
+            LeftAloneError: If those that take them fail again and again, whatever others could do.
             LLMError: As `chat`.
         """
-        made = 0
-        left = self._hosts
-        while left:
-            deciding = tuple(host for host in left if host.known_to_decide is not False) or left
-            try:
-                reply = await self._ask(lambda host: host.systemone(state, questions), deciding)
-            except DecisionsUnsupportedError as error:  # another one may decide
-                made += error.attempts
-                left = tuple(host for host in left if host.address != error.host)
-            else:
-                return replace(reply, attempts=reply.attempts + made) if made else reply
-        refusal = DecisionsUnsupportedError(f"{self.model} takes no decision questions at {', '.join(self.hosts)}")
-        refusal.attempts = made
-        refusal.host = self.hosts[0] if len(self.hosts) == 1 else None
-        raise refusal
+        try:
+            return await self._ask(lambda host: host.systemone(state, questions), prefer=_deciding)
+        except DecisionsUnsupportedError as error:
+            message = f"{self.model} takes no decision questions at {', '.join(self.hosts)}"
+            raise _with_costs_of(error, DecisionsUnsupportedError(message)) from error
+        except LLMError as error:
+            deciding = _deciding(self._hosts)
+            if can_heal(error) and all_hopeless(deciding) and not all_hopeless(self._hosts):
+                raise _with_costs_of(error, left_alone(deciding)) from error
+            raise
 
     async def offers_decisions(self) -> bool:
-        """Tell whether any server and its model take decision questions; each is asked once.
+        """Tell whether any server and its model take decision questions, or may, as only a question can tell.
+
+        The first that does settles it. Each server is asked until it has told.
 
         Raises:
-            LLMError: If none can say.
+            LLMError: If none does and not all can say.
         """
-        answers = await asyncio.gather(*(host.decides() for host in self._hosts), return_exceptions=True)
-        if all(isinstance(answer, BaseException) for answer in answers):
-            raise next(answer for answer in answers if isinstance(answer, BaseException))
-        return any(answer is True for answer in answers)
+        with self._loop.held():
+            looks = [asyncio.create_task(self._look(host)) for host in self._hosts]
+            failures: list[LLMError] = []
+            try:
+                for look in asyncio.as_completed(looks):
+                    try:
+                        if await look is not False:
+                            return True
+                    except LLMError as error:
+                        failures.append(error)
+            finally:
+                await cancel(looks)
+        if failures:
+            raise failures[0]
+        return False
 
-    async def warm_up(self) -> dict[str, LLMError | None]:
+    async def _look(self, host: OllamaHost) -> bool | None:
+        if host.known_to_decide is None and host.breaker.is_open():
+            raise left_alone((host,))
+        try:
+            return await host.decides()
+        except LLMError as error:
+            if can_heal(error):
+                host.trouble = str(error)
+                host.breaker.failed()
+            raise
+
+    async def warm_up(self, patience: float | None = None) -> dict[str, LLMError | None]:
         """Load the model on every server at the same time.
+
+        When the first has it, the others are given as long again, and a second at least.
+
+        Args:
+            patience: Seconds to wait at the most; by default there is only the time-out of each load.
 
         Returns:
             What went wrong on each, by address; None where nothing did.
         """
-
-        async def load(host: OllamaHost) -> LLMError | None:
-            try:
-                await host.load()
-            except LLMError as error:
-                return error
-            return None
-
-        return dict(zip(self.hosts, await asyncio.gather(*map(load, self._hosts)), strict=True))
+        with self._loop.held():
+            return await load_models(self._hosts, patience)
 
     async def close(self) -> None:
         """Close the connections; a later question makes new ones."""
@@ -193,18 +219,44 @@ class OllamaPool:
         """Close the connections."""
         await self.close()
 
-    async def _ask(self, put: Callable[[OllamaHost], Awaitable[ReplyT]], hosts: Hosts) -> ReplyT:
-        """Put a question, again if that may help."""
+    async def _ask(
+        self, put: Callable[[OllamaHost], Awaitable[ReplyT]], prefer: Callable[[Hosts], Hosts] = lambda hosts: hosts
+    ) -> ReplyT:
+        """Put a question, and note on the reply or on whatever is raised what it took."""
         tried: list[OllamaHost] = []
         try:
-            try:
-                reply = await self._ask_once(put, hosts, tried)
-            except LLMError as error:
-                reply = await self._ask_again(error, put, hosts, tried)
+            with self._loop.held():
+                reply = await self._ask_around(put, prefer, tried)
         except LLMError as error:
             error.attempts = len(tried)
             raise
+        except asyncio.CancelledError as error:  # becomes the cause of the time-out of whoever set one
+            vars(error).update(attempts=len(tried), host=tried[-1].address if tried else None)
+            raise
         return reply if len(tried) == 1 else replace(reply, attempts=len(tried))
+
+    async def _ask_around(
+        self, put: Callable[[OllamaHost], Awaitable[ReplyT]], prefer: Callable[[Hosts], Hosts], tried: list[OllamaHost]
+    ) -> ReplyT:
+        """Put a question to one host after the other while they say that they cannot serve it at all."""
+        refusals: list[LLMError] = []
+        left = self._hosts
+        while left:
+            try:
+                return await self._ask_some(put, prefer(left), tried)
+            except (DecisionsUnsupportedError, ModelMissingError) as error:
+                refusals.append(error)
+                left = tuple(host for host in left if host.address != error.host)
+        raise next((error for error in refusals if isinstance(error, DecisionsUnsupportedError)), refusals[-1])
+
+    async def _ask_some(
+        self, put: Callable[[OllamaHost], Awaitable[ReplyT]], hosts: Hosts, tried: list[OllamaHost]
+    ) -> ReplyT:
+        """Put a question to some hosts, again if that may help."""
+        try:
+            return await self._ask_once(put, hosts, tried)
+        except LLMError as error:
+            return await self._ask_again(error, put, hosts, tried)
 
     async def _ask_again(
         self, failure: LLMError, put: Callable[[OllamaHost], Awaitable[ReplyT]], hosts: Hosts, tried: list[OllamaHost]
@@ -217,10 +269,13 @@ class OllamaPool:
                 raise failures.pop()
             return await self._ask_once(put, hosts, tried)
 
+        def elsewhere() -> bool:
+            return any(host not in tried and host.breaker.allows() for host in hosts)
+
         reply: ReplyT = await AsyncRetrying(
             stop=stop_after_attempt(self._attempts),
-            retry=retry_if_exception(lambda error: can_heal(error) and not all_open(hosts)),
-            wait=lambda state: _pause(state, elsewhere=any(host not in tried for host in hosts)),
+            retry=retry_if_exception(lambda error: can_heal(error) and not all_hopeless(hosts)),
+            wait=lambda state: _pause(state, elsewhere=elsewhere()),
             reraise=True,
         )(ask)
         return reply
@@ -230,25 +285,34 @@ class OllamaPool:
     ) -> ReplyT:
         """Put a question to the least busy host, and learn from what happens whether that host works."""
         lease = await self._slots.take(hosts, tried)
-        host, breaker = lease.host, lease.host.breaker
+        host = lease.host
         tried.append(host)
         try:
             reply = await put(host)
         except LLMError as error:
-            if can_heal(error) or (len(self._hosts) > 1 and is_useless(error)):
-                host.trouble = str(error)
-                breaker.failed(probe=lease.probe)
-            else:
-                breaker.succeeded()
+            if not error.attempts:  # nothing was sent
+                tried.pop()
+            self._learn(lease, error)
             raise
         except BaseException:
-            breaker.abandoned(probe=lease.probe)
+            host.breaker.abandoned(probe=lease.probe)
             raise
         else:
-            breaker.succeeded()
+            host.breaker.succeeded()
             return reply
         finally:
             self._slots.give_back(lease)
+
+    def _learn(self, lease: Lease, error: LLMError) -> None:
+        """Tell a host's breaker what a failure says of the host: nothing, that it fails, or that it answers."""
+        host, breaker = lease.host, lease.host.breaker
+        if not error.attempts:
+            breaker.abandoned(probe=lease.probe)
+        elif can_heal(error) or (len(self._hosts) > 1 and is_useless(error)):
+            host.trouble = str(error)
+            breaker.failed(probe=lease.probe)
+        else:
+            breaker.succeeded()
 
 
 class OllamaChatClient(OllamaPool):
@@ -275,10 +339,21 @@ class OllamaChatClient(OllamaPool):
 
 
 def _pause(state: RetryCallState, *, elsewhere: bool) -> float:
-    """Give the seconds to wait: as long as the server asks for, unless another one can be asked instead."""
+    """Give the seconds to wait: jitter, after what the server asks for unless another one can be asked instead."""
     error = state.outcome.exception() if state.outcome is not None else None
     asked_for = None if elsewhere else getattr(error, "retry_after", None)
-    return float(_backoff(state)) if asked_for is None else min(float(asked_for), _LONGEST_RETRY_AFTER)
+    return float(_backoff(state)) + min(asked_for or 0.0, _LONGEST_RETRY_AFTER)
+
+
+def _deciding(hosts: Hosts) -> Hosts:
+    """Give those that may take decision questions; all if none does, as they may have learned it meanwhile."""
+    return tuple(host for host in hosts if host.known_to_decide is not False) or hosts
+
+
+def _with_costs_of(earlier: LLMError, error: LLMError) -> LLMError:
+    error.attempts = earlier.attempts
+    error.host = error.host or earlier.host
+    return error
 
 
 def _address(host: str) -> str:

@@ -36,8 +36,8 @@ class _Waiter:
 class Slots:
     """Hands out leases, each to the host with the fewest questions under way.
 
-    Whoever waits does so for a question under way on a host that works, and is given the slot itself when it
-    ends; so nobody can come in between, and nobody waits for something that does not happen.
+    Whoever waits does so for a question under way on a host that works, or that shows whether it does, and is given
+    the slot itself when it ends; so nobody can come in between, and nobody waits for something that does not happen.
 
     Args:
         limit: Questions under way at once on each host.
@@ -47,6 +47,7 @@ class Slots:
         self._limit = limit
         self._numbers = count()
         self._queues: dict[Hosts, OrderedDict[asyncio.Future[Lease | None], _Waiter]] = {}
+        self._alarm: asyncio.TimerHandle | None = None
 
     @property
     def waiting(self) -> int:
@@ -64,8 +65,8 @@ class Slots:
             LeftAloneError: If all hosts are being left alone; ``attempts`` is 0, for nothing was asked.
         """
         while (lease := self._free(hosts, tried)) is None:
-            if all_open(hosts):
-                raise _left_alone(hosts)
+            if all_hopeless(hosts):
+                raise left_alone(hosts)
             given = await self._turn(hosts, tried)
             if given is not None:
                 return given
@@ -75,8 +76,7 @@ class Slots:
         """Give a slot back, after its host's breaker was told how it went."""
         lease.host.in_flight -= 1
         if self._queues:
-            for hosts in sorted(self._queues, key=self._first_number):
-                self._serve(hosts)
+            self._serve_all()
 
     def _free(self, hosts: Hosts, tried: Collection[OllamaHost]) -> Lease | None:
         free = [host for host in hosts if host.in_flight < self._limit and host.breaker.allows()]
@@ -90,9 +90,10 @@ class Slots:
         """Wait in the queue; None means that there is nothing to wait for any more."""
         turn: asyncio.Future[Lease | None] = asyncio.get_running_loop().create_future()
         self._queues.setdefault(hosts, OrderedDict())[turn] = _Waiter(next(self._numbers), tried)
+        self._set_alarm()
         try:
             return await turn
-        except asyncio.CancelledError:
+        except BaseException:
             self._leave(hosts, turn)
             raise
 
@@ -109,13 +110,26 @@ class Slots:
     def _first_number(self, hosts: Hosts) -> int:
         return next(iter(self._queues[hosts].values())).number
 
+    def _serve_all(self) -> None:
+        for hosts in sorted(self._queues, key=self._first_number):
+            self._serve(hosts)
+        self._set_alarm()
+
+    def _set_alarm(self) -> None:
+        """Look at the queues again when a host's pause is over, or the patience with its probe: nothing else tells."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+        waits = (host.breaker.seconds_left() for hosts in self._queues for host in hosts)
+        soonest = min((wait for wait in waits if wait > 0), default=None)
+        self._alarm = None if soonest is None else asyncio.get_running_loop().call_later(soonest, self._serve_all)
+
     def _serve(self, hosts: Hosts) -> None:
         """Give what is free to those who wait for it; wake all if there is nothing to wait for."""
         queue = self._queues[hosts]
         while queue:
             turn, waiter = next(iter(queue.items()))
             lease = None if turn.done() else self._free(hosts, waiter.tried)
-            if lease is None and not turn.done() and not all_open(hosts):
+            if lease is None and not turn.done() and not all_hopeless(hosts):
                 return
             del queue[turn]
             if not turn.done():
@@ -123,12 +137,13 @@ class Slots:
         del self._queues[hosts]
 
 
-def all_open(hosts: Hosts) -> bool:
-    """Tell whether all hosts are being left alone, so that there is nobody to ask."""
-    return all(host.breaker.is_open() for host in hosts)
+def all_hopeless(hosts: Hosts) -> bool:
+    """Tell whether all hosts are being left alone, so that there is nobody to ask or to wait for."""
+    return all(host.breaker.is_hopeless() for host in hosts)
 
 
-def _left_alone(hosts: Hosts) -> LeftAloneError:
+def left_alone(hosts: Hosts) -> LeftAloneError:
+    """Make the error that says so."""
     wait = min(host.breaker.seconds_left() for host in hosts)
     why = "; ".join(host.trouble for host in hosts)
     error = LeftAloneError(f"left alone for {wait:.1f} s after failing again and again: {why}")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -49,10 +49,12 @@ def check_client(client: object, *, only_decides: bool = False) -> None:
         only_decides: Whether it would be asked decision questions and nothing else.
 
     Raises:
-        ReasonerError: If it has none of ``chat``, ``get_response`` and ``run``, or lacks the ``systemone`` that
-            decision questions need.
+        ReasonerError: If it has none of ``chat``, ``get_response`` and ``run``, lacks the ``systemone`` that
+            decision questions need, or is Ollama's blocking client.
     """
     kind = type(client).__name__
+    if _blocks(client):
+        raise ReasonerError(f"{kind} stops the event loop while it waits for an answer: use ollama.AsyncClient")
     if only_decides:
         if not _has(client, "systemone"):
             raise ReasonerError(f"mode 'decision' needs a client with an async method systemone; {kind} has none")
@@ -61,7 +63,13 @@ def check_client(client: object, *, only_decides: bool = False) -> None:
 
 
 async def ask_chat(
-    client: Any, prompt: str, options: Sequence[Any], *, model: str | None = None, seed: int | None = None
+    client: Any,
+    prompt: str,
+    options: Sequence[Any],
+    *,
+    model: str | None = None,
+    seed: int | None = None,
+    refused: set[str] | None = None,
 ) -> Reply:
     """Put a prompt to a client.
 
@@ -73,17 +81,23 @@ async def ask_chat(
         options: The states to choose from; they become the schema's enum.
         model: Model name, passed on where ``chat`` takes one.
         seed: Sampling seed, passed on inside ``options`` where ``chat`` takes them and a model name.
+        refused: Arguments of ``chat`` that the model is known to refuse; one that it refuses now is added. A ``chat``
+            with a ``think`` is given False, as thinking models think otherwise, unless the model refuses to be told.
 
     Raises:
         BadReplyError: If the reply has no text.
     """
+    more = 0
     if _has(client, "chat"):
-        given = await _awaited(client.chat(**_chat_arguments(client.chat, prompt, options, model, seed)))
+        refused = set() if refused is None else refused
+        arguments = _chat_arguments(client.chat, prompt, options, model, seed, refused)
+        given, more = await _chat(client.chat, arguments, refused)
     else:
         ask = client.get_response if _has(client, "get_response") else client.run
         given = await _awaited(ask(prompt, **_framework_arguments(ask, options, seed)))
     usage = _first(given, "usage_details")
-    return Reply(_text_of(given), **_origin(given, model), **_tokens(given if usage is None else usage))
+    reply = Reply(_text_of(given), **_origin(given, model), **_tokens(given if usage is None else usage))
+    return replace(reply, attempts=reply.attempts + more) if more else reply
 
 
 async def ask_decision(
@@ -119,10 +133,10 @@ async def ask_decision(
 
 
 async def offers_decisions(client: Any, model: str | None) -> bool:
-    """Find out whether a client's server and model take decision questions.
+    """Find out whether a client's server and model take decision questions, or may, as only a question can tell.
 
     A client may say so itself (``offers_decisions()``); one like ``ollama.AsyncClient`` is asked for the
-    model's capabilities.
+    model's capabilities. A server that does not know ``/api/show`` is none of Ollama's, but may take such questions.
     """
     if not _has(client, "systemone"):
         return False
@@ -133,8 +147,8 @@ async def offers_decisions(client: Any, model: str | None) -> bool:
     try:
         shown = await _awaited(client.show(model))
     except Exception as error:
-        if _refuses_decisions(error):  # it does not even know /api/show
-            return False
+        if _lacks_path(error):
+            return True
         raise
     return "decision" in (_first(shown, "capabilities") or ())
 
@@ -149,7 +163,12 @@ def answer_schema(options: Sequence[Any]) -> dict[str, Any]:
 
 
 def _chat_arguments(
-    chat: Callable[..., Any], prompt: str, options: Sequence[Any], model: str | None, seed: int | None
+    chat: Callable[..., Any],
+    prompt: str,
+    options: Sequence[Any],
+    model: str | None,
+    seed: int | None,
+    refused: Collection[str],
 ) -> dict[str, Any]:
     offered: dict[str, Any] = {"messages": [{"role": "user", "content": prompt}], "format": answer_schema(options)}
     if model is not None:
@@ -159,7 +178,21 @@ def _chat_arguments(
     names, takes_any = _parameters(chat)
     if names and "messages" not in names and not takes_any:
         return {names[0]: prompt}
+    if "think" in names and "think" not in refused:
+        offered["think"] = False
     return _accepted(chat, offered)
+
+
+async def _chat(chat: Callable[..., Any], arguments: dict[str, Any], refused: set[str]) -> tuple[Any, int]:
+    """Give the answer of a chat, and how often it was asked in vain because it was told not to think."""
+    try:
+        return await _awaited(chat(**arguments)), 0
+    except Exception as error:
+        if "think" not in arguments or not _refuses_to_be_told(error):
+            raise
+    refused.add("think")
+    del arguments["think"]
+    return await _awaited(chat(**arguments)), 1
 
 
 def _framework_arguments(ask: Callable[..., Any], options: Sequence[Any], seed: int | None) -> dict[str, Any]:
@@ -176,7 +209,23 @@ def _framework_arguments(ask: Callable[..., Any], options: Sequence[Any], seed: 
 def _refuses_decisions(error: Exception) -> bool:
     """Tell whether a client like ``ollama.AsyncClient`` was told that there are no decisions, or no such path."""
     status, said = getattr(error, "status_code", None), str(error).lower()
-    return (status == 404 and "model" not in said) or (status == 400 and "support" in said)
+    return _lacks_path(error) or (status == 400 and "support" in said)
+
+
+def _lacks_path(error: Exception) -> bool:
+    status = getattr(error, "status_code", None)
+    return status in (405, 501) or (status == 404 and "model" not in str(error).lower())
+
+
+def _refuses_to_be_told(error: Exception) -> bool:
+    """Tell whether a server or model refused a request because of what it said of thinking."""
+    return getattr(error, "status_code", None) in (400, 422) and "think" in str(error).lower()
+
+
+def _blocks(client: object) -> bool:
+    """Tell whether a client is Ollama's own, and not the asynchronous one."""
+    is_ollamas = any(base.__module__.partition(".")[0] == "ollama" for base in type(client).__mro__)
+    return is_ollamas and not inspect.iscoroutinefunction(getattr(client, "chat", None))
 
 
 def _has(client: object, method: str) -> bool:

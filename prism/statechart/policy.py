@@ -26,7 +26,7 @@ class PolicyReasoner(BaseReasoner):
     """Decides by a seeded softmax over the options; needs no model and no server.
 
     The utility of an option is the inclination of the agent's archetype towards it, plus the post's relevance
-    times `RELEVANCE_PULL`; options are drawn with probability proportional to ``exp(utility / temperature)``
+    times ``RELEVANCE_PULL``; options are drawn with probability proportional to ``exp(utility / temperature)``
     (the multinomial logit model, McFadden 1974). An agent is read by duck type: ``agent.archetype.inclinations``
     and ``agent.relevance(context)``; without them every option is equally likely.
 

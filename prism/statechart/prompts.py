@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from prism.statechart.bookkeeping import agent_name
@@ -98,19 +98,20 @@ Respond with JSON only:
 
 
 def format_context(context: Any) -> str:
-    """Describe an event's context in words: a post by author and text, anything else by its fields."""
+    """Describe an event's context in words: a post by author, text and topics, anything else by its fields."""
     if context is None:
         return "There are no further details."
     if isinstance(context, str):
         return context
-    text = _field(context, "text") or _field(context, "content")
-    if text is None:
+    texts = [text for name in ("text", "content") if (text := _field(context, name)) is not None]
+    if not texts:
         return "\n".join(f"{key}: {value}" for key, value in (identify(context) or {}).items())
     author = _field(context, "author_id") or _field(context, "author")
     topics = _field(context, "topics")
-    lines = [f"Post by {author}:" if author else "Post:", str(text)]
+    text = next((str(text) for text in texts if text != ""), "(no text)")
+    lines = [f"Post by {author}:" if author else "Post:", text]
     if topics:
-        lines.append(f"Topics: {', '.join(map(str, topics))}")
+        lines.append(f"Topics: {', '.join(_listed(topics))}")
     return "\n".join(lines)
 
 
@@ -119,7 +120,13 @@ def _name_of(agent: Any) -> str:
 
 
 def _interests_of(agent: Any) -> list[str]:
-    return [str(interest) for interest in getattr(agent, "interests", None) or ()]
+    return _listed(getattr(agent, "interests", None) or ())
+
+
+def _listed(items: Any) -> list[str]:
+    """Give the texts of several things, or of one that is no list."""
+    several = isinstance(items, Iterable) and not isinstance(items, str)
+    return [str(item) for item in items] if several else [str(items)]
 
 
 def _personality_of(agent: Any) -> str:

@@ -5,29 +5,34 @@ The contract is ``spec/reasoner-contract.md``; the prompt is in `prompts`, the r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal
+import logging
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import monotonic, perf_counter
+from typing import Any, Literal, TypeVar
 
-from prism.errors import BudgetSpentError, DecisionsUnsupportedError, FieldValueError, ReasonerError, TimedOutError
+from prism.errors import (
+    DecisionsUnsupportedError,
+    FieldValueError,
+    LeftAloneError,
+    ReasonerError,
+    TimedOutError,
+)
+from prism.statechart.asker import Asker, cost_of
 from prism.statechart.budget import Budget
 from prism.statechart.cache import AnswerStore, KeptReplies
-from prism.statechart.clients import Reply, ask_chat, ask_decision, check_client, offers_decisions
+from prism.statechart.clients import Reply, check_client, offers_decisions
 from prism.statechart.decisions import BaseReasoner, Call, Decision, Question, Source
-from prism.statechart.events import EventLogger, describe
+from prism.statechart.events import LOGGER_NAME, EventLogger, describe
 from prism.statechart.prompts import (
     STATE_DESCRIPTIONS,
     build_reasoner_prompt,
     format_context,
 )
 from prism.statechart.replies import parse_reasoner_response, read_probabilities
-from prism.statechart.requests import MOST_DECISION_BYTES, Kind, Request, chat_requests, decision_requests
-from prism.statechart.sharing import SharedCalls
+from prism.statechart.requests import Kind, Request, chat_requests, decision_requests
+from prism.statechart.sharing import Outcome, SharedCalls
 from prism.statechart.streams import AgentStreams
-
-if TYPE_CHECKING:
-    from asyncio import Semaphore
 
 __all__ = [
     "STATE_DESCRIPTIONS",
@@ -45,9 +50,15 @@ _WORKERS_PER_SLOT = 2
 LONGEST_LOOK_SECONDS = 10.0
 """How long to wait for a server to say whether it takes decisions, which it knows without the model."""
 
+_REST_AFTER_LOOK = 10
+"""How many times as long as a look took that failed, not to look again."""
+
 Mode = Literal["auto", "decision", "chat"]
 Pick = Literal["draw", "argmax"]
 
+ResultT = TypeVar("ResultT")
+
+_log = logging.getLogger(LOGGER_NAME)
 _MAKERS = {"chat": chat_requests, "decision": decision_requests}
 
 
@@ -80,12 +91,14 @@ class Reasoner(BaseReasoner):
         concurrency: Questions under way at once; a client's own ``concurrency`` takes its place.
         seed: Seed of the draws of agents without a stream, and of sampling where the client takes one.
         cache: Where to keep answers from one run to the next, by model, options, prompt and seed. One that
-            raises is reported once and used no more; what it holds but cannot be read is asked anew.
+            raises is reported once and used no more; what it holds but cannot be read is asked anew. For an agent,
+            whose answers depend on its instructions, too, give a ``model`` that is a name for both.
         budget: What the run may spend; decisions fall back when it is spent.
         logger: A structlog logger for decisions.
 
     Raises:
-        ReasonerError: If the client has none of the three methods, or in mode ``decision`` no ``systemone``.
+        ReasonerError: If the client has none of the three methods, in mode ``decision`` no ``systemone``, or blocks
+            the event loop; or if there is a cache and neither the client nor ``model`` names a model.
         FieldValueError: If mode or pick is unknown, or the time-out or the concurrency not above 0.
     """
 
@@ -109,10 +122,10 @@ class Reasoner(BaseReasoner):
         _require_one_of("pick", pick, ("draw", "argmax"))
         offered = getattr(client, "concurrency", None) or DEFAULT_CONCURRENCY
         slots = offered if concurrency is None else concurrency
-        for name, value in (("timeout", timeout), ("concurrency", slots)):
-            if not value > 0:
-                raise FieldValueError(f"{name} must be above 0, got {value!r}")
+        _require_positive(timeout=timeout, concurrency=slots)
         check_client(client, only_decides=mode == "decision")
+        if cache is not None:
+            _require_model(client, model)
         super().__init__(logger)
         self._client = client
         self._mode = mode
@@ -121,31 +134,30 @@ class Reasoner(BaseReasoner):
         self._fallback = fallback
         self._model = model
         self._descriptions = descriptions
-        self._timeout = timeout
         self.concurrency = slots
-        self._seed = seed
         self._kept = KeptReplies(cache, logger)
         self._asked_of = _asked_of(client, model, seed)
-        self.budget = budget or Budget()
+        self.budget: Budget = budget or Budget()
         self._streams = AgentStreams(seed)
-        self._shared: SharedCalls[Reply] = SharedCalls()
+        self._asker = Asker(client, slots, timeout, self.budget, model=model, seed=seed)
         self._finding: SharedCalls[Kind] = SharedCalls()
-        self._slots: tuple[Any, Semaphore] | None = None
+        self._next_look = 0.0
+        self._has_told_of_look = False
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
         """Ask the model every question, as many at once as the client may be asked."""
-        import asyncio  # costs a third of importing the engine, and is loaded already where this runs
-
+        if not questions:
+            return []
         kind = self._kind or await self._find_kind()
         requests = iter(_MAKERS[kind](questions, self._descriptions))
         placed: dict[int, Decision | _Odds] = {}
-        answered: dict[str, Reply | Exception] = {}
+        answered: dict[str, Outcome[Reply]] = {}
 
         async def work() -> None:
             for request in requests:  # shared: the first requests are under way before the last are made
                 placed.update(zip(request.places, await self._decide(request, answered), strict=True))
 
-        await asyncio.gather(*(work() for _ in range(min(len(questions), _WORKERS_PER_SLOT * self.concurrency))))
+        await _in_parallel([work() for _ in range(min(len(questions), _WORKERS_PER_SLOT * self.concurrency))])
         return [self._settle(question, placed[place]) for place, question in enumerate(questions)]
 
     @property
@@ -159,115 +171,91 @@ class Reasoner(BaseReasoner):
             await self._client.close()
 
     async def _find_kind(self) -> Kind:
-        """Find out whether server and model decide; an unreachable server is asked again the next time."""
-        import asyncio
-
-        async def find() -> Kind:
-            async with asyncio.timeout(min(self._seconds_allowed(), LONGEST_LOOK_SECONDS)):
-                return "decision" if await offers_decisions(self._client, self._model) else "chat"
-
-        if self.budget.spent() is not None:
+        """Find out whether server and model decide; one that cannot say is asked again after a while."""
+        if self.budget.spent() is not None or monotonic() < self._next_look:
             return "chat"
         try:
-            self._kind = await self._finding.get("kind", find)
-        except Exception:  # the question itself will meet the same fault, and its fallback tells of it
+            self._kind = await self._finding.get("kind", self._look)
+        except Exception as error:
+            if not self._has_told_of_look:
+                self._has_told_of_look = True
+                _log.warning("cannot tell yet whether the model takes decision questions, so it chats: %s", error)
             return "chat"
         return self._kind
 
-    async def _decide(self, request: Request, answered: dict[str, Reply | Exception]) -> Sequence[Decision | _Odds]:
-        """Get the answers to one request; a failure becomes a fallback for each of its questions."""
+    async def _look(self) -> Kind:
+        import asyncio
+
+        limit, began = min(self._asker.seconds_allowed(), LONGEST_LOOK_SECONDS), monotonic()
+        try:
+            async with asyncio.timeout(limit) as timer:
+                return "decision" if await offers_decisions(self._client, self._model) else "chat"
+        except Exception as error:
+            ended = monotonic()
+            self._next_look = ended + _REST_AFTER_LOOK * (ended - began)
+            if timer.expired():
+                raise TimedOutError(f"no answer within {limit:g} s") from error
+            raise
+
+    async def _decide(
+        self, request: Request, answered: dict[str, Outcome[Reply]], made: int = 0
+    ) -> Sequence[Decision | _Odds]:
+        """Get the answers to one request; a failure becomes a fallback for each of its questions.
+
+        Args:
+            request: What to ask.
+            answered: What came of other requests that were made together with it.
+            made: Requests that were made in vain before, to ask the same in another way.
+        """
         began = perf_counter()
+        if request.fault is not None:
+            return self._fall_back(request, request.fault, self._call_without_reply(0.0, None, 0))
         identity = request.identity()
         key = self._kept.key(self._asked_of, identity)
         kept = self._kept.get(key)
         if kept is not None:
-            found = self._read_all(request, kept, "cache")
+            found = self._read_all(request, kept, "cache", None)
             if _all_valid(found):
                 return found
-        is_first = identity not in self._shared and identity not in answered
-        try:
-            reply = await self._reply(request, identity, answered)
-        except Exception as error:
-            if isinstance(error, DecisionsUnsupportedError) and self._mode == "auto" and request.kind == "decision":
-                self._kind = "chat"
-                return await self.answer(request.questions)
-            call = self._failed_call(error, perf_counter() - began)
-            return [self._fall_back(question, error, cost) for question, cost in _costs(request, call, is_first)]
-        call = Call(
-            round(perf_counter() - began, 6),
-            reply.model,
-            reply.host,
-            reply.attempts,
-            reply.input_tokens,
-            reply.output_tokens,
-        )
-        found = self._read_all(request, reply, "model", call, is_first)
+        outcome = await self._outcome(request, identity, answered)
+        call = self._call(outcome, perf_counter() - began)
+        if not outcome.claim():
+            call = call.shared()
+        if made:
+            call = replace(call, attempts=call.attempts + made)
+        if outcome.result is None:
+            return await self._do_without(request, outcome.error, call, answered)
+        found = self._read_all(request, outcome.result, "model", call)
         if _all_valid(found):
-            self._kept.put(key, reply)
+            self._kept.put(key, outcome.result)
         return found
 
-    async def _reply(self, request: Request, identity: str, answered: dict[str, Reply | Exception]) -> Reply:
-        """Get what the model replies; what was asked together before is not asked again, also if it failed."""
+    async def _do_without(
+        self, request: Request, error: Exception | None, call: Call, answered: dict[str, Outcome[Reply]]
+    ) -> Sequence[Decision | _Odds]:
+        """Fall back after a failure, or chat if that may help: for good where nobody decides, else this once."""
+        assert error is not None
+        instead = isinstance(error, (DecisionsUnsupportedError, LeftAloneError))
+        if not instead or self._mode != "auto" or request.kind != "decision":
+            return self._fall_back(request, error, call)
+        if isinstance(error, DecisionsUnsupportedError):
+            self._kind = "chat"
+        chats = enumerate(chat_requests(request.questions, self._descriptions))
+        found = await _in_parallel(
+            [self._decide(chat, answered, made=0 if number else call.attempts) for number, chat in chats]
+        )
+        return [item for items in found for item in items]
+
+    async def _outcome(self, request: Request, identity: str, answered: dict[str, Outcome[Reply]]) -> Outcome[Reply]:
+        """Get what comes of a request; what was asked together before is not asked again, also if it failed."""
         if identity not in answered:
-            try:
-                answered[identity] = await self._shared.get(identity, lambda: self._ask(request))
-            except Exception as error:
-                answered[identity] = error
-        known = answered[identity]
-        if isinstance(known, Exception):
-            raise known
-        return known
+            answered[identity] = await self._asker.ask(request, identity)
+        return answered[identity]
 
-    async def _ask(self, request: Request) -> Reply:
-        """Ask the client, within the limits of slots, time and budget."""
-        import asyncio
-
-        if request.size > MOST_DECISION_BYTES:
-            raise ReasonerError(f"not asked: {request.size} bytes, of {MOST_DECISION_BYTES} that a request may have")
-        async with self._slot():
-            spent = self.budget.take()
-            if spent is not None:
-                raise _spent_error(spent, attempts=0)
-            limit = self._seconds_allowed()
-            try:
-                async with asyncio.timeout(limit) as timer:
-                    reply = await self._put(request)
-            except Exception as error:
-                attempts = getattr(error, "attempts", 1)
-                self.budget.add(retries=attempts - 1)
-                if not timer.expired():
-                    raise
-                if limit < self._timeout:
-                    raise _spent_error(self.budget.spent() or "budget spent", attempts) from error
-                raise TimedOutError(f"no answer within {limit:g} s") from error
-            self.budget.add(retries=reply.attempts - 1, tokens=(reply.input_tokens or 0) + (reply.output_tokens or 0))
-            return reply
-
-    def _seconds_allowed(self) -> float:
-        left = self.budget.seconds_left()
-        return self._timeout if left is None else min(left, self._timeout)
-
-    async def _put(self, request: Request) -> Reply:
-        if request.kind == "decision":
-            return await ask_decision(self._client, request.text, request.choices, model=self._model)
-        options = request.questions[0].options
-        return await ask_chat(self._client, request.text, options, model=self._model, seed=self._seed)
-
-    def _slot(self) -> Semaphore:
-        """Give this event loop's limit on questions under way."""
-        import asyncio
-
-        loop = asyncio.get_running_loop()
-        if self._slots is None or self._slots[0] is not loop:
-            self._slots = (loop, asyncio.Semaphore(self.concurrency))
-        return self._slots[1]
-
-    def _read_all(
-        self, request: Request, reply: Reply, source: Source, call: Call | None = None, is_first: bool = True
-    ) -> list[Decision | _Odds]:
+    def _read_all(self, request: Request, reply: Reply, source: Source, call: Call | None) -> list[Decision | _Odds]:
         return [
             self._read(request.kind, question, reply, number, source, cost)
-            for number, (question, cost) in enumerate(_costs(request, call, is_first))
+            for number, (question, cost) in enumerate(_costs(request, call))
         ]
 
     def _read(
@@ -279,7 +267,7 @@ class Reasoner(BaseReasoner):
                 return Decision(parse_reasoner_response(reply.text, options), source, call=call)
             return _Odds(read_probabilities(reply.answers.get(f"q{number}"), options), source, call)
         except ReasonerError as error:
-            return self._fall_back(question, error, call)
+            return self._fallback_to(question, error, call)
 
     def _settle(self, question: Question, found: Decision | _Odds) -> Decision:
         """Choose by the odds; done in the order of the questions, whichever answer came first."""
@@ -293,40 +281,70 @@ class Reasoner(BaseReasoner):
         rounded = {text: round(chance, 6) for text, chance in found.chances.items()}
         return Decision(question.options[number], found.source, probabilities=rounded, call=found.call)
 
-    def _failed_call(self, error: Exception, latency: float) -> Call:
-        return Call(
-            round(latency, 6),
-            model=self._model or getattr(self._client, "model", None),
-            host=getattr(error, "host", None),
-            attempts=0 if isinstance(error, ReasonerError) else getattr(error, "attempts", 1),
-        )
+    def _call(self, outcome: Outcome[Reply], latency: float) -> Call:
+        reply, error = outcome.result, outcome.error
+        if reply is None:
+            attempts, host = cost_of(error)
+            return self._call_without_reply(latency, host, attempts)
+        return Call(round(latency, 6), reply.model, reply.host, reply.attempts, reply.input_tokens, reply.output_tokens)
 
-    def _fall_back(self, question: Question, error: Exception, call: Call | None) -> Decision:
+    def _call_without_reply(self, latency: float, host: str | None, attempts: int) -> Call:
+        return Call(round(latency, 6), self._model or getattr(self._client, "model", None), host, attempts)
+
+    def _fall_back(self, request: Request, error: Exception, call: Call) -> list[Decision | _Odds]:
+        return [self._fallback_to(question, error, cost) for question, cost in _costs(request, call)]
+
+    def _fallback_to(self, question: Question, error: Exception, call: Call | None) -> Decision:
         options = question.options
         chosen = next((option for option in options if option == self._fallback), options[0])
         return Decision(chosen, "fallback", reason=describe(error), call=call)
 
 
-def _costs(request: Request, call: Call | None, is_first: bool) -> Iterator[tuple[Question, Call | None]]:
-    """Give each question its call; the cost stands with the first of those who asked."""
+async def _in_parallel(works: Sequence[Coroutine[Any, Any, ResultT]]) -> list[ResultT]:
+    """Do several things at once; if one raises, the others are cancelled and over before that is raised on."""
+    import asyncio
+
+    if len(works) == 1:
+        return [await works[0]]
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        return await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+
+
+def _costs(request: Request, call: Call | None) -> Iterator[tuple[Question, Call | None]]:
+    """Give each question its call; the cost stands with the first."""
     for number, question in enumerate(request.questions):
-        yield question, call if call is None or (is_first and number == 0) else call.shared()
+        yield question, call if call is None or number == 0 else call.shared()
 
 
 def _all_valid(found: Sequence[Decision | _Odds]) -> bool:
     return all(item.source != "fallback" for item in found)
 
 
-def _spent_error(spent: str, attempts: int) -> BudgetSpentError:
-    error = BudgetSpentError(spent)
-    error.attempts = attempts
-    return error
-
-
 def _asked_of(client: Any, model: str | None, seed: int) -> list[Any]:
     """Give what a reply depends on besides the question, as far as the client tells."""
     told = [getattr(client, name, None) for name in ("model", "temperature", "seed", "think")]
     return [model, seed, *(value if isinstance(value, (str, int, float)) else None for value in told)]
+
+
+def _require_positive(**limits: float) -> None:
+    for name, value in limits.items():
+        if not value > 0:
+            raise FieldValueError(f"{name} must be above 0, got {value!r}")
+
+
+def _require_model(client: object, model: str | None) -> None:
+    """Refuse to keep answers of nobody knows which model."""
+    if model is None and not isinstance(getattr(client, "model", None), str):
+        raise ReasonerError(
+            f"a cache keeps answers by model, and {type(client).__name__} names none: give Reasoner a model, any "
+            "name that stands for the model and for what else the answers depend on"
+        )
 
 
 def _require_one_of(name: str, value: str, known: Sequence[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +13,8 @@ from prism.statechart.states import state_text
 MOST_REPLY_CHARACTERS = 10_000
 """How much of a reply is searched, from its end, where models put their answer; braces in braces cost its square."""
 
-_THINK, _THOUGHT = "<think>", "</think>"
+_THINK = "<think>"
+_TAG = re.compile("</?think>")
 
 ROUNDING = 0.05
 """How far probabilities may be from summing to one before they count as wrong rather than rounded."""
@@ -100,19 +102,17 @@ def _answers_in(text: str) -> list[Any]:
 def _without_thoughts(text: str) -> str:
     """Drop ``<think>`` blocks; what precedes a lone end tag, or follows a lone start tag, is thought, too."""
     said: list[str] = []
-    position = 0
-    while True:
-        start, end = text.find(_THINK, position), text.find(_THOUGHT, position)
-        if end >= 0 and (start < 0 or end < start):
-            said.clear()
-        elif start >= 0:
-            said.append(text[position:start])
-            end = text.find(_THOUGHT, start)
+    position, is_thinking = 0, False
+    for tag in _TAG.finditer(text):
+        if tag.group() == _THINK:
+            if not is_thinking:
+                said.append(text[position : tag.start()])
+            is_thinking = True
         else:
-            return "".join((*said, text[position:]))
-        if end < 0:
-            return "".join(said)
-        position = end + len(_THOUGHT)
+            if not is_thinking:
+                said.clear()
+            is_thinking, position = False, tag.end()
+    return "".join(said) if is_thinking else "".join((*said, text[position:]))
 
 
 def _excerpt(given: Any) -> str:

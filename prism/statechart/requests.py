@@ -28,6 +28,7 @@ class Request:
         text: The prompt of a chat, or what decisions are about.
         choices: The questions by name, in the wire format of ``/v1/systemone``; empty in chat.
         size: Bytes that a decision request takes.
+        fault: What keeps it from being asked, such as a post that cannot be read.
     """
 
     kind: Kind
@@ -36,6 +37,7 @@ class Request:
     text: str
     choices: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     size: int = 0
+    fault: Exception | None = None
 
     def identity(self) -> str:
         """Name what is asked; two requests with one identity have the same answer."""
@@ -43,26 +45,58 @@ class Request:
         return json.dumps([self.kind, self.text, options, self.choices])
 
 
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """A decision question in the wire format, and its size in bytes."""
+
+    place: int
+    question: Question
+    wire: Mapping[str, Any]
+    size: int
+
+
 def chat_requests(questions: Sequence[Question], descriptions: Mapping[Any, str]) -> Iterator[Request]:
     """Put every question into a prompt of its own."""
     for place, question in enumerate(questions):
-        yield Request("chat", [question], [place], chat_prompt(question, descriptions))
+        try:
+            text = chat_prompt(question, descriptions)
+        except Exception as error:  # of the user's agent or post; the other questions must not suffer
+            yield Request("chat", [question], [place], "", fault=error)
+        else:
+            yield Request("chat", [question], [place], text)
 
 
 def decision_requests(questions: Sequence[Question], descriptions: Mapping[Any, str]) -> Iterator[Request]:
     """Put the questions of each agent into as few requests as their size allows; they share its description."""
-    by_agent: dict[int, list[int]] = {}
+    by_agent: dict[int, dict[int, Question]] = {}
     for place, question in enumerate(questions):
-        by_agent.setdefault(id(question.agent), []).append(place)
-    for places in by_agent.values():
-        state = decision_state(questions[places[0]].agent)
-        choices = [decision_question(questions[place], descriptions) for place in places]
-        sizes = [_bytes_of(choice) for choice in choices]
+        by_agent.setdefault(id(question.agent), {})[place] = question
+    for asked in by_agent.values():
+        choices = []
+        for place, question in asked.items():
+            try:
+                wire = decision_question(question, descriptions)
+                choices.append(_Choice(place, question, wire, _bytes_of(wire)))
+            except Exception as error:
+                yield Request("decision", [question], [place], "", fault=error)
+        yield from _together(choices)
+
+
+def _together(choices: Sequence[_Choice]) -> Iterator[Request]:
+    """Put one agent's questions into requests of the size that servers take."""
+    if not choices:
+        return
+    asked, places = [choice.question for choice in choices], [choice.place for choice in choices]
+    try:
+        state = decision_state(asked[0].agent)
         about = _bytes_of(state)
-        for start, end in _portions(sizes, MOST_DECISION_BYTES - about):
-            named = {f"q{number}": choice for number, choice in enumerate(choices[start:end])}
-            asked = [questions[place] for place in places[start:end]]
-            yield Request("decision", asked, places[start:end], state, named, about + sum(sizes[start:end]))
+    except Exception as error:
+        yield Request("decision", asked, places, "", fault=error)
+        return
+    sizes = [choice.size for choice in choices]
+    for start, end in _portions(sizes, MOST_DECISION_BYTES - about):
+        named = {f"q{number}": choice.wire for number, choice in enumerate(choices[start:end])}
+        yield Request("decision", asked[start:end], places[start:end], state, named, about + sum(sizes[start:end]))
 
 
 def _bytes_of(part: Any) -> int:

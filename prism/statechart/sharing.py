@@ -3,12 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Hashable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     from asyncio import Task
 
 ResultT = TypeVar("ResultT")
+
+
+@dataclass(slots=True)
+class Outcome(Generic[ResultT]):
+    """What came of a call that several waited for: a result or the exception that was raised.
+
+    Args:
+        result: The result, if there is one.
+        error: What was raised, if something was.
+    """
+
+    result: ResultT | None = None
+    error: Exception | None = None
+    _is_claimed: bool = False
+
+    def claim(self) -> bool:
+        """Tell whether nobody has received it before: what a call has cost stands with the first who does."""
+        is_first, self._is_claimed = not self._is_claimed, True
+        return is_first
 
 
 class SharedCalls(Generic[ResultT]):
@@ -21,11 +41,6 @@ class SharedCalls(Generic[ResultT]):
     def __init__(self) -> None:
         self._under_way: dict[Hashable, Task[ResultT]] = {}
         self._waiting: dict[Task[ResultT], int] = {}
-
-    def __contains__(self, key: Hashable) -> bool:
-        """Tell whether somebody is asking this now."""
-        task = self._under_way.get(key)
-        return task is not None and not task.done()
 
     async def get(self, key: Hashable, make: Callable[[], Coroutine[Any, Any, ResultT]]) -> ResultT:
         """Get the answer to a question.

@@ -86,16 +86,16 @@ class FakeOllama:
         decides: bool = True,
         version: str = "0.35.0",
     ) -> None:
-        self.decision_models = tuple(decision_models)
-        self.models = (*models, *self.decision_models)
+        self.decision_models: tuple[str, ...] = tuple(decision_models)
+        self.models: tuple[str, ...] = (*models, *self.decision_models)
         self.choose = choose
         self.latency = latency
         self.decides = decides
         self.version = version
         self.questions: list[Asked] = []
-        self.most_at_once = 0
-        self.busy_seconds = 0.0
-        self.open_connections = 0
+        self.most_at_once: int = 0
+        self.busy_seconds: float = 0.0
+        self.open_connections: int = 0
         self._slots = slots
         self._queue_limit = queue_limit
         self._faults: dict[str, deque[Fault]] = {}
@@ -112,6 +112,11 @@ class FakeOllama:
     def host(self) -> str:
         """Address of the server, such as ``http://127.0.0.1:40001``."""
         return f"http://{_HOST}:{self._port}"
+
+    @property
+    def url(self) -> str:
+        """The address again, by the name that test servers usually have for it."""
+        return self.host
 
     def fail(self, *faults: Fault, path: str | None = None) -> None:
         """Let the next questions go wrong, each in its own way; after them the server answers again.

@@ -2,7 +2,13 @@
 
 import pytest
 
-from prism.llm.breaker import FAILURES_TO_OPEN, FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, CircuitBreaker
+from prism.llm.breaker import (
+    FAILURES_TO_OPEN,
+    FIRST_PAUSE_SECONDS,
+    LONGEST_PAUSE_SECONDS,
+    PATIENCE_SECONDS,
+    CircuitBreaker,
+)
 
 
 class Clock:
@@ -66,6 +72,8 @@ def test_a_probe_that_succeeds_closes_it(breaker: CircuitBreaker, clock: Clock) 
     """After a good probe the host is used as before, and has five failures and the first pause again."""
     open_up(breaker)
     clock.time += FIRST_PAUSE_SECONDS
+    breaker.failed(probe=breaker.asked())
+    clock.time += 2 * FIRST_PAUSE_SECONDS
     breaker.asked()
     breaker.succeeded()
     assert breaker.allows()
@@ -104,4 +112,32 @@ def test_older_questions_do_not_end_the_probe(breaker: CircuitBreaker, clock: Cl
     breaker.asked()
     ends(breaker, probe=older)
     assert not breaker.allows()
-    assert breaker.seconds_left() == 0
+    assert not breaker.is_hopeless()
+
+
+def test_there_is_hope_while_a_probe_is_new(breaker: CircuitBreaker, clock: Clock) -> None:
+    """It pays to wait for a host that works or is being probed, but not in the pause, nor for a probe without end."""
+    assert not breaker.is_hopeless()
+    open_up(breaker)
+    assert breaker.is_hopeless()
+    clock.time += FIRST_PAUSE_SECONDS
+    assert breaker.is_hopeless()
+    breaker.asked()
+    assert (breaker.is_hopeless(), breaker.seconds_left()) == (False, PATIENCE_SECONDS)
+    clock.time += PATIENCE_SECONDS
+    assert (breaker.is_hopeless(), breaker.seconds_left()) == (True, 0)
+    breaker.succeeded()
+    assert not breaker.is_hopeless()
+
+
+def test_pause_and_patience_may_be_others(clock: Clock) -> None:
+    """The first pause, also after a success, and the patience with a probe are those that were given."""
+    breaker = CircuitBreaker(clock, first_pause=0.5, patience=3)
+    open_up(breaker)
+    assert breaker.seconds_left() == 0.5
+    clock.time += 0.5
+    breaker.asked()
+    assert breaker.seconds_left() == 3
+    breaker.succeeded()
+    open_up(breaker)
+    assert breaker.seconds_left() == 0.5

@@ -3,7 +3,10 @@
 import sqlite3
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -78,10 +81,17 @@ def make_folder(path: Path) -> Path:
     return path
 
 
+def make_bookmarks(path: Path) -> Path:
+    database = sqlite3.connect(path)
+    database.execute("CREATE TABLE bookmarks (url TEXT)")
+    database.close()
+    return path
+
+
 @pytest.mark.parametrize(
     "make",
-    [make_damaged, make_other, make_folder, lambda path: path / "deeper" / "answers.db"],
-    ids=["damaged", "other database", "folder", "no folder"],
+    [make_damaged, make_bookmarks, make_other, make_folder, lambda path: path / "deeper" / "answers.db"],
+    ids=["damaged", "bookmarks", "other database", "folder", "no folder"],
 )
 def test_what_is_no_cache_is_refused(path: Path, make: Callable[[Path], Path]) -> None:
     """A file that is something else is an error that names it, and is left as it is."""
@@ -107,3 +117,50 @@ def test_trouble_during_the_run_names_the_file(path: Path, use: Callable[[Answer
         with pytest.raises(InputError, match="cannot be used as an answer cache: no such table: answers") as caught:
             use(cache)
     assert caught.value.path == str(path)
+
+
+def test_a_lock_keeps_nobody_waiting_and_costs_no_answer(path: Path) -> None:
+    """While another process writes, answers are taken and given at once; with the first after that all are written."""
+    with AnswerCache(path) as cache, AnswerCache(path) as other, closing(sqlite3.connect(path)) as blocker:
+        cache.put("first", "answer")
+        assert cache._database.execute("PRAGMA busy_timeout").fetchone() == (0,)
+        blocker.execute("BEGIN IMMEDIATE")
+        for number in range(100):
+            cache.put(f"k{number}", str(number))
+        assert (cache.get("k7"), cache.get("first"), other.get("k7"), len(cache)) == ("7", "answer", None, 1)
+        blocker.rollback()
+        cache.put("last", "answer")
+        assert (len(cache), other.get("k7")) == (102, "7")
+
+
+def test_closing_writes_what_found_the_file_locked(path: Path) -> None:
+    """An answer that could not be written is when the cache is closed, as soon as the lock is gone."""
+    locked, leave = threading.Event(), threading.Event()
+
+    def block() -> None:
+        with closing(sqlite3.connect(path)) as blocker:
+            blocker.execute("BEGIN IMMEDIATE")
+            locked.set()
+            leave.wait(5)
+            time.sleep(0.2)
+            blocker.rollback()
+
+    with AnswerCache(path) as cache:
+        thread = threading.Thread(target=block)
+        thread.start()
+        assert locked.wait(5)
+        cache.put("k", "v")
+        leave.set()
+    thread.join()
+    with AnswerCache(path) as cache:
+        assert cache.get("k") == "v"
+
+
+def test_a_file_that_is_ours_opens_under_a_lock(path: Path) -> None:
+    """Opening a cache that is there waits for nobody who writes."""
+    AnswerCache(path).close()
+    with closing(sqlite3.connect(path)) as blocker:
+        blocker.execute("BEGIN IMMEDIATE")
+        with AnswerCache(path) as cache:
+            assert cache.get("k") is None
+        blocker.rollback()

@@ -12,9 +12,9 @@ Serve = Callable[..., FakeOllama]
 STEPS = ["server", "model", "decisions", "load", "answer"]
 
 
-async def findings(server: FakeOllama, model: str) -> list[tuple[str, bool, str]]:
+async def findings(server: FakeOllama, model: str, timeout: float = 5) -> list[tuple[str, bool, str]]:
     """Examine a server and give what was found."""
-    async with OllamaChatClient(server.host, model, timeout=0.3, load_timeout=0.3) as client:
+    async with OllamaChatClient(server.host, model, timeout=timeout, load_timeout=timeout) as client:
         return [(check.what, check.ok, check.found) for check in await diagnose(client)]
 
 
@@ -39,7 +39,6 @@ async def test_a_good_server_passes(server: FakeOllama, model: str, decisions: s
 
 TROUBLES: list[tuple[str, str, str, list[Fault], str | None, str]] = [
     ("no Ollama", "server", "tiny", [Fault.body(b"<html>")], "/api/version", "something that is no reply"),
-    ("no such page", "server", "tiny", [Fault.status(404, body=b"nginx")], "/api/version", "answered 404: nginx"),
     ("silent", "server", "tiny", [Fault.hang()], "/api/version", "within 0.3 s"),
     ("no model", "model", "vast", [], None, "run  ollama pull vast"),
     ("no list", "model", "tiny", [Fault.status(500, "disk")], "/api/tags", "answered 500: disk"),
@@ -62,9 +61,35 @@ async def test_each_kind_of_trouble_is_found(
     """The examination ends at the first step that fails, with what is wrong; all before it were right."""
     coming = [Fault("nothing wrong"), *faults] if step == "answer" and path is None else faults  # the load is well
     server.fail(*coming, path=path)
-    found = await findings(server, model)
+    found = await findings(server, model, 0.3 if faults and faults[0].name == "hang" else 5)
     assert [(what, ok) for what, ok, _ in found] == [(each, each != step) for each in STEPS[: STEPS.index(step) + 1]]
     assert message in found[-1][2]
+
+
+LACKING = "not told: the server lacks Ollama's own path for it, so the answer has to show"
+OWN_PATHS = ("/api/version", "/api/tags", "/api/show", "/api/generate", "/api/chat")
+
+
+@pytest.mark.parametrize(
+    ("decides", "answer"), [(True, "answers idle 90%, scrolling 10%"), (False, "answered 404: no")]
+)
+async def test_other_servers_are_judged_by_their_answer(serve: Serve, decides: bool, answer: str) -> None:
+    """A server without Ollama's own paths is well if it decides, and if it does nothing the answer shows that."""
+    server = serve(decides=decides)
+    for path in OWN_PATHS:
+        server.fail_always(Fault.status(404, body=b"no such page"), path=path)
+    *looks, (what, ok, found) = await findings(server, "nimble")
+    assert [(what, ok) for what, ok, _ in looks] == [(step, True) for step in STEPS[:-1]]
+    assert all(text.startswith(LACKING) for _, _, text in looks)
+    assert (what, ok) == ("answer", decides)
+    assert answer in found
+
+
+async def test_a_server_that_only_chats_may_lack_the_other_paths(serve: Serve) -> None:
+    """A model that neither says nor shows that it decides is asked to chat."""
+    server = serve(decides=False)
+    server.fail_always(Fault.status(404, body=b"no such page"), path="/api/show")
+    assert (await findings(server, "tiny"))[-1][2].startswith("answers idle (")
 
 
 async def test_a_server_that_is_not_there_is_the_first_finding(server: FakeOllama) -> None:

@@ -1,6 +1,7 @@
 """What a server does wrong, as one tree of errors."""
 
 import socket
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +20,7 @@ from prism.errors import (
     UnreachableError,
 )
 from prism.llm import OllamaPool
-from prism.llm.faults import can_heal
+from prism.llm.faults import can_heal, is_useless, lacks_path
 from prism.testing import FakeOllama, Fault
 
 Connect = Callable[..., OllamaPool]
@@ -105,12 +106,14 @@ async def test_a_server_that_is_not_there_is_unreachable(connect: Connect, host:
         ({"decides": False}, "nimble", None, DecisionsUnsupportedError),
         ({}, "tiny", None, DecisionsUnsupportedError),
         ({}, "vast", None, ModelMissingError),
+        ({}, "nimble", Fault.status(405), DecisionsUnsupportedError),
+        ({}, "nimble", Fault.status(501), DecisionsUnsupportedError),
         ({}, "nimble", Fault.status(400, "state is larger than 65536 bytes"), LLMError),
         ({}, "nimble", Fault.status(500), LLMError),
         ({}, "nimble", Fault.status(503), OverloadedError),
         ({}, "nimble", Fault.body(b'{"answers": {}}'), BadReplyError),
     ],
-    ids=["old server", "old model", "no model", "400", "500", "503", "wrong shape"],
+    ids=["old server", "old model", "no model", "405", "501", "400", "500", "503", "wrong shape"],
 )
 async def test_only_a_refusal_to_decide_is_one(
     serve: Any, connect: Connect, settings: dict[str, Any], model: str, fault: Fault | None, kind: type
@@ -123,18 +126,43 @@ async def test_only_a_refusal_to_decide_is_one(
     assert type(caught.value) is kind
 
 
-async def test_a_question_that_cannot_be_sent_is_not_blamed_on_the_server(server: FakeOllama, connect: Connect) -> None:
+@pytest.mark.parametrize(
+    "content", ["half a character: \ud83d", 3, float("nan")], ids=["half a character", "number", "no number"]
+)
+async def test_a_question_that_cannot_be_sent_is_not_blamed_on_the_server(
+    server: FakeOllama, connect: Connect, content: Any
+) -> None:
     """What no request can carry is an error that says so, and the server never hears of it."""
     with pytest.raises(LLMError, match=f"the question cannot be sent to tiny at {server.host}") as caught:
-        await connect(attempts=3).chat([{"role": "user", "content": "half a character: \ud83d"}])
+        await connect(attempts=3).chat([{"role": "user", "content": content}])
     assert type(caught.value) is LLMError
-    assert caught.value.attempts == 1
+    assert (caught.value.attempts, caught.value.host) == (0, server.host)
     assert server.questions == []
+
+
+@pytest.mark.parametrize("date", ["%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%d %b %Y %H:%M:%S -0000"])
+async def test_a_wish_may_be_a_date(server: FakeOllama, connect: Connect, date: str) -> None:
+    """A Retry-After header with a date, also of an older form, stands on the error as the seconds until then."""
+    server.fail(Fault.status(503, retry_after=time.strftime(date, time.gmtime(time.time() + 3600))))
+    with pytest.raises(OverloadedError) as caught:
+        await connect().chat(HELLO)
+    assert caught.value.retry_after is not None
+    assert 3500 < caught.value.retry_after <= 3600
 
 
 @pytest.mark.parametrize(
     ("header", "seconds"),
-    [(None, None), ("2", 2), ("0.5", 0.5), ("-3", 0), ("nan", 0), ("soon", None), ("inf", float("inf"))],
+    [
+        (None, None),
+        ("2", 2),
+        ("0.5", 0.5),
+        ("-3", 0),
+        ("nan", 0),
+        ("soon", None),
+        ("inf", float("inf")),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
+        ("Thu, 99 Jan 1970 00:00:00 GMT", None),
+    ],
 )
 async def test_the_wish_of_a_busy_server_is_kept(
     server: FakeOllama, connect: Connect, header: str | None, seconds: float | None
@@ -163,3 +191,26 @@ async def test_the_wish_of_a_busy_server_is_kept(
 def test_only_trouble_that_passes_can_heal(error: Exception, heals: bool) -> None:
     """Busy servers, broken connections and time-outs may be better the next time, everything else stays as it is."""
     assert can_heal(error) is heals
+
+
+@pytest.mark.parametrize(
+    ("fault", "useless", "lacking"),
+    [
+        (Fault.status(500), True, False),
+        (Fault.status(500, body=b'["crashed"]'), True, False),
+        (Fault.status(404, body=b"404 page not found"), True, True),
+        (Fault.status(405), False, True),
+        (Fault.status(404, "model 'tiny' not found"), True, False),
+        (Fault.status(400), False, False),
+        (Fault.says(""), False, False),
+    ],
+    ids=["500", "500 list", "404", "405", "no model", "400", "empty"],
+)
+async def test_what_an_answer_says_of_the_host(
+    server: FakeOllama, connect: Connect, fault: Fault, useless: bool, lacking: bool
+) -> None:
+    """Whether a host answers without helping anybody, or lacks the path, is told by its answer's status and text."""
+    server.fail(fault)
+    with pytest.raises(LLMError) as caught:
+        await connect().chat(HELLO)
+    assert (is_useless(caught.value), lacks_path(caught.value)) == (useless, lacking)

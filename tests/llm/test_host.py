@@ -1,14 +1,17 @@
 """One server, asked once."""
 
 import asyncio
-from collections.abc import Callable
+import json
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
-from prism.errors import LLMError, ModelMissingError
+from prism.errors import LLMError, ModelMissingError, TimedOutError
 from prism.llm import OllamaPool
-from prism.llm.host import ModelSettings, OllamaHost, _base_url
+from prism.llm.host import ModelSettings, OllamaHost
 from prism.testing import FakeOllama, Fault
 
 Connect = Callable[..., OllamaPool]
@@ -99,13 +102,14 @@ async def test_what_says_nothing_about_decisions_is_asked_again(
     assert await host.decides() is True
 
 
-@pytest.mark.parametrize("code", [400, 404, 405])
-async def test_a_server_without_capabilities_takes_no_decisions(
-    server: FakeOllama, host: OllamaHost, code: int
+@pytest.mark.parametrize(("code", "decides"), [(400, False), (403, False), (404, None), (405, None), (501, None)])
+async def test_a_server_that_refuses_to_tell_has_none_that_decide(
+    server: FakeOllama, host: OllamaHost, code: int, decides: bool | None
 ) -> None:
-    """A server that refuses to tell what its models can do has none that decide."""
+    """A server that refuses to tell what its models can do has none that decide; of one that cannot, nobody knows."""
     server.fail(Fault.status(code, "no such page"), path="/api/show")
-    assert await host.decides() is False
+    assert await host.decides() is decides
+    assert host.known_to_decide is decides
 
 
 async def test_a_model_that_comes_later_can_decide(server: FakeOllama, host: OllamaHost) -> None:
@@ -133,20 +137,80 @@ async def test_a_version_that_is_none_is_a_bad_reply(server: FakeOllama, host: O
         await host.version()
 
 
-@pytest.mark.parametrize(
-    ("address", "url"),
-    [
-        ("localhost", "http://localhost:11434"),
-        ("127.0.0.1:80", "http://127.0.0.1:80"),
-        ("[::1]", "http://[::1]:11434"),
-        ("models.example/ollama/", "http://models.example:11434/ollama"),
-        ("http://localhost", "http://localhost"),
-        ("https://models.example/ollama/", "https://models.example/ollama"),
-    ],
-)
-def test_a_short_address_is_completed_as_the_client_does(address: str, url: str) -> None:
-    """Without a scheme the port is Ollama's, with one it is the scheme's."""
-    assert _base_url(address) == url
+@pytest.fixture
+def front(server: FakeOllama) -> Iterator[ThreadingHTTPServer]:
+    """Give a server that sends whoever has the key ``k`` on to the fake one, and keeps what it was sent."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            sent.append(json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or "null"))
+            self.send_response(307 if self.headers.get("Authorization") == "Bearer k" else 401)
+            self.send_header("Location", f"{server.host}{self.path}")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        do_POST = do_GET
+
+        def log_message(self, *message: Any) -> None:
+            """Say nothing."""
+
+    sent: list[Any] = []
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
+        running.daemon_threads = True
+        running.sent = sent  # type: ignore[attr-defined]
+        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield running
+        running.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+async def behind(front: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Give the host behind that server, asked with the key."""
+    monkeypatch.setenv("OLLAMA_API_KEY", "k")
+    settings = ModelSettings("nimble", 5, 5, temperature=0.0, seed=0, think=False, keep_alive="1m")
+    host = OllamaHost(f"http://127.0.0.1:{front.server_port}", settings)
+    yield host
+    await host.close()
+
+
+async def test_every_request_has_the_key_and_follows_redirects(server: FakeOllama, behind: OllamaHost) -> None:
+    """Behind a server that wants a key and redirects, looks and questions are answered alike."""
+    assert await behind.version() == server.version
+    assert await behind.models() == ["tiny", "nimble"]
+    assert await behind.decides() is True
+    assert (await behind.chat(HELLO, None)).text == "Hello."
+
+
+async def test_a_model_is_loaded_for_as_long_as_it_is_kept(front: ThreadingHTTPServer, behind: OllamaHost) -> None:
+    """Loading asks for nothing but to keep the model for the time that questions ask for."""
+    await behind.load()
+    (body,) = front.sent  # type: ignore[attr-defined]
+    assert (body["model"], body["prompt"], body["keep_alive"]) == ("nimble", "", "1m")
+
+
+LOOKS: list[tuple[str, Callable[[OllamaHost], Awaitable[Any]], str]] = [
+    ("/api/version", OllamaHost.version, "0.2 s"),
+    ("/api/tags", OllamaHost.models, "0.2 s"),
+    ("/api/show", OllamaHost.decides, "0.2 s"),
+    ("/api/generate", OllamaHost.load, "0.1 s"),
+]
+
+
+@pytest.mark.parametrize(("path", "look", "limit"), LOOKS, ids=[path for path, *_ in LOOKS])
+async def test_looking_has_time_limits_of_its_own(
+    server: FakeOllama, path: str, look: Callable[[OllamaHost], Awaitable[Any]], limit: str
+) -> None:
+    """What needs no model has a short time-out, and loading one has its own, whatever that of a question is."""
+    settings = ModelSettings("nimble", 60, 0.1, 0.0, 0, think=False, keep_alive="1m", look_timeout=0.2)
+    host = OllamaHost(server.host, settings)
+    server.fail(Fault.hang(), path=path)
+    with pytest.raises(TimedOutError, match=f"within {limit}"):
+        await look(host)
+    await host.close()
 
 
 async def test_a_connection_is_kept_until_it_is_closed(server: FakeOllama, connect: Connect, until: Any) -> None:
@@ -170,3 +234,71 @@ def test_a_closed_pool_serves_another_loop(server: FakeOllama) -> None:
             return [reply.text for reply in await asyncio.gather(*(pool.chat(HELLO) for _ in range(3)))]
 
     assert [asyncio.run(ask_and_close()) for _ in range(2)] == [["Hello."] * 3] * 2
+
+
+@pytest.mark.parametrize("closes", [True, False])
+def test_connections_end_with_their_loop(server: FakeOllama, closes: bool) -> None:
+    """A pool that nobody closes leaves no connection of an earlier event loop, and may be closed in a later one."""
+    pool = OllamaPool([server.host], "tiny", timeout=5)
+
+    async def ask() -> str:
+        return (await pool.chat(HELLO)).text
+
+    assert [asyncio.run(ask()) for _ in range(3)] == ["Hello."] * 3
+    if closes:
+        asyncio.run(pool.close())
+    with asyncio.Runner() as other:
+        other.run(wait_until(lambda: server.open_connections == 0))
+
+
+def test_connections_of_a_loop_that_rests_are_closed(server: FakeOllama) -> None:
+    """A pool that is taken to another event loop closes its connections in the first when that goes on."""
+    pool = OllamaPool([server.host], "tiny", timeout=5)
+    with asyncio.Runner() as first, asyncio.Runner() as second:
+        for runner in (first, second):
+            assert runner.run(pool.chat(HELLO)).text == "Hello."
+        first.run(wait_until(lambda: server.open_connections == 1))
+        second.run(pool.close())
+        second.run(wait_until(lambda: server.open_connections == 0))
+
+
+async def wait_until(condition: Callable[[], bool]) -> None:
+    """Return when a condition holds, and raise if it never does."""
+    async with asyncio.timeout(5):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+async def test_a_question_that_is_broken_off_leaves_no_connection(
+    server: FakeOllama, connect: Connect, until: Any
+) -> None:
+    """Wherever a question is broken off, also just after its connection was made, nothing stays open."""
+    server.fail_always(Fault.hang())
+    pool = connect(timeout=60)
+    for steps in range(40):
+        task = asyncio.create_task(pool.chat(HELLO))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait({task})
+    server.recover()
+    assert (await pool.chat(HELLO)).text == "Hello."  # the server has seen all connections by now
+    await until(lambda: server.open_connections == 1)
+
+
+async def test_one_who_is_broken_off_leaves_the_others_their_connections(
+    server: FakeOllama, connect: Connect, until: Any
+) -> None:
+    """While another question is under way its connection is kept; when it has ended too, all are closed."""
+    server.fail_always(Fault.hang())
+    pool = connect()
+    broken_off = asyncio.create_task(pool.chat(HELLO))
+    await until(lambda: len(server.questions) == 1)
+    server.recover()
+    server.latency = 0.2
+    other = asyncio.create_task(pool.chat(HELLO))
+    await until(lambda: len(server.questions) == 2)
+    broken_off.cancel()
+    assert (await other).text == "Hello."
+    await until(lambda: server.open_connections == 0)
+    assert (await pool.chat(HELLO)).text == "Hello."

@@ -19,7 +19,8 @@ from prism.errors import (
     UnreachableError,
 )
 from prism.llm import OllamaChatClient, OllamaPool
-from prism.llm.breaker import FAILURES_TO_OPEN
+from prism.llm.breaker import FAILURES_TO_OPEN, CircuitBreaker
+from prism.llm.host import LOOK_SECONDS
 from prism.llm.pool import _pause
 from prism.testing import FakeOllama, Fault
 
@@ -34,10 +35,17 @@ async def ask(pool: OllamaPool, times: int = 1) -> list[str]:
     return [reply.host for reply in await asyncio.gather(*(pool.chat(HELLO) for _ in range(times)))]
 
 
-@pytest.fixture
-def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a failing host rest for a moment only."""
-    monkeypatch.setattr("prism.llm.breaker.FIRST_PAUSE_SECONDS", 0.05)
+def impatient(pool: OllamaPool, *, pause: float = 0.05, patience: float = 10) -> OllamaPool:
+    """Let failing hosts rest for a moment only, and others wait for a probe for so long."""
+    for host in pool._hosts:
+        host.breaker = CircuitBreaker(first_pause=pause, patience=patience)
+    return pool
+
+
+def open_at_once(pool: OllamaPool, number: int = 0) -> None:
+    """Let a pool leave one of its servers alone."""
+    for _ in range(FAILURES_TO_OPEN):
+        pool._hosts[number].breaker.failed()
 
 
 async def open_breaker(server: FakeOllama, pool: OllamaPool) -> None:
@@ -62,6 +70,8 @@ def at_rest(pool: OllamaPool) -> bool:
         ({"model": ""}, "model must be the name of a model on the server, such as 'llama3.2'"),
         ({"timeout": 0}, "timeout must be above 0, got 0"),
         ({"timeout": float("nan")}, "timeout must be above 0, got nan"),
+        ({"temperature": float("nan")}, "temperature must be a finite number, got nan"),
+        ({"temperature": float("inf")}, "temperature must be a finite number, got inf"),
         ({"concurrency": 0}, "concurrency must be above 0, got 0"),
         ({"attempts": 0}, "attempts must be above 0, got 0"),
         ({"host": ""}, "host must be an address such as http://127.0.0.1:11434, got ''"),
@@ -257,9 +267,9 @@ async def test_trouble_that_does_not_pass_ends_the_tries(server: FakeOllama, con
 )
 async def test_what_cannot_heal_is_asked_once(server: FakeOllama, connect: Connect, fault: Fault) -> None:
     """A refusal or a useless reply is not tried again, and does not keep later questions from being asked."""
-    server.fail(*[fault] * 4)
+    server.fail(*[fault] * (FAILURES_TO_OPEN + 1))
     pool = connect(attempts=3)
-    for number in range(1, 5):
+    for number in range(1, FAILURES_TO_OPEN + 2):
         with pytest.raises(LLMError) as caught:
             await pool.chat(HELLO)
         assert (caught.value.attempts, len(server.questions)) == (1, number)
@@ -293,12 +303,28 @@ def after(error: Exception, *, elsewhere: bool = False, attempt: int = 1) -> flo
     return _pause(state, elsewhere=elsewhere)
 
 
+async def test_a_pause_is_kept_if_all_others_are_left_alone(serve: Serve, connect: Connect, until: Any) -> None:
+    """A second server that cannot be asked now is no reason to pass over the wish of the first."""
+    busy, dead = serve(), serve()
+    busy.fail(Fault.status(503, retry_after="20"))
+    pool = connect(busy, dead, attempts=2)
+    open_at_once(impatient(pool, pause=60), 1)
+    task = asyncio.create_task(pool.chat(HELLO))
+    await until(lambda: len(busy.questions) == 1)
+    _, pending = await asyncio.wait({task}, timeout=0.4)
+    assert pending
+    assert (len(busy.questions), dead.questions) == (1, [])
+    task.cancel()
+
+
 @pytest.mark.parametrize(("wish", "pause"), [(0.0, 0), (2.5, 2.5), (29, 29), (3600, 30), (float("inf"), 30)])
 def test_a_wish_to_be_left_alone_has_a_limit(wish: float, pause: float) -> None:
     """The pause is what the server asks for, up to half a minute, and only if no other server can be asked."""
     error = OverloadedError("busy")
     error.retry_after = wish
-    assert after(error) == pause
+    pauses = {after(error) - pause for _ in range(100)}
+    assert len(pauses) > 50  # those who were refused together do not come back together
+    assert 0 <= min(pauses) < max(pauses) < 0.201
     assert after(error, elsewhere=True) <= 0.2
 
 
@@ -314,10 +340,10 @@ def test_pauses_grow_and_differ(attempt: int, longest: float) -> None:
 
 
 async def test_a_server_that_fails_is_left_alone_and_probed_by_one(
-    server: FakeOllama, connect: Connect, until: Any, short_pauses: None
+    server: FakeOllama, connect: Connect, until: Any
 ) -> None:
     """After five failures nothing is asked at once, then one question probes, and its success lets all through."""
-    pool = connect(concurrency=8)
+    pool = impatient(connect(concurrency=8), pause=0.5)
     await open_breaker(server, pool)
     with pytest.raises(
         LeftAloneError, match=r"left alone for 0\.\d s after failing again and again: .* broke"
@@ -326,24 +352,95 @@ async def test_a_server_that_fails_is_left_alone_and_probed_by_one(
     assert (caught.value.attempts, caught.value.host, len(server.questions)) == (0, server.host, FAILURES_TO_OPEN)
     await until(pool._hosts[0].breaker.allows)
     server.latency = 0.05
+    asking = asyncio.create_task(ask(pool, 40))
+    await until(lambda: len(server.questions) == FAILURES_TO_OPEN + 1)
+    assert pool._slots.waiting == 39
+    assert len(await asking) == 40
+
+
+async def test_a_probe_that_fails_ends_the_waiting(server: FakeOllama, connect: Connect, until: Any) -> None:
+    """Those who waited for a probe fail at once when it does, and have asked nothing."""
+    pool = impatient(connect(concurrency=8), pause=0.3)
+    await open_breaker(server, pool)
+    await until(pool._hosts[0].breaker.allows)
+    server.fail_always(Fault.status(503))
     first, *others = await asyncio.gather(*(pool.chat(HELLO) for _ in range(5)), return_exceptions=True)
-    assert first.text == "Hello."
-    assert {type(other) for other in others} == {LeftAloneError}
-    assert len(await ask(pool, 8)) == 8
+    assert isinstance(first, OverloadedError)
+    assert [(type(other), other.attempts) for other in others] == [(LeftAloneError, 0)] * 4
+    assert at_rest(pool)
 
 
-async def test_a_failed_probe_makes_the_pause_longer(
-    server: FakeOllama, connect: Connect, until: Any, short_pauses: None
+async def test_nobody_waits_long_for_a_probe(server: FakeOllama, connect: Connect, until: Any) -> None:
+    """A probe that is not answered holds the others for a moment only, and later ones not at all."""
+    pool = impatient(connect(concurrency=8, timeout=60), patience=0.1)
+    await open_breaker(server, pool)
+    await until(pool._hosts[0].breaker.allows)
+    server.fail_always(Fault.hang())
+    probe, *others = [asyncio.create_task(pool.chat(HELLO)) for _ in range(5)]
+    async with asyncio.timeout(5):
+        ended = await asyncio.gather(*others, return_exceptions=True)
+        ended += await asyncio.gather(pool.chat(HELLO), return_exceptions=True)
+    assert {type(end) for end in ended} == {LeftAloneError}
+    assert (probe.done(), len(server.questions)) == (False, FAILURES_TO_OPEN + 1)
+    probe.cancel()
+    await asyncio.wait({probe})
+
+
+async def test_a_probe_that_is_cancelled_makes_room_for_the_next(
+    server: FakeOllama, connect: Connect, until: Any
 ) -> None:
+    """When the question that probes is given up one of those who wait for it takes its place."""
+    pool = impatient(connect())
+    await open_breaker(server, pool)
+    await until(pool._hosts[0].breaker.allows)
+    server.fail(Fault.hang())
+    probe, other = (asyncio.create_task(pool.chat(HELLO)) for _ in range(2))
+    await until(lambda: len(server.questions) == FAILURES_TO_OPEN + 1)
+    probe.cancel()
+    assert (await other).text == "Hello."
+
+
+async def test_who_waits_elsewhere_probes_a_server_whose_pause_is_over(serve: Serve, connect: Connect) -> None:
+    """While the other server answers nothing, a question that waits for it goes to the one that works again."""
+    slow, back = serve(), serve()
+    slow.fail_always(Fault.hang())
+    pool = impatient(connect(slow, back, concurrency=1, timeout=60), pause=0.5)
+    open_at_once(pool, 1)
+    stuck = asyncio.create_task(pool.chat(HELLO))
+    async with asyncio.timeout(5):
+        assert await ask(pool, 4) == [back.host] * 4
+    stuck.cancel()
+    await asyncio.wait({stuck})
+
+
+@pytest.mark.parametrize("state", ["closed", "open"])
+async def test_what_was_not_sent_tells_nothing_of_a_server(
+    server: FakeOllama, connect: Connect, until: Any, state: str
+) -> None:
+    """Questions that cannot be sent neither open a breaker nor close one, and leave the probe to others."""
+    pool = impatient(connect(), pause=0.05 if state == "open" else 60)
+    breaker = pool._hosts[0].breaker
+    if state == "open":
+        await open_breaker(server, pool)
+    for _ in range(FAILURES_TO_OPEN + 1):
+        await until(breaker.allows)
+        with pytest.raises(LLMError, match="cannot be sent") as caught:
+            await pool.chat([{"role": "user", "content": "\ud83d"}])
+        assert caught.value.attempts == 0
+        assert breaker.is_open() == (state == "open")
+    assert (await pool.chat(HELLO)).text == "Hello."
+
+
+async def test_a_failed_probe_makes_the_pause_longer(server: FakeOllama, connect: Connect, until: Any) -> None:
     """A probe that fails is an error like any other, and the server is left alone for twice as long."""
-    pool = connect()
+    pool = impatient(connect(), pause=0.3)
     await open_breaker(server, pool)
     breaker = pool._hosts[0].breaker
     await until(breaker.allows)
     server.fail(Fault.status(503))
     with pytest.raises(OverloadedError):
         await pool.chat(HELLO)
-    assert breaker._pause == 0.1
+    assert breaker._pause == 0.6
     assert not breaker.allows()
 
 
@@ -371,8 +468,8 @@ async def test_retries_end_when_nobody_is_left_to_ask(server: FakeOllama, connec
 
 @pytest.mark.parametrize(
     "fault",
-    [Fault.status(500), Fault.body(b"<html>"), Fault.status(404, "model 'tiny' not found"), Fault.drop()],
-    ids=["500", "html", "no model", "dropped"],
+    [Fault.status(500), Fault.body(b"<html>"), Fault.drop()],
+    ids=["500", "html", "dropped"],
 )
 async def test_a_useless_server_does_not_draw_the_questions(serve: Serve, connect: Connect, fault: Fault) -> None:
     """A server that fails faster than the others answer is left alone, and costs five questions at most."""
@@ -384,12 +481,26 @@ async def test_a_useless_server_does_not_draw_the_questions(serve: Serve, connec
     assert len(useless.questions) == FAILURES_TO_OPEN
 
 
-async def test_a_server_that_dies_and_comes_back_is_used_again(
-    serve: Serve, connect: Connect, until: Any, short_pauses: None
-) -> None:
+async def test_a_server_without_the_model_costs_no_answer(serve: Serve, connect: Connect) -> None:
+    """What one server lacks the model for is asked of the next, which counts; soon the first is not asked any more."""
+    lacking, good = serve(models=[]), serve()
+    pool = connect(lacking, good)
+    replies = [await pool.chat(HELLO) for _ in range(20)]
+    assert {reply.host for reply in replies} == {good.host}
+    assert sum(reply.attempts for reply in replies) == 20 + FAILURES_TO_OPEN == 20 + len(lacking.questions)
+
+
+async def test_where_nobody_has_the_model_that_is_the_error(serve: Serve, connect: Connect) -> None:
+    """A model that no server has is an error after each was asked once."""
+    with pytest.raises(ModelMissingError) as caught:
+        await connect(serve(models=[]), serve(models=[]), attempts=3).chat(HELLO)
+    assert caught.value.attempts == 2
+
+
+async def test_a_server_that_dies_and_comes_back_is_used_again(serve: Serve, connect: Connect, until: Any) -> None:
     """While one of two servers is down the other answers everything; once it is back it takes its share again."""
     mortal, other = serve(latency=0.01), serve(latency=0.01)
-    pool = connect(mortal, other, attempts=6, concurrency=2)
+    pool = impatient(connect(mortal, other, attempts=6, concurrency=2))
     assert set(await ask(pool, 4)) == {mortal.host, other.host}
     mortal.stop()
     assert set(await ask(pool, 20)) == {other.host}
@@ -417,18 +528,52 @@ async def test_questions_under_way_survive_the_death_of_their_server(
         task.cancel()
 
 
+# What a question has cost that was given up
+
+
+async def given_up(question: Any, seconds: float) -> BaseException:
+    """Give what a question raised that was not answered within a time, as a time-out hands it on."""
+    with pytest.raises(TimeoutError) as caught:
+        async with asyncio.timeout(seconds):
+            await question
+    assert caught.value.__cause__ is not None
+    return caught.value.__cause__
+
+
+async def test_a_question_given_up_tells_its_cost(server: FakeOllama, connect: Connect) -> None:
+    """What is raised when a question is cancelled knows the requests that were made, and the last host."""
+    server.fail(Fault.status(503), Fault.status(503), Fault.hang())
+    cost = vars(await given_up(connect(attempts=4).chat(HELLO), 2))
+    assert cost == {"attempts": len(server.questions), "host": server.host}
+    assert cost["attempts"] == 3
+
+
+async def test_a_question_that_waited_in_vain_has_cost_nothing(
+    server: FakeOllama, connect: Connect, until: Any
+) -> None:
+    """A question that never got a slot is known to have asked nobody."""
+    server.fail_always(Fault.hang())
+    pool = connect(concurrency=1)
+    stuck = asyncio.create_task(pool.chat(HELLO))
+    await until(lambda: len(server.questions) == 1)
+    assert vars(await given_up(pool.chat(HELLO), 0.1)) == {"attempts": 0, "host": None}
+    stuck.cancel()
+    await asyncio.wait({stuck})
+
+
+@pytest.mark.parametrize(
+    "fault", [Fault.status(503), Fault.status(500), Fault.status(400)], ids=lambda fault: fault.name
+)
+async def test_refusals_count_when_the_next_server_fails(serve: Serve, connect: Connect, fault: Fault) -> None:
+    """The request that told that a server does not decide is part of the cost, whatever the next one says."""
+    chats, decides = serve(models=["nimble"], decision_models=[]), serve()
+    decides.fail_always(fault)
+    with pytest.raises(LLMError) as caught:
+        await connect(chats, decides, model="nimble").systemone("s", QUESTION)
+    assert (caught.value.attempts, caught.value.host) == (2, decides.host)
+
+
 # All servers together
-
-
-async def test_warming_up_reports_for_each_server(serve: Serve, connect: Connect) -> None:
-    """The model is loaded everywhere, and where that fails the error stands beside the address."""
-    good, bare, gone = serve(), serve(models=[]), serve()
-    gone.stop()
-    report = await connect(good, bare, gone).warm_up()
-    assert report.pop(good.host) is None
-    assert isinstance(report.pop(bare.host), ModelMissingError)
-    assert isinstance(report.pop(gone.host), UnreachableError)
-    assert report == {}
 
 
 async def test_in_a_mixed_pool_those_that_decide_are_asked(serve: Serve, connect: Connect) -> None:
@@ -467,14 +612,68 @@ async def test_where_nobody_decides_the_pool_says_so(serve: Serve, connect: Conn
 
 
 async def test_only_unreachable_servers_are_asked_again_what_they_can(serve: Serve, connect: Connect) -> None:
-    """If some cannot say whether they decide, the others' word counts, and only those are asked the next time."""
+    """If none decides and some cannot say, that is an error, and only those are asked the next time."""
     chats, gone = serve(models=["nimble"], decision_models=[]), serve()
     gone.stop()
     pool = connect(chats, gone, model="nimble")
-    assert await pool.offers_decisions() is False
+    with pytest.raises(UnreachableError):
+        await pool.offers_decisions()
     gone.start()
     chats.stop()
     assert await pool.offers_decisions() is True
+
+
+async def test_the_first_server_that_decides_settles_it(serve: Serve, connect: Connect, until: Any) -> None:
+    """A silent server keeps nobody from knowing that another decides: it is not waited for, nor blamed."""
+    good, silent = serve(), serve()
+    silent.fail_always(Fault.hang(), path="/api/show")
+    pool = connect(good, silent, model="nimble", timeout=60)
+    async with asyncio.timeout(LOOK_SECONDS - 1):
+        for _ in range(FAILURES_TO_OPEN + 1):
+            assert await pool.offers_decisions() is True
+    assert pool._hosts[1].trouble == ""
+    await until(lambda: silent.open_connections == 0)
+
+
+async def test_a_server_that_fails_to_say_is_left_alone(serve: Serve, connect: Connect) -> None:
+    """Failed looks count as failures: after five in a row nobody looks, until a question has shown that it works."""
+    server = serve()
+    pool = connect(server, model="nimble")
+    server.fail(*[Fault.status(503)] * FAILURES_TO_OPEN, path="/api/show")
+    for _ in range(FAILURES_TO_OPEN):
+        with pytest.raises(OverloadedError):
+            await pool.offers_decisions()
+    with pytest.raises(LeftAloneError, match="answered 503"):
+        await pool.offers_decisions()
+    pool._hosts[0].breaker.succeeded()
+    assert await pool.offers_decisions() is True
+
+
+async def test_a_server_that_only_a_question_can_tell_of_may_decide(serve: Serve, connect: Connect) -> None:
+    """Servers that know decisions, but not Ollama's own paths, are taken to decide until they refuse."""
+    other, chats = serve(), serve(models=["nimble"], decision_models=[])
+    other.fail_always(Fault.status(404, body=b"Not Found"), path="/api/show")
+    pool = connect(chats, other, model="nimble")
+    assert await pool.offers_decisions() is True
+    assert (await pool.systemone("s", QUESTION)).host == other.host
+
+
+@pytest.mark.parametrize("left_alone_before", [True, False])
+async def test_when_those_that_decide_fail_others_may_chat(
+    serve: Serve, connect: Connect, left_alone_before: bool
+) -> None:
+    """That all who decide are left alone is told from other failures, so that the others can be asked to chat."""
+    chats, decides = serve(models=["nimble"], decision_models=[]), serve()
+    pool = impatient(connect(chats, decides, model="nimble", attempts=FAILURES_TO_OPEN), pause=60)
+    assert await pool.offers_decisions()
+    decides.stop()
+    if left_alone_before:
+        open_at_once(pool, 1)
+    with pytest.raises(LeftAloneError) as caught:
+        await pool.systemone("s", QUESTION)
+    assert caught.value.attempts == (0 if left_alone_before else FAILURES_TO_OPEN)
+    assert caught.value.host == decides.host
+    assert (await pool.chat(HELLO)).host == chats.host
 
 
 async def test_if_no_server_can_say_nothing_is_known(serve: Serve, connect: Connect) -> None:

@@ -302,12 +302,68 @@ async def test_an_ollama_client_without_a_model_offers_nothing(connect: Any) -> 
     assert await offers_decisions(connect("ollama"), None) is False
 
 
-async def test_a_server_that_knows_no_capabilities_offers_nothing(server: FakeOllama, connect: Any) -> None:
-    """A server without the path that tells capabilities has no decisions, while a failure is raised."""
-    server.fail(Fault.status(404, "404 page not found"), Fault.status(500), path="/api/show")
-    assert await offers_decisions(connect("ollama"), "nimble") is False
+@pytest.mark.parametrize("code", [404, 405, 501])
+async def test_a_server_that_knows_no_capabilities_may_decide(code: int, server: FakeOllama, connect: Any) -> None:
+    """A server without the path that tells capabilities may have decisions, while a failure is raised."""
+    server.fail(Fault.status(code, body=b"no such page"), Fault.status(500), path="/api/show")
+    assert await offers_decisions(connect("ollama"), "nimble") is True
     with pytest.raises(ollama.ResponseError):
         await offers_decisions(connect("ollama"), "nimble")
+
+
+class Thinker(Told):
+    """A model that takes one kind of answer to whether it may think, and refuses any other."""
+
+    def __init__(self, accepts: Any, error: Exception) -> None:
+        super().__init__()
+        self.accepts, self.error, self.asked = accepts, error, []
+
+    async def chat(self, messages: Any, think: Any = None) -> Any:
+        self.asked.append(think)
+        if think != self.accepts:
+            raise self.error
+        return self.reply
+
+
+NO_THINK = ollama.ResponseError("invalid think value", 400)
+
+
+@pytest.mark.parametrize(
+    ("accepts", "error", "asked"),
+    [
+        (False, NO_THINK, [False, False]),
+        (None, NO_THINK, [False, None, None]),
+        (None, ollama.ResponseError("unknown field: think", 422), [False, None, None]),
+    ],
+)
+async def test_a_model_is_told_not_to_think_if_it_may_be(accepts: Any, error: Exception, asked: list[Any]) -> None:
+    """Where thinking is an argument it is forbidden, but to a model that refuses to be told, and that is remembered."""
+    client, refused = Thinker(accepts, error), set[str]()
+    replies = [await ask_chat(client, "what next?", OPTIONS, refused=refused) for _ in range(2)]
+    assert client.asked == asked
+    assert sum(reply.attempts for reply in replies) == len(asked)
+
+
+@pytest.mark.parametrize("error", [ollama.ResponseError("invalid format", 400), ollama.ResponseError("think", 500)])
+async def test_other_refusals_have_nothing_to_do_with_thinking(error: Exception) -> None:
+    """Any other error is raised as it is, and the model asked only once."""
+    client = Thinker("high", error)
+    with pytest.raises(ollama.ResponseError):
+        await ask_chat(client, "what next?", OPTIONS)
+    assert client.asked == [False]
+
+
+class Mine(ollama.Client):
+    """A blocking client of the user's own making."""
+
+
+@pytest.mark.parametrize("client", [ollama.Client(), Mine()])
+@pytest.mark.parametrize("only_decides", [True, False])
+def test_a_client_that_blocks_is_refused(client: Any, only_decides: bool) -> None:
+    """Ollama's blocking client is an error that names the other one, which is accepted."""
+    with pytest.raises(ReasonerError, match=r"stops the event loop while it waits for an answer: use ollama\.Async"):
+        check_client(client, only_decides=only_decides)
+    check_client(ollama.AsyncClient(), only_decides=only_decides)
 
 
 def test_mode_decision_needs_nothing_but_decisions() -> None:

@@ -92,6 +92,12 @@ def test_states_without_description_are_told_by_their_text() -> None:
         (SimpleNamespace(id=4), "simple_namespace_id: 4"),
         (7, "value: 7"),
         ({}, ""),
+        ({"text": "", "author_id": "a2", "topics": ["go"]}, "Post by a2:\n(no text)\nTopics: go"),
+        (SimpleNamespace(post_id="p1", author="bob", text="", topics=()), "Post by bob:\n(no text)"),
+        (SimpleNamespace(post_id="p1", text=0), "Post:\n0"),
+        ({"text": "", "content": "Hello", "topics": "tea"}, "Post:\nHello\nTopics: tea"),
+        ({"text": "Hello", "topics": 5}, "Post:\nHello\nTopics: 5"),
+        (SimpleNamespace(post_id="p1", text=None, content=None), "post_id: p1"),
     ],
 )
 def test_a_context_is_described_in_words(context: Any, text: str) -> None:
@@ -110,6 +116,7 @@ def test_an_agent_speaks_for_itself() -> None:
         (SimpleNamespace(agent_id="a7"), ("a7", "", "")),
         (SimpleNamespace(agent_id="a7", name=None, interests=None, personality=None), ("a7", "", "")),
         (SimpleNamespace(unique_id=3, interests=(1, "idle"), personality=7), ("3", "1, idle", "7")),
+        (SimpleNamespace(unique_id=3, interests="chess"), ("3", "chess", "")),
     ],
 )
 def test_any_profile_can_be_told(agent: Any, profile: tuple[str, str, str]) -> None:

@@ -14,7 +14,7 @@ import ollama
 import pytest
 
 from prism.errors import FieldValueError, ReasonerError, TimedOutError
-from prism.llm import AnswerCache, OllamaChatClient
+from prism.llm import AnswerCache, OllamaChatClient, OllamaPool
 from prism.statechart.budget import Budget
 from prism.statechart.decisions import Decision, Question
 from prism.statechart.prompts import chat_prompt, decision_state
@@ -81,6 +81,18 @@ class BrokenStore:
         raise OSError("disk full")
 
     put = get  # type: ignore[assignment]
+
+
+class Unstable(Store):
+    """A store that fails when it is asked for the ninth time."""
+
+    asked = 0
+
+    def get(self, key: str, default: Any = None) -> str | None:
+        self.asked += 1
+        if self.asked == 9:
+            raise OSError("disk full")
+        return super().get(key, default)
 
 
 def answer(state: str) -> str:
@@ -154,15 +166,123 @@ async def test_what_is_offered_is_asked_once(server: FakeOllama) -> None:
 
 
 async def test_what_is_offered_is_asked_again_after_a_failure(server: FakeOllama) -> None:
-    """A server that cannot say what it offers is asked to chat, and asked again the next time."""
+    """A server that cannot say what it offers is asked to chat, and asked again after a while."""
     client = Counting(host=server.host)
     reasoner = Reasoner(client, model="nimble")
     server.fail(Fault.status(500), path="/api/show")
-    await reasoner.decide_many([ask()])
-    await reasoner.decide_many([ask()])
+    async with asyncio.timeout(10):
+        while DECISIONS not in asked(server):
+            await reasoner.decide_many([ask()])
     await client.close()
     assert client.shown == 2
-    assert asked(server) == [CHAT, DECISIONS]
+    assert asked(server)[0] == CHAT
+
+
+async def test_who_cannot_say_is_not_asked_all_the_time(server: FakeOllama, caplog: pytest.LogCaptureFixture) -> None:
+    """A look that failed after a long time is not repeated with every question, and is told of once."""
+    server.fail_always(Fault.hang(), path="/api/show")
+    client = Counting(host=server.host)
+    reasoner = Reasoner(client, model="nimble", timeout=1)
+    for _ in range(5):
+        await reasoner.decide_many(crowd(3))
+    await client.close()
+    assert client.shown == 1
+    assert asked(server) == [CHAT] * 15
+    assert [record.getMessage() for record in caplog.records] == [
+        "cannot tell yet whether the model takes decision questions, so it chats: no answer within 1 s"
+    ]
+
+
+@pytest.mark.slow
+async def test_a_look_has_a_limit_of_its_own(server: FakeOllama) -> None:
+    """However long an answer may take, a server that does not say what it offers is waited for only briefly."""
+    server.fail_always(Fault.hang(), path="/api/show")
+    client = Counting(host=server.host)
+    async with asyncio.timeout(60):
+        assert (await decide(client, model="nimble", timeout=600)).source == "model"
+    await client.close()
+
+
+async def test_no_questions_ask_nothing(server: FakeOllama) -> None:
+    """Where nothing is asked the server is not even asked what it offers."""
+    client = Counting(host=server.host)
+    assert await Reasoner(client, model="nimble").decide_many([]) == []
+    await client.close()
+    assert client.shown == 0
+
+
+@pytest.mark.parametrize("kind", ["prism", "ollama"])
+async def test_a_server_without_ollamas_own_paths_decides(kind: str, server: FakeOllama, connect: Connect) -> None:
+    """Where only a decision question can tell whether decisions are taken, it is put, and tells."""
+    for path in ("/api/show", CHAT):
+        server.fail_always(Fault.status(404, body=b'{"detail":"Not Found"}'), path=path)
+    reasoner = Reasoner(connect(kind, "nimble"), model="nimble" if kind == "ollama" else None, pick="argmax")
+    assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "model")]
+    assert asked(server) == [DECISIONS]
+
+
+async def test_a_thinking_model_is_told_not_to(server: FakeOllama, connect: Connect) -> None:
+    """A raw Ollama client asks without thoughts; of a model that refuses to be told so nothing more is said of it."""
+    reasoner = Reasoner(connect("ollama"), model="llama3.2", mode="chat")
+    await reasoner.decide_many([ask()])
+    server.fail(Fault.status(400, '"llama3.2" takes "low", "medium" or "high" for think'))
+    decisions = [(await reasoner.decide_many([ask(name)]))[0] for name in ("Ben", "Cy")]
+    assert [(decision.source, decision.call and decision.call.attempts) for decision in decisions] == [
+        ("model", 2),
+        ("model", 1),
+    ]
+    assert [question.body.get("think") for question in server.questions] == [False, False, None, None]
+    assert reasoner.budget.calls == 4
+
+
+def mixed(chats: FakeOllama, decides: FakeOllama, **settings: Any) -> OllamaPool:
+    """Give a pool of one server that only chats with ``nimble``, and one that also decides."""
+    chats.models, chats.decision_models = ("nimble",), ()
+    return OllamaPool([chats.host, decides.host], "nimble", **settings)
+
+
+async def test_while_those_who_decide_are_gone_others_chat(server: FakeOllama, events: Any) -> None:
+    """When the one server that decides goes down nobody falls back, and when it is back it decides again."""
+    with FakeOllama() as decides:
+        pool = mixed(server, decides)
+        reasoner = Reasoner(pool)
+        assert {d.source for d in await reasoner.decide_many(crowd(20))} == {"model"}
+        assert asked(server) == []
+        decides.stop()
+        assert {d.source for d in await reasoner.decide_many(crowd(20))} == {"model"}
+        assert asked(server) == [CHAT] * 20
+        assert sum(event["attempts"] for event in events) == reasoner.budget.calls
+        decides.start()
+        async with asyncio.timeout(10):
+            while len(decides.questions) < 21:
+                await reasoner.decide_many([ask()])
+        await pool.close()
+    assert set(asked(decides)) == {DECISIONS}
+
+
+async def test_what_one_server_cannot_say_is_not_settled_by_another(server: FakeOllama) -> None:
+    """While a server could not say whether it decides, that another does not is no reason to chat for good."""
+    with FakeOllama() as decides:
+        decides.fail(Fault.status(503), path="/api/show")
+        pool = mixed(server, decides)
+        reasoner = Reasoner(pool)
+        async with asyncio.timeout(10):
+            while DECISIONS not in asked(decides):
+                await reasoner.decide_many([ask()])
+        await pool.close()
+    assert (asked(server) + asked(decides)).count(CHAT) >= 1
+
+
+async def test_when_a_server_is_back_nobody_falls_back(server: FakeOllama, connect: Connect, until: Until) -> None:
+    """While one question finds out whether the server works again the others wait for it."""
+    client = connect(concurrency=8)
+    reasoner = Reasoner(client, mode="chat")
+    server.stop()
+    await reasoner.decide_many(crowd(20))
+    server.start()
+    server.latency = 0.01
+    await until(client.only_host.breaker.allows)
+    assert Counter(d.source for d in await reasoner.decide_many(crowd(100))) == {"model": 100}
 
 
 async def test_a_server_that_does_not_say_is_asked_to_chat(server: FakeOllama, connect: Connect) -> None:
@@ -408,6 +528,54 @@ async def test_one_failure_leaves_the_others_alone(server: FakeOllama, connect: 
     assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "model")]
 
 
+class Detached:
+    """A row of a database that is gone."""
+
+    post_id = agent_id = "d1"
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError("the row is detached")
+
+
+@pytest.mark.parametrize(("mode", "model"), [("chat", "llama3.2"), ("decision", "nimble")])
+@pytest.mark.parametrize(
+    "unreadable",
+    [
+        lambda: ask(context=Detached()),
+        lambda: Question(Detached(), S.EVALUATING, "decides", OPTIONS, POST),
+    ],
+    ids=["post", "agent"],
+)
+async def test_what_cannot_be_read_is_a_fallback(
+    mode: Any, model: str, unreadable: Any, server: FakeOllama, connect: Connect
+) -> None:
+    """A post or agent that raises when it is read costs its own question the model, and no other."""
+    reasoner = Reasoner(connect(model=model), mode=mode, fallback=S.SCROLLING)
+    decisions = await reasoner.decide_many([ask("Ben"), unreadable(), ask("Cy")])
+    assert [decision.source for decision in decisions] == ["model", "fallback", "model"]
+    assert (decisions[1].chosen, decisions[1].reason) == (S.SCROLLING, "RuntimeError: the row is detached")
+    assert decisions[1].call is not None
+    assert (decisions[1].call.attempts, len(server.questions)) == (0, 2)
+
+
+async def test_a_bug_leaves_nothing_running(server: FakeOllama, connect: Connect, until: Until) -> None:
+    """If something raises that is no failure of a model, all that was asked with it is over before the caller knows."""
+
+    class Unwritable:
+        def warning(self, event: str, **keys: Any) -> None:
+            raise OSError("disk full")
+
+    server.latency = 0.2
+    client = connect(concurrency=4)
+    reasoner = Reasoner(client, mode="chat", cache=Unstable(), logger=Unwritable())  # type: ignore[arg-type]
+    with pytest.raises(OSError, match="disk full"):
+        await reasoner.decide_many(crowd(12))
+    assert len(server.questions) >= 4
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+    assert client.only_host.in_flight == 0
+    await until(lambda: server.open_connections == 0)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -431,6 +599,7 @@ def test_settings_are_checked(options: Any, message: str) -> None:
         (object(), "auto", "needs an async method chat, get_response or run; object has none"),
         (object(), "chat", "needs an async method chat, get_response or run; object has none"),
         (Weighing({}), "auto", "needs an async method chat, get_response or run; Weighing has none"),
+        (ollama.Client(), "chat", "Client stops the event loop while it waits for an answer: use ollama.AsyncClient"),
         (Silent(), "decision", "mode 'decision' needs a client with an async method systemone; Silent has none"),
     ],
 )
@@ -508,9 +677,9 @@ async def test_a_shared_failure_counts_once(server: FakeOllama, connect: Connect
 
 @pytest.mark.parametrize("leaver", [0, 1])
 async def test_one_who_leaves_does_not_take_the_answer_along(
-    leaver: int, server: FakeOllama, connect: Connect, until: Until
+    leaver: int, server: FakeOllama, connect: Connect, until: Until, events: Any
 ) -> None:
-    """Of two that share a request one may be cancelled: the other gets the answer."""
+    """Of two that share a request one may be cancelled: the other gets the answer, and bears the cost."""
     server.latency = 0.1
     reasoner = Reasoner(connect(), mode="chat")
     tasks = [asyncio.create_task(reasoner.decide_many([ask()])) for _ in range(2)]
@@ -518,6 +687,9 @@ async def test_one_who_leaves_does_not_take_the_answer_along(
     tasks[leaver].cancel()
     assert outcomes(await tasks[1 - leaver]) == [(S.COMPOSING, "model")]
     assert (tasks[leaver].cancelled(), len(server.questions)) == (True, 1)
+    (event,) = events
+    assert event["attempts"] == reasoner.budget.calls == 1
+    assert event["input_tokens"] + event["output_tokens"] == reasoner.budget.tokens > 0
 
 
 @pytest.mark.parametrize("kind", ["prism", "pool", "ollama"])
@@ -529,7 +701,7 @@ async def test_when_all_leave_the_request_ends(
     server.fail_always(Fault.hang())
     reasoner = Reasoner(connect(kind, model), model=model if kind == "ollama" else None, mode=mode)
     tasks = [asyncio.create_task(reasoner.decide_many([ask()])) for _ in range(3)]
-    await until(lambda: server.open_connections > 0)
+    await until(lambda: len(server.questions) == 1)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
@@ -594,11 +766,20 @@ async def test_answers_are_kept_by_what_was_asked(
 async def test_answers_are_kept_by_the_clients_settings(name: str) -> None:
     """Where a client tells its model, seed, temperature or thinking, answers are kept apart by them."""
     store: Any = Store()
-    for value in (1, 2, 2):
+    for value in ("1", "2", "2"):
         client = Model(answer("scrolling"))
         setattr(client, name, value)
-        await decide(client, cache=store)
+        await decide(client, cache=store, model=None if name == "model" else "m1")
     assert len(store) == 2
+
+
+@pytest.mark.parametrize("named", [{}, {"model": None}, {"model_id": "small"}])
+async def test_a_cache_needs_to_know_the_model(named: Any) -> None:
+    """Answers of nobody knows which model are not kept: the client or the caller has to name it."""
+    client = Model(answer("scrolling"))
+    vars(client).update(named)
+    with pytest.raises(ReasonerError, match="a cache keeps answers by model, and Model names none: give Reasoner a"):
+        Reasoner(client, cache=Store())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -626,15 +807,15 @@ async def test_bad_replies_are_not_kept(model: str, fault: Fault, server: FakeOl
 async def test_a_kept_answer_is_validated(kept: str) -> None:
     """What a cache holds is checked like a reply, and asked again if it is none."""
     store: Any = Store()
-    await decide(Model(answer("scrolling")), cache=store)
+    await decide(Model(answer("scrolling")), cache=store, model="m1")
     store.update(dict.fromkeys(store, kept))
-    assert (await decide(Model(answer("scrolling")), cache=store)).source == "model"
-    assert (await decide(Model(answer("composing")), cache=store)).source == "cache"
+    assert (await decide(Model(answer("scrolling")), cache=store, model="m1")).source == "model"
+    assert (await decide(Model(answer("composing")), cache=store, model="m1")).source == "cache"
 
 
 async def test_a_broken_cache_does_not_end_a_run(logger: Any, capture: Any) -> None:
     """A cache that raises is reported once, and the model asked as if there were none."""
-    reasoner = Reasoner(Model(answer("scrolling")), cache=BrokenStore(), logger=logger)
+    reasoner = Reasoner(Model(answer("scrolling")), cache=BrokenStore(), model="m1", logger=logger)
     assert outcomes(await reasoner.decide_many(crowd(3))) == [(S.SCROLLING, "model")] * 3
     events = [entry["event"] for entry in capture.entries]
     assert events == ["reasoner.cache_failed", *["reasoner.decision"] * 3]
@@ -686,6 +867,74 @@ async def test_a_deadline_cuts_a_hanging_call_short(server: FakeOllama, connect:
     assert sorted(decision.call.attempts for decision in decisions if decision.call) == [0, 0, 0, 1, 1]
     await until(lambda: server.open_connections == 0)
     assert len(server.questions) <= 2
+
+
+async def test_a_time_out_hides_no_request(server: FakeOllama, connect: Connect, events: Any) -> None:
+    """When the time for an answer is over the event knows the requests that were made, and the host."""
+    server.fail(*[Fault.status(503, retry_after="0")] * 2, Fault.hang())
+    reasoner = Reasoner(connect("pool", attempts=4), mode="chat", timeout=2)
+    assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "fallback")]
+    assert events[0]["reason"] == "TimedOutError: no answer within 2 s"
+    assert events[0]["attempts"] == len(server.questions) == reasoner.budget.calls == 3
+    assert events[0]["host"] == server.host
+
+
+async def test_who_never_got_a_slot_has_cost_nothing(
+    server: FakeOllama, connect: Connect, until: Until, events: Any
+) -> None:
+    """Questions that time out while the client has no slot free for them count no requests."""
+    server.fail_always(Fault.hang())
+    client = connect("pool", concurrency=1)
+    stuck = asyncio.create_task(client.chat([{"role": "user", "content": "hello"}]))
+    await until(lambda: len(server.questions) == 1)
+    reasoner = Reasoner(client, mode="chat", timeout=0.2)
+    await reasoner.decide_many(crowd(3))
+    assert [event["attempts"] for event in events] == [0, 0, 0]
+    assert (reasoner.budget.calls, len(server.questions)) == (0, 1)
+    stuck.cancel()
+    await asyncio.wait({stuck})
+
+
+@pytest.mark.parametrize("kind", ["prism", "ollama"])
+async def test_a_cancelled_question_counts(kind: str, server: FakeOllama, connect: Connect, until: Until) -> None:
+    """A request that was made comes out of the budget, also if nobody waits for its answer any more."""
+    server.fail(Fault.status(503, retry_after="0"), Fault.hang())
+    reasoner = Reasoner(connect(kind, **({"attempts": 2} if kind == "prism" else {})), model="llama3.2", mode="chat")
+    if kind == "ollama":
+        await reasoner.decide_many([ask("Ben")])
+    task = asyncio.create_task(reasoner.decide_many([ask()]))
+    await until(lambda: len(server.questions) == 2)
+    task.cancel()
+    await asyncio.wait({task})
+    assert reasoner.budget.calls == 2
+
+
+@pytest.mark.parametrize("decides", [True, False])
+async def test_refusals_count(decides: bool, server: FakeOllama, events: Any) -> None:
+    """The request that told that a server does not decide stands in the events and in the budget."""
+    with FakeOllama() as other:
+        pool = mixed(server, other, attempts=1)
+        if decides:
+            other.fail_always(Fault.status(503))
+            await Reasoner(pool, mode="decision").decide_many([ask()])
+        else:
+            other.decision_models = ()
+            reasoner = Reasoner(pool, mode="auto")
+            server.fail(Fault.status(404, body=b"no page"), path="/api/show")
+            await reasoner.decide_many([ask()])
+            assert reasoner.budget.calls == 3
+        await pool.close()
+    assert sum(event["attempts"] for event in events) == len(server.questions) + len(other.questions)
+    assert len(asked(server) + asked(other)) == (2 if decides else 3)
+
+
+async def test_what_cannot_be_sent_costs_nothing(server: FakeOllama, connect: Connect, events: Any) -> None:
+    """A question that no request can carry is a fallback that says so, and counts as no request."""
+    reasoner = Reasoner(connect(), mode="chat", budget=Budget(max_calls=1))
+    await reasoner.decide_many([ask(context="half a character: \ud83d")])
+    await reasoner.decide_many([ask()])
+    assert [(event["source"], event["attempts"]) for event in events] == [("fallback", 0), ("model", 1)]
+    assert "the question cannot be sent" in events[0]["reason"]
 
 
 async def test_a_spent_budget_asks_nothing_at_all(server: FakeOllama) -> None:

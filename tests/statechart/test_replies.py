@@ -4,9 +4,16 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from prism.errors import ReasonerError
-from prism.statechart.replies import MOST_REPLY_CHARACTERS, parse_reasoner_response, read_probabilities
+from prism.statechart.replies import (
+    MOST_REPLY_CHARACTERS,
+    _without_thoughts,
+    parse_reasoner_response,
+    read_probabilities,
+)
 from prism.statechart.states import AgentState, state_enum
 
 S = AgentState
@@ -159,3 +166,33 @@ def test_probabilities_that_are_none_are_refused(given: Any, message: str) -> No
 def test_thoughts_do_not_count(reply: str) -> None:
     """What stands in a think block is no answer, wherever the block stands and even if one of its tags is missing."""
     assert parse_reasoner_response(reply, [AgentState.COMPOSING, AgentState.SCROLLING]) is AgentState.COMPOSING
+
+
+def step_by_step(text: str) -> str:
+    """Drop thoughts by looking for the next tags again and again: slow, but plain to see."""
+    said: list[str] = []
+    while True:
+        start, end = text.find("<think>"), text.find("</think>")
+        if end >= 0 and (start < 0 or end < start):
+            said.clear()
+        elif start >= 0:
+            said.append(text[:start])
+            end = text.find("</think>", start)
+        else:
+            return "".join((*said, text))
+        if end < 0:
+            return "".join(said)
+        text = text[end + len("</think>") :]
+
+
+@given(st.lists(st.sampled_from(["<think>", "</think>", "a", "b", "<", ">", "think", "/"]), max_size=30).map("".join))
+def test_thoughts_are_dropped_as_step_by_step(text: str) -> None:
+    """Whatever tags a text holds, in whatever order, what is left of it is what searching step by step leaves."""
+    assert _without_thoughts(text) == step_by_step(text)
+
+
+@pytest.mark.parametrize("unit", ["</think>", "<think>", "<think></think>", "a</think><think>"])
+def test_tags_without_end_are_read_in_one_pass(unit: str) -> None:
+    """Megabytes of tags are read at once; with the square of their length this would take hours."""
+    with pytest.raises(ReasonerError):
+        parse_reasoner_response(unit * 500_000, OPTIONS)

@@ -71,6 +71,32 @@ def test_a_question_that_is_too_large_stands_alone() -> None:
     assert [request.size > MOST_DECISION_BYTES for request in requests] == [False, True, False]
 
 
+class Unreadable:
+    """An agent or post that raises when it is read."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise LookupError(name)
+
+
+@pytest.mark.parametrize("make", [chat_requests, decision_requests])
+def test_what_cannot_be_read_is_told_apart(make: Any) -> None:
+    """A question whose post or agent cannot be read is a request that says why, and the others are as they would be."""
+    good = [ask(ADA, "one"), ask(ADA, "two"), ask(BEN, "three")]
+    bad = [ask(ADA, Unreadable()), ask(Unreadable(), "four")]
+    requests = list(make([good[0], bad[0], good[1], bad[1], good[2]], STATE_DESCRIPTIONS))
+    faulty = [request for request in requests if request.fault is not None]
+    assert [request.places for request in faulty] == [[1], [3]]
+    assert all(isinstance(request.fault, LookupError) for request in faulty)
+    sound = [(request.text, request.choices) for request in requests if request.fault is None]
+    assert sound == [(request.text, request.choices) for request in make(good, STATE_DESCRIPTIONS)]
+
+
+def test_a_description_that_is_no_text_is_told_apart() -> None:
+    """A decision question that JSON cannot hold is a request that says why."""
+    (request,) = decision_requests([ask(ADA)], {S.COMPOSING: object()})
+    assert isinstance(request.fault, TypeError)
+
+
 @pytest.mark.parametrize(
     "other",
     [

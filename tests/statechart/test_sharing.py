@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from prism.statechart.sharing import SharedCalls
+from prism.statechart.sharing import Outcome, SharedCalls
 
 
 class Asking:
@@ -46,16 +46,19 @@ async def test_the_same_question_is_asked_once() -> None:
     assert await asyncio.gather(*tasks) == [1, 2, 1, 1]
 
 
-async def test_a_question_is_under_way_until_it_is_answered() -> None:
-    """A question is known as under way from the first who asks until its answer, then it is asked anew."""
+async def test_a_question_is_shared_until_it_is_answered() -> None:
+    """Once a question is answered it is asked anew."""
     shared, asking = SharedCalls[int](), Asking()
-    assert "a" not in shared
     (task,) = await start(shared, asking, "a")
-    assert "a" in shared
     asking.may_answer.set()
     assert await task == 1
-    assert "a" not in shared
     assert await shared.get("a", asking) == 2
+
+
+def test_an_outcome_is_claimed_once() -> None:
+    """Of all who receive an outcome only the first bears its cost."""
+    outcome = Outcome(result=1)
+    assert [outcome.claim() for _ in range(3)] == [True, False, False]
 
 
 async def test_a_failure_reaches_all_who_wait() -> None:
@@ -91,7 +94,6 @@ async def test_the_last_who_leaves_ends_the_call() -> None:
     results: list[Any] = await asyncio.gather(*tasks, return_exceptions=True)
     assert all(isinstance(result, asyncio.CancelledError) for result in results)
     assert (asking.calls, asking.let_go) == (1, 1)
-    assert "a" not in shared
 
 
 async def test_one_who_comes_while_a_call_ends_asks_anew() -> None:
