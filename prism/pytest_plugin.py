@@ -1,0 +1,6 @@
+"""The pytest plugin, which pytest loads wherever prism is installed; ``docs/testing.md`` shows it at work.
+
+Fixtures and options are in ``prism.testing.plugin``, which imports next to nothing before one of them is used.
+"""
+
+pytest_plugins: tuple[str, ...] = ("prism.testing.plugin",)

@@ -1,0 +1,24 @@
+"""Agents for tests, with names where the test does not care for one."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+from prism.agents import SocialAgent
+
+
+class AgentMaker:
+    """Makes social agents, called ``agent_1``, ``agent_2`` and so on where no id is given, interested in music."""
+
+    def __init__(self) -> None:
+        self._numbers = count(1)
+
+    def __call__(self, agent_id: str | None = None, **fields: Any) -> SocialAgent:
+        """Make an agent.
+
+        Args:
+            agent_id: Its id.
+            fields: Further arguments of `SocialAgent`, such as ``interests`` or ``state``.
+        """
+        return SocialAgent(agent_id or f"agent_{next(self._numbers)}", **{"interests": ["music"], **fields})

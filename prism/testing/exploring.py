@@ -1,0 +1,186 @@
+"""Invariants of agents, checked by hypothesis over random sequences of a chart's events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from reprlib import repr as brief
+from typing import Any, ClassVar, cast
+
+from hypothesis import Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from prism.errors import DefinitionError
+from prism.statechart import Statechart
+from prism.statechart.states import state_text
+
+Contexts = st.SearchStrategy[Any] | Mapping[str, st.SearchStrategy[Any]]
+"""What events are about: one strategy for all of them, or one for each trigger, None for those without."""
+
+Invariant = Callable[[Any], object]
+"""``invariant(agent)``: asserts what must always hold, or returns False where it does not."""
+
+_NO_CONTEXT: st.SearchStrategy[None] = st.none()
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """An event, what it is about, and which of several open moves a decision takes."""
+
+    trigger: str
+    context: Any = None
+    choice: int = 0
+
+    def __repr__(self) -> str:
+        about = "" if self.context is None else f" about {brief(self.context)}"
+        return f"<{self.trigger}{about}{f', choice {self.choice}' if self.choice else ''}>"
+
+    def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
+        printer.text(repr(self))
+
+
+@st.composite
+def _steps(draw: st.DrawFn) -> _Step:
+    """Draw an event that the agent's state reacts to.
+
+    It is drawn from all triggers and filtered. So, when hypothesis shrinks by taking steps out, the events after them
+    stay what they were where the state allows it.
+    """
+    machine: Exploration = draw(st.runner())
+    trigger = draw(machine.reacting_to.get(machine.agent.state, machine.any_trigger))
+    context, choice = draw(machine.contexts_of(trigger)), draw(machine.choices)
+    return _Step(trigger, context, choice)
+
+
+class Exploration(RuleBasedStateMachine):
+    """One agent under random events; `explore` makes the subclass for a chart.
+
+    A subclass may add rules of its own, such as for fields that the application sets between two events.
+
+    Attributes:
+        agent: The agent.
+        path: What it went through, such as ``idle --feed_ready--> scrolling``.
+    """
+
+    chart: ClassVar[Statechart[Any]]
+    agent_factory: ClassVar[Callable[[], Any]]
+    contexts: ClassVar[Contexts | None]
+    invariants_of_agent: ClassVar[tuple[Invariant, ...]]
+    any_trigger: ClassVar[st.SearchStrategy[str]]
+    reacting_to: ClassVar[Mapping[Any, st.SearchStrategy[str]]]
+    choices: ClassVar[st.SearchStrategy[int]]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.agent: Any = type(self).agent_factory()
+        self.path: str = state_text(self.agent.state)
+
+    @classmethod
+    def contexts_of(cls, trigger: str) -> st.SearchStrategy[Any]:
+        """Give the strategy for what an event is about."""
+        if isinstance(cls.contexts, Mapping):
+            return cls.contexts.get(trigger, _NO_CONTEXT)
+        return _NO_CONTEXT if cls.contexts is None else cls.contexts
+
+    @classmethod
+    def run(cls) -> None:
+        """Explore now; hypothesis prints the shortest sequence of events that leads to a failure, and raises it."""
+        run_state_machine_as_test(cls, settings=settings(cls.TestCase.settings))
+
+    @rule(step=_steps())
+    def fire(self, step: _Step) -> None:
+        """Let one event happen."""
+        try:
+            moved = self._make(step)
+        except Exception as error:
+            error.add_note(f"path: {self.path} --{step.trigger}--> ?")
+            raise
+        if moved is not None:
+            self.path += f" --{step.trigger}--> {state_text(moved)}"
+
+    def _make(self, step: _Step) -> Any:
+        if self.agent.state not in self.chart.decision_states:
+            return self.chart.fire(self.agent, step.trigger, step.context)
+        options = self.chart.enabled_targets(self.agent, step.trigger, step.context)
+        if not options:
+            return None
+        target = options[step.choice % len(options)]
+        return self.chart.fire_to(self.agent, step.trigger, target, step.context)
+
+    @invariant()
+    def holds(self) -> None:
+        """Check the invariants."""
+        for check in self.invariants_of_agent:
+            try:
+                if check(self.agent) is False:
+                    raise AssertionError(f"{getattr(check, '__name__', check)!r} does not hold")
+            except Exception as error:
+                error.add_note(f"path: {self.path}")
+                raise
+
+
+def explore(
+    chart: Statechart[Any],
+    agent_factory: Callable[[], Any],
+    *,
+    contexts: Contexts | None = None,
+    invariants: Iterable[Invariant] = (),
+    max_steps: int = 50,
+) -> type[Exploration]:
+    """Make a hypothesis state machine that drives an agent through a chart by random events.
+
+    In a decision state each target that its guards allow may be the one chosen, as if a reasoner were asked. After
+    every step the invariants are checked. A failure is shrunk to the shortest sequence of events that hypothesis finds
+    for it, and carries a note with the path.
+
+    Run it by ``explore(...).run()``, or have pytest or unittest collect ``TestAgent = explore(...).TestCase``.
+
+    Args:
+        chart: The chart.
+        agent_factory: Makes a new agent; called once for every sequence.
+        contexts: What events are about: a strategy for all events, or one for each trigger. None means no context.
+        invariants: What must hold at any time: each asserts it of the agent, or returns False.
+        max_steps: The most events of one sequence.
+
+    Returns:
+        The class of the state machine.
+
+    Raises:
+        DefinitionError: If the chart has no transitions, or the contexts name a trigger that it does not have.
+    """
+    triggers = tuple(dict.fromkeys(item.trigger for item in chart.transitions))
+    unknown = [repr(name) for name in contexts if name not in triggers] if isinstance(contexts, Mapping) else []
+    if not triggers or unknown:
+        problem = f"has no trigger {', '.join(unknown)}" if triggers else "has no transitions to explore"
+        raise DefinitionError(f"chart {chart.name!r} {problem}; its triggers are {', '.join(triggers) or 'none'}")
+    any_trigger = st.sampled_from(triggers)
+    settled = {
+        "chart": chart,
+        "agent_factory": staticmethod(agent_factory),
+        "contexts": contexts,
+        "invariants_of_agent": tuple(invariants),
+        "any_trigger": any_trigger,
+        "reacting_to": {
+            state: any_trigger.filter(frozenset(reacting).__contains__)
+            for state in chart.states
+            if (reacting := chart.valid_triggers(state))
+        },
+        "choices": st.integers(0, max(0, _most_options(chart) - 1)),
+    }
+    made: Any = type("Exploration", (Exploration,), settled)
+    phases = [phase for phase in settings().phases if phase is not Phase.explain]  # it would point at this module
+    made.TestCase.settings = settings(
+        made.TestCase.settings, stateful_step_count=max_steps, deadline=None, phases=phases
+    )
+    return cast("type[Exploration]", made)
+
+
+def _most_options(chart: Statechart[Any]) -> int:
+    """Give the largest number of targets that one decision can have."""
+    targets = (
+        chart.valid_targets(state, trigger)
+        for state in chart.decision_states
+        for trigger in chart.valid_triggers(state)
+    )
+    return max(map(len, targets), default=0)

@@ -1,0 +1,321 @@
+"""The pytest plugin, in runs of pytest of its own."""
+
+import json
+import re
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+QUIET = ("-p", "no:asyncio", "-W", "error")
+"""pytest-asyncio itself warns where its loop scope is not configured."""
+
+SMALL_CHART = """
+    from prism.statechart import AgentState as S, Statechart, Transition
+
+    def is_late(agent, context):
+        return bool(context)
+
+    CHART = Statechart(
+        [S.IDLE, S.SCROLLING, S.RESTING],
+        [Transition("go", S.IDLE, S.SCROLLING, is_late), Transition("go", S.IDLE, S.RESTING)],
+        S.IDLE,
+        name="small",
+    )
+"""
+
+USES_CHART = """
+    from conftest import CHART
+
+    def test_late(make_agent):
+        CHART.fire(make_agent(), "go", True)
+
+    def test_early(make_agent):
+        CHART.fire(make_agent(), "go", False)
+"""
+
+
+@pytest.fixture
+def suite(pytester: pytest.Pytester) -> pytest.Pytester:
+    """Give a suite of two tests on a chart that its conftest builds."""
+    pytester.makeconftest(SMALL_CHART)
+    pytester.makepyfile(test_small=USES_CHART)
+    return pytester
+
+
+def test_plugin_is_found_by_pytest() -> None:
+    """pytest finds the plugin by its entry point."""
+    (found,) = entry_points(group="pytest11", name="prism-statecharts")
+    assert found.value == "prism.pytest_plugin"
+
+
+def test_plugin_that_is_not_used_imports_next_to_nothing(pytester: pytest.Pytester) -> None:
+    """A suite that uses nothing of the plugin has neither the engine imported for it nor what prism.testing needs."""
+    pytester.makepyfile(
+        """
+        import sys
+
+        def test_modules():
+            ours = {name for name in sys.modules if name.partition(".")[0] == "prism"}
+            assert ours == {"prism", "prism.errors", "prism.pytest_plugin", "prism.testing", "prism.testing.plugin"}
+            assert not {"hypothesis", "h11", "ollama", "transitions", "structlog", "orjson"} & set(sys.modules)
+        """
+    )
+    result = pytester.runpytest_subprocess(*QUIET)
+    result.assert_outcomes(passed=1)
+    result.stdout.no_fnmatch_line("*coverage*")
+
+
+def test_fixtures_work_together(pytester: pytest.Pytester) -> None:
+    """The fixtures drive agents, script decisions, hear events, stop time and serve a model, sync and async."""
+    pytester.makepyfile(
+        """
+        import pytest
+        from prism.llm import OllamaChatClient
+        from prism.statechart import Reasoner
+        from prism.testing import assert_path
+
+        @pytest.mark.asyncio
+        async def test_scripted(social_chart, make_agent, scripted_reasoner, transition_log, frozen_clock):
+            ada = make_agent("ada")
+            social_chart.fire(ada, "feed_ready")
+            frozen_clock.tick()
+            social_chart.fire(ada, "sees_post")
+            await social_chart.afire(ada, "decides", 0.9, reasoner=scripted_reasoner(["engaging_like"]))
+            assert_path(ada, "idle > scrolling > evaluating > engaging_like")
+            assert [record.timestamp.minute for record in ada.state_history] == [0, 1, 1]
+            assert [trigger for _, trigger, _ in transition_log.moves(ada)] == ["feed_ready", "sees_post", "decides"]
+
+        @pytest.mark.asyncio
+        async def test_model(social_chart, make_agent, fake_ollama):
+            ada = make_agent()
+            social_chart.fire(ada, "feed_ready")
+            social_chart.fire(ada, "sees_post")
+            async with OllamaChatClient(fake_ollama.url, "llama3.2") as client:
+                await social_chart.afire(ada, "decides", 0.9, reasoner=Reasoner(client))
+            assert ada.state == "composing"
+            assert len(fake_ollama.questions) == 1
+
+        def test_sync(fake_ollama, social_chart, make_agent):
+            import urllib.request
+            assert b"version" in urllib.request.urlopen(fake_ollama.url + "/api/version").read()
+            social_chart.fire(agent := make_agent(), "feed_ready")
+            assert agent.state_history[0].timestamp.year >= 2026
+        """
+    )
+    result = pytester.runpytest_subprocess("-W", "error", "-o", "asyncio_default_fixture_loop_scope=function")
+    result.assert_outcomes(passed=3)
+
+
+def test_script_fails_the_test(pytester: pytest.Pytester) -> None:
+    """An unexpected question fails with its prompt; answers left over fail at the end, but only a test that passed."""
+    pytester.makepyfile(
+        """
+        import asyncio
+        from prism.statechart import AgentState
+
+        def decide(chart, make_agent, reasoner):
+            agent = make_agent("ada", state=AgentState.EVALUATING)
+            asyncio.run(chart.afire(agent, "decides", 0.9, reasoner=reasoner))
+
+        def test_unexpected(social_chart, make_agent, scripted_reasoner):
+            decide(social_chart, make_agent, scripted_reasoner([]))
+
+        def test_left_over(social_chart, make_agent, scripted_reasoner):
+            decide(social_chart, make_agent, scripted_reasoner(["scrolling", "composing"]))
+
+        def test_swallowed(social_chart, make_agent, scripted_reasoner):
+            try:
+                decide(social_chart, make_agent, scripted_reasoner([]))
+            except AssertionError:
+                pass
+
+        def test_failed_anyway(scripted_reasoner):
+            scripted_reasoner(["composing"])
+            assert False, "for another reason"
+        """
+    )
+    result = pytester.runpytest_inprocess(*QUIET)
+    result.assert_outcomes(failed=2, passed=2, errors=2)
+    result.stdout.fnmatch_lines_random(
+        [
+            "E*question 1, of agent 'ada' in 'evaluating' on 'decides': the script has no answer to it",
+            "E*You are ada, a social media user.",
+            "E*AssertionError: after 1 question the script has answers left over: composing",
+            "ERROR *test_swallowed*",
+        ]
+    )
+
+
+def test_failed_path_shows_no_frames_of_prism(pytester: pytest.Pytester) -> None:
+    """A failed assert_path ends at the line of the test, with the explanation below it."""
+    pytester.makepyfile(
+        """
+        from prism.testing import assert_path
+
+        def test_path(social_chart, make_agent):
+            ada = make_agent("ada")
+            social_chart.fire(ada, "feed_ready")
+            assert_path(ada, "idle > scrolling > evaluating")
+        """
+    )
+    result = pytester.runpytest_inprocess(*QUIET)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            ">*assert_path(ada, *",
+            "E*agent 'ada' took another path:",
+            "E*expected  idle > scrolling > evaluating",
+            "E*passed     scrolling --sees_post--> evaluating",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*prism/testing/paths.py*")
+
+
+def test_coverage_is_reported(suite: pytest.Pytester) -> None:
+    """The option adds a table and a list of what was never exercised, also of charts that a conftest builds."""
+    result = suite.runpytest_inprocess(*QUIET, "--statechart-coverage", "-k", "late")
+    result.assert_outcomes(passed=1, deselected=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*= statechart coverage =*",
+            "chart *states *transitions *guards *total",
+            "small *2/3 *1/2 *1/2 *57.1%",
+            "never exercised in small:",
+            "  state *resting",
+            "  transition *idle --go--> resting",
+            "  guard *idle --go--> scrolling [[]is_late]: never failed",
+        ]
+    )
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2", pytest.param("-n2 --dist=each", marks=pytest.mark.slow)])
+def test_coverage_is_added_up_over_workers(suite: pytest.Pytester, workers: str) -> None:
+    """Under pytest-xdist the workers' records are put together, whichever worker ran which test."""
+    path = suite.path / "report.json"
+    result = suite.runpytest_subprocess(*QUIET, *workers.split(), f"--statechart-coverage-json={path}")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["small *3/3  100% *2/2  100% *2/2  100%   100%", f"written to {path}"])
+    report = json.loads(path.read_text(encoding="utf-8"))
+    assert (report["percent"], report["charts"][0]["guards"]["covered"]) == (100.0, 2)
+
+
+@pytest.mark.parametrize("workers", ["-n0", pytest.param("-n1", marks=pytest.mark.slow)])
+def test_coverage_below_the_limit_fails(suite: pytest.Pytester, workers: str) -> None:
+    """A session that exercises less than required fails, and says so; one that reaches it passes."""
+    low = suite.runpytest_subprocess(*QUIET, workers, "--statechart-fail-under=57.2", "-k", "late")
+    assert low.ret == 1
+    low.stdout.fnmatch_lines(["FAIL statechart coverage of 57.1% is below the required 57.2%"])
+    enough = suite.runpytest_subprocess(*QUIET, workers, "--statechart-fail-under=57.1", "-k", "late")
+    assert enough.ret == 0
+    enough.stdout.no_fnmatch_line("FAIL *")
+
+
+def test_limit_without_any_chart_fails(pytester: pytest.Pytester) -> None:
+    """Where a limit is set but no chart is used, something is wrong with the run, and it fails."""
+    pytester.makepyfile("def test_nothing(): pass")
+    result = pytester.runpytest_inprocess(*QUIET, "--statechart-fail-under=1")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["no chart was used", "FAIL statechart coverage of 0% *"])
+
+
+def test_report_that_cannot_be_written_fails(suite: pytest.Pytester) -> None:
+    """A report that has nowhere to go fails the session, and says where it was to go."""
+    result = suite.runpytest_inprocess(*QUIET, "--statechart-coverage-json=nowhere/report.json")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["FAIL statechart coverage cannot be written to *nowhere/report.json: No such file *"])
+
+
+@pytest.mark.slow
+def test_crashed_worker_is_told(suite: pytest.Pytester) -> None:
+    """A worker that crashed cannot say what it exercised, and the report says that."""
+    suite.makepyfile(test_crash="import os\n\ndef test_crash(): os._exit(1)")
+    result = suite.runpytest_subprocess(*QUIET, "-n1", "--statechart-coverage")
+    result.stdout.fnmatch_lines(["not counted, since they crashed: workers gw0"])
+
+
+@pytest.mark.parametrize("limit", ["many", "101", "-1", "nan"])
+def test_limit_must_be_a_percentage(pytester: pytest.Pytester, limit: str) -> None:
+    """A limit that is no percentage is a mistake in the command line."""
+    result = pytester.runpytest_inprocess(f"--statechart-fail-under={limit}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*must be a number from 0 to 100, got '{limit}'"])
+
+
+def test_plugin_named_by_a_conftest_works(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without entry points a conftest can name the plugin; coverage then counts the charts that are built after it."""
+    pytester.makeconftest('pytest_plugins = ["prism.pytest_plugin"]')
+    pytester.makepyfile(
+        """
+        def test_move(social_chart, make_agent):
+            assert social_chart.fire(make_agent(), "feed_ready") == "scrolling"
+        """
+    )
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    result = pytester.runpytest_subprocess("-W", "error", "--statechart-coverage")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["social_media *2/8 *1/27 *"])
+
+
+def test_exploration_is_collected(pytester: pytest.Pytester) -> None:
+    """pytest collects the TestCase of an exploration, and shows the path of its failure."""
+    pytester.makepyfile(
+        """
+        from prism.agents import SocialAgent
+        from prism.statechart import social_media_chart
+        from prism.testing import explore
+
+        def stays_idle(agent):
+            assert agent.state == "idle", "woke up"
+
+        TestBrowsing = explore(
+            social_media_chart(), lambda: SocialAgent("ada"), invariants=[stays_idle], max_steps=20
+        ).TestCase
+        """
+    )
+    result = pytester.runpytest_subprocess(*QUIET)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E*AssertionError: woke up", "E*path: idle --feed_ready--> scrolling"])
+
+
+def test_documented_tests_pass(pytester: pytest.Pytester) -> None:
+    """What docs/testing.md shows as tests passes as such."""
+    page = (Path(__file__).parents[1] / "docs/testing.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    pytester.makepyfile(**{f"test_{number}": block for number, block in enumerate(blocks)})
+    result = pytester.runpytest_subprocess(
+        "-W", "error", "-o", "asyncio_mode=auto", "-o", "asyncio_default_fixture_loop_scope=function"
+    )
+    result.assert_outcomes(passed=6)
+
+
+def test_types_of_the_fixtures_can_be_named() -> None:
+    """prism.testing offers exactly what its __all__ says, the types of the fixtures among it."""
+    import prism.testing
+
+    assert prism.testing.__all__ == sorted(prism.testing.__all__, key=lambda name: (name[0].islower(), name))
+    for name in prism.testing.__all__:
+        assert getattr(prism.testing, name).__name__ == name
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        prism.testing.nothing  # noqa: B018
+
+
+def test_missing_extra_is_named(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the packages of the extra, what needs them says which to install, and the rest works."""
+    for package in ("h11", "hypothesis"):
+        pytester.makepyfile(**{f"blocked/{package}": f"raise ModuleNotFoundError('none', name={package!r})"})
+    code = """
+import prism.testing
+from prism.testing import ScriptedReasoner, assert_path, FrozenClock
+for name in ("FakeOllama", "explore"):
+    try:
+        getattr(prism.testing, name)
+    except ImportError as error:
+        print(error)
+"""
+    monkeypatch.setenv("PYTHONPATH", str(pytester.path / "blocked"))
+    result = pytester.run(sys.executable, "-W", "error", "-c", code)
+    result.stdout.fnmatch_lines(
+        ["prism.testing needs the package 'h11'*prism-statecharts[[]testing]'", "prism.testing needs *'hypothesis'*"]
+    )

@@ -1,0 +1,200 @@
+"""Invariants over random sequences of events."""
+
+import unittest
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import rule, run_state_machine_as_test
+
+from prism.agents import SocialAgent
+from prism.errors import DefinitionError
+from prism.statechart import AgentState, Statechart, Transition, social_media_chart
+from prism.testing import Exploration, explore
+
+CHART = social_media_chart()
+S = AgentState
+
+
+def ada() -> SocialAgent:
+    """Make an agent."""
+    return SocialAgent("ada")
+
+
+def short(*args: Any, max_steps: int = 20, sequences: int = 50, **options: Any) -> type[Exploration]:
+    """Explore a few short sequences, the same ones every time."""
+    made = explore(*args, max_steps=max_steps, **options)
+    made.TestCase.settings = settings(made.TestCase.settings, database=None, derandomize=True, max_examples=sequences)
+    return made
+
+
+def path_of(machine: type[Exploration]) -> str:
+    """Explore until something fails, and give the path in the note of the failure."""
+    with pytest.raises(Exception) as caught:  # noqa: PT011
+        machine.run()
+    return next(note for note in caught.value.__notes__ if note.startswith("path: ")).removeprefix("path: ")
+
+
+def test_invariants_that_hold_pass() -> None:
+    """Exploring asks every invariant before the first event and after each, and is silent where all hold."""
+    asked: list[str] = []
+
+    def keeps_count(agent: Any) -> None:
+        asked.append(agent.state)
+        assert len(agent.state_history) <= 20
+
+    short(CHART, ada, invariants=[keeps_count, lambda agent: None, lambda agent: 0]).run()
+    assert {S.IDLE, S.SCROLLING, S.EVALUATING, S.RESTING} <= set(asked)
+
+
+def never_likes(agent: Any) -> bool:
+    """Invariant: say by the result that liking is wrong."""
+    return agent.state is not S.ENGAGING_LIKE
+
+
+def test_a_wrong_state_is_found_by_its_shortest_path() -> None:
+    """Hypothesis shrinks to the fewest events, here by a move that only a reasoner would choose."""
+    machine = short(CHART, ada, sequences=200, contexts={"decides": st.just(0.9)}, invariants=[never_likes])
+    path = "idle --feed_ready--> scrolling --sees_post--> evaluating --decides--> engaging_like"
+    assert path_of(machine) == path
+
+
+def test_a_planted_fault_is_found_by_its_shortest_path() -> None:
+    """A counter that an action forgets to reset is found by the events that it takes, and no more."""
+
+    def like(agent: Any, context: Any) -> None:
+        agent.likes += 1
+
+    def reset(agent: Any, context: Any) -> None:
+        agent.likes = 0
+
+    chart = Statechart(
+        S,
+        [
+            Transition("wakes", S.IDLE, S.SCROLLING),
+            Transition("likes", S.SCROLLING, S.ENGAGING_LIKE, action=like),
+            Transition("done", S.ENGAGING_LIKE, S.SCROLLING),
+            Transition("looks", S.SCROLLING, S.EVALUATING),
+            Transition("done", S.EVALUATING, S.SCROLLING),
+            Transition("sleeps", S.SCROLLING, S.IDLE, action=reset),
+            Transition("sleeps", S.ENGAGING_LIKE, S.IDLE),
+        ],
+        S.IDLE,
+    )
+
+    def make() -> SocialAgent:
+        agent: Any = ada()
+        agent.likes = 0
+        return agent  # type: ignore[no-any-return]
+
+    def starts_afresh(agent: Any) -> None:
+        assert agent.state is not S.IDLE or agent.likes == 0, "slept without forgetting"
+
+    machine = short(chart, make, invariants=[starts_afresh])
+    assert path_of(machine) == "idle --wakes--> scrolling --likes--> engaging_like --sleeps--> idle"
+
+
+def test_roundabout_ways_are_left_out() -> None:
+    """A state that is found only after many rounds about others is shown by the straight way to it."""
+    back = [Transition(f"back_{number}", S.EVALUATING, S.SCROLLING) for number in range(9)]
+    moves = [
+        Transition("wakes", S.IDLE, S.SCROLLING),
+        Transition("looks", S.SCROLLING, S.EVALUATING),
+        *back,
+        Transition("likes", S.EVALUATING, S.ENGAGING_LIKE),
+    ]
+    machine = short(Statechart(S, moves, S.IDLE), ada, max_steps=30, invariants=[never_likes])
+    assert path_of(machine) == "idle --wakes--> scrolling --looks--> evaluating --likes--> engaging_like"
+
+
+def test_failure_keeps_its_own_message() -> None:
+    """An invariant's own assertion is what is raised; one that returns False is named."""
+
+    def stays_idle(agent: Any) -> None:
+        assert agent.state is S.IDLE, "woke up"
+
+    with pytest.raises(AssertionError, match="woke up"):
+        short(CHART, ada, invariants=[stays_idle]).run()
+    with pytest.raises(AssertionError, match="'never_likes' does not hold"):
+        short(CHART, lambda: SocialAgent("ada", state=S.ENGAGING_LIKE), invariants=[never_likes]).run()
+
+
+def test_faults_of_the_engine_have_a_path_too() -> None:
+    """What a strict chart raises carries the path to the event that caused it."""
+
+    def is_known(agent: Any, context: Any) -> bool:
+        raise LookupError("no such post")
+
+    moves = [Transition("go", S.IDLE, S.SCROLLING), Transition("look", S.SCROLLING, S.EVALUATING, is_known)]
+    chart = Statechart(S, moves, S.IDLE, strict=True)
+    assert path_of(short(chart, ada)) == "idle --go--> scrolling --look--> ?"
+
+
+def test_contexts_may_be_one_strategy_for_all() -> None:
+    """One strategy serves every event; without any, events come without a context."""
+    seen: set[Any] = set()
+
+    def note(agent: Any, context: Any) -> bool:
+        seen.add(context)
+        return True
+
+    chart = Statechart(S, [Transition("go", S.IDLE, S.SCROLLING, note)], S.IDLE)
+    short(chart, ada, max_steps=2).run()
+    assert seen == {None}
+    short(chart, ada, max_steps=2, contexts=st.sampled_from([1, 2])).run()
+    assert seen == {None, 1, 2}
+
+
+def test_every_option_of_a_decision_is_tried() -> None:
+    """In a decision state each enabled target is chosen sooner or later, and none that its guard forbids."""
+    chosen: set[tuple[bool, AgentState]] = set()
+
+    def note(agent: Any) -> None:
+        if agent.state_history and agent.state_history[-1].trigger == "decides":
+            chosen.add((agent.state_history[-1].context["value"] >= 0.5, agent.state))
+
+    start: Callable[[], SocialAgent] = lambda: SocialAgent("ada", state=S.EVALUATING)  # noqa: E731
+    contexts = {"decides": st.sampled_from([0.1, 0.9])}
+    short(CHART, start, max_steps=3, sequences=300, contexts=contexts, invariants=[note]).run()
+    assert chosen == {(False, S.SCROLLING), (True, S.SCROLLING), (True, S.COMPOSING), (True, S.ENGAGING_LIKE)}
+
+
+def test_state_without_a_way_out_ends_nothing() -> None:
+    """An agent that no event moves any more goes on being asked about."""
+    chart = Statechart(S, [Transition("go", S.IDLE, S.RESTING)], S.IDLE)
+    short(chart, ada, max_steps=3, invariants=[lambda agent: None]).run()
+
+
+def test_it_is_a_test_case() -> None:
+    """The class offers a TestCase, which unittest and pytest run."""
+    case = short(CHART, ada, invariants=[lambda agent: agent.state is not S.EVALUATING]).TestCase
+    result = unittest.TestResult()
+    case("runTest").run(result)
+    assert (result.testsRun, len(result.failures) + len(result.errors)) == (1, 1)
+
+
+def test_it_can_be_given_further_rules() -> None:
+    """A subclass adds what the application does between two events, and invariants are checked after that, too."""
+
+    class Composing(short(CHART, ada, invariants=[lambda agent: agent.pending_action is None])):  # type: ignore[misc]
+        @rule()
+        def intend(self) -> None:
+            self.agent.pending_action = "reply"
+
+    with pytest.raises(AssertionError, match="does not hold"):
+        run_state_machine_as_test(Composing, settings=settings(Composing.TestCase.settings))
+
+
+@pytest.mark.parametrize(
+    ("chart", "contexts", "problem"),
+    [
+        (CHART, {"decide": st.none()}, "has no trigger 'decide'; its triggers are feed_ready, sees_post"),
+        (Statechart(S, [], S.IDLE, name="empty"), None, "chart 'empty' has no transitions to explore"),
+    ],
+)
+def test_what_cannot_be_explored_is_refused(chart: Any, contexts: Any, problem: str) -> None:
+    """A misspelt trigger and a chart without transitions are refused at once."""
+    with pytest.raises(DefinitionError, match=problem):
+        explore(chart, ada, contexts=contexts)
