@@ -1,0 +1,22 @@
+"""The reference of the command line, in Markdown, from the command itself."""
+
+import re
+import subprocess
+import sys
+
+
+def command_line() -> str:
+    """Describe every command of ``prism`` as its ``--help`` does."""
+    command = [sys.executable, "-m", "typer", "prism.cli.main", "utils", "docs", "--name", "prism"]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    text = re.sub("<[^>]*>(Examples?)</[^>]*>", r"**\1**:", text[text.index("\n## ") :])
+    text = "\n".join(map(_marked, text.splitlines()))
+    return re.sub(r"(?<!:)\n\n(?=    \$ )", "\n", text)
+
+
+def _marked(line: str) -> str:
+    """Mark what is code: an example as a whole, and options that a sentence names."""
+    if line.startswith("prism "):
+        return f"    $ {line}"
+    option, ends, sentence = line.rpartition("`: ")
+    return option + ends + re.sub("(?<= )--[a-z][a-z-]+", r"`\g<0>`", sentence)

@@ -1,0 +1,91 @@
+"""Set-up of the documentation's site, for Sphinx: ``sphinx-build -W --keep-going docs build/site``.
+
+The pages are plain Markdown. The reference is made from the docstrings, and that of the command line from the command.
+"""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from docutils.nodes import Element
+from sphinx.addnodes import pending_xref
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+
+import prism
+import prism.testing
+
+sys.path.insert(0, str(Path(__file__).parent))
+from command_line import command_line
+
+project = "prism"
+version = release = prism.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+root_doc = "index"
+default_role = "py:obj"
+
+myst_heading_anchors = 4
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+add_module_names = False
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 100
+napoleon_numpy_docstring = False
+napoleon_use_rtype = False
+napoleon_use_ivar = True
+nitpicky = True
+nitpick_ignore_regex = [(r"py:(class|data|exc)", r".*")]  # types may be foreign or private; names in prose may not
+toc_object_entries_show_parents = "hide"
+
+html_theme = "furo"
+html_title = f"prism {version}"
+html_copy_source = False
+html_show_copyright = False
+html_show_sphinx = False
+pygments_style = "tango"
+pygments_dark_style = "monokai"
+
+ROOMS = ("errors", "statechart", "llm", "runlog", "agents", "analysis", "simulation", "testing")
+
+for _name in prism.testing.__all__:  # these are imported when first used, so that autodoc would not see them
+    getattr(prism.testing, _name)
+
+
+def add_command_line(_app: Sphinx, docname: str, source: list[str]) -> None:
+    """Write the reference of the command line into its page."""
+    if docname == "reference/command-line":
+        source[0] += command_line()
+
+
+def public_paths() -> dict[str, str]:
+    """Give the path under which a name is documented, by its name alone and by the module that defines it."""
+    paths = {}
+    for room in map(import_module, (f"prism.{room}" for room in ROOMS)):
+        for name in getattr(room, "__all__", ()):
+            path, defined = f"{room.__name__}.{name}", getattr(room, name)
+            paths[name] = paths[f"{getattr(defined, '__module__', room.__name__)}.{name}"] = path
+    return paths
+
+
+def link_public_name(app: Sphinx, env: BuildEnvironment, node: pending_xref, contents: Element) -> Element | None:
+    """Let docstrings name what other rooms offer as code does that has imported it."""
+    if node.get("refdomain") != "py":
+        return None
+    paths = public_paths()
+    name, dot, attribute = node["reftarget"].partition(".")
+    path = paths.get(node["reftarget"]) or (paths[name] + dot + attribute if name in paths else None)
+    python = env.get_domain("py")
+    found = path and python.resolve_xref(env, node["refdoc"], app.builder, "obj", path, node, contents)
+    return found or None
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Join Sphinx."""
+    app.connect("source-read", add_command_line)
+    app.connect("missing-reference", link_public_name)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,163 @@
+"""The documentation hangs together: navigation, links, glossary and reference."""
+
+import html
+import importlib.util
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from prism.cli.main import app
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+LINKING = [ROOT / "README.md", ROOT / "CHANGELOG.md", *PAGES]
+ROOMS = sorted(path.stem for path in (DOCS / "reference").glob("*.md") if path.stem not in ("index", "command-line"))
+WORDS = {
+    "trigger",
+    "source",
+    "target",
+    "guard",
+    "action",
+    "state",
+    "statechart",
+    "context",
+    "tick",
+    "round",
+    "enabled",
+    "ambiguous",
+    "decision",
+    "dwell-time",
+    "cascade",
+    "depth",
+    "breadth",
+}
+
+_FENCED = re.compile(r"^(`{3,})(\S*)[^\n]*\n(.*?)^\1$", re.DOTALL | re.MULTILINE)
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def prose_of(page: Path) -> str:
+    """Give a page without its blocks of code."""
+    return _FENCED.sub("", page.read_text(encoding="utf-8"))
+
+
+def anchors_of(page: Path) -> list[str]:
+    """Give the anchors of a page's headings, as GitHub and the site make them."""
+    headings = re.findall(r"^#+ (.*)$", prose_of(page), re.MULTILINE)
+    return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
+
+
+def links_of(page: Path) -> list[str]:
+    """Give the links of a page that lead to other pages or places of this repository."""
+    text = re.sub("`[^`]*`", "", prose_of(page))
+    return [link for link in _LINK.findall(text) if not re.match(r"https?://", link)]
+
+
+def entries_of(page: Path) -> list[Path]:
+    """Give the pages that a page puts into the navigation."""
+    trees = [body for _, kind, body in _FENCED.findall(page.read_text(encoding="utf-8")) if kind == "{toctree}"]
+    lines = [line for body in trees for line in body.splitlines() if line and not line.startswith(":")]
+    names = [line.partition("<")[2].rstrip(">") or line for line in lines]
+    return [page.parent / f"{name}.md" for name in names]
+
+
+def reached_from(page: Path) -> list[Path]:
+    return [page, *(below for entry in entries_of(page) for below in reached_from(entry))]
+
+
+def test_every_page_is_in_the_navigation_once() -> None:
+    """The navigation leads to every page, and nowhere else; no page stands in it twice."""
+    assert sorted(reached_from(DOCS / "index.md")) == PAGES
+
+
+@pytest.mark.parametrize("page", LINKING, ids=name_of)
+def test_links_lead_somewhere(page: Path) -> None:
+    """Every link within the repository names a file that is there and, if it names a place, a heading in it."""
+    for link in links_of(page):
+        name, _, anchor = link.partition("#")
+        target = page.parent / name if name else page
+        assert target.is_file(), f"{link} leads to no file"
+        assert not anchor or anchor in anchors_of(target), f"{link} leads to no heading"
+
+
+def test_links_are_read_at_all() -> None:
+    """The reader of links sees those that are there, with their anchors."""
+    assert "glossary.md#statechart" in links_of(DOCS / "tutorial.md")
+    assert "how-prism-is-built" in anchors_of(DOCS / "architecture.md")
+    assert "runstarted" in anchors_of(DOCS / "events.md")
+
+
+def test_every_term_of_the_glossary_is_linked() -> None:
+    """Each term has its definition linked from some page, is in alphabetical order, and stands there once."""
+    title, *terms = anchors_of(DOCS / "glossary.md")
+    linked = {link.partition("#")[2] for page in PAGES for link in links_of(page) if "glossary.md#" in link}
+    within = {link[1:] for link in links_of(DOCS / "glossary.md") if link.startswith("#")}
+    assert title == "glossary"
+    assert terms == sorted(set(terms))
+    assert set(terms) - linked - within == set()
+
+
+def test_the_words_of_the_field_are_in_the_glossary() -> None:
+    """Every word that code and pages use in a sense of their own is explained."""
+    assert set(anchors_of(DOCS / "glossary.md")) >= WORDS
+
+
+def test_every_room_has_its_page() -> None:
+    """The rooms that offer names have a page of the reference each."""
+    offering = {path.parent.name for path in (ROOT / "prism").glob("*/__init__.py")}
+    assert set(ROOMS) == {*offering, "errors"} - {"cli"}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_public_name_is_in_the_reference(room: str) -> None:
+    """A room's page documents its members all together, or name by name; data always by name."""
+    text = (DOCS / "reference" / f"{room}.md").read_text(encoding="utf-8")
+    module = import_module(f"prism.{room}")
+    named = set(re.findall(r"^\.\. (?:auto|py:)\w+:: ([\w.]+)$", text, re.MULTILINE))
+    takes_all = f".. automodule:: prism.{room}\n   :members:\n" in text
+    missing = {
+        name
+        for name in getattr(module, "__all__", [])
+        if name not in named and not (takes_all and callable(getattr(module, name)))
+    }
+    assert missing == set()
+
+
+def commands_of(command: Any, path: str = "prism") -> list[tuple[str, Any]]:
+    """Give every command below one, with the words that call it."""
+    below = getattr(command, "commands", {})
+    found = [item for name, child in below.items() for item in commands_of(child, f"{path} {name}")]
+    return found if path == "prism" else [(path, command), *found]
+
+
+def generated_reference() -> str:
+    spec = importlib.util.spec_from_file_location("command_line", DOCS / "command_line.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return html.unescape(module.command_line())
+
+
+def test_the_reference_of_the_command_line_equals_its_help() -> None:
+    """Every command has its section, which names its options, no others, and says what each parameter is for."""
+    sections = re.split(r"^##+ `(.*)`\n", generated_reference(), flags=re.MULTILINE)[1:]
+    texts = dict(zip(sections[::2], sections[1::2], strict=True))
+    commands = dict(commands_of(typer.main.get_command(app)))
+    assert list(texts) == list(commands)
+    for path, command in commands.items():
+        options = {option for item in command.params for option in item.opts if option.startswith("-")}
+        heads = " ".join(re.findall(r"^\* `(.*?)`", texts[path], re.MULTILINE))
+        assert set(re.findall(r"(?<!\S)--?[a-z][a-z-]*", heads)) == {*options, "--help"}, path
+        assert [item.name for item in command.params if (item.help or "") not in texts[path].replace("`", "")] == [], (
+            path
+        )

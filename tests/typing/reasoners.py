@@ -1,0 +1,66 @@
+"""What type checkers say of reasoners. Checked by tests/test_typing.py, never run."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, assert_type
+
+from prism.agents import SocialAgent
+from prism.llm import AnswerCache, OllamaChatClient, OllamaPool
+from prism.runlog import ReplayReasoner
+from prism.statechart import (
+    AgentState,
+    BaseReasoner,
+    Budget,
+    Decision,
+    PolicyReasoner,
+    Question,
+    Reasoner,
+    social_media_chart,
+)
+
+
+class First(BaseReasoner):
+    """A reasoner in the way of prism's own."""
+
+    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
+        return [Decision(question.options[0], "policy") for question in questions]
+
+
+class Temper:
+    """A reasoner of the least: one method."""
+
+    async def decide(
+        self, agent: SocialAgent, current_state: AgentState, trigger: str, options: list[Any], context: object = None
+    ) -> AgentState:
+        return AgentState.SCROLLING if trigger == "decides" else current_state
+
+
+class Echo:
+    """A client of the least."""
+
+    async def run(self, prompt: str) -> str:
+        return prompt
+
+
+async def ask() -> None:
+    chart, ada = social_media_chart(), SocialAgent("ada")
+    client = OllamaChatClient("http://127.0.0.1:11434", "llama3.2")
+    pool = OllamaPool(["http://127.0.0.1:11434"], "llama3.2", concurrency=4)
+    reasoner = Reasoner(
+        pool,
+        mode="decision",
+        pick="argmax",
+        fallback=AgentState.SCROLLING,
+        cache=AnswerCache(Path("answers.db")),
+        budget=Budget(max_calls=10, deadline=3.5),
+    )
+    assert_type(await chart.afire(ada, "decides", reasoner=reasoner), AgentState | None)
+    assert_type(await chart.afire(ada, "decides", reasoner=Reasoner(client)), AgentState | None)
+    assert_type(await chart.afire(ada, "decides", reasoner=Reasoner(Echo())), AgentState | None)
+    assert_type(await chart.afire(ada, "decides", reasoner=PolicyReasoner(1, temperature=0.5)), AgentState | None)
+    assert_type(await chart.afire(ada, "decides", reasoner=ReplayReasoner(Path("runs/a"))), AgentState | None)
+    assert_type(await chart.afire(ada, "decides", reasoner=First()), AgentState | None)
+    assert_type(await chart.afire(ada, "decides", reasoner=Temper()), AgentState | None)
+    question = Question(ada, ada.state, "decides", (AgentState.SCROLLING,))
+    assert_type(await reasoner.decide_many([question]), list[Decision])
+    assert_type(PolicyReasoner().probabilities(question), list[float])

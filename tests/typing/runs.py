@@ -1,0 +1,79 @@
+"""What type checkers say of simulations, logs and tables. Checked by tests/test_typing.py, never run."""
+
+from pathlib import Path
+from typing import Any, assert_type
+
+import polars as pl
+
+import prism.runlog
+from prism.agents import SocialAgent, synthetic_population
+from prism.analysis import (
+    Conformance,
+    Note,
+    Run,
+    RunLogs,
+    agent_story,
+    cascades,
+    check_log,
+    decisions,
+    dwell_times,
+    engagement,
+    gini,
+    read_log,
+    state_counts,
+    to_event_log,
+    transition_counts,
+)
+from prism.runlog import RunLog, SimulatedClock
+from prism.simulation import Draft, Post, Results, RoundSummary, Simulation
+from prism.statechart import PolicyReasoner, RandomStream, social_media_chart
+
+
+class Brief:
+    """A composer of one's own."""
+
+    def compose(self, agent: SocialAgent, post: Post, stream: RandomStream) -> Draft:
+        return Draft("reply", f"{agent.name}: yes", post.topics)
+
+
+def tell(summary: RoundSummary) -> None:
+    assert summary.number > 0
+
+
+population = synthetic_population(10)
+with RunLog(Path("events.jsonl"), SimulatedClock()) as log:
+    simulation = Simulation(
+        population.agents,
+        population.posts,
+        rounds=3,
+        seed=7,
+        reasoner=PolicyReasoner(7),
+        composer=Brief(),
+        logger=log.logger,
+        clock=SimulatedClock(),
+    )
+    assert_type(simulation.run(tell), Results)
+    assert_type(simulation.agents, list[SocialAgent])
+    assert_type(simulation.finished, list[RoundSummary])
+
+with prism.runlog.configure("events.jsonl") as configured:
+    assert_type(configured.path, Path)
+with prism.runlog.configure(Path("events.jsonl")):
+    pass
+
+logs = read_log("runs/a", Path("runs/b"))
+assert_type(logs, RunLogs)
+assert_type(logs.runs, tuple[Run, ...])
+assert_type(logs.notes, tuple[Note, ...])
+assert_type(logs.scan("post.published"), pl.LazyFrame)
+assert_type(state_counts(logs), pl.DataFrame)
+assert_type(transition_counts(logs), pl.DataFrame)
+assert_type(dwell_times(logs), pl.DataFrame)
+assert_type(decisions(logs, by=["state"]), pl.DataFrame)
+assert_type(cascades(logs), pl.DataFrame)
+assert_type(engagement(logs), pl.DataFrame)
+assert_type(agent_story(logs, "ada"), pl.DataFrame)
+assert_type(to_event_log(logs), pl.LazyFrame)
+assert_type(check_log(logs, social_media_chart()), Conformance)
+assert_type(gini(pl.Series([1, 2])), float | None)
+assert_type(Results.to_dict(simulation.run()), dict[str, Any])
