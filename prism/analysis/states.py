@@ -61,7 +61,7 @@ def state_counts(logs: RunLogs) -> pl.DataFrame:
         ``round``, ``tick``, ``state``, ``agents`` and ``share`` (of all agents, 0 to 1), with ``run`` first if there
         are several. A log without ticks is counted by round; one without rounds, too, by ``time`` (UTC) in at most
         ``MOST_TIMES`` steps, each counted at its end. Moves that lack a round among others that have one count as round
-        0.
+        0, and those that lack a time as made at the beginning.
     """
     found = _read(logs)
     tables = [_count(number, run, found.of(number)) for number, run in enumerate(logs.runs)]
@@ -107,7 +107,11 @@ def _count(number: int, run: Run, found: _Pass) -> pl.DataFrame:
         return _EMPTY
     by, moves, moments = _by_moment(run, found)
     grid = moments.unique().sort(by).with_row_index("place")
-    changes = _changes(moves.join(grid, on=by), found.beginnings, None if by[-1] != "tick" else run.ticks_per_round)
+    placed = moves.join(grid, on=by, nulls_equal=True)
+    if by != ["time"]:
+        is_late = _closes_round(None if "tick" not in by else run.ticks_per_round)
+        placed = placed.with_columns(place=pl.col("place") + is_late.cast(pl.UInt32))
+    changes = _changes(placed, found.beginnings)
     states = changes.select(pl.col("state").unique().sort())
     table = grid.join(states, how="cross").join(changes, on=["place", "state"], how="left").sort("place", "state")
     agents = pl.col("change").fill_null(0).cum_sum().over("state")
@@ -115,12 +119,15 @@ def _count(number: int, run: Run, found: _Pass) -> pl.DataFrame:
     return table.with_columns(share=pl.col("agents") / found.beginnings.height)
 
 
-def _changes(moves: pl.DataFrame, beginnings: pl.DataFrame, last_tick: int | None) -> pl.DataFrame:
-    """Give what every place adds to the agents in a state; moves that close a round count at the next place."""
+def _closes_round(last_tick: int | None) -> pl.Expr:
     is_closing = pl.col("closing") == _CLOSING
-    if last_tick is not None:
-        is_closing |= (pl.col("closing") == _PERHAPS_CLOSING) & (pl.col("tick") == last_tick)
-    placed = moves.with_columns(place=pl.col("place") + is_closing.cast(pl.UInt32))
+    if last_tick is None:
+        return is_closing
+    return is_closing | ((pl.col("closing") == _PERHAPS_CLOSING) & (pl.col("tick") == last_tick))
+
+
+def _changes(placed: pl.DataFrame, beginnings: pl.DataFrame) -> pl.DataFrame:
+    """Give what every place adds to the agents in a state."""
     parts = (
         placed.select("place", state="to_state", change="count"),
         placed.select("place", state="from_state", change=-pl.col("count")),
@@ -157,6 +164,7 @@ def _all_moments(run: Run, seen: pl.DataFrame, by: list[str]) -> pl.DataFrame:
 
 def _in_steps(moves: pl.DataFrame) -> pl.DataFrame:
     """Put the times of moves into steps, of the shortest length that does not give too many."""
+    moves = moves.with_columns(pl.col("time").fill_null(pl.col("time").min()))
     for step in _STEPS:
         stepped = moves.with_columns(pl.col("time").dt.truncate(step))
         if stepped["time"].n_unique() <= MOST_TIMES:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from prism.analysis import Conformance, RunLogs
 
 _MOST_MOMENTS = 8
+_MOST_TIMES = 4
 
 TableT = TypeVar("TableT")
 
@@ -238,22 +239,28 @@ def _tell_notes(opened: RunLogs) -> None:
         raise InputError(nothing.message, path=nothing.path, line=nothing.line)
 
 
-def _side_by_side(counts: pl.DataFrame) -> tuple[pl.DataFrame, str]:
+def _side_by_side(counts: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     """Put some moments of a table of states side by side: the ends of rounds, or ticks where there is one round."""
     import polars as pl
 
     moment = [name for name in ("round", "tick", "time") if name in counts.columns]
     ends = counts.select(moment).unique().sort(moment)
+    if sum(ends.null_count().row(0)):  # runs of different shape do not fit beside each other
+        return counts, None
     what = moment[-1]
     if moment == ["round", "tick"] and ends["round"].n_unique() > 1:
         ends, what = ends.unique("round", keep="last", maintain_order=True), "round"
-    picked = [round(place * (ends.height - 1) / (_MOST_MOMENTS - 1)) for place in range(_MOST_MOMENTS)]
-    some = ends[sorted(set(picked))] if ends.height > _MOST_MOMENTS else ends
-    names = some.select(pl.format(f"{what} {{}}", what)).to_series()
-    labelled = counts.join(some.with_columns(moment=names), on=moment, maintain_order="right")
+    some = ends[_evenly(ends.height, _MOST_TIMES if what == "time" else _MOST_MOMENTS)]
+    name = pl.col(what).dt.strftime("%F %T") if what == "time" else pl.format(f"{what} {{}}", what)
+    named = counts.join(some.with_columns(name.alias("moment")), on=moment, maintain_order="right")
     index = [name for name in ("run", "state") if name in counts.columns]
-    wide = labelled.pivot("moment", index=index, values="agents", aggregate_function="first", maintain_order=True)
-    return wide, f"Agents at the end of {some.height} of {ends.height} {what}s; every tick with --format csv"
+    wide = named.pivot("moment", index=index, values="agents", aggregate_function="first", maintain_order=True)
+    return wide, f"Agents at the end of {some.height} of {ends.height} {what}s; all of them with --format csv"
+
+
+def _evenly(count: int, most: int) -> list[int]:
+    """Pick places evenly, the first and the last among them."""
+    return list(range(count)) if count <= most else [round(place * (count - 1) / (most - 1)) for place in range(most)]
 
 
 def _nothing_checked(found: Conformance, chart: str) -> str:

@@ -12,6 +12,7 @@ from math import floor, isfinite, log10
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryFile
+from textwrap import wrap
 from typing import IO, TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
@@ -184,7 +185,8 @@ def _drawing(frame: pl.DataFrame) -> Table:
         heading = name.replace("_", " ")
         widest = max([len(row[place]) for row in rows], default=0)
         least = max(widest if kind.is_numeric() else min(widest, _LEAST_TEXT), *map(len, heading.split()))
-        table.add_column(heading, justify="right" if kind.is_numeric() else "left", min_width=least, overflow="fold")
+        lines = "\n".join(wrap(heading, least))  # by hand: rich would widen the column before it breaks the heading
+        table.add_column(lines, justify="right" if kind.is_numeric() else "left", min_width=least, overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))
     return table

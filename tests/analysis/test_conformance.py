@@ -86,6 +86,14 @@ def test_chains_are_followed_across_blocks(write_log: WriteLog, make: SimpleName
     assert violations["allowed"][150] == "a move from b, entered in line 151"
 
 
+def test_sound_chain_is_sound_across_blocks(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """What an agent did last in a block, not first, is what its next move must follow from."""
+    ends = [("a", "b", "go"), ("b", "c", "go"), ("c", "a", "back")]
+    lines = [make.move("x", *ends[number % 3], padding="x" * 100_000) for number in range(240)]
+    found = check_log(read_log(write_log(lines)), CHART)
+    assert (found.checked, found.found) == (240, {})
+
+
 def test_chain_begins_where_an_agent_joined(write_log: WriteLog, make: SimpleNamespace) -> None:
     """The first move starts in the state in which the agent joined; an unknown one is told of."""
     lines = [make.joined("x", "b"), make.move("x", "a", "b"), make.joined("y", "nowhere")]

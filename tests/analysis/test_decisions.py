@@ -83,6 +83,7 @@ def test_decisions_are_told_apart_by_what_is_asked_for(write_log: WriteLog, make
         ("h", 2, 0.5),
         ("other", 1, 0.5),
     ]
+    assert decisions(logs, by=["reason"]).select("reason", "latency_max").rows() == [(None, 0.5), ("timed out", 0.5)]
     assert decisions(logs, by=["round"])["asked"].to_list() == [3, 1]
     assert decisions(logs, by=[]).select("asked").rows() == [(4,)]
     with pytest.raises(InputError, match="not told apart by colour: choose from state, model, source"):

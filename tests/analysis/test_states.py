@@ -136,6 +136,15 @@ def test_log_without_rounds_is_counted_by_time(write_log: WriteLog, make: Simple
     assert counted(table, "time") == {(begin,): {"b": 2}, (begin + timedelta(seconds=2),): {"a": 1, "b": 1}}
 
 
+def test_moves_without_a_time_count_from_the_beginning(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """A move that says nothing of when it was made is not lost; where none does, there is one row a state."""
+    never = {"timestamp": "?", "round": None, "tick": None}
+    moves = [make.move("x", "a", "b", **never), make.move("y", "a", "b", "round_ends", round=None, tick=None)]
+    table = state_counts(read_log(write_log(moves)))
+    assert counted(table, "time") == {(datetime(2026, 1, 1, tzinfo=UTC),): {"b": 2}}
+    assert counted(state_counts(read_log(write_log(moves[:1]))), "time") == {(None,): {"b": 1}}
+
+
 def test_long_times_are_counted_in_longer_steps(write_log: WriteLog, make: SimpleNamespace) -> None:
     """Where there are too many seconds, longer steps are taken, and the last one has the last states."""
     begin = datetime(2026, 1, 1, tzinfo=UTC)

@@ -15,6 +15,7 @@ MODULES = {
     "logged": "tests.benchmarks.logged",
     "simulation": "tests.benchmarks.simulation",
     "reasoner": "tests.benchmarks.reasoner",
+    "report": "tests.benchmarks.report",
     "log_tables": "tests.benchmarks.log_tables",
 }
 

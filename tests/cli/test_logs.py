@@ -119,7 +119,23 @@ def test_drawn_states_are_those_at_the_ends_of_rounds(run: Path, log: Log) -> No
         assert {state: counts[number] for state, counts in rows.items() if counts[number]} == {
             state: count for state, count in each["states"].items() if count
         }
-    assert "Agents at the end of 3 of 3 rounds; every tick with --format csv" in said.text
+    assert "Agents at the end of 3 of 3 rounds; all of them with --format csv" in said.text
+
+
+def test_states_of_other_logs_are_drawn_too(run: Path, log: Log) -> None:
+    """States of one round are drawn by tick, those of a log without rounds by time, both together in a long table."""
+    events = [json.loads(line) for line in (run / "events.jsonl").read_bytes().splitlines()]
+    moves = [event for event in events if event["event"] == "statechart.transition"]
+    one = [event for event in moves if event["round"] == 1]
+    bare = [{key: value for key, value in event.items() if key not in ("round", "tick")} for event in moves]
+    for name, lines in {"one.jsonl": one, "bare.jsonl": bare}.items():
+        (log.folder / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    drawn = {names: log("states", *names) for names in (("one.jsonl",), ("bare.jsonl",), ("one.jsonl", "bare.jsonl"))}
+    assert all(said.status == 0 and max(map(len, said.text.splitlines())) <= 80 for said in drawn.values())
+    assert "Agents at the end of 8 of 12 ticks" in drawn["one.jsonl",].text
+    assert "Agents at the end of 4 of 36 times" in drawn["bare.jsonl",].text
+    assert drawn["bare.jsonl",].text.count("2026-01-01 ") == 4
+    assert "the first 40 rows of " in drawn["one.jsonl", "bare.jsonl"].text
 
 
 def test_long_table_says_how_to_get_the_rest(run: Path, log: Log) -> None:

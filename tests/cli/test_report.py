@@ -1,6 +1,5 @@
 """The command ``prism report``, as a process."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -70,17 +69,12 @@ def test_two_runs_and_what_is_wrong_with_them(command: Any, run: Path, source: b
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "Missing argument 'RUN...'. (try --help)"),
         (["nowhere"], "nowhere: cannot be read: No such file or directory"),
-        (["other"], "other: holds no events.jsonl or events.jsonl.gz: give the folder of a run, or its log"),
         (["first", "first/events.jsonl"], "events.jsonl: is given more than once"),
         (["first", "-o", "nowhere/page.html"], "nowhere/page.html: cannot be written: there is no such folder"),
         (["first", "-o", "other"], "other: is a folder: name a file with --output"),
         (["first", "-o", "first/events.jsonl"], "first/events.jsonl: exists and is no web page: name another file"),
         (["first", "--figures", "notes.txt"], "notes.txt: is no folder: name one with --figures"),
-        (["first", "--figure-format", "pdf"], "'pdf' is not one of 'svg', 'png'"),
-        (["empty.jsonl"], "empty.jsonl: is empty: nothing has been written to it"),
-        (["notes.txt"], "notes.txt: holds no event of prism"),
         (["empty.jsonl", "notes.txt"], "empty.jsonl: is empty: nothing has been written to it; notes.txt: holds no"),
     ],
 )
@@ -95,13 +89,6 @@ def test_mistakes_are_told_in_one_line(command: Any, run: Path, arguments: list[
     assert len(ran.err.splitlines()) == 1
     assert said in ran.err
     assert {path: path.read_bytes() for path in command.folder.rglob("*") if path.is_file()} == before
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
-def test_a_full_disk_is_told(command: Any, run: Path) -> None:
-    """If the page cannot be written, one line says why, and the status is 1."""
-    ran = command("report", "first", "-o", "/dev/full")
-    assert (ran.status, ran.err) == (1, "prism: output: No space left on device\n")
 
 
 def test_a_missing_package_is_told(make_command: Callable[..., Any], tmp_path: Path, source: bytes) -> None:
