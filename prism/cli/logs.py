@@ -224,10 +224,9 @@ def _make(runs: Sequence[Path], make: Callable[[RunLogs], TableT]) -> TableT:
     from prism.analysis import read_log
 
     opened = read_log(*runs)
-    try:
-        return make(opened)
-    finally:
-        _tell_notes(opened)
+    table = make(opened)
+    _tell_notes(opened)
+    return table
 
 
 def _tell_notes(opened: RunLogs) -> None:

@@ -23,22 +23,25 @@ class FigureKind(StrEnum):
     PNG = "png"
 
 
+Runs = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="RUN...",
+        help="Folders of runs, or their logs (.jsonl, also .gz); several are set side by side.",
+        show_default=False,
+    ),
+]
+Output = Annotated[
+    Path, typer.Option("--output", "-o", metavar="FILE", help="The page to write; - for standard output.")
+]
+Figures = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Also save every figure in this folder, for a paper.")
+]
+Kind = Annotated[FigureKind, typer.Option(help="How to save them.")]
+
+
 def report(
-    runs: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="RUN...",
-            help="Folders of runs, or their logs (.jsonl, also .gz); several are set side by side.",
-            show_default=False,
-        ),
-    ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="The page to write; - for standard output.")
-    ] = Path("report.html"),
-    figures: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Also save every figure in this folder, for a paper.")
-    ] = None,
-    figure_format: Annotated[FigureKind, typer.Option(help="How to save them.")] = FigureKind.SVG,
+    runs: Runs, output: Output = Path("report.html"), figures: Figures = None, figure_format: Kind = FigureKind.SVG
 ) -> None:
     """Make one HTML page of a run: it works offline, and everything is in it.
 

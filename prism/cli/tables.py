@@ -13,7 +13,7 @@ from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryFile
 from textwrap import wrap
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -30,6 +30,7 @@ MOST_ROWS = 40
 
 _WIDTH_IN_FILE = 160
 _LEAST_TEXT = 16
+_BETWEEN_COLUMNS = 2
 _DIGITS = 3
 _BETWEEN_ITEMS = ", "
 
@@ -146,15 +147,42 @@ def _write_parquet(table: pl.DataFrame | pl.LazyFrame, file: IO[bytes]) -> None:
 
 
 def _draw(table: pl.DataFrame | pl.LazyFrame, out: Path | None, shown: Sequence[str], hint: str | None) -> None:
-    """Draw the first rows on a terminal, or all of them in a file."""
+    """Draw the first rows on a terminal, or all of them in a file, and the columns that there is room for."""
     frame = table.lazy().head(MOST_ROWS + 1).collect() if out is None else table.lazy().collect()
     rows = frame.head(MOST_ROWS) if out is None else frame
-    columns = [name for name in frame.columns if name in shown or name == "run"]
-    left_out = hint or _left_out(table, frame, rows.height, len(columns))
+    named = [name for name in frame.columns if name in shown or name == "run"]
     with _console(out) as console:
-        console.print(_drawing(rows.select(columns)))
-        if left_out:
+        columns = _fitting([_Column(rows[name]) for name in named], console.width)
+        console.print(_drawing(columns))
+        if left_out := hint or _left_out(table, frame, rows.height, len(columns)):
             console.print(Text(left_out))
+
+
+class _Column:
+    """A column as it is drawn: numbers are never shortened, and headings break between words.
+
+    Attributes:
+        cells: Its cells.
+        least: The width it needs.
+        heading: Its heading, broken into lines by hand: rich would widen the column before it breaks one.
+        is_number: Whether it holds numbers.
+    """
+
+    def __init__(self, values: pl.Series) -> None:
+        heading = values.name.replace("_", " ")
+        self.cells = [_cell(value) for value in values.to_list()]
+        widest = max(map(len, self.cells), default=0)
+        self.is_number = values.dtype.is_numeric()
+        self.least = max(widest if self.is_number else min(widest, _LEAST_TEXT), *map(len, heading.split()))
+        self.heading = "\n".join(wrap(heading, self.least))
+
+
+def _fitting(columns: list[_Column], width: int) -> list[_Column]:
+    """Leave out the last columns where there is no room for all."""
+    fitting = list(columns)
+    while len(fitting) > 1 and sum(column.least + _BETWEEN_COLUMNS for column in fitting) >= width:
+        fitting.pop()
+    return fitting
 
 
 @contextmanager
@@ -177,17 +205,12 @@ def _left_out(table: pl.DataFrame | pl.LazyFrame, frame: pl.DataFrame, rows: int
     return f"{' and '.join(parts)}; all with --format csv" if parts else None
 
 
-def _drawing(frame: pl.DataFrame) -> Table:
-    """Draw all rows; numbers are never shortened, and headings break between words."""
+def _drawing(columns: Sequence[_Column]) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    rows = [[_cell(value) for value in row] for row in frame.iter_rows()]
-    for place, (name, kind) in enumerate(frame.schema.items()):
-        heading = name.replace("_", " ")
-        widest = max([len(row[place]) for row in rows], default=0)
-        least = max(widest if kind.is_numeric() else min(widest, _LEAST_TEXT), *map(len, heading.split()))
-        lines = "\n".join(wrap(heading, least))  # by hand: rich would widen the column before it breaks the heading
-        table.add_column(lines, justify="right" if kind.is_numeric() else "left", min_width=least, overflow="fold")
-    for row in rows:
+    for column in columns:
+        justify: Literal["left", "right"] = "right" if column.is_number else "left"
+        table.add_column(column.heading, justify=justify, min_width=column.least, overflow="fold")
+    for row in zip(*(column.cells for column in columns), strict=True):
         table.add_row(*map(Text, row))
     return table
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, MutableMapping
 from datetime import UTC, datetime
+from os import PathLike
 from pathlib import Path
 from reprlib import repr as brief
 from types import TracebackType
@@ -49,10 +50,12 @@ class RunLog:
         logger: A structlog logger that writes to this file, whatever else structlog is configured to do.
     """
 
-    def __init__(self, path: Path, clock: SimulatedClock | None = None, *, keep: Keep | None = None) -> None:
-        self.path = path
+    def __init__(
+        self, path: PathLike[str] | str, clock: SimulatedClock | None = None, *, keep: Keep | None = None
+    ) -> None:
+        self.path = Path(path)
         self._clock = clock or _RealTime()
-        self._file = path.open("xb" if keep is None else "r+b", buffering=_BUFFER_BYTES)
+        self._file = self.path.open("xb" if keep is None else "r+b", buffering=_BUFFER_BYTES)
         try:
             _lock(self._file)
             if keep is not None:

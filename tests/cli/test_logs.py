@@ -84,13 +84,17 @@ def arguments_for(table: str, run: Path) -> list[str | Path]:
     return ["agent", "agent_0001", run] if table == "agent" else [table, run]
 
 
+@pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize("table", TABLES)
-def test_every_table_is_readable_in_80_columns(table: str, run: Path, log: Log) -> None:
+def test_every_table_is_readable_in_80_columns(table: str, several: bool, run: Path, log: Log) -> None:
     """Every table fits the terminal, with no word of a heading or number cut, and nothing is said beside it."""
-    said = log(*arguments_for(table, run))
+    (log.folder / "other.jsonl").write_bytes((run / "events.jsonl").read_bytes())
+    said = log(*arguments_for(table, run), *(["other.jsonl"] if several else []))
     assert (said.status, said.err) == (0, "")
     lines = said.text.splitlines()
-    assert max(map(len, lines)) <= 80
+    assert max(len(line.rstrip()) for line in lines) <= 80
+    ruler = next(line for line in lines if "─" in line)
+    assert len(ruler.rstrip()) < 80  # one that fills the line may have been cut
     assert "…" not in said.text
     assert len(lines) > 4
 
@@ -114,7 +118,8 @@ def test_drawn_states_are_those_at_the_ends_of_rounds(run: Path, log: Log) -> No
     said = log("states", run)
     summary = json.loads((run / "run.json").read_text())
     split = [line.split() for line in said.text.splitlines()]
-    rows = {name: list(map(int, counts)) for name, *counts in filter(None, split) if counts and counts[0].isdigit()}
+    rows = {cells[0]: [*map(int, cells[1:])] for cells in split if len(cells) == 4 and cells[1].isdigit()}
+    assert rows.pop("state") == [1, 2, 3]
     for number, each in enumerate(summary["results"]["rounds"]):
         assert {state: counts[number] for state, counts in rows.items() if counts[number]} == {
             state: count for state, count in each["states"].items() if count

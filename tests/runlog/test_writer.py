@@ -91,6 +91,14 @@ def test_a_log_is_never_overwritten(open_log: OpenLog) -> None:
     assert log.path.read_bytes() == before != b""
 
 
+def test_a_log_may_be_named_by_a_text(tmp_path: Path) -> None:
+    """A path given as text is a path like any other."""
+    with RunLog(str(tmp_path / "log.jsonl")) as log:
+        log.logger.info("hello")
+    assert log.path == tmp_path / "log.jsonl"
+    assert b"hello" in log.path.read_bytes()
+
+
 def test_flushing_shows_lines_to_others(open_log: OpenLog) -> None:
     """What is flushed can be read by another reader while the log is open, and what is not may still be held back."""
     log = open_log()

@@ -712,10 +712,10 @@ async def test_when_all_leave_the_request_ends(
 
 async def test_no_more_are_under_way_than_may_be(server: FakeOllama, connect: Connect) -> None:
     """At most as many questions are under way as the reasoner, or else its client, allows."""
-    server.latency = 0.02
-    await Reasoner(connect("ollama"), model="llama3.2", concurrency=3).decide_many(crowd(12))
+    server.latency = 0.2
+    await Reasoner(connect("ollama"), model="llama3.2", concurrency=3).decide_many(crowd(6))
     assert server.most_at_once == 3
-    await Reasoner(connect(concurrency=5)).decide_many(crowd(15))
+    await Reasoner(connect(concurrency=5)).decide_many(crowd(10))
     assert server.most_at_once == 5
 
 

