@@ -122,7 +122,8 @@ def check_command(words: list[str]) -> None:
         check_options(arguments)
     elif program in ("python", "python3"):
         assert arguments[0] == "-m"
-        assert importlib.util.find_spec(arguments[1]), f"there is no module {arguments[1]}"
+        is_there = arguments[1] in OTHER_PROGRAMS or importlib.util.find_spec(arguments[1])
+        assert is_there, f"there is no module {arguments[1]}"
     else:
         assert not words or program in OTHER_PROGRAMS, f"no idea what {program} is"
     named = {extra for found in _EXTRAS.findall(" ".join(words)) for extra in found.split(",")}
