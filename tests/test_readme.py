@@ -224,5 +224,5 @@ def test_one_line_commands_set_themselves_up() -> None:
     lines = [line for block in blocks("sh") for line in block.splitlines() if line.startswith("python3 -m venv")]
     assert [line.rsplit("/", 1)[-1] for line in lines] == [
         "prism simulate --agents 100 --rounds 10",
-        "python -m pytest",
+        "python -m pytest -n auto",
     ]
