@@ -159,6 +159,9 @@ def hostile_log(write_log: Callable[..., Path], make: Any) -> Path:
     return write_log(events, f"{HOSTILE[1][:8].replace('<', '(')}&'.jsonl")
 
 
+_PAGES_OF_ITS_OWN = ("chrome://", "chrome-untrusted://")
+
+
 @dataclass
 class Browser:
     """A real browser without a window, and what it tells of a page."""
@@ -189,12 +192,13 @@ class Browser:
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def requests(self) -> list[str]:
-        """Give the addresses that were asked for since the page was opened."""
+        """Give the addresses that were asked for since the page was opened, not those of the browser's own first page."""
         messages = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
         return [
             message["params"]["request"]["url"]
             for message in messages
             if message["method"] == "Network.requestWillBeSent"
+            and not message["params"]["documentURL"].startswith(_PAGES_OF_ITS_OWN)
         ]
 
 
@@ -215,6 +219,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         f"user-data-dir={tmp_path_factory.mktemp('browser')}",
     ):
         options.add_argument(f"--{argument}")
+    options.add_argument("about:blank")
     driver = Chrome(options=options, service=Service(found[1]))
     try:
         yield Browser(driver)
