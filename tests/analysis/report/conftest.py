@@ -192,7 +192,7 @@ class Browser:
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def requests(self) -> list[str]:
-        """Give the addresses that were asked for since the page was opened, not those of the browser's own first page."""
+        """Give the addresses that were asked for since the page was opened, but for the browser's own pages."""
         messages = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
         return [
             message["params"]["request"]["url"]
