@@ -118,7 +118,10 @@ class OrderedLogger:
 
     Attributes:
         holding: Where events are held; None while they are passed on.
+        relays: Tells that events go on from here to another logger.
     """
+
+    relays = True
 
     def __init__(self, given: EventLogger | None, clock: SimulatedClock) -> None:
         self.holding: Held | None = None

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from sys import modules
 from typing import Any, Literal, Protocol
 
+from prism.statechart.listening import Overheard, listeners
+
 TRANSITION = "statechart.transition"
 GUARD_FAILED = "statechart.guard_failed"
 ACTION_FAILED = "statechart.action_failed"
@@ -95,13 +97,18 @@ def structlog_is_configured() -> bool:
 
 def moves_are_heard() -> bool:
     """Tell whether anybody listens to moves that no logger was given for: structlog, or the standard library."""
-    return (_is_configured or _look_for_structlog)() or _standard.isEnabledFor(logging.INFO)
+    return bool(listeners) or (_is_configured or _look_for_structlog)() or _standard.isEnabledFor(logging.INFO)
 
 
 def active_logger(given: EventLogger | None) -> EventLogger | None:
     """Give the logger to announce moves to: the given one, else the application's, None if nobody listens."""
-    if given is not None:
-        return given
+    logger = given if given is not None else _own_logger()
+    if not listeners or getattr(given, "relays", False):  # who passes events on is heard when it does so
+        return logger
+    return Overheard(logger or _standard_logger)
+
+
+def _own_logger() -> EventLogger | None:
     if structlog_is_configured():
         return _configured_logger()
     return _standard_logger if _standard.isEnabledFor(logging.INFO) else None

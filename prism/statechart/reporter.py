@@ -48,7 +48,7 @@ class Reporter:
 
     def moved(self, agent: Any, edge: Edge, dwell: int | None, context: Any) -> None:
         """Announce a move, and the ticks that the agent had dwelt in the state it left."""
-        logger = self._logger or active_logger(None)
+        logger = active_logger(self._logger)
         if logger is not None:
             logger.info(
                 TRANSITION,

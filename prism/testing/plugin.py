@@ -55,7 +55,7 @@ def scripted_reasoner(request: pytest.FixtureRequest) -> Iterator[ScriptMaker]:
 
 @pytest.fixture
 def transition_log() -> Iterator[TransitionLog]:
-    """What charts and reasoners say during the test, by agent, whether or not structlog is configured."""
+    """What charts and reasoners say during the test, by agent, whichever logger they use."""
     from prism.testing.transition_log import transition_log
 
     with transition_log() as log:

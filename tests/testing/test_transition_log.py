@@ -1,16 +1,16 @@
 """Hearing what charts and reasoners say, whatever the application does with its log."""
 
 import logging
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import structlog
+from structlog.testing import LogCapture
 
 import prism.runlog
-from prism.agents import SocialAgent
-from prism.errors import InputError
+from prism.agents import SocialAgent, synthetic_population
+from prism.simulation import Simulation
 from prism.statechart import AgentState, Statechart, Transition, social_media_chart
 from prism.testing import ScriptedReasoner
 from prism.testing.transition_log import transition_log
@@ -115,29 +115,6 @@ async def test_standard_logging_stays_as_it_was(caplog: pytest.LogCaptureFixture
     assert (LOGGER.level, LOGGER.filters) == before
 
 
-@pytest.mark.parametrize("name", ["prism.statechart", "prism", None])
-async def test_levels_set_during_the_test_count(name: str | None, caplog: pytest.LogCaptureFixture) -> None:
-    """A test that turns the standard logger up, or one above it, gets the moves there, too."""
-    with transition_log() as log:
-        with caplog.at_level(logging.INFO, logger=name):
-            agent = await live()
-        await live("bo")
-    assert len(caplog.records) == len(log.of(agent)) == 4
-    assert len(log.of("bo")) == 4
-
-
-async def test_level_turned_up_before_stays() -> None:
-    """A logger that lets moves through already is left alone."""
-    LOGGER.setLevel(logging.DEBUG)
-    try:
-        with transition_log() as log:
-            await live()
-        assert LOGGER.level == logging.DEBUG
-        assert len(log.events) == 4
-    finally:
-        LOGGER.setLevel(logging.NOTSET)
-
-
 async def test_run_log_beside_it_is_whole(tmp_path: Any) -> None:
     """A log that prism.runlog.configure writes meanwhile has every event, and its own configuration is cleaned up."""
     structlog.configure(processors=[lambda logger, method, event: ((event["event"],), {})])
@@ -145,27 +122,6 @@ async def test_run_log_beside_it_is_whole(tmp_path: Any) -> None:
         await live()
     assert len(log.named("statechart.transition")) == 3
     assert (tmp_path / "events.jsonl").read_text().count("statechart.transition") == 3
-
-
-def test_configuration_that_drops_moves_is_refused() -> None:
-    """A wrapper class that lets no info event through is refused with the mend, and nothing is left behind."""
-    processors: list[Any] = []
-    structlog.configure(processors=processors, wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
-    with pytest.raises(InputError, match="wrapper_class that drops info"), transition_log():
-        pass
-    assert processors == []
-
-
-async def test_structlog_configured_meanwhile_is_told() -> None:
-    """Where structlog is configured during the test, so that events go elsewhere, a warning says so."""
-    with warnings.catch_warnings(action="always", record=True) as told, transition_log() as log:
-        await live()
-        structlog.configure(processors=[lambda logger, method, event: ((event["event"],), {})])
-        await live("bo")
-    assert [str(warning.message).partition(":")[0] for warning in told] == [
-        "transition_log lacks what was said since structlog was configured during the test"
-    ]
-    assert (len(log.of("ada")), len(log.of("bo"))) == (4, 0)
 
 
 async def test_cleared_log_begins_anew() -> None:
@@ -176,3 +132,39 @@ async def test_cleared_log_begins_anew() -> None:
         agent = await live("bo")
     await live("cy")
     assert log.events == log.of(agent) != []
+
+
+async def test_structlog_configured_meanwhile_makes_no_difference() -> None:
+    """However structlog is configured in the middle of the test, also to drop moves, the log has them."""
+    with transition_log() as log:
+        structlog.configure(processors=[], wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+        agent = await live()
+    assert log.moves(agent) == MOVES
+
+
+def test_charts_with_a_logger_of_their_own_are_heard() -> None:
+    """A chart that was given a logger is heard like any other, and its logger gets the event."""
+    capture = LogCapture()
+    chart = social_media_chart(logger=structlog.wrap_logger(None, processors=[capture]))
+    with transition_log() as log:
+        chart.fire(SocialAgent("ada"), "feed_ready")
+    assert log.moves("ada") == MOVES[:1]
+    assert len(capture.entries) == 1
+
+
+class Slow(ScriptedReasoner):
+    """A reasoner that a simulation asks about each question as it comes up."""
+
+    concurrency = 2
+
+
+def test_simulation_is_heard_once() -> None:
+    """Each event of a simulation is heard once, in the order of its log, though some were held back meanwhile."""
+    heard = []
+    for kind in (ScriptedReasoner, Slow):
+        agents = synthetic_population(6, seed=1)
+        with transition_log() as log:
+            Simulation(agents.agents, agents.posts, rounds=1, reasoner=kind({"decides": "scrolling"})).run()
+        heard.append([(event["event"], event.get("agent_id"), event.get("to_state")) for event in log.events])
+    assert heard[0] == heard[1]
+    assert ("round.ended", None, None) in heard[0]
