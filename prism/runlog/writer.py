@@ -53,7 +53,7 @@ class RunLog:
     def __init__(
         self, path: PathLike[str] | str, clock: SimulatedClock | None = None, *, keep: Keep | None = None
     ) -> None:
-        self.path = Path(path)
+        self.path: Path = Path(path)
         self._clock = clock or _RealTime()
         self._file = self.path.open("xb" if keep is None else "r+b", buffering=_BUFFER_BYTES)
         try:
