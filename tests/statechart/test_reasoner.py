@@ -165,17 +165,20 @@ async def test_what_is_offered_is_asked_once(server: FakeOllama) -> None:
     assert set(asked(server)) == {DECISIONS}
 
 
-async def test_what_is_offered_is_asked_again_after_a_failure(server: FakeOllama) -> None:
-    """A server that cannot say what it offers is asked to chat, and asked again after a while."""
+async def test_what_is_offered_is_asked_again_after_a_failure(
+    server: FakeOllama, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A server that cannot say what it offers is asked to chat, and asked again after a while; that is told once."""
     client = Counting(host=server.host)
     reasoner = Reasoner(client, model="nimble")
-    server.fail(Fault.status(500), path="/api/show")
+    server.fail(Fault.status(500), Fault.status(500), path="/api/show")
     async with asyncio.timeout(10):
         while DECISIONS not in asked(server):
             await reasoner.decide_many([ask()])
     await client.close()
-    assert client.shown == 2
+    assert client.shown == 3
     assert asked(server)[0] == CHAT
+    assert len(caplog.records) == 1
 
 
 async def test_who_cannot_say_is_not_asked_all_the_time(server: FakeOllama, caplog: pytest.LogCaptureFixture) -> None:
@@ -209,6 +212,16 @@ async def test_no_questions_ask_nothing(server: FakeOllama) -> None:
     assert await Reasoner(client, model="nimble").decide_many([]) == []
     await client.close()
     assert client.shown == 0
+
+
+@pytest.mark.parametrize("kind", ["prism", "ollama"])
+async def test_a_refusal_is_remembered(kind: str, server: FakeOllama, connect: Connect) -> None:
+    """Once a decision question was refused everything is a chat, that question first."""
+    server.fail_always(Fault.status(404, body=b"no such page"), path="/api/show")
+    reasoner = Reasoner(connect(kind, "llama3.2"), model="llama3.2" if kind == "ollama" else None)
+    for _ in range(3):
+        assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "model")]
+    assert asked(server) == [DECISIONS, CHAT, CHAT, CHAT]
 
 
 @pytest.mark.parametrize("kind", ["prism", "ollama"])
