@@ -260,10 +260,10 @@ async def test_while_those_who_decide_are_gone_others_chat(server: FakeOllama, e
         pool = mixed(server, decides)
         reasoner = Reasoner(pool)
         assert {d.source for d in await reasoner.decide_many(crowd(20))} == {"model"}
-        assert asked(server) == []
+        assert CHAT not in asked(server)
         decides.stop()
         assert {d.source for d in await reasoner.decide_many(crowd(20))} == {"model"}
-        assert asked(server) == [CHAT] * 20
+        assert asked(server).count(CHAT) == 20
         assert sum(event["attempts"] for event in events) == reasoner.budget.calls
         decides.start()
         async with asyncio.timeout(10):
