@@ -17,8 +17,7 @@ from prism.analysis.parsing import TYPES, empty, parse
 from prism.analysis.survey import SURVEYED, FileSurvey, Run
 from prism.errors import InputError
 from prism.runlog.events import AGENT_JOINED, DECISION, POST_LIKED, POST_PUBLISHED, TRANSITION
-from prism.runlog.reader import locate_log, read_blocks
-from prism.runlog.replay import LOG_NAME
+from prism.runlog.reader import LOG_NAME, locate_log, read_blocks
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     AGENT_JOINED: ("agent_id", "name", "archetype", "state"),

@@ -12,7 +12,8 @@ from typing import Any, Self
 from prism.agents import Population, SeedPost, load_population, load_posts, opening_posts, synthetic_population
 from prism.cli.reasoners import ModelOptions, ReasonerKind, make_reasoner
 from prism.errors import InputError
-from prism.runlog import SimulatedClock, find_log
+from prism.runlog import SimulatedClock
+from prism.runlog.reader import locate_log
 from prism.simulation import Simulation
 from prism.statechart.events import EventLogger
 
@@ -183,7 +184,7 @@ class RunPlan:
         if _number(self.agents) is None:
             files[self.agents] = Path(self.agents)
         if self.replay is not None:
-            files[str(self.replay)] = find_log(self.replay)
+            files[str(self.replay)] = locate_log(self.replay)
         return {name: _digest(path) for name, path in files.items()}
 
 

@@ -2,7 +2,7 @@
 
 from prism.runlog.clock import SimulatedClock
 from prism.runlog.configuration import configure
-from prism.runlog.replay import ReplayReasoner, find_log
+from prism.runlog.replay import ReplayReasoner
 from prism.runlog.writer import RunLog
 
-__all__ = ["ReplayReasoner", "RunLog", "SimulatedClock", "configure", "find_log"]
+__all__ = ["ReplayReasoner", "RunLog", "SimulatedClock", "configure"]

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from prism.errors import InputError
-from prism.runlog.replay import LOG_NAME
+
+LOG_NAME = "events.jsonl"
+"""Name of the log in the folder of a run."""
 
 BLOCK_BYTES = 8 << 20
 """How much is read at once. It is also the longest line that is read: a longer one is reported as a fault."""

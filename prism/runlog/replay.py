@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
+from io import BytesIO
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -11,22 +12,16 @@ from typing import Any
 import orjson
 
 from prism.errors import InputError, ReplayError
-from prism.runlog.writer import _writable
+from prism.runlog.reader import locate_log, read_blocks
+from prism.runlog.writer import writable
 from prism.statechart import BaseReasoner, Call, Decision, Question, identify
 from prism.statechart.bookkeeping import agent_name
 from prism.statechart.decisions import CALL_KEYS, Source
 from prism.statechart.events import DECISION, EventLogger
 from prism.statechart.states import state_text
 
-LOG_NAME = "events.jsonl"
-
 _QUESTION_KEYS = ("agent_id", "state", "trigger", "options", "context")
 _ANSWER_KEYS = ("chosen", "source", "reason", "probabilities")
-
-
-def find_log(run: Path) -> Path:
-    """Give the log of a run, which may be named by its folder."""
-    return run / LOG_NAME if run.is_dir() else run
 
 
 class ReplayReasoner(BaseReasoner):
@@ -36,7 +31,7 @@ class ReplayReasoner(BaseReasoner):
     the answers in the order of the log.
 
     Args:
-        log: The log, or the folder of the run.
+        log: The log, plain or compressed with gzip, or the folder of the run.
         verbatim: Announce decisions as they stand in the log, so that the repeated run writes the same bytes.
             By default their source is ``replay``.
         logger: A structlog logger for the decisions.
@@ -48,7 +43,7 @@ class ReplayReasoner(BaseReasoner):
 
     def __init__(self, log: PathLike[str] | str, *, verbatim: bool = False, logger: EventLogger | None = None) -> None:
         super().__init__(logger)
-        self._path = find_log(Path(log))
+        self._path = locate_log(log)
         self._verbatim = verbatim
         self._recorded: dict[bytes, deque[dict[str, Any]]] = defaultdict(deque)
         for event in _decisions(self._path):
@@ -92,14 +87,13 @@ class ReplayReasoner(BaseReasoner):
 def _decisions(path: Path) -> Iterator[dict[str, Any]]:
     """Give the decisions of a log that is sound from the first line to the last."""
     number = 0
-    try:
-        with path.open("rb") as lines:
-            for number, line in enumerate(lines, start=1):
-                event = _parse(path, number, line)
-                if event.get("event") == DECISION:
-                    yield _checked(path, number, event)
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=path) from None
+    for block in read_blocks(path):
+        if block.fault is not None:
+            raise InputError(f"{block.fault}; repeat the run", path=path, line=block.first_line)
+        for number, line in enumerate(BytesIO(block.data), start=block.first_line):
+            event = _parse(path, number, line)
+            if event.get("event") == DECISION:
+                yield _checked(path, number, event)
     if number == 0:
         raise InputError("is empty: the run it should record wrote nothing", path=path)
 
@@ -129,7 +123,7 @@ def _key(agent: Any, state: Any, trigger: Any, options: Any, context: Any) -> by
     try:
         return _dump(parts)
     except TypeError:  # the log holds descriptions of what JSON has no room for
-        return _dump([_writable(part) for part in parts])
+        return _dump([writable(part) for part in parts])
 
 
 def _dump(parts: list[Any]) -> bytes:

@@ -112,14 +112,14 @@ class RunLog:
         try:
             return orjson.dumps(line, option=_AS_LINE)
         except TypeError:
-            return _dump({key: _writable(value) for key, value in line.items()})
+            return _dump({key: writable(value) for key, value in line.items()})
 
 
 def _dump(line: dict[str, Any]) -> bytes:
     return orjson.dumps(line, default=str, option=_AS_LINE | orjson.OPT_NON_STR_KEYS)
 
 
-def _writable(value: Any) -> Any:
+def writable(value: Any) -> Any:
     """Give a value, or a description of one that JSON has no room for: too large, nested without end, no UTF-8."""
     try:
         _dump({"": value})

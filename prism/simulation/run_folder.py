@@ -15,13 +15,13 @@ from prism import __version__
 from prism.errors import InputError, PrismError, SimulationError
 from prism.runlog import RunLog, SimulatedClock
 from prism.runlog.events import SCHEMA_VERSION
+from prism.runlog.reader import LOG_NAME
 from prism.simulation.checkpoints import DEFAULT_SECONDS_BETWEEN, FOLDER_NAME, Checkpoint, Checkpoints
 from prism.simulation.durable import make_folder, write_durably
 from prism.simulation.simulation import Simulation
 from prism.simulation.snapshot import restore_snapshot, take_snapshot
 from prism.statechart.events import EventLogger
 
-LOG_NAME = "events.jsonl"
 SUMMARY_NAME = "run.json"
 
 _RESULTS = "results"

@@ -1,5 +1,6 @@
 """Repeating a run from its log."""
 
+import gzip
 from collections import Counter
 from collections.abc import Callable
 from itertools import count
@@ -298,13 +299,24 @@ def test_an_empty_log_is_refused(write: Callable[..., Path]) -> None:
     assert str(caught.value) == f"{path}: is empty: the run it should record wrote nothing"
 
 
-@pytest.mark.parametrize(("name", "problem"), [("gone.jsonl", "No such file"), ("", "No such file")])
+@pytest.mark.parametrize(
+    ("name", "problem"), [("gone.jsonl", "cannot be read: No such file"), ("", "holds no events.jsonl")]
+)
 def test_a_missing_log_is_refused(name: str, problem: str, tmp_path: Path) -> None:
     """A log that is not there, or not in the folder given, is an error that names the file."""
-    with pytest.raises(InputError, match="cannot be read") as caught:
+    with pytest.raises(InputError) as caught:
         ReplayReasoner(tmp_path / name)
-    assert str(caught.value).startswith(str(tmp_path / (name or "events.jsonl")))
-    assert problem in str(caught.value)
+    assert str(caught.value).startswith(f"{tmp_path / name}: {problem}")
+
+
+async def test_a_compressed_log_answers_too(write: Callable[..., Path]) -> None:
+    """A log that was packed with gzip is read as the plain one is; one that is cut off is refused as a whole."""
+    packed = gzip.compress(write(decision(), decision("composing")).read_bytes())
+    log = write(packed)
+    answers = await ReplayReasoner(log).decide_many([ask(), ask()])
+    assert [answer.chosen for answer in answers] == [S.SCROLLING, S.COMPOSING]
+    with pytest.raises(InputError, match="compressed data is cut off; repeat the run"):
+        ReplayReasoner(write(packed[:-9]))
 
 
 async def test_an_answer_outside_the_options_is_refused(write: Callable[..., Path]) -> None:
