@@ -17,8 +17,10 @@ from prism.statechart import Statechart
 DEFAULT_MOST = 1000
 
 _MOVE = ("from_state", "to_state", "trigger", "ticks_in_state")
+_LIMIT = "timeout_threshold"
 _DECISION = ("state", "trigger", "options", "chosen")
-_COLUMNS = ("chart", "agent_id", *_MOVE, *_DECISION)
+_COLUMNS = ("chart", "agent_id", _LIMIT, *_MOVE, *_DECISION)
+_AGENT = ("run", "agent_id")
 _FAULT = {"kind": pl.String(), "found": pl.String(), "allowed": pl.String()}
 _VIOLATION = {"run": pl.UInt32(), "line": pl.UInt32(), "agent_id": pl.String(), **_FAULT}
 
@@ -57,11 +59,12 @@ def check_log(
     Args:
         logs: What `read_log` gave.
         chart: The chart. Moves that name another chart are left out and counted.
-        timeout_threshold: The agents' own, in ticks, for states that the chart sets no limit for. A log does not tell
-            it; without it, time-outs of those states are not checked.
+        timeout_threshold: Ticks after which agents time out of states that the chart sets no limit for, where the
+            log does not tell: it does where an agent joined a simulation. Where neither does, time-outs of those
+            states are not checked.
         most: Violations to give in full; all are counted.
     """
-    replay = _Replay(Rules(chart, timeout_threshold))
+    replay = _Replay(Rules(chart), timeout_threshold)
     kept = [pl.DataFrame(schema=_VIOLATION)]
     found: Counter[str] = Counter()
     for frame in logs.blocks(AGENT_JOINED, DECISION, TRANSITION, columns=_COLUMNS):
@@ -79,11 +82,13 @@ class _Replay:
         other_charts: Moves by other charts.
     """
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: Rules, timeout_threshold: int | None) -> None:
         self.checked = 0
         self.other_charts: Counter[str] = Counter()
         self._rules = rules
         self._last: dict[tuple[int, str], tuple[str, int]] = {}
+        self._threshold = timeout_threshold
+        self._limits = pl.DataFrame(schema={"run": pl.UInt32, "agent_id": pl.String, _LIMIT: pl.Int64})
 
     def check(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Check the next block; the violations are in the order of the log."""
@@ -96,23 +101,30 @@ class _Replay:
         decisions = steps.filter(event == DECISION)
         parts = [
             _faulty(joins, ("state",), self._rules.state_faults),
-            _faulty(moves, _MOVE, self._rules.move_faults),
+            _faulty(self._limited(joins, moves), (*_MOVE, _LIMIT), self._rules.move_faults),
             _faulty(decisions, _DECISION, self._rules.decision_faults),
             self._broken_chains(steps.filter(event != DECISION)),
         ]
         return pl.concat(parts).sort("run", "line", maintain_order=True)
 
+    def _limited(self, joins: pl.DataFrame, moves: pl.DataFrame) -> pl.DataFrame:
+        """Give each move the limit that its agent joined with."""
+        if joins.height:
+            told = pl.concat([self._limits, joins.select(self._limits.columns)])
+            self._limits = told.unique(_AGENT, keep="last")
+        limited = moves.drop(_LIMIT).join(self._limits, on=_AGENT, how="left", maintain_order="left")
+        return limited.with_columns(pl.coalesce(_LIMIT, pl.lit(self._threshold, pl.Int64)))
+
     def _broken_chains(self, steps: pl.DataFrame) -> pl.DataFrame:
         """Find moves that do not start where the last one of the agent ended."""
-        agent = ["run", "agent_id"]
         steps = steps.with_columns(end=pl.coalesce("to_state", "state"))
         steps = steps.with_columns(
-            last=pl.col("end").shift(1).over(agent), last_line=pl.col("line").shift(1).over(agent)
+            last=pl.col("end").shift(1).over(_AGENT), last_line=pl.col("line").shift(1).over(_AGENT)
         )
         broken = pl.concat([steps.filter(pl.col("last_line").is_not_null()), self._carried_on(steps)])
         self._last.update(
             ((run, name), (end, line))
-            for run, name, end, line in steps.unique(agent, keep="last").select(*agent, "end", "line").iter_rows()
+            for run, name, end, line in steps.unique(_AGENT, keep="last").select(*_AGENT, "end", "line").iter_rows()
         )
         return broken.filter(pl.col("from_state") != pl.col("last")).select(
             *("run", "line", "agent_id"),
@@ -124,7 +136,7 @@ class _Replay:
     def _carried_on(self, steps: pl.DataFrame) -> pl.DataFrame:
         """Give each agent's first step in a block its last one from the blocks before."""
         first = steps.filter(pl.col("last_line").is_null())
-        known = [self._last.get(key, (None, None)) for key in first.select("run", "agent_id").iter_rows()]
+        known = [self._last.get(key, (None, None)) for key in first.select(_AGENT).iter_rows()]
         last = pl.DataFrame(known, schema={"last": pl.String, "last_line": pl.UInt32}, orient="row")
         return first.with_columns(last.get_columns())
 

@@ -17,7 +17,7 @@ TYPES: dict[str, pl.DataType] = {
     **dict.fromkeys(("post_id", "kind", "parent_id", "root_id", "author_id", "text"), pl.String()),
     **dict.fromkeys(("probabilities", "context", "states", "error"), pl.String()),
     **dict.fromkeys(("round", "tick", "ticks_in_state", "attempts", "input_tokens", "output_tokens"), pl.Int64()),
-    **dict.fromkeys(("schema", "agents", "rounds", "ticks_per_round", "seed"), pl.Int64()),
+    **dict.fromkeys(("timeout_threshold", "schema", "agents", "rounds", "ticks_per_round", "seed"), pl.Int64()),
     "latency": pl.Float64(),
     "options": pl.List(pl.String()),
 }

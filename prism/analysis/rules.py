@@ -29,23 +29,24 @@ class Rules:
 
     Args:
         chart: The chart.
-        timeout_threshold: Ticks that agents may dwell in states for which the chart sets no limit; None if unknown.
     """
 
-    def __init__(self, chart: Statechart[Any], timeout_threshold: int | None = None) -> None:
+    def __init__(self, chart: Statechart[Any]) -> None:
         self.chart: str = chart.name
         self._states = [state_text(state) for state in in_definition_order(chart.states)]
         self._moves = [(state_text(move.source), move.trigger, state_text(move.target)) for move in chart.transitions]
         limits = {state_text(state): limit for state, limit in chart.timeouts.items()}
         timed = [source for source, trigger, _ in self._moves if trigger == TIMEOUT]
-        self._limits = {state: limits.get(state, timeout_threshold) for state in timed}
+        self._limits = {state: limits.get(state) for state in timed}
 
     def state_faults(self, state: str | None) -> Iterator[Fault]:
         """Check a state that is named."""
         if state not in self._states:
             yield Fault("unknown_state", str(state), f"the states {', '.join(self._states)}")
 
-    def move_faults(self, source: str, target: str, trigger: str, ticks: int | None) -> Iterator[Fault]:
+    def move_faults(
+        self, source: str, target: str, trigger: str, ticks: int | None, threshold: int | None
+    ) -> Iterator[Fault]:
         """Check a move.
 
         Args:
@@ -53,6 +54,7 @@ class Rules:
             target: State that it enters.
             trigger: What caused it.
             ticks: Ticks that the agent dwelt in the source, where known.
+            threshold: Ticks that it may dwell where the chart sets no limit, where known.
         """
         unknown = [*self.state_faults(source), *self.state_faults(target)]
         yield from unknown
@@ -60,9 +62,9 @@ class Rules:
             yield Fault("unknown_trigger", str(trigger), self._ways_out(source))
         elif not unknown and (source, trigger, target) not in self._moves:
             yield Fault("unknown_move", f"{source} to {target} on {trigger}", self._ways_out(source))
-        limit = self._limits.get(source)
-        if limit is not None and ticks is not None:
-            yield from _dwell_faults(source, trigger, ticks, limit)
+        if source in self._limits and ticks is not None:
+            limit = self._limits[source] or threshold
+            yield from _dwell_faults(source, trigger, ticks, limit) if limit is not None else ()
 
     def decision_faults(
         self, state: str, trigger: str, options: Sequence[str] | None, chosen: str | None

@@ -176,7 +176,7 @@ def check(
         str, typer.Option(metavar="CHART", help="Name of a chart, a .json file, or package.module:attribute.")
     ],
     timeout: Annotated[
-        int | None, typer.Option(min=1, help="The agents' timeout_threshold, for states that the chart sets none for.")
+        int | None, typer.Option(min=1, help="The agents' timeout_threshold, where neither chart nor log tell it.")
     ] = None,
     as_format: Format = None,
     out: Out = None,

@@ -196,6 +196,7 @@ class Simulation:
                 interests=agent.interests,
                 following=len(agent.following),
                 state=agent.state.value,
+                timeout_threshold=agent.timeout_threshold,
             )
         for post in self.network.seed(self._seeds):
             self._announce_post(post)

@@ -129,6 +129,25 @@ def test_moves_by_other_charts_are_left_out(write_log: WriteLog, make: SimpleNam
     assert (found.found, found.checked, found.other_charts) == ({}, 2, {"other": 2})
 
 
+def test_agents_time_out_by_the_limit_that_they_joined_with(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """Each agent's own limit counts for its moves, across blocks; the one given, where the log tells none."""
+    chart = Statechart(S, [*MOVES, Transition("timeout", "*", S("a"))], S("a"), name="c")
+    agents = {"quick": 2, "slow": 8, "unknown": None}
+    lines = [make.joined(name, "b", timeout_threshold=limit) for name, limit in agents.items()]
+    stay = [make.move(name, "b", "b", "stay", padding="x" * 10_000, ticks_in_state=1) for name in agents] * 300
+    lines += [*stay, *(make.move(name, "b", "a", "timeout", ticks_in_state=5) for name in agents)]
+    log = read_log(write_log(lines))
+    for given, early in ((None, ["slow"]), (4, ["slow"]), (9, ["slow", "unknown"])):
+        found = check_log(log, chart, timeout_threshold=given, most=10_000).violations
+        assert found.filter(kind="overstayed")["agent_id"].to_list() == ["quick"]
+        assert found.filter(kind="early_timeout")["agent_id"].to_list() == early
+
+
+def test_limit_given_in_vain_changes_nothing(folder: Path) -> None:
+    """A simulation's log tells every agent's limit, so a wrong one that is given makes no violation."""
+    assert check_log(read_log(folder), social_media_chart(), timeout_threshold=1).found == {}
+
+
 def test_all_violations_are_counted_and_some_are_given(write_log: WriteLog, make: SimpleNamespace) -> None:
     """With a wrong chart every step is a violation; the first are given, in order, and all are counted."""
     lines = [make.move(f"x{number}", "p", "q", padding="x" * 50_000) for number in range(300)]

@@ -47,7 +47,7 @@ RULES = Rules(CHART)
 )  # fmt: skip
 def test_moves_are_judged(move: tuple[Any, ...], faults: list[tuple[str, str, str]]) -> None:
     """A move has every fault that it has, each with what the chart would allow, and no other."""
-    assert [tuple(fault) for fault in RULES.move_faults(*move)] == faults
+    assert [tuple(fault) for fault in RULES.move_faults(*move, None)] == faults
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,9 @@ def test_decisions_are_judged(decision: tuple[Any, ...], faults: list[tuple[str,
 def test_agents_own_threshold_counts_where_the_chart_has_none() -> None:
     """States without a limit of the chart's go by the agents' own, if it is known and a time-out leaves them."""
     chart = social_media_chart()
-    assert not list(Rules(chart).move_faults("scrolling", "resting", "timeout", 40))
-    own = Rules(chart, timeout_threshold=5)
-    assert [fault.kind for fault in own.move_faults("scrolling", "resting", "timeout", 40)] == ["overstayed"]
-    assert [fault.kind for fault in own.move_faults("resting", "idle", "timeout", 2)] == ["early_timeout"]
-    assert not list(own.move_faults("resting", "idle", "timeout", 3))
-    assert not list(own.move_faults("idle", "scrolling", "feed_ready", 40))
+    rules = Rules(chart)
+    assert not list(rules.move_faults("scrolling", "resting", "timeout", 40, None))
+    assert [fault.kind for fault in rules.move_faults("scrolling", "resting", "timeout", 40, 5)] == ["overstayed"]
+    assert [fault.kind for fault in rules.move_faults("resting", "idle", "timeout", 2, 5)] == ["early_timeout"]
+    assert not list(rules.move_faults("resting", "idle", "timeout", 3, 5))
+    assert not list(rules.move_faults("idle", "scrolling", "feed_ready", 40, 5))
