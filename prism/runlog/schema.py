@@ -178,7 +178,7 @@ EVENTS = (
             Key("interests", _TEXTS, "Topics it cares about."),
             Key("following", _COUNT, "Number of agents that it follows."),
             Key("state", _TEXT, "State it starts in."),
-            Key("timeout_threshold", _COUNT, "Ticks after which it times out of states that the chart sets no limit for."),
+            Key("timeout_threshold", _COUNT, "Ticks it may dwell in a state for which the chart sets no limit."),
         ),
     ),
     Event(ROUND_STARTED, "info", "A round of a simulation begins."),

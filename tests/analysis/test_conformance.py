@@ -137,8 +137,8 @@ def test_agents_time_out_by_the_limit_that_they_joined_with(write_log: WriteLog,
     stay = [make.move(name, "b", "b", "stay", padding="x" * 10_000, ticks_in_state=1) for name in agents] * 300
     lines += [*stay, *(make.move(name, "b", "a", "timeout", ticks_in_state=5) for name in agents)]
     log = read_log(write_log(lines))
-    for given, early in ((None, ["slow"]), (4, ["slow"]), (9, ["slow", "unknown"])):
-        found = check_log(log, chart, timeout_threshold=given, most=10_000).violations
+    for fallback, early in ((None, ["slow"]), (4, ["slow"]), (9, ["slow", "unknown"])):
+        found = check_log(log, chart, timeout_threshold=fallback, most=10_000).violations
         assert found.filter(kind="overstayed")["agent_id"].to_list() == ["quick"]
         assert found.filter(kind="early_timeout")["agent_id"].to_list() == early
 
