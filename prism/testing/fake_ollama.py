@@ -188,19 +188,14 @@ class FakeOllama:
         self._stopping = asyncio.Event()
         self._free = None if self._slots is None else asyncio.Semaphore(self._slots)
         self._running = self._waiting = self.open_connections = 0
-        connections: set[asyncio.Task[None]] = set()
 
         async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            task = asyncio.current_task()
-            assert task is not None
-            connections.add(task)
             self.open_connections += 1
             try:
                 with suppress(ConnectionError, asyncio.CancelledError):
                     await self._converse(reader, Exchange(reader, writer))
             finally:
                 self.open_connections -= 1
-                connections.discard(task)
                 writer.transport.abort()
 
         server = await asyncio.start_server(connected, _HOST, self._port, backlog=1024)
@@ -208,10 +203,7 @@ class FakeOllama:
         started.set_result(None)
         await self._stopping.wait()
         server.close()
-        await asyncio.sleep(0)  # connections that were just accepted begin here
-        for task in list(connections):
-            task.cancel()
-        await asyncio.gather(*connections, return_exceptions=True)
+        await _end_all_others()
 
     async def _converse(self, reader: asyncio.StreamReader, exchange: Exchange) -> None:
         while (request := await exchange.next_request()) is not None:
@@ -357,6 +349,16 @@ class FakeOllama:
             answers[name] = {"type": "choice", "choice": chosen, "probabilities": weights, "confidence": _LIKELY}
         usage = {"input_tokens": len(asked.prompt.split()), "output_tokens": 0}
         await exchange.respond(200, {"model": asked.model, "answers": answers, "usage": usage})
+
+
+async def _end_all_others() -> None:
+    """Cancel every other task of the loop, also those that begin meanwhile, as connections just accepted do."""
+    this = asyncio.current_task()
+    while others := asyncio.all_tasks() - {this}:
+        for task in others:
+            task.cancel()
+        await asyncio.wait(others)
+        await asyncio.sleep(0)  # transports close, and those just made begin their conversation
 
 
 def _asked(path: str, body: Any) -> Asked:

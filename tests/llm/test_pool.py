@@ -118,14 +118,15 @@ async def test_no_more_questions_than_allowed_are_under_way(serve: Serve, connec
     assert at_rest(pool)
 
 
-async def test_questions_go_where_the_fewest_are_under_way(serve: Serve, connect: Connect) -> None:
+async def test_questions_go_where_the_fewest_are_under_way(serve: Serve, connect: Connect, until: Any) -> None:
     """Of three equal servers each gets its third, and one that does not answer gets no more than its limit."""
     servers = [serve(latency=0.02) for _ in range(3)]
     pool = connect(*servers, concurrency=4)
     assert Counter(await ask(pool, 12)) == {server.host: 4 for server in servers}
     servers[0].fail_always(Fault.hang())
     stuck = [asyncio.create_task(pool.chat(HELLO)) for _ in range(3 * 4 + 40)]
-    done, pending = await asyncio.wait(stuck, timeout=0.5)
+    await until(lambda: sum(task.done() for task in stuck) >= len(stuck) - 4)
+    done, pending = await asyncio.wait(stuck, timeout=0.1)
     assert len(pending) == 4
     assert {task.result().host for task in done} == {servers[1].host, servers[2].host}
     for task in pending:
@@ -242,7 +243,7 @@ async def test_who_can_go_nowhere_does_not_use_up_a_wake_up(serve: Serve, connec
 async def test_what_can_heal_is_tried_again(server: FakeOllama, connect: Connect, fault: Fault) -> None:
     """Trouble that passes costs attempts, which are counted, but not the answer."""
     server.fail(fault, fault)
-    reply = await connect(attempts=3, timeout=0.3).chat(HELLO)
+    reply = await connect(attempts=3, timeout=1).chat(HELLO)
     assert (reply.text, reply.attempts, len(server.questions)) == ("Hello.", 3, 3)
 
 
@@ -446,12 +447,12 @@ async def test_a_failed_probe_makes_the_pause_longer(server: FakeOllama, connect
 
 async def test_when_all_servers_fail_nobody_waits(server: FakeOllama, connect: Connect) -> None:
     """When the last server opens, those who wait for it fail at once instead of being asked or waiting on."""
-    server.fail_always(Fault.hang())
-    pool = connect(concurrency=1, timeout=0.1)
+    server.fail_always(Fault.status(503))
+    pool = connect(concurrency=1)
     async with asyncio.timeout(5):
         ended = await asyncio.gather(*(pool.chat(HELLO) for _ in range(50)), return_exceptions=True)
     assert Counter(type(end).__name__ for end in ended) == {
-        "TimedOutError": FAILURES_TO_OPEN,
+        "OverloadedError": FAILURES_TO_OPEN,
         "LeftAloneError": 50 - FAILURES_TO_OPEN,
     }
     assert len(server.questions) == FAILURES_TO_OPEN
