@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import orjson
 
 from prism.errors import InputError, ReplayError
+from prism.runlog.events import RUN_ENDED, RUN_STARTED, SCHEMA_VERSION
 from prism.runlog.reader import locate_log, read_blocks
 from prism.runlog.writer import writable
 from prism.statechart import BaseReasoner, Call, Decision, Question, identify
@@ -37,8 +38,8 @@ class ReplayReasoner(BaseReasoner):
         logger: A structlog logger for the decisions.
 
     Raises:
-        InputError: If the log cannot be read, is empty, or has a line that is not an event; the message names
-            the line.
+        InputError: If the log cannot be read, is empty, holds two runs or one of a newer schema, or has a line that
+            is not an event; the message names the line.
     """
 
     def __init__(self, log: PathLike[str] | str, *, verbatim: bool = False, logger: EventLogger | None = None) -> None:
@@ -46,8 +47,11 @@ class ReplayReasoner(BaseReasoner):
         self._path = locate_log(log)
         self._verbatim = verbatim
         self._recorded: dict[bytes, deque[dict[str, Any]]] = defaultdict(deque)
-        for event in _decisions(self._path):
-            self._recorded[_key(*(event[name] for name in _QUESTION_KEYS))].append(event)
+        self._has_ended = False
+        for event in _events(self._path):
+            if event.get("event") == DECISION:
+                self._recorded[_key(*(event[name] for name in _QUESTION_KEYS))].append(event)
+            self._has_ended |= event.get("event") == RUN_ENDED
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
         """Look the answers up.
@@ -63,6 +67,10 @@ class ReplayReasoner(BaseReasoner):
         if recorded:
             recorded.popleft()
 
+    def _advice(self) -> str:
+        stopped = "" if self._has_ended else " (which may have been stopped before: its log has no run.ended)"
+        return f"replay with the population, posts, seed, rounds and ticks of the recorded run{stopped}"
+
     def _look_up(self, question: Question) -> Decision:
         options = [state_text(option) for option in question.options]
         agent, state, context = agent_name(question.agent), state_text(question.state), identify(question.context)
@@ -70,8 +78,7 @@ class ReplayReasoner(BaseReasoner):
         if not recorded:
             raise ReplayError(
                 f"{self._path} holds no (further) decision of agent {agent!r} in {state!r} on {question.trigger!r} "
-                f"among {', '.join(options)} about {context}: replay with the population, posts, seed, rounds and "
-                "ticks of the recorded run"
+                f"among {', '.join(options)} about {context}: {self._advice()}"
             )
         event = recorded.popleft()
         chosen = next((option for option in question.options if state_text(option) == event["chosen"]), None)
@@ -84,16 +91,21 @@ class ReplayReasoner(BaseReasoner):
         return Decision(chosen, source, event["reason"], event["probabilities"], call)
 
 
-def _decisions(path: Path) -> Iterator[dict[str, Any]]:
-    """Give the decisions of a log that is sound from the first line to the last."""
+def _events(path: Path) -> Iterator[dict[str, Any]]:
+    """Give the events of a log that holds one run and is sound from the first line to the last."""
     number = 0
+    has_run = False
     for block in read_blocks(path):
         if block.fault is not None:
             raise InputError(f"{block.fault}; repeat the run", path=path, line=block.first_line)
         for number, line in enumerate(BytesIO(block.data), start=block.first_line):
             event = _parse(path, number, line)
             if event.get("event") == DECISION:
-                yield _checked(path, number, event)
+                _check_decision(path, number, event)
+            elif event.get("event") == RUN_STARTED and "agents" in event:
+                _check_start(path, number, event, has_run=has_run)
+                has_run = True
+            yield event
     if number == 0:
         raise InputError("is empty: the run it should record wrote nothing", path=path)
 
@@ -110,12 +122,25 @@ def _parse(path: Path, number: int, line: bytes) -> dict[str, Any]:
     return event
 
 
-def _checked(path: Path, number: int, event: dict[str, Any]) -> dict[str, Any]:
+def _check_start(path: Path, number: int, event: dict[str, Any], *, has_run: bool) -> None:
+    if has_run:
+        raise InputError("begins another run: give a log that holds one", path=path, line=number)
+    schema = event.get("schema")
+    if not isinstance(schema, int) or schema > SCHEMA_VERSION:
+        problem = (
+            f"is {schema!r}, and this prism knows version {SCHEMA_VERSION}: replay it with the prism that wrote it"
+        )
+        raise InputError(problem, path=path, line=number, field="schema")
+
+
+def _check_decision(path: Path, number: int, event: dict[str, Any]) -> None:
     wanted = (*_QUESTION_KEYS, *_ANSWER_KEYS, *(CALL_KEYS if "latency" in event else ()))
     missing = [name for name in wanted if name not in event]
     if missing:
         raise InputError("is missing from a decision", path=path, line=number, field=missing[0])
-    return event
+    if event["source"] not in get_args(Source):
+        problem = f"is {event['source']!r}, not one of {', '.join(get_args(Source))}"
+        raise InputError(problem, path=path, line=number, field="source")
 
 
 def _key(agent: Any, state: Any, trigger: Any, options: Any, context: Any) -> bytes:

@@ -15,7 +15,7 @@ from prism.agents import synthetic_population
 from prism.errors import InputError, ReplayError
 from prism.llm import OllamaChatClient
 from prism.runlog import ReplayReasoner, RunLog, SimulatedClock
-from prism.runlog.events import DECISION, POST_PUBLISHED, ROUND_ENDED, RUN_ENDED
+from prism.runlog.events import DECISION, POST_PUBLISHED, ROUND_ENDED, RUN_ENDED, RUN_STARTED
 from prism.simulation import Simulation
 from prism.statechart import AgentState, PolicyReasoner, Question, Reasoner
 from prism.testing import Asked, FakeOllama, Fault
@@ -273,6 +273,42 @@ def test_a_damaged_log_is_refused(lines: list[bytes], line: int, problem: str, w
     with pytest.raises(InputError) as caught:
         ReplayReasoner(path)
     assert str(caught.value).startswith(f"{path}, line {line}: {problem}")
+
+
+STARTED = {"event": RUN_STARTED, "schema": 1, "agents": 2}
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ([STARTED, decision(), STARTED, decision()], "line 3: begins another run: give a log that holds one"),
+        ([{**STARTED, "schema": 2}], "line 1, field 'schema': is 2, and this prism knows version 1: replay it with"),
+        ([{**STARTED, "schema": None}], "line 1, field 'schema': is None"),
+        ([decision(source="oracle")], "line 1, field 'source': is 'oracle', not one of model, cache, replay"),
+    ],
+)
+def test_what_is_not_one_run_of_this_schema_is_refused(
+    lines: list[dict[str, Any]], message: str, write: Callable[..., Path]
+) -> None:
+    """Two runs in a log, a newer schema, or a source that there is not, are errors that name the line."""
+    path = write(*lines)
+    with pytest.raises(InputError) as caught:
+        ReplayReasoner(path)
+    assert str(caught.value).startswith(f"{path}, {message}")
+
+
+async def test_a_run_inside_a_log_of_ones_own_is_one(write: Callable[..., Path]) -> None:
+    """A simulation whose events went to a log that was begun by another is replayed as any other."""
+    log = write({"event": RUN_STARTED, "schema": 1}, STARTED, decision())
+    assert (await ReplayReasoner(log).decide_many([ask()]))[0].chosen is S.SCROLLING
+
+
+@pytest.mark.parametrize(("end", "is_told"), [([], True), ([{"event": RUN_ENDED}], False)])
+async def test_a_run_that_was_stopped_is_told_of(end: list[Any], is_told: bool, write: Callable[..., Path]) -> None:
+    """Where a question is missing, the error says whether the recorded run may have been stopped before."""
+    with pytest.raises(ReplayError) as caught:
+        await ReplayReasoner(write(decision(), *end)).decide_many([ask("a2")])
+    assert ("its log has no run.ended" in str(caught.value)) == is_told
 
 
 @pytest.mark.parametrize("key", [key for key in decision() if key != "event"])
