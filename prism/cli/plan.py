@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import file_digest
+from math import isfinite
 from pathlib import Path
 from reprlib import repr as brief
 from typing import Any, Self
@@ -58,7 +59,7 @@ class RunPlan:
         options: How a model is asked.
 
     Raises:
-        InputError: If the seed cannot be written down.
+        InputError: If something of it cannot be written down.
     """
 
     agents: str
@@ -74,6 +75,17 @@ class RunPlan:
         """Refuse what JSON could not hold."""
         if abs(self.seed) > _MOST_SEED:
             raise InputError(f"--seed must lie between -2^53 and 2^53, got {self.seed}")
+        for name, value in {"agents": self.agents, "posts": self.posts, "replay": self.replay, **self._said()}.items():
+            _require_writable(f"--{name.replace('_', '-')}", value)
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether the run would write the same log again."""
+        return self.replay is not None or self.reasoner is ReasonerKind.POLICY
+
+    def _said(self) -> dict[str, Any]:
+        said = self.options.given()
+        return {**said, "host": " ".join(said.get("host", ()))}
 
     def population(self) -> Population:
         """Make up the agents, or read them.
@@ -193,6 +205,16 @@ def _number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
+
+
+def _require_writable(option: str, value: Any) -> None:
+    """Refuse a number or a text that JSON has no room for."""
+    if isinstance(value, float) and not isfinite(value):
+        raise InputError(f"{option} must be a finite number, got {value}")
+    try:
+        str(value).encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{option} must be UTF-8, as run.json is; got {str(value)!a}") from None
 
 
 def _digest(path: Path) -> str:

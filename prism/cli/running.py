@@ -44,7 +44,7 @@ def carry_out(plan: RunPlan, folder: RunFolder | None, *, checkpoint_every: floa
         logger = None
         if folder is not None:
             stack.enter_context(_telling_how_to_go_on(folder))
-            logger = stack.enter_context(folder.writing(config, clock))
+            logger = stack.enter_context(folder.writing(config, clock, is_repeatable=plan.is_repeatable))
         simulation = begin(logger)
         if folder is not None:
             _restore(folder, simulation)

@@ -139,7 +139,7 @@ class Checkpoints:
         if checkpoint is None:
             return "is damaged"
         if not self._fits(checkpoint):
-            return f"is of another {self._log.name}"
+            return f"does not fit {self._log.name}, which is damaged or another"
         return checkpoint
 
     def _fits(self, checkpoint: Checkpoint) -> bool:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from shutil import copyfile
 from typing import Any, Self
 
 import orjson
@@ -49,6 +50,7 @@ class RunFolder:
         self.is_new = True
         self._has_rounds = False
         self._config: Mapping[str, Any] = {}
+        self._is_repeatable = True
         self._log: RunLog | None = None
         self._checkpoint: Checkpoint | None = None
         self._checkpoints = Checkpoints(path, path / LOG_NAME)
@@ -96,12 +98,16 @@ class RunFolder:
         return (self.path / SUMMARY_NAME).exists()
 
     @contextmanager
-    def writing(self, config: Mapping[str, Any], clock: SimulatedClock) -> Iterator[EventLogger]:
+    def writing(
+        self, config: Mapping[str, Any], clock: SimulatedClock, *, is_repeatable: bool = True
+    ) -> Iterator[EventLogger]:
         """Begin the run's log, or open it again, cut back to the newest sound checkpoint.
 
         Args:
             config: What the run is, as plain data.
             clock: The run's clock.
+            is_repeatable: Whether the run would write the same again. Where it would not, because a model decides, a
+                log that has to be given up is kept beside the new one.
 
         Returns:
             A logger that writes to it, in a context; a new run that fails in its first round for a reason that
@@ -111,6 +117,7 @@ class RunFolder:
             InputError: If that fails, another process is writing it, or the run was another when it began.
         """
         self._config = config
+        self._is_repeatable = is_repeatable
         self._log = self._open_log(clock)
         try:
             with self._log:
@@ -183,11 +190,20 @@ class RunFolder:
             raise InputError("was brought to its end by another process just now", path=self.path)
         self._checkpoint, self.faults = self._checkpoints.newest_sound()
         if self._checkpoint is None:
+            self._set_log_aside()
             return 0
         if self._checkpoint.config != self._config:
             problem = "is not what it was when the run began: put it back"
             raise InputError(problem, path=self.path / SUMMARY_NAME, field="config")
         return self._checkpoint.log_bytes
+
+    def _set_log_aside(self) -> None:
+        """Keep a copy of a log that no checkpoint fits, if it holds what cost time and money."""
+        log = self.path / LOG_NAME
+        if self.faults and log.stat().st_size and not self._is_repeatable:
+            aside = log.with_name(f"damaged_{LOG_NAME}")
+            copyfile(log, aside)
+            self.faults.append(f"{log}: fits no checkpoint, so it is kept as {aside.name}")
 
     def _opened(self) -> RunLog:
         if self._log is None:
@@ -201,7 +217,7 @@ class RunFolder:
             self.path.rmdir()
 
     def _write_summary(self, outcome: Mapping[str, Any]) -> None:
-        text = json.dumps(describe_run(self._config, outcome), indent=2) + "\n"
+        text = json.dumps(describe_run(self._config, outcome), indent=2, allow_nan=False) + "\n"
         write_durably(self.path / SUMMARY_NAME, text.encode())
 
 
@@ -215,7 +231,13 @@ def _read_summary(path: Path) -> dict[str, Any]:
     try:
         summary = orjson.loads((path / SUMMARY_NAME).read_bytes())
     except FileNotFoundError:
-        raise InputError(f"holds no run to resume (no {SUMMARY_NAME}): begin one with --out", path=path) from None
+        lost = (path / FOLDER_NAME).exists()
+        hint = (
+            "it is lost, and with it what the run is: begin it anew, with another --out"
+            if lost
+            else "begin one with --out"
+        )
+        raise InputError(f"holds no run to resume (no {SUMMARY_NAME}): {hint}", path=path) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from None
     except ValueError:
@@ -233,7 +255,8 @@ def _require_free(path: Path) -> None:
         raise InputError("is a file, not a folder: choose another --out", path=path)
     held = [name for name in (LOG_NAME, SUMMARY_NAME, FOLDER_NAME) if (path / name).exists()]
     if held and not (held == [LOG_NAME] and (path / LOG_NAME).stat().st_size == 0):
-        raise InputError(f"already holds a run ({', '.join(held)}): choose another --out, or --resume", path=path)
+        hint = "choose another --out, or --resume" if SUMMARY_NAME in held else "choose another --out"
+        raise InputError(f"already holds a run ({', '.join(held)}): {hint}", path=path)
 
 
 def _require_writable(path: Path) -> None:

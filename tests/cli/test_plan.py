@@ -1,6 +1,8 @@
 """What a run is, written down and read again."""
 
 import json
+from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +52,27 @@ def test_a_plan_is_read_as_it_was_written(inputs: dict[str, Path]) -> None:
         config = as_json(plan)
         assert RunPlan.from_config(config, SUMMARY) == plan
         assert plan.to_config() == config
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"options": ModelOptions(timeout=inf)}, "--timeout must be a finite number, got inf"),
+        ({"options": ModelOptions(deadline=inf)}, "--deadline must be a finite number, got inf"),
+        ({"options": ModelOptions(host=("a", "b\udcff"))}, "--host must be UTF-8, as run.json is; got 'a b\\udcff'"),
+        ({"options": ModelOptions(cache=Path("c\udcff"))}, "--cache must be UTF-8"),
+        ({"agents": "p\udcff.jsonl"}, "--agents must be UTF-8, as run.json is; got 'p\\udcff.jsonl'"),
+        ({"posts": Path("p\udcff")}, "--posts must be UTF-8"),
+        ({"replay": Path("p\udcff")}, "--replay must be UTF-8"),
+        ({"seed": 2**53 + 1}, "--seed must lie between"),
+    ],
+)
+def test_what_cannot_be_written_down_is_refused(changes: dict[str, Any], message: str) -> None:
+    """What run.json could not hold, so that the run could not be resumed, is refused before anything is read."""
+    plain = RunPlan("100", None, 1, 1, 0, ReasonerKind.OLLAMA)
+    with pytest.raises(InputError) as refused:
+        replace(plain, **changes)
+    assert str(refused.value).startswith(message)
 
 
 def test_only_files_have_digests(inputs: dict[str, Path]) -> None:

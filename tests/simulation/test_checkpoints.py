@@ -152,7 +152,7 @@ def test_an_altered_log_is_noticed(line: int, expected: int | None, run: Kept) -
     flip(run.log, 8 * (line - 1) * len(LINE) + 20)
     number, faults = found(run.again())
     assert number == expected
-    assert faults[0] == f"{run.path(5)}: is of another events.jsonl, so it is passed over"
+    assert faults[0] == f"{run.path(5)}: does not fit events.jsonl, which is damaged or another, so it is passed over"
 
 
 def test_later_ones_of_another_past_go(run: Kept) -> None:

@@ -348,7 +348,10 @@ def no_files_of_checkpoints(path: Path) -> None:
 
 
 NEWEST, OLDER = f"{FOLDER_NAME}/round_00000003", f"{FOLDER_NAME}/round_00000002"
-DAMAGED, UNFIT = "is damaged, so it is passed over", f"is of another {LOG_NAME}, so it is passed over"
+DAMAGED, UNFIT = (
+    "is damaged, so it is passed over",
+    f"does not fit {LOG_NAME}, which is damaged or another, so it is passed over",
+)
 
 
 @pytest.mark.parametrize(
@@ -393,6 +396,17 @@ def test_damage_does_no_harm_to_a_second_resume(damage: Callable[[Path], None], 
         go(folder, stop)
     assert resume(stopped) == (ended[0], [])
     assert tree(stopped) == whole
+
+
+def test_answers_that_cannot_be_had_again_are_kept(stopped: Path) -> None:
+    """Where no checkpoint fits, the log of a run that would not write the same again is kept, and that is told."""
+    flip_log(stopped)
+    paid = (stopped / LOG_NAME).read_bytes()
+    folder, config = RunFolder.to_resume(stopped)
+    with folder.writing(config or {}, SimulatedClock(), is_repeatable=False):
+        assert (stopped / LOG_NAME).read_bytes() == b""
+    assert (stopped / f"damaged_{LOG_NAME}").read_bytes() == paid
+    assert folder.faults[-1] == f"{stopped / LOG_NAME}: fits no checkpoint, so it is kept as damaged_{LOG_NAME}"
 
 
 def test_complete_run_whose_checkpoints_are_left_is_complete(stopped: Path, whole: Any) -> None:
@@ -452,6 +466,15 @@ def test_folder_without_a_run_cannot_be_resumed(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=problem) as refused:
             RunFolder.to_resume(path)
         assert refused.value.path == str(path)
+
+
+def test_folder_that_lost_its_summary_is_told_of(stopped: Path) -> None:
+    """Without its summary a run can neither be resumed nor begun in its folder, and neither advice leads back."""
+    (stopped / SUMMARY_NAME).unlink()
+    with pytest.raises(InputError, match=r"it is lost, .*: begin it anew, with another --out"):
+        RunFolder.to_resume(stopped)
+    with pytest.raises(InputError, match=r"choose another --out$"):
+        RunFolder.for_new(stopped)
 
 
 def test_run_of_another_version_is_refused(stopped: Path) -> None:
