@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import chain
@@ -180,6 +181,13 @@ def test_a_simulation_says_where_it_is(logs: dict[str, list[Lines]]) -> None:
         assert all([*line][:4] == ["event", "timestamp", "round", "tick"] for line in lines)
     for lines in chain.from_iterable(logs.values()):
         assert (lines[0]["event"], lines[-1]["event"]) == ("run.started", "run.ended")
+
+
+def test_no_key_is_one_of_the_standard_librarys() -> None:
+    """Every event can be handed to the standard library as ``extra``, which refuses what its records have already."""
+    record = {*vars(logging.makeLogRecord({})), "message", "asctime"}
+    keys = {key.name for event in EVENTS for key in event.keys} | {key.name for key in COMMON}
+    assert not keys & record
 
 
 def test_a_call_is_told_whole_or_not_at_all(seen: Lines) -> None:

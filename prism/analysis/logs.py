@@ -20,7 +20,7 @@ from prism.runlog.events import AGENT_JOINED, DECISION, POST_LIKED, POST_PUBLISH
 from prism.runlog.reader import LOG_NAME, locate_log, read_blocks
 
 COLUMNS: dict[str, tuple[str, ...]] = {
-    AGENT_JOINED: ("agent_id", "name", "archetype", "state"),
+    AGENT_JOINED: ("agent_id", "display_name", "archetype", "state", "timeout_threshold"),
     TRANSITION: ("chart", "agent_id", "from_state", "to_state", "trigger", "ticks_in_state", "context"),
     DECISION: (
         *("agent_id", "state", "trigger", "options", "chosen", "source", "reason", "probabilities", "context"),

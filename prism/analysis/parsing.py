@@ -13,7 +13,7 @@ from prism.runlog.reader import Block
 
 TYPES: dict[str, pl.DataType] = {
     **dict.fromkeys(("event", "timestamp", "chart", "agent_id", "from_state", "to_state", "trigger"), pl.String()),
-    **dict.fromkeys(("state", "chosen", "source", "reason", "model", "host", "archetype", "name"), pl.String()),
+    **dict.fromkeys(("state", "chosen", "source", "reason", "model", "host", "archetype", "display_name"), pl.String()),
     **dict.fromkeys(("post_id", "kind", "parent_id", "root_id", "author_id", "text"), pl.String()),
     **dict.fromkeys(("probabilities", "context", "states", "error"), pl.String()),
     **dict.fromkeys(("round", "tick", "ticks_in_state", "attempts", "input_tokens", "output_tokens"), pl.Int64()),

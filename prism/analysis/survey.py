@@ -70,6 +70,7 @@ class FileSurvey:
     first_run: int
     runs: list[Run] = field(default_factory=list)
     _starts: list[int] = field(default_factory=list)
+    _only_opened: bool = False
     _lines: int = 0
     _foreign: Counter[str] = field(default_factory=Counter)
     _bad_lines: list[int] = field(default_factory=list)
@@ -95,6 +96,7 @@ class FileSurvey:
             frame = frame.filter(pl.col("event").is_in(list(KNOWN_EVENTS)))
         if RUN_STARTED in counts or RUN_ENDED in counts or not self.runs:
             return self._numbered(frame, block)
+        self._only_opened &= frame.is_empty()
         return self._with_number(frame)
 
     def take_fault(self, line: int, fault: str) -> None:
@@ -155,10 +157,13 @@ class FileSurvey:
     def _numbered_part(self, frame: pl.DataFrame, starts: Mapping[int, Mapping[str, Any]]) -> pl.DataFrame:
         """Number lines of which only the first may begin a run."""
         line = frame["line"][0]
-        if line in starts or not self.runs:
-            facts = {name: starts[line][name] for name in _FACTS} if line in starts else {}
-            self.runs.append(Run(self.label, self.path, started=line in starts, **facts))
+        facts = {name: starts[line][name] for name in _FACTS} if line in starts else {}
+        if self._only_opened and facts:  # a log of an application's own, in which a simulation begins
+            self.runs[-1] = Run(self.label, self.path, started=True, **facts)
+        elif facts or not self.runs:
+            self.runs.append(Run(self.label, self.path, started=bool(facts), **facts))
             self._starts.append(line)
+        self._only_opened = bool(facts) and facts["agents"] is None and frame.height == 1
         if frame["event"].eq(RUN_ENDED).any():
             self.runs[-1] = replace(self.runs[-1], ended=True)
         return self._with_number(frame)

@@ -8,8 +8,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import structlog
+
 DEFAULT_START = datetime(2026, 1, 1, tzinfo=UTC)
 SECONDS_PER_TICK = 60
+
+_PLACE = ("round", "tick")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,8 @@ class SimulatedClock:
     """A clock that only the simulation moves: one minute a tick, from a fixed start.
 
     Calling it gives seconds since the epoch, so it can serve as a chart's ``clock``. Two runs of the same
-    simulation read the same times from it, which a real clock never gives.
+    simulation read the same times from it, which a real clock never gives. A `RunLog` that was given the clock writes
+    its time; other loggers learn round and tick from structlog's context (``structlog.contextvars``).
 
     Args:
         start: Time at which the first round begins; one without a zone is taken as UTC.
@@ -55,6 +60,7 @@ class SimulatedClock:
     def __init__(self, start: datetime = DEFAULT_START) -> None:
         aware = start.replace(tzinfo=UTC) if start.tzinfo is None else start.astimezone(UTC)
         self.moment: Moment = Moment(aware)
+        self._is_bound = False
 
     @property
     def round(self) -> int:
@@ -73,21 +79,40 @@ class SimulatedClock:
 
     def begin_round(self, number: int) -> None:
         """Begin a round; time stands still until its first tick."""
-        self.moment = Moment(self.moment.time, number)
+        self._show(Moment(self.moment.time, number))
 
     def advance(self) -> None:
         """Let one tick pass."""
         now = self.moment
-        self.moment = Moment(now.time + timedelta(seconds=SECONDS_PER_TICK), now.round, now.tick + 1)
+        self._show(Moment(now.time + timedelta(seconds=SECONDS_PER_TICK), now.round, now.tick + 1))
 
     @contextmanager
     def at(self, moment: Moment) -> Iterator[None]:
         """Show another instant for a while, to write down what belongs to it."""
-        now, self.moment = self.moment, moment
+        now = self.moment
+        self._show(moment)
         try:
             yield
         finally:
-            self.moment = now
+            self._show(now)
+
+    @contextmanager
+    def bound(self) -> Iterator[None]:
+        """Keep round and tick bound in structlog's context for a while, and leave it then as it was."""
+        before = structlog.contextvars.get_contextvars()
+        self._is_bound = True
+        self._show(self.moment)
+        try:
+            yield
+        finally:
+            self._is_bound = False
+            structlog.contextvars.unbind_contextvars(*_PLACE)
+            structlog.contextvars.bind_contextvars(**{name: before[name] for name in _PLACE if name in before})
+
+    def _show(self, moment: Moment) -> None:
+        self.moment = moment
+        if self._is_bound:
+            structlog.contextvars.bind_contextvars(round=moment.round, tick=moment.tick)
 
     def __call__(self) -> float:
         """Give the current time in seconds since the epoch."""

@@ -108,9 +108,19 @@ _TIME = Kind("time", {"type": "string", "format": "date-time", "pattern": "Z$"})
 
 COMMON = (
     Key("event", _TEXT, "Name of the event."),
-    Key("timestamp", _TIME, "When, in UTC as ISO 8601: simulated time in a simulation, real time otherwise."),
-    Key("round", _COUNT, "Round, counted from 1; 0 before the first. Always there in a simulation.", required=False),
-    Key("tick", _COUNT, "Tick of the round, from 1; 0 before the first. Always there in a simulation.", required=False),
+    Key("timestamp", _TIME, "When, in UTC as ISO 8601: simulated time with a simulation's clock, else real time."),
+    Key(
+        "round",
+        _COUNT,
+        "Round, counted from 1; 0 before the first. There in a simulation, else if bound.",
+        required=False,
+    ),
+    Key(
+        "tick",
+        _COUNT,
+        "Tick of the round, from 1; 0 before the first. There in a simulation, else if bound.",
+        required=False,
+    ),
 )
 """Keys of every line."""
 
@@ -173,7 +183,7 @@ EVENTS = (
         "An agent of a simulation, before the first round.",
         (
             _AGENT,
-            Key("name", _TEXT, "What others call it."),
+            Key("display_name", _TEXT, "What others call it."),
             Key("archetype", _or_null(_TEXT), "Kind of user that it behaves like."),
             Key("interests", _TEXTS, "Topics it cares about."),
             Key("following", _COUNT, "Number of agents that it follows."),

@@ -22,6 +22,7 @@ except ImportError:  # Windows, where nothing keeps two processes from one log
     fcntl = None  # type: ignore[assignment]
 
 _BUFFER_BYTES = 1 << 20
+_with_stack = structlog.processors.StackInfoRenderer()
 _AS_LINE = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
 
 Keep = Callable[[], int] | int
@@ -108,11 +109,13 @@ class RunLog:
     def _render(self, logger: Any, method: str, event: MutableMapping[str, Any]) -> bytes:
         if "exc_info" in event:
             event = structlog.processors.format_exc_info(logger, method, {**event})
+        if "stack_info" in event:
+            event = _with_stack(logger, method, {**event})
         line = {"event": None, **self._clock.moment.stamp, **event}
         try:
             return orjson.dumps(line, option=_AS_LINE)
         except TypeError:
-            return _dump({key: writable(value) for key, value in line.items()})
+            return _dump({writable(key): writable(value) for key, value in line.items()})
 
 
 def _dump(line: dict[str, Any]) -> bytes:

@@ -164,17 +164,18 @@ class Simulation:
         if self._has_run:
             raise SimulationError("this simulation has been run: make a new one, with new agents")
         self._has_run = True
-        if not self.finished:
-            self._start()
-        try:
-            for number in range(len(self.finished) + 1, self._rounds + 1):
-                self.finished.append(await self._round(number))
-                if on_round is not None:
-                    on_round(self.finished[-1])
-        finally:
-            await self._deciding.close()
-        results = summarize(self.network, self.finished)
-        self._emit(RUN_ENDED, **results.totals.to_dict())
+        with self.clock.bound():
+            if not self.finished:
+                self._start()
+            try:
+                for number in range(len(self.finished) + 1, self._rounds + 1):
+                    self.finished.append(await self._round(number))
+                    if on_round is not None:
+                        on_round(self.finished[-1])
+            finally:
+                await self._deciding.close()
+            results = summarize(self.network, self.finished)
+            self._emit(RUN_ENDED, **results.totals.to_dict())
         return results
 
     def _start(self) -> None:
@@ -191,7 +192,7 @@ class Simulation:
             self._emit(
                 AGENT_JOINED,
                 agent_id=agent.agent_id,
-                name=agent.name,
+                display_name=agent.name,
                 archetype=None if agent.archetype is None else agent.archetype.name,
                 interests=agent.interests,
                 following=len(agent.following),
@@ -204,7 +205,7 @@ class Simulation:
     async def _round(self, number: int) -> RoundSummary:
         self._activity = Activity()
         self.clock.begin_round(number)
-        self._emit(ROUND_STARTED)
+        self._emit(ROUND_STARTED, round=number)
         for agent in self.agents:
             agent.random = RandomStream(self._seed, agent.agent_id, number)
         for _ in range(self._ticks):
@@ -215,7 +216,7 @@ class Simulation:
         states = {state.value: count for state, count in state_distribution(self.agents, AgentState).items()}
         self._finish_round()
         summary = RoundSummary(number, states, self._activity)
-        self._emit(ROUND_ENDED, states=states, **self._activity.to_dict())
+        self._emit(ROUND_ENDED, round=number, states=states, **self._activity.to_dict())
         return summary
 
     def _finish_round(self) -> None:

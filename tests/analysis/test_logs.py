@@ -13,9 +13,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from prism.analysis import Note, read_log, transition_counts
+from prism.agents import synthetic_population
+from prism.analysis import Note, read_log, state_counts, transition_counts
 from prism.errors import InputError
+from prism.runlog import configure
 from prism.runlog.events import SCHEMA_VERSION
+from prism.simulation import Simulation
 
 WriteLog = Callable[..., Path]
 
@@ -136,6 +139,25 @@ def test_two_runs_in_one_file_are_taken_apart(write_log: WriteLog, make: SimpleN
     counts = transition_counts(logs)
     assert counts.select("run", "to_state").rows() == [("mixed#1", "b"), ("mixed#2", "c"), ("mixed#2", "a")]
     assert logs.scan("statechart.transition").collect()["run"].to_list() == ["mixed#1", "mixed#2", "mixed#2"]
+
+
+def test_simulations_in_a_log_of_ones_own_are_runs(tmp_path: Path) -> None:
+    """A log that an application opened before its simulations holds their runs, by round, and no other."""
+    results = []
+    with configure(tmp_path / "own.jsonl"):
+        for seed in (1, 2):
+            population = synthetic_population(20, seed=seed)
+            results.append(Simulation(population.agents, population.posts, rounds=3, seed=seed).run())
+    logs = read_log(tmp_path / "own.jsonl")
+    assert [(run.label, run.seed, run.ended) for run in logs.runs] == [("own#1", 1, True), ("own#2", 2, True)]
+    assert kinds(logs.notes) == ["mixed_runs"]
+    ends = state_counts(logs).filter(tick=12).select("run", "round", "state", "agents")
+    for run, result in zip(logs.runs, results, strict=True):
+        for summary in result.rounds:
+            counts = dict(ends.filter(run=run.label, round=summary.number).select("state", "agents").iter_rows())
+            assert {state: count for state, count in summary.states.items() if count} == {
+                state: count for state, count in counts.items() if count
+            }
 
 
 def test_moves_before_the_first_beginning_are_a_run(write_log: WriteLog, make: SimpleNamespace) -> None:

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+import structlog
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -58,3 +59,22 @@ def test_the_text_is_utc_whatever_the_start(start: datetime, expected: str) -> N
     clock = SimulatedClock(start)
     assert clock.timestamp == expected
     assert clock() == datetime.fromisoformat(expected).timestamp()
+
+
+def test_round_and_tick_are_bound_for_a_while() -> None:
+    """Loggers without a clock find round and tick in structlog's context, which is left as it was."""
+    clock, context = SimulatedClock(), structlog.contextvars.get_contextvars
+    clock.advance()
+    assert context() == {}
+    with structlog.contextvars.bound_contextvars(round="mine", other=1):
+        with clock.bound():
+            assert context() == {"round": 0, "tick": 1, "other": 1}
+            clock.begin_round(4)
+            before = clock.moment
+            clock.advance()
+            assert context() == {"round": 4, "tick": 1, "other": 1}
+            with clock.at(before):
+                assert context()["tick"] == 0
+            assert context()["tick"] == 1
+        clock.advance()
+        assert context() == {"round": "mine", "other": 1}

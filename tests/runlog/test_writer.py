@@ -251,6 +251,22 @@ def test_any_value_can_be_logged(open_log: OpenLog, value: Any, expected: Any) -
     assert (first["value"], first["other"], second["event"]) == (expected, {"a": [1]}, "next")
 
 
+def test_any_key_can_be_logged(open_log: OpenLog) -> None:
+    """A key that is no UTF-8 is described, as a value is."""
+    log = open_log()
+    log.logger.info("seen", **{"\ud800": 1})
+    assert lines(log)[0][r"'\ud800'"] == 1
+
+
+def test_a_stack_is_written(open_log: OpenLog) -> None:
+    """Asked for the stack, a line holds it as text."""
+    log = open_log()
+    log.logger.info("seen", stack_info=True)
+    (line,) = lines(log)
+    assert "test_a_stack_is_written" in line["stack"]
+    assert "stack_info" not in line
+
+
 def test_an_object_that_fails_to_describe_itself_is_logged(open_log: OpenLog) -> None:
     """A value whose own text raises is written by the name of its class."""
     log = open_log()

@@ -79,6 +79,31 @@ def test_a_run_writes_the_same_bytes_however_long_answers_take(seed: int, run_lo
     assert late.results == at_once.results
 
 
+class Told:
+    """A logger of an application, with what structlog's ``merge_contextvars`` adds."""
+
+    def __init__(self) -> None:
+        self.events: list[dict[str, Any]] = []
+
+    def info(self, event: str, **keys: Any) -> None:
+        merged = structlog.contextvars.merge_contextvars(None, "info", keys)
+        self.events.append(orjson.loads(orjson.dumps({"event": event, **merged})))
+
+    warning = error = info
+
+
+@pytest.mark.parametrize("make", [PolicyReasoner, Slow])
+def test_every_logger_learns_round_and_tick(make: Callable[[], Any], run_logged: Callable[..., Any]) -> None:
+    """A logger that knows nothing of the run's clock gets the same events, each with its round and tick."""
+    expected = [orjson.loads(line) for line in run_logged(reasoner=make()).log.splitlines()]
+    for event in expected:
+        del event["timestamp"]
+    told, population = Told(), synthetic_population(60, seed=0)
+    Simulation(population.agents, population.posts, rounds=6, logger=told, reasoner=make()).run()
+    assert told.events == expected
+    assert structlog.contextvars.get_contextvars() == {}
+
+
 def test_agents_go_on_while_others_decide() -> None:
     """Questions of the next tick are asked while some of this tick are still out, and never of a third one."""
     population = synthetic_population(60)

@@ -66,10 +66,10 @@ def agent_table(logs: RunLogs) -> pl.DataFrame:
     """
     joined, counts, last = first_of(_AGENT), adding_up(_AGENT), Gathered(_last)
     is_move, is_decision = pl.col("event") == TRANSITION, pl.col("event") == DECISION
-    columns = ("agent_id", "name", "archetype", "state", "to_state")
+    columns = ("agent_id", "display_name", "archetype", "state", "to_state")
     for frame in logs.blocks(AGENT_JOINED, TRANSITION, DECISION, columns=columns):
         came = frame.filter(pl.col("event") == AGENT_JOINED)
-        joined.add(came.select(*_AGENT, "name", "archetype", joined_in="state"))
+        joined.add(came.select(*_AGENT, "archetype", name="display_name", joined_in="state"))
         sums = {"moves": is_move.sum().cast(pl.Int64), "decisions": is_decision.sum().cast(pl.Int64)}
         counts.add(frame.group_by(_AGENT).agg(**sums))
         last.add(_last(frame.filter(is_move).select(*_AGENT, "to_state")))

@@ -40,7 +40,7 @@ def test_agents_are_those_of_the_log(logs: RunLogs, events: list[dict[str, Any]]
     assert table.height == len(joined)
     for row in table.iter_rows(named=True):
         agent = row["agent_id"]
-        assert (row["name"], row["archetype"]) == (joined[agent]["name"], joined[agent]["archetype"])
+        assert (row["name"], row["archetype"]) == (joined[agent]["display_name"], joined[agent]["archetype"])
         assert (row["moves"], row["decisions"]) == (moves[agent], asked[agent])
         assert row["state"] == last.get(agent, joined[agent]["state"])
     counted = activity(logs)
