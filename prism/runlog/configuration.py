@@ -63,19 +63,26 @@ class _ConfiguredLog(RunLog):
             super().close()
             path.unlink()
             raise
-        atexit.register(self.close)
+        atexit.register(self._close_at_exit)
 
     def close(self) -> None:
         """Write what is left, say that the run has ended, and leave structlog as it was; once is enough."""
         if self._file.closed:
             return
-        atexit.unregister(self.close)
+        atexit.unregister(self._close_at_exit)
         try:
             if os.getpid() == self._process:  # a forked process that ends does not end the run
                 self._end()
         finally:
             self._detach()
             super().close()
+
+    def _close_at_exit(self) -> None:
+        try:
+            self.close()
+        except OSError as error:
+            problem = f"{self.path}: is cut off, as it cannot be written to: {error.strerror}"
+            warnings.warn(problem, RuntimeWarning, stacklevel=1)
 
     def _begin(self) -> None:
         report(None, "info", RUN_STARTED, schema=SCHEMA_VERSION)
