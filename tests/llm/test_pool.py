@@ -111,7 +111,7 @@ def test_a_host_named_twice_is_one() -> None:
 @pytest.mark.parametrize("limit", [1, 3])
 async def test_no_more_questions_than_allowed_are_under_way(serve: Serve, connect: Connect, limit: int) -> None:
     """Of many questions exactly as many as the limit reach each server at the same time, and all are answered."""
-    servers = [serve(latency=0.02) for _ in range(2)]
+    servers = [serve(latency=0.1) for _ in range(2)]
     pool = connect(*servers, concurrency=limit)
     assert len(await ask(pool, 8 * limit)) == 8 * limit
     assert [server.most_at_once for server in servers] == [limit, limit]

@@ -164,7 +164,7 @@ async def test_slots_bound_what_is_answered_at_once() -> None:
 
 async def test_without_slots_all_are_answered_at_once() -> None:
     """Where no slots are set, everything is answered side by side."""
-    with FakeOllama(latency=0.1) as server:
+    with FakeOllama(latency=0.5) as server:
         assert await chat_all(server, 20) == [200] * 20
         assert server.most_at_once == 20
 
@@ -172,7 +172,7 @@ async def test_without_slots_all_are_answered_at_once() -> None:
 @pytest.mark.parametrize(("limit", "refused"), [(0, 5), (2, 3), (None, 0)])
 async def test_beyond_the_queue_limit_it_is_busy(limit: int | None, refused: int) -> None:
     """One is answered, as many as the limit says wait, and the others are refused with 503."""
-    with FakeOllama(latency=0.1, slots=1, queue_limit=limit) as server:
+    with FakeOllama(latency=0.3, slots=1, queue_limit=limit) as server:
         assert sorted(await chat_all(server, 6)) == [200] * (6 - refused) + [503] * refused
 
 
