@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
+from prism.errors import FieldValueError
 from prism.testing.exchange import Exchange, Request
 from prism.testing.faults import Fault
 
@@ -21,6 +22,7 @@ _CREATED = "2026-01-01T00:00:00Z"
 _HOST = "127.0.0.1"
 _LIKELY = 0.9
 _MOST_STATE_BYTES = 65_536
+_LOAD = "/api/generate"
 _QUESTION = ""
 
 
@@ -66,9 +68,14 @@ class FakeOllama:
         queue_limit: How many may wait before the next is refused with 503. None for no limit.
         decides: Whether ``/v1/systemone`` exists; servers before 0.35 have none.
         version: Version that the server reports.
+        remember: How many questions to keep, the last ones; all by default, which a long run may not have room for.
+
+    Raises:
+        FieldValueError: If there is no slot, or models are given as one text.
 
     Attributes:
-        questions: Everything it was asked, in order of arrival.
+        questions: What it was asked, in order of arrival.
+        asked: How many questions there were.
         most_at_once: Most answers that were being made at the same time.
         busy_seconds: Seconds that slots were busy, added up over the slots.
         open_connections: Connections that clients hold open now.
@@ -85,7 +92,12 @@ class FakeOllama:
         queue_limit: int | None = None,
         decides: bool = True,
         version: str = "0.35.0",
+        remember: int | None = None,
     ) -> None:
+        if isinstance(models, str) or isinstance(decision_models, str):
+            raise FieldValueError(f"models must be several names, such as [{models!r}], not one text")
+        if slots is not None and slots < 1:
+            raise FieldValueError(f"slots must be 1 or more, or None for no limit, got {slots}")
         self.decision_models: tuple[str, ...] = tuple(decision_models)
         self.models: tuple[str, ...] = (*models, *self.decision_models)
         self.choose = choose
@@ -93,11 +105,13 @@ class FakeOllama:
         self.decides = decides
         self.version = version
         self.questions: list[Asked] = []
+        self.asked: int = 0
         self.most_at_once: int = 0
         self.busy_seconds: float = 0.0
         self.open_connections: int = 0
         self._slots = slots
         self._queue_limit = queue_limit
+        self._remember = remember
         self._faults: dict[str, deque[Fault]] = {}
         self._lasting: dict[str, Fault] = {}
         self._running = 0
@@ -124,7 +138,12 @@ class FakeOllama:
         Args:
             faults: How.
             path: Path whose requests go wrong, such as ``/api/show``, instead of the questions to the model.
+
+        Raises:
+            FieldValueError: If what a model says is to go wrong on a path where none is asked.
         """
+        for fault in faults:
+            _require_possible(fault, path)
         self._faults.setdefault(path or _QUESTION, deque()).extend(faults)
 
     def fail_always(self, fault: Fault, path: str | None = None) -> None:
@@ -133,7 +152,11 @@ class FakeOllama:
         Args:
             fault: How.
             path: As in `fail`.
+
+        Raises:
+            FieldValueError: As `fail`.
         """
+        _require_possible(fault, path)
         self._lasting[path or _QUESTION] = fault
 
     def recover(self) -> None:
@@ -230,7 +253,7 @@ class FakeOllama:
             if fault is not None and fault.reply is not None:
                 await fault.reply(exchange)
             else:
-                await self._route(request, exchange)
+                await self._route(request, exchange, fault)
         except ConnectionError:
             raise
         except Exception as error:
@@ -243,19 +266,19 @@ class FakeOllama:
         coming = self._faults.get(path)
         return self._lasting.get(path) or (coming.popleft() if coming else None)
 
-    async def _route(self, request: Request, exchange: Exchange) -> None:
+    async def _route(self, request: Request, exchange: Exchange, fault: Fault | None) -> None:
         routes: dict[tuple[str, str], Callable[[Any], Any]] = {
             ("GET", "/api/version"): lambda _: {"version": self.version},
             ("GET", "/api/tags"): lambda _: {"models": [{"model": name, "name": name} for name in self.models]},
             ("POST", "/api/show"): self._show,
         }
-        asking = ("/api/chat", "/api/generate", *(["/v1/systemone"] if self.decides else []))
+        asking = ("/api/chat", _LOAD, *(["/v1/systemone"] if self.decides else []))
         route = routes.get((request.method, request.path))
         if route is not None:
             payload = route(request.body)
             await exchange.respond(404 if "error" in payload else 200, payload)
         elif request.method == "POST" and request.path in asking:
-            await self._ask(request, exchange)
+            await self._ask(request, exchange, fault)
         else:
             await exchange.respond(404, b"404 page not found", [])
 
@@ -266,20 +289,26 @@ class FakeOllama:
         capabilities = ["completion", *(["decision"] if model in self.decision_models else [])]
         return {"model_info": {}, "details": {"family": "fake"}, "capabilities": capabilities}
 
-    async def _ask(self, request: Request, exchange: Exchange) -> None:
+    async def _ask(self, request: Request, exchange: Exchange, fault: Fault | None) -> None:
         try:
             asked = _asked(request.path, request.body)
         except (AttributeError, IndexError, KeyError, TypeError) as error:
             await exchange.respond(400, {"error": f"invalid request: {type(error).__name__}: {error}"})
             return
-        if asked.path != "/api/generate":
-            self.questions.append(asked)
+        if asked.path != _LOAD:
+            self._note(asked)
         full = self._free is not None and self._free.locked()
         if full and self._queue_limit is not None and self._waiting >= self._queue_limit:
             await exchange.respond(503, {"error": "server busy, please try again. maximum pending requests exceeded"})
             return
         async with self._slot():
-            await self._make_answer(asked, exchange)
+            await self._make_answer(asked, exchange, fault)
+
+    def _note(self, asked: Asked) -> None:
+        self.asked += 1
+        self.questions.append(asked)
+        if self._remember is not None:
+            del self.questions[: max(0, len(self.questions) - self._remember)]
 
     @asynccontextmanager
     async def _slot(self) -> AsyncIterator[None]:
@@ -301,8 +330,8 @@ class FakeOllama:
             if self._free is not None:
                 self._free.release()
 
-    async def _make_answer(self, asked: Asked, exchange: Exchange) -> None:
-        fault = self._next_fault(_QUESTION)
+    async def _make_answer(self, asked: Asked, exchange: Exchange, fault: Fault | None) -> None:
+        fault = fault or self._next_fault(_QUESTION)
         if fault is not None and fault.reply is not None:
             await fault.reply(exchange)
             return
@@ -311,7 +340,7 @@ class FakeOllama:
             await exchange.respond(404, _missing(asked.model))
         elif asked.path == "/v1/systemone":
             await self._decide(asked, exchange, fault)
-        elif asked.path == "/api/generate":
+        elif asked.path == _LOAD:
             await exchange.respond(200, {**_envelope(asked.model), "response": "", "done_reason": "load"})
         else:
             await self._chat(asked, exchange, fault)
@@ -359,6 +388,11 @@ async def _end_all_others() -> None:
             task.cancel()
         await asyncio.wait(others)
         await asyncio.sleep(0)  # transports close, and those just made begin their conversation
+
+
+def _require_possible(fault: Fault, path: str | None) -> None:
+    if fault.reply is None and path not in (None, "/api/chat", "/v1/systemone"):
+        raise FieldValueError(f"a fault of kind {fault.name!r} changes what a model says, and {path} asks none")
 
 
 def _asked(path: str, body: Any) -> Asked:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -120,7 +121,7 @@ class Fault:
         async def reply(exchange: Exchange) -> None:
             await exchange.begin(200)
             await exchange.send(b'{"model": "m", "message": {"role": "assistant", "content": "{"}, "done": false}\n')
-            await exchange.send(b'{"error": "' + message.encode() + b'"}\n')
+            await exchange.send(json.dumps({"error": message}).encode() + b"\n")
             await exchange.end()
 
         return cls("stream error", reply)

@@ -12,6 +12,7 @@ import ollama
 import pytest
 
 from prism import testing
+from prism.errors import FieldValueError
 from prism.testing import Asked, FakeOllama, Fault
 from prism.testing.exchange import Exchange
 
@@ -149,6 +150,24 @@ async def test_a_function_that_raises_is_a_500(server: FakeOllama, client: ollam
         await client.chat("llama3.2", HELLO)
     assert caught.value.status_code == 500
     assert (await client.list()).models
+
+
+@pytest.mark.parametrize(("remember", "kept"), [(None, 5), (8, 5), (3, 3), (0, 0)])
+async def test_it_remembers_as_much_as_it_is_told(remember: int | None, kept: int) -> None:
+    """All questions are counted, and the last of them kept."""
+    with FakeOllama(remember=remember, choose=lambda asked: str(len(asked.prompt))) as server:
+        async with ollama.AsyncClient(server.host) as client:
+            for number in range(5):
+                await client.chat("llama3.2", [{"role": "user", "content": f"hello {number}"}])
+    assert (server.asked, len(server.questions)) == (5, kept)
+    assert [asked.prompt for asked in server.questions] == [f"hello {number}" for number in range(5 - kept, 5)]
+
+
+@pytest.mark.parametrize("settings", [{"slots": 0}, {"models": "llama3.2"}, {"decision_models": "nimble"}])
+def test_settings_that_cannot_be_meant_are_refused(settings: dict[str, Any]) -> None:
+    """No slot at all, and a text in place of several names, are errors and not a server that never answers."""
+    with pytest.raises(FieldValueError):
+        FakeOllama(**settings)
 
 
 # Slots, queue and latency

@@ -6,6 +6,7 @@ import httpx
 import ollama
 import pytest
 
+from prism.errors import FieldValueError
 from prism.testing import FakeOllama, Fault
 
 HELLO = [{"role": "user", "content": "hello"}]
@@ -69,10 +70,10 @@ async def test_a_trickle_outlasts_the_clients_own_time_out(server: FakeOllama) -
 
 async def test_a_stream_can_break_with_an_error(server: FakeOllama, client: ollama.AsyncClient) -> None:
     """A stream that began well ends with the error that the client raises as status -1."""
-    server.fail(Fault.stream_error("out of memory"))
+    server.fail(Fault.stream_error('"m" is out of memory'))
     stream = await client.chat("llama3.2", HELLO, stream=True)
     assert (await anext(stream)).message.content == "{"
-    with pytest.raises(ollama.ResponseError, match="out of memory") as caught:
+    with pytest.raises(ollama.ResponseError, match='"m" is out of memory') as caught:
         await anext(stream)
     assert caught.value.status_code == -1
 
@@ -91,6 +92,17 @@ async def test_probabilities_can_be_replaced(server: FakeOllama, client: ollama.
     assert list(bad.probabilities) == ["a"]
     assert math.isnan(bad.probabilities["a"])
     assert sum(good.probabilities.values()) == pytest.approx(1)
+
+
+async def test_what_is_said_can_go_wrong_on_one_path(server: FakeOllama, client: ollama.AsyncClient) -> None:
+    """A fault of what a model says can be kept for chats or for decisions; where no model is asked it is refused."""
+    server.fail(Fault.says("I would rather not."), path="/api/chat")
+    server.fail(Fault.weighs({"a": 0.25}), path="/v1/systemone")
+    assert (await client.systemone("nimble", "s", QUESTION)).answers["q0"].probabilities == {"a": 0.25}
+    assert (await client.chat("llama3.2", HELLO)).message.content == "I would rather not."
+    for program in (server.fail, server.fail_always):
+        with pytest.raises(FieldValueError, match="'says' changes what a model says, and /api/tags asks none"):
+            program(Fault.says("x"), path="/api/tags")
 
 
 async def test_faults_come_in_turn_and_end(server: FakeOllama, client: ollama.AsyncClient) -> None:
