@@ -30,14 +30,14 @@ _LIGHT = {"ink": "#1f2328", "paper": "#ffffff", "box": "#f0f3f6", "line": "#6e77
 _DARK = {"ink": "#e6edf3", "paper": "#0d1117", "box": "#1c232c", "line": "#8b949e", "accent": "#b58cff"}
 
 _STYLE = """
-.prism-chart text { font-family: system-ui, "Segoe UI", Helvetica, Arial, sans-serif; fill: var(--chart-ink, INK); }
-.prism-chart .paper { fill: var(--chart-paper, PAPER); }
-.prism-chart .box { fill: var(--chart-box, BOX); stroke: var(--chart-line, LINE); stroke-width: 1.3; }
-.prism-chart .decision { stroke: var(--chart-accent, ACCENT); stroke-width: 2.4; }
-.prism-chart .mark { fill: var(--chart-accent, ACCENT); }
+.prism-chart text { font-family: system-ui, "Segoe UI", Helvetica, Arial, sans-serif; fill: INK; }
+.prism-chart .paper { fill: PAPER; }
+.prism-chart .box { fill: BOX; stroke: LINE; stroke-width: 1.3; }
+.prism-chart .decision { stroke: ACCENT; stroke-width: 2.4; }
+.prism-chart .mark { fill: ACCENT; }
 .prism-chart .rest { stroke-dasharray: 4 3; fill: none; }
-.prism-chart .line { fill: none; stroke: var(--chart-line, LINE); }
-.prism-chart .head, .prism-chart .start { fill: var(--chart-line, LINE); }
+.prism-chart .line { fill: none; stroke: LINE; }
+.prism-chart .head, .prism-chart .start { fill: LINE; }
 .prism-chart .idle { opacity: 0.45; stroke-dasharray: 3 3; }
 .prism-chart .small { font-size: 11px; }
 .prism-chart .name { font-size: 13px; font-weight: 600; }
@@ -333,11 +333,22 @@ def _head(tip: Point, heading: Point, width: float, extra: str = "") -> str:
 
 
 def _styles() -> str:
-    def coloured(colours: Mapping[str, str]) -> str:
+    """Give the style sheet: plain colours for programs that know no variables, and variables for those that do."""
+
+    def coloured(colours: Mapping[str, str], *, variable: bool) -> str:
         style = _STYLE
         for name, colour in colours.items():
-            style = style.replace(f", {name.upper()})", f", {colour})")
+            style = style.replace(
+                f" {name.upper()};", f" var(--chart-{name}, {colour});" if variable else f" {colour};"
+            )
         return style
 
-    dark = "\n".join(line for line in coloured(_DARK).splitlines() if "var(" in line)
-    return f"{coloured(_LIGHT)}@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
+    def only_colours(colours: Mapping[str, str]) -> str:
+        return "\n".join(
+            line for line in coloured(colours, variable=True).splitlines() if "var(" in line or "none" in line
+        )
+
+    return (
+        f"{coloured(_LIGHT, variable=False)}@supports (fill: var(--chart-ink)) {{\n{only_colours(_LIGHT)}\n}}\n"
+        f"@media (prefers-color-scheme: dark) {{\n{only_colours(_DARK)}\n}}\n"
+    )

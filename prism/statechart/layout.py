@@ -4,7 +4,8 @@ The method is that of Sugiyama, Tagawa and Toda (1981): arrows that close a cycl
 into layers so that all arrows lead down, an arrow gets a knot in every layer that it passes, and the order within
 the layers is improved until few arrows cross. Between any two layers of boxes lies one of labels, and a label takes
 up room as a box does. An arrow runs straight down through a layer, at a knot of its own, and bends only in the gaps
-between layers: so it never runs through a box, and no two labels overlap.
+between layers: so it never runs through a box, and no two labels overlap. Parts that no arrow joins are placed each
+by itself, and then beside each other.
 
 Everything is deterministic: the same input gives the same picture.
 """
@@ -16,6 +17,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+
+from prism.statechart.spacing import spread, within
 
 _KNOT_WIDTH = 10.0
 _BESIDE = 18.0
@@ -155,8 +158,10 @@ def lay_out(boxes: Sequence[Box], links: Sequence[Link]) -> Layout:
     ]
     used = [0.0] * (max(node.layer for node in nodes) + 1)
     chains = [_chain(nodes, used, link, turned=number in turned) for number, link in enumerate(links)]
-    rows = _ordered(nodes)
-    _place_across(nodes, rows)
+    parts = [_ordered(nodes, part) for part in _parts(nodes)]
+    for rows in parts:
+        _place_across(nodes, rows)
+    rows = _side_by_side(nodes, parts)
     _place_down(nodes, rows)
     left = min(node.x - node.left for node in nodes)
     for node in nodes:
@@ -251,10 +256,24 @@ def _chain(nodes: list[_Node], used: list[float], link: Link, *, turned: bool) -
     return _Chain(chain, chain[1 + labelled - between[0]], turned)
 
 
-def _ordered(nodes: Sequence[_Node]) -> list[list[int]]:
-    """Order every layer so that few arrows cross: barycentres of the neighbours, layer by layer, down and up again."""
-    rows: list[list[int]] = [[] for _ in range(max(node.layer for node in nodes) + 1)]
+def _parts(nodes: Sequence[_Node]) -> list[list[int]]:
+    """Tell apart what no arrow joins; each part is in the order of the walk."""
+    joined: dict[int, list[int]] = {}
     for number in _walk(nodes):
+        ahead, part = [number], joined.get(number, [])
+        while ahead:
+            near = ahead.pop()
+            if near not in joined:
+                joined[near] = part
+                ahead += (*nodes[near].above, *nodes[near].below)
+        joined[number].append(number)
+    return list({id(part): part for part in joined.values()}.values())
+
+
+def _ordered(nodes: Sequence[_Node], part: Sequence[int]) -> list[list[int]]:
+    """Order every layer so that few arrows cross: barycentres of the neighbours, layer by layer, down and up again."""
+    rows: list[list[int]] = [[] for _ in range(max(nodes[number].layer for number in part) + 1)]
+    for number in part:
         rows[nodes[number].layer].append(number)
     best, fewest = [list(row) for row in rows], _crossings(nodes, rows)
     for sweep in range(_sweeps(nodes)):
@@ -343,30 +362,17 @@ def _pull(one: _Node, other: _Node) -> float:
     return _STRAIGHT if one.pull and other.pull else max(one.pull, other.pull)
 
 
-def spread(wanted: Sequence[float], weights: Sequence[float], distances: Sequence[float]) -> list[float]:
-    """Place points on a line as near as can be to where they want to be, in order and with distances kept.
-
-    The weighted sum of squared deviations is least: an isotonic regression, by pooling adjacent violators (Ayer et
-    al., 1955).
-
-    Args:
-        wanted: Where each point wants to be.
-        weights: How much it matters, each above 0.
-        distances: Least distance from each point to the next; one fewer than points.
-    """
-    offsets = [0.0]
-    for distance in distances:
-        offsets.append(offsets[-1] + distance)
-    pools: list[tuple[float, float, int]] = []
-    for place, weight, offset in zip(wanted, weights, offsets, strict=False):
-        value, total, count = place - offset, weight, 1
-        while pools and pools[-1][0] > value:
-            other, other_total, other_count = pools.pop()
-            value = (value * total + other * other_total) / (total + other_total)
-            total, count = total + other_total, count + other_count
-        pools.append((value, total, count))
-    placed = [value for value, _, count in pools for _ in range(count)]
-    return [value + offset for value, offset in zip(placed, offsets, strict=False)]
+def _side_by_side(nodes: Sequence[_Node], parts: Sequence[Sequence[list[int]]]) -> list[list[int]]:
+    """Move every part to the right until it is clear of those before, layer by layer; give the layers of them all."""
+    rows: list[list[int]] = [[] for _ in range(max(map(len, parts)))]
+    for part in parts:
+        beside = [(nodes[row[-1]], nodes[added[0]]) for row, added in zip(rows, part, strict=False) if row]
+        shift = max((end.x + end.right + _BESIDE - (next_.x - next_.left) for end, next_ in beside), default=0.0)
+        for row, added in zip(rows, part, strict=False):
+            for number in added:
+                nodes[number].x += shift
+            row += added
+    return rows
 
 
 def _place_down(nodes: Sequence[_Node], rows: Sequence[Sequence[int]]) -> None:
@@ -395,19 +401,9 @@ def _ports(nodes: Sequence[_Node], chains: Sequence[_Chain]) -> list[tuple[float
         arriving.sort(key=lambda number: knots[number])
         room = max(0.0, node.left - _PORT_MARGIN)
         wanted = [knots[number] for number in arriving]
-        for number, x in zip(arriving, _within(node.x - room, node.x + room, wanted), strict=True):
+        for number, x in zip(arriving, within(node.x - room, node.x + room, wanted, _PORT_DISTANCE), strict=True):
             found[number][end] = x
     return [(upper, lower) for upper, lower in found]
-
-
-def _within(least: float, most: float, wanted: Sequence[float]) -> list[float]:
-    """Spread points between two bounds."""
-    distance = min(_PORT_DISTANCE, (most - least) / max(1, len(wanted) - 1))
-    placed = spread(wanted, [1.0] * len(wanted), [distance] * (len(wanted) - 1))
-    slack = most - least - distance * (len(wanted) - 1)
-    return [
-        min(max(x, least + distance * number), least + distance * number + slack) for number, x in enumerate(placed)
-    ]
 
 
 def _route(nodes: Sequence[_Node], rows: Sequence[Sequence[int]], chain: _Chain, ports: tuple[float, float]) -> Route:

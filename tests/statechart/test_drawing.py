@@ -68,6 +68,18 @@ def test_the_picture_has_colours_for_light_and_dark() -> None:
         assert bright != dim
 
 
+def test_the_picture_has_colours_without_variables() -> None:
+    """Programs that know no CSS variables, such as those that turn SVG into PNG, find the same light colours."""
+    svg = social_media_chart().to_svg()
+    plain, _, others = svg.partition("@supports")
+    light = others.partition("@media")[0]
+    assert "var(" not in plain
+    for selector, colour in re.findall(
+        r"\.prism-chart (\S+) \{[^}]*?(?:fill|stroke): var\(--chart-\w+, (#\w+)\)", light
+    ):
+        assert re.search(rf"\.prism-chart {re.escape(selector)} \{{[^}}]*{colour};", plain)
+
+
 TRIANGLE = Outline(
     ("a", "b", "c"), (Arrow("a", "b", ("go",)), Arrow("b", "c", ("on",)), Arrow("c", "a", ("back",))), initial="a"
 )

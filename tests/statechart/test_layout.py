@@ -4,10 +4,10 @@ from itertools import combinations, pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from prism.statechart.layout import Box, Layout, Link, Point, lay_out, spread
+from prism.statechart.layout import Box, Layout, Link, Point, lay_out
 
 SIZES = st.floats(10, 200)
 SLACK = 0.01
@@ -158,25 +158,6 @@ def test_large_diagrams_are_placed_in_bounded_time() -> None:
     assert len(lay_out([Box(40, 20)] * 100, links).routes) == len(links)
 
 
-@settings(max_examples=200)
-@given(st.lists(st.tuples(st.floats(-50, 50), st.floats(0.1, 10), st.floats(0, 20)), min_size=1, max_size=8), st.data())
-def test_spread_keeps_distances_at_least_cost(points: list[tuple[float, float, float]], data: st.DataObject) -> None:
-    """Distances are kept, and no other placement that keeps them is nearer to what is wanted."""
-    wanted, weights, distances = (list(values) for values in zip(*points, strict=True))
-
-    def cost(placed: list[float]) -> float:
-        return sum(w * (x - goal) ** 2 for x, goal, w in zip(placed, wanted, weights, strict=True))
-
-    placed = spread(wanted, weights, distances[:-1])
-    gaps = [later - earlier for earlier, later in pairwise(placed)]
-    assert all(gap >= least - 1e-6 for gap, least in zip(gaps, distances[:-1], strict=True))
-    start = data.draw(st.floats(-50, 50))
-    other = [start]
-    for least in distances[:-1]:
-        other.append(other[-1] + least + data.draw(st.floats(0, 30)))
-    assert cost(placed) <= cost(other) + 1e-6
-
-
 @pytest.mark.parametrize("count", [1, 3])
 def test_boxes_alone_stand_side_by_side(count: int) -> None:
     """Boxes without arrows form one row."""
@@ -184,3 +165,36 @@ def test_boxes_alone_stand_side_by_side(count: int) -> None:
     assert layout.height == 20
     assert layout.width >= 50 * count
     assert layout.routes == ()
+
+
+RING = ([Box(80, 30)] * 3, [Link(0, 1), Link(1, 2), Link(2, 0)])
+
+
+@settings(max_examples=40, deadline=None)
+@given(diagrams(), st.booleans())
+@example(RING, False)
+@example(RING, True)
+def test_a_box_alone_costs_its_own_width(diagram: tuple[list[Box], list[Link]], comes_first: bool) -> None:
+    """A box without arrows makes a picture wider by no more than itself and the distance between two boxes."""
+    boxes, links = diagram
+    alone = Box(50, 20)
+    moved = [Link(link.source + comes_first, link.target + comes_first, link.width, link.height) for link in links]
+    more = lay_out([alone, *boxes] if comes_first else [*boxes, alone], moved)
+    assert more.width <= lay_out(boxes, links).width + alone.width + 18 + SLACK
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_parts_that_no_arrow_joins_are_drawn_as_if_alone(count: int) -> None:
+    """Each of several rings looks as one by itself, and they stand side by side, in whatever order their boxes are."""
+    boxes, links = RING
+    one = lay_out(boxes, links)
+    several = lay_out(
+        boxes * count, [Link(end.source * count + n, end.target * count + n) for n in range(count) for end in links]
+    )
+    assert several.height == one.height
+    assert several.width <= count * one.width + (count - 1) * 18 + SLACK
+    for ring in range(count):
+        shift = several.boxes[ring].x - one.boxes[0].x
+        for number, box in enumerate(one.boxes):
+            same = several.boxes[number * count + ring]
+            assert (same.x - shift, same.y) == (pytest.approx(box.x), box.y)
