@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from reprlib import repr as brief
@@ -159,15 +159,15 @@ class Parts:
 def from_data(data: object, guards: Functions | None, actions: Functions | None, enum: type[Enum] | None) -> Parts:
     """Read a chart from plain data: see `Statechart.from_dict`."""
     reader = _Reader(data, {} if guards is None else guards, {} if actions is None else actions)
-    problems = reader.problems()
+    problems = reader.problems(enum)
     if problems:
         raise DefinitionError(f"chart {reader.name}: {_joined(problems)}")
     return reader.parts(enum)
 
 
-def _joined(problems: Sequence[str]) -> str:
-    more = len(problems) - _MOST_LISTED
-    return "; ".join(problems[:_MOST_LISTED]) + (f"; and {more} more" if more > 0 else "")
+def _joined(items: Sequence[str], separator: str = "; ") -> str:
+    more = len(items) - _MOST_LISTED
+    return separator.join([*items[:_MOST_LISTED], f"and {more} more"] if more > 0 else items)
 
 
 class _Reader:
@@ -179,7 +179,7 @@ class _Reader:
         self._functions = {"guard": guards, "action": actions}
         self.name = brief(self._data.get("name", "statechart"))
 
-    def problems(self) -> list[str]:
+    def problems(self, enum: type[Enum] | None) -> list[str]:
         """List everything that keeps the document from being a chart."""
         if not self._is_object:
             return ["must be an object with the keys " + ", ".join(_KEYS)]
@@ -189,7 +189,8 @@ class _Reader:
         found = _key_problems("", self._data, _KEYS, _REQUIRED)
         if "schema" in self._data and (version != SCHEMA_VERSION or isinstance(version, bool)):
             found.append(f"'schema' must be {SCHEMA_VERSION}, got {brief(version)}")
-        return found + self._setting_problems() + self._state_problems() + self._transition_problems()
+        found += self._setting_problems() + self._state_problems() + self._transition_problems()
+        return found if enum is None else found + self._enum_problems(enum)
 
     def _setting_problems(self) -> list[str]:
         name, strict = self._data.get("name", "statechart"), self._data.get("strict", False)
@@ -197,27 +198,40 @@ class _Reader:
         return found if isinstance(strict, bool) else [*found, f"'strict' must be true or false, got {brief(strict)}"]
 
     def _state_problems(self) -> list[str]:
-        states, timeouts = self._data.get("states", [""]), self._data.get("timeouts", {})
-        if not isinstance(states, list) or not states or not all(isinstance(state, str) for state in states):
-            return [f"'states' must be a list of texts, at least one, got {brief(states)}"]
-        if "states" not in self._data:
-            return []
-        found = ["'states' holds an empty text: name the state"] if "" in states else []
-        twice = [brief(state) for state, count in Counter(states).items() if count > 1]
-        found += [f"'states' names {', '.join(twice)} twice: remove one"] if twice else []
-        decisions = self._data.get("decision_states", [])
+        states, decisions = self._data.get("states"), self._data.get("decision_states", [])
+        found = [] if "states" not in self._data else _list_of_states_problems(states)
         if not isinstance(decisions, list):
             found.append(f"'decision_states' must be a list of states, got {brief(decisions)}")
+        return found + self._limit_problems() + self._name_problems()
+
+    def _limit_problems(self) -> list[str]:
+        timeouts = self._data.get("timeouts", {})
         if not isinstance(timeouts, Mapping):
-            return [*found, f"'timeouts' must be an object of states and ticks, got {brief(timeouts)}"]
-        for state, ticks in timeouts.items():
-            if not isinstance(ticks, int) or isinstance(ticks, bool) or ticks < 1:
-                found.append(
-                    f"'timeouts', {brief(state)}: must be a whole number of ticks from 1 on, got {brief(ticks)}"
-                )
-        named = [("initial", self._data.get("initial", states[0])), *(("timeouts", state) for state in timeouts)]
-        named += [("decision_states", state) for state in decisions] if isinstance(decisions, list) else []
-        return found + [f"'{key}' names {brief(state)}, {_NO_STATE}" for key, state in named if state not in states]
+            return [f"'timeouts' must be an object of states and ticks, got {brief(timeouts)}"]
+        return [
+            f"'timeouts', {brief(state)}: must be a whole number of ticks from 1 on, got {brief(ticks)}"
+            for state, ticks in timeouts.items()
+            if not isinstance(ticks, int) or isinstance(ticks, bool) or ticks < 1
+        ]
+
+    def _name_problems(self) -> list[str]:
+        """Look up the states that are named outside transitions, if there are any to look in."""
+        known = set(self._states())
+        named = [("initial", self._data["initial"])] if "initial" in self._data else []
+        for key, kind in (("timeouts", Mapping), ("decision_states", list)):
+            value = self._data.get(key)
+            named += [(key, state) for state in value] if isinstance(value, kind) else []
+        return [
+            f"'{key}' names {brief(state)}, {_NO_STATE}"
+            for key, state in named
+            if known and not (isinstance(state, str) and state in known)
+        ]
+
+    def _enum_problems(self, enum: type[Enum]) -> list[str]:
+        """Look up the states in an enum that is given."""
+        known = set(map(state_text, enum))
+        missing = [brief(text) for text in self._states() if text not in known]
+        return [f"{enum.__name__} has no members {_joined(missing, ', ')}"] if missing else []
 
     def _transition_problems(self) -> list[str]:
         transitions = self._data.get("transitions", [])
@@ -248,6 +262,8 @@ class _Reader:
             if isinstance(item.get(key), str) and known and item[key] not in known
             if not (key == "source" and self._is_wildcard(item[key]))
         ]
+        if isinstance(trigger := item.get("trigger"), str) and (trigger == "state" or not trigger.strip()):
+            found.append(f"{place}: a trigger cannot be called {brief(trigger)}, rename it")
         for kind, functions in self._functions.items():
             name = item.get(kind)
             if isinstance(name, str) and _looked_up(functions, name) is None:
@@ -266,7 +282,7 @@ class _Reader:
     def parts(self, enum: type[Enum] | None) -> Parts:
         """Make the parts of a chart, once there are no problems."""
         texts = self._states()
-        members = _members(texts, enum, self.name)
+        members = {state_text(member): member for member in enum or state_enum("State", texts)}
         return Parts(
             [members[text] for text in texts],
             [self._transition(item, members) for item in self._data["transitions"]],
@@ -291,6 +307,17 @@ class _Reader:
 _NO_STATE = "which is not among the states"
 
 
+def _list_of_states_problems(states: object) -> list[str]:
+    if not isinstance(states, list) or not states:
+        return [f"'states' must be a list of texts, at least one, got {brief(states)}"]
+    wrong = [brief(state) for state in states if not isinstance(state, str)]
+    counts = Counter(state for state in states if isinstance(state, str))
+    twice = [brief(state) for state, count in counts.items() if count > 1]
+    found = [f"'states' must be a list of texts, got {_joined(wrong, ', ')} among them"] if wrong else []
+    found += ["'states' holds an empty text: name the state"] if "" in counts else []
+    return [*found, f"'states' names {_joined(twice, ', ')} twice: remove one"] if twice else found
+
+
 def _key_problems(place: str, data: Mapping[Any, Any], known: Sequence[str], required: Sequence[str]) -> list[str]:
     unknown = [brief(key) for key in data if key not in known]
     missing = [repr(key) for key in required if key not in data]
@@ -303,16 +330,3 @@ def _looked_up(functions: Functions, name: str) -> Callable[[Any, Any], object] 
         return functions[name]
     except KeyError:
         return None
-
-
-def _members(texts: Iterable[str], enum: type[Enum] | None, name: str) -> dict[str, Any]:
-    """Find the member of every state, in an enum given or made.
-
-    Raises:
-        DefinitionError: If the enum given lacks some of them.
-    """
-    members = {state_text(member): member for member in enum or state_enum("State", texts)}
-    missing = [brief(text) for text in texts if text not in members]
-    if enum is not None and missing:
-        raise DefinitionError(f"chart {name}: {enum.__name__} has no members {', '.join(missing)}")
-    return members

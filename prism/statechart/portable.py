@@ -103,8 +103,9 @@ class Portable:
             clock: As for the chart itself.
 
         Raises:
-            DefinitionError: Listing everything that is wrong: unknown keys and names, wrong types, repeated
-                states, a document of a newer version.
+            DefinitionError: Listing everything that is wrong, twenty offences in full and the rest counted: unknown
+                keys and names, wrong types, repeated states. A document of a newer version, and a list of more
+                transitions than a chart may have, are not looked into further.
         """
         from prism.statechart.definition import from_data
 

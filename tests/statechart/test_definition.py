@@ -177,7 +177,22 @@ WRONG: dict[str, tuple[Any, list[str]]] = {
         {**MINIMAL, "transitions": [{**MOVE, "trigger": "state"}]},
         ["cannot be called 'state'"],
     ),
-    "empty trigger": ({**MINIMAL, "transitions": [{**MOVE, "trigger": " "}]}, ["trigger must be a non-empty string"]),
+    "empty triggers": (
+        {**MINIMAL, "transitions": [{**MOVE, "trigger": " "}, {**MOVE, "trigger": ""}]},
+        ["transition 1: a trigger cannot be called ' '", "transition 2: a trigger cannot be called ''"],
+    ),
+    "states of which some are none": (
+        {**MINIMAL, "states": ["a", "a", 3], "initial": "z", "timeouts": {"a": -1}},
+        ["'states' must be a list of texts, got 3", "'states' names 'a' twice", "'initial' names 'z'", "got -1"],
+    ),
+    "settings without states": (
+        {"schema": 1, "timeouts": {"a": 0}, "decision_states": "a"},
+        ["missing keys 'states'", "'timeouts', 'a': must be a whole number", "'decision_states' must be a list"],
+    ),
+    "settings beside wrong states": (
+        {**MINIMAL, "states": "calm", "timeouts": [], "decision_states": {}},
+        ["'states' must be a list", "'timeouts' must be an object", "'decision_states' must be a list"],
+    ),
 }
 
 
@@ -190,6 +205,30 @@ def test_everything_wrong_is_listed_at_once(case: str) -> None:
     assert [words for words in named if words not in str(caught.value)] == []
 
 
+APART: dict[str, tuple[dict[str, Any], str]] = {
+    "schema": ({"schema": 0}, "'schema' must be 1"),
+    "name": ({"name": 1}, "'name' must be text"),
+    "strict": ({"strict": None}, "'strict' must be"),
+    "states": ({"states": ["calm", "angry", "calm", "calm"]}, "'states' names 'calm' twice"),
+    "initial": ({"initial": 7}, "'initial' names 7"),
+    "decision_states": ({"decision_states": ["angry", "x"]}, "'decision_states' names 'x'"),
+    "timeouts": ({"timeouts": {"calm": "2"}}, "'timeouts', 'calm': must be a whole number"),
+    "transitions": ({"transitions": [{**MOVE, "source": "far"}]}, "transition 1: 'source' names 'far'"),
+    "other": ({"other": 1}, "unknown keys 'other'"),
+}
+
+
+@settings(max_examples=60)
+@given(st.sets(st.sampled_from(sorted(APART)), min_size=1))
+def test_no_offence_hides_another(chosen: set[str]) -> None:
+    """Offences in several keys are listed together, whichever they are, and no others with them."""
+    changes = {key: value for name in chosen for key, value in APART[name][0].items()}
+    with pytest.raises(DefinitionError) as caught:
+        Statechart.from_dict({**MINIMAL, **changes}, states=Mood)
+    assert {name for name in APART if APART[name][1] in str(caught.value)} == chosen
+    assert str(caught.value).count("; ") == len(chosen) - 1 + ("other" in chosen)
+
+
 def test_a_long_list_of_offenders_is_cut_short() -> None:
     """A document with very many faults gives a message of bounded length that counts the rest."""
     with pytest.raises(DefinitionError, match="and 480 more") as caught:
@@ -199,8 +238,21 @@ def test_a_long_list_of_offenders_is_cut_short() -> None:
 
 def test_an_enum_that_lacks_states_is_refused() -> None:
     """States that the given enum does not have are named."""
-    with pytest.raises(DefinitionError, match="AgentState has no members 'calm', 'angry'"):
-        Statechart.from_dict(MINIMAL, states=AgentState)
+    with pytest.raises(DefinitionError, match=r"'initial' names 'x'.*AgentState has no members 'calm', 'angry'"):
+        Statechart.from_dict({**MINIMAL, "initial": "x"}, states=AgentState)
+
+
+@given(st.text(" state\n", max_size=7) | st.just("state"))
+def test_a_trigger_is_refused_if_the_chart_would_refuse_it(trigger: str) -> None:
+    """What the document may call a trigger is what a chart that is made in Python may."""
+    document = {**MINIMAL, "transitions": [{**MOVE, "trigger": trigger}]}
+    try:
+        made = Statechart(Mood, [Transition(trigger, CALM, ANGRY)], CALM)
+    except DefinitionError:
+        with pytest.raises(DefinitionError, match="transition 1: a trigger cannot be called"):
+            Statechart.from_dict(document)
+    else:
+        assert Statechart.from_dict(document) == made
 
 
 @pytest.mark.parametrize(
