@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from prism.analysis.logs import RunLogs
+from prism.analysis.queries import query_of
 from prism.analysis.rules import Fault, Rules
 from prism.runlog.events import AGENT_JOINED, DECISION, TRANSITION
 from prism.statechart import Statechart
@@ -32,12 +33,15 @@ class Conformance:
     Args:
         violations: The first of them, in the order of the log: ``line``, ``agent_id``, ``kind``, ``found`` and
             ``allowed`` (what the chart would have allowed), with ``run`` first if there are several.
+        all_violations: All of them, as a query that replays the logs once more; they may be too many to hold in
+            memory, but not for ``sink_csv`` and the like.
         found: How many there are in all, by kind.
         checked: Steps that were checked: moves, decisions, and agents joining.
         other_charts: Moves that were not checked because they are by another chart, by its name.
     """
 
     violations: pl.DataFrame
+    all_violations: pl.LazyFrame
     found: Mapping[str, int]
     checked: int
     other_charts: Mapping[str, int]
@@ -50,11 +54,11 @@ def check_log(
 
     The kinds of violations: ``unknown_state`` and ``unknown_trigger``, which the chart does not have;
     ``unknown_move``, whose trigger does not lead from its source to its target; ``broken_chain``, a move that does
-    not start where the agent's last one ended; ``overstayed``, an agent that dwelt on though its time-out was due,
-    and ``early_timeout``, one whose was not (it is due when the ticks are strictly more than the limit;
-    ``spec/spec.md``, FR-6.2); ``unknown_option``, a decision that offered what its trigger does not lead to;
-    ``not_an_option``, one that chose something else than it offered. Guards are not replayed: what they look at is
-    not in the log.
+    not start where the agent's last one ended; ``overstayed``, an agent that dwelt on though its time-out was due and
+    no guard could hold it back, and ``early_timeout``, one whose time-out was not due (it is when the ticks are
+    strictly more than the limit; ``spec/spec.md``, FR-6.2); ``unknown_option``, a decision that offered what its
+    trigger does not lead to; ``not_an_option``, one that chose something else than it offered. Guards are not
+    replayed: what they look at is not in the log.
 
     Args:
         logs: What `read_log` gave.
@@ -62,16 +66,19 @@ def check_log(
         timeout_threshold: Ticks after which agents time out of states that the chart sets no limit for, where the
             log does not tell: it does where an agent joined a simulation. Where neither does, time-outs of those
             states are not checked.
-        most: Violations to give in full; all are counted.
+        most: Violations to give in ``violations``; all are counted.
     """
     replay = _Replay(Rules(chart), timeout_threshold)
     kept = [pl.DataFrame(schema=_VIOLATION)]
     found: Counter[str] = Counter()
-    for frame in logs.blocks(AGENT_JOINED, DECISION, TRANSITION, columns=_COLUMNS):
-        violations = replay.check(frame)
+    for violations in replay.through(logs):
         found.update(dict(violations["kind"].value_counts().iter_rows()))
         kept.append(violations.head(most - sum(table.height for table in kept)))
-    return Conformance(logs.labelled(pl.concat(kept)), dict(found), replay.checked, dict(replay.other_charts))
+    first = logs.labelled(pl.concat(kept))
+    every = query_of(
+        lambda: map(logs.labelled, _Replay(Rules(chart), timeout_threshold).through(logs)), schema=first.schema
+    )
+    return Conformance(first, every, dict(found), replay.checked, dict(replay.other_charts))
 
 
 class _Replay:
@@ -90,8 +97,12 @@ class _Replay:
         self._threshold = timeout_threshold
         self._limits = pl.DataFrame(schema={"run": pl.UInt32, "agent_id": pl.String, _LIMIT: pl.Int64})
 
-    def check(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Check the next block; the violations are in the order of the log."""
+    def through(self, logs: RunLogs) -> Iterator[pl.DataFrame]:
+        """Check logs block by block; the violations are in the order of the log."""
+        for frame in logs.blocks(AGENT_JOINED, DECISION, TRANSITION, columns=_COLUMNS):
+            yield self._check(frame)
+
+    def _check(self, frame: pl.DataFrame) -> pl.DataFrame:
         event = pl.col("event")
         is_other = (event == TRANSITION) & (pl.col("chart") != self._rules.chart)
         self.other_charts.update(dict(frame.filter(is_other)["chart"].value_counts().iter_rows()))

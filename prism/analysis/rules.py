@@ -36,8 +36,10 @@ class Rules:
         self._states = [state_text(state) for state in in_definition_order(chart.states)]
         self._moves = [(state_text(move.source), move.trigger, state_text(move.target)) for move in chart.transitions]
         limits = {state_text(state): limit for state, limit in chart.timeouts.items()}
-        timed = [source for source, trigger, _ in self._moves if trigger == TIMEOUT]
-        self._limits = {state: limits.get(state) for state in timed}
+        timed = [item for item in chart.transitions if item.trigger == TIMEOUT]
+        self._limits = {state_text(item.source): limits.get(state_text(item.source)) for item in timed}
+        sure = {state_text(item.source) for item in timed if item.guard is None}
+        self._surely_left = sure - {state_text(item.source) for item in timed if item.source == item.target}
 
     def state_faults(self, state: str | None) -> Iterator[Fault]:
         """Check a state that is named."""
@@ -62,9 +64,7 @@ class Rules:
             yield Fault("unknown_trigger", str(trigger), self._ways_out(source))
         elif not unknown and (source, trigger, target) not in self._moves:
             yield Fault("unknown_move", f"{source} to {target} on {trigger}", self._ways_out(source))
-        if source in self._limits and ticks is not None:
-            limit = self._limits[source] or threshold
-            yield from _dwell_faults(source, trigger, ticks, limit) if limit is not None else ()
+        yield from self._dwell_faults(source, trigger, ticks, threshold)
 
     def decision_faults(
         self, state: str, trigger: str, options: Sequence[str] | None, chosen: str | None
@@ -87,17 +87,22 @@ class Rules:
         if options is not None and chosen not in options:
             yield Fault("not_an_option", f"{chosen} chosen", f"its options {', '.join(map(str, options))}")
 
+    def _dwell_faults(self, state: str, trigger: str, ticks: int | None, threshold: int | None) -> Iterator[Fault]:
+        """Check how long a state was dwelt in; the time-out comes with the first tick over the limit.
+
+        An agent may dwell on where a guard can hold the time-out back, or where it can lead back to the same state.
+        """
+        limit = self._limits[state] or threshold if state in self._limits else None
+        if ticks is None or limit is None:
+            return
+        if ticks > limit + 1 and state in self._surely_left:
+            yield Fault("overstayed", f"{ticks} ticks in {state}", f"a time-out after {limit + 1}")
+        if trigger == TIMEOUT and ticks <= limit:
+            yield Fault("early_timeout", f"{ticks} ticks in {state}", f"a time-out after {limit + 1}")
+
     def _targets(self, state: str, trigger: str) -> list[str]:
         return list(dict.fromkeys(end for start, cause, end in self._moves if (start, cause) == (state, trigger)))
 
     def _ways_out(self, state: str) -> str:
         ways = [f"{trigger} to {target}" for source, trigger, target in self._moves if source == state]
         return f"{state} allows {', '.join(ways) or 'no move'}"
-
-
-def _dwell_faults(state: str, trigger: str, ticks: int, limit: int) -> Iterator[Fault]:
-    """Check how long a state was dwelt in; the time-out comes with the first tick over the limit."""
-    if ticks > limit + 1:
-        yield Fault("overstayed", f"{ticks} ticks in {state}", f"a time-out after {limit + 1}")
-    if trigger == TIMEOUT and ticks <= limit:
-        yield Fault("early_timeout", f"{ticks} ticks in {state}", f"a time-out after {limit + 1}")

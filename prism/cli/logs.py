@@ -147,7 +147,14 @@ def agent(
     """
     from prism.analysis import agent_story
 
-    _show(runs, lambda opened: agent_story(opened, agent_id), as_format, out, ("round", "tick", "what"))
+    def told(opened: RunLogs) -> pl.DataFrame:
+        try:
+            return agent_story(opened, agent_id)
+        except InputError:
+            _tell_notes(opened)  # the agent may stand in what could not be read
+            raise
+
+    _show(runs, told, as_format, out, ("round", "tick", "what"))
 
 
 @logs.command()
@@ -183,7 +190,7 @@ def check(
 ) -> None:
     """Replay a log against a chart, and report every step that the chart does not allow.
 
-    Exit status 0 if there are none, 1 if there are.
+    A table to read shows the first; the other formats have them all. Exit status 0 if there are none, 1 if there are.
 
     [bold]Example[/bold]
 
@@ -195,8 +202,11 @@ def check(
     found = _make(runs, lambda opened: check_log(opened, known, timeout_threshold=timeout))
     if not found.checked:
         raise InputError(_nothing_checked(found, known.name))
-    if found.violations.height or chosen is not TableFormat.TABLE:
-        write(found.violations, chosen, out, found.violations.columns)
+    first, total = found.violations, sum(found.found.values())
+    if chosen is not TableFormat.TABLE:
+        write(first if first.height == total else found.all_violations, chosen, out, first.columns)
+    elif total:
+        write(first, chosen, out, first.columns, total=total)
     typer.echo(_verdict(found), err=True)
     if found.found:
         raise typer.Exit(1)
@@ -243,18 +253,29 @@ def _side_by_side(counts: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     import polars as pl
 
     moment = [name for name in ("round", "tick", "time") if name in counts.columns]
-    ends = counts.select(moment).unique().sort(moment)
-    if sum(ends.null_count().row(0)):  # runs of different shape do not fit beside each other
+    if sum(counts.select(moment).null_count().row(0)):  # runs of different shape do not fit beside each other
         return counts, None
-    what = moment[-1]
-    if moment == ["round", "tick"] and ends["round"].n_unique() > 1:
-        ends, what = ends.unique("round", keep="last", maintain_order=True), "round"
-    some = ends[_evenly(ends.height, _MOST_TIMES if what == "time" else _MOST_MOMENTS)]
-    name = pl.col(what).dt.strftime("%F %T") if what == "time" else pl.format(f"{what} {{}}", what)
-    named = counts.join(some.with_columns(name.alias("moment")), on=moment, maintain_order="right")
-    index = [name for name in ("run", "state") if name in counts.columns]
-    wide = named.pivot("moment", index=index, values="agents", aggregate_function="first", maintain_order=True)
-    return wide, f"Agents at the end of {some.height} of {ends.height} {what}s; all of them with --format csv"
+    ends, what = _last_ticks(counts) if moment == ["round", "tick"] else (counts, moment[-1])
+    moments = ends[what].unique().sort()
+    some = moments[_evenly(moments.len(), _MOST_TIMES if what == "time" else _MOST_MOMENTS)]
+    shown = ends.filter(pl.col(what).is_in(some.implode()))
+    if "run" in counts.columns and shown["run"].n_unique() < counts["run"].n_unique():  # nor those of different times
+        return counts, None
+    title = pl.col(what).dt.strftime("%F %T") if what == "time" else pl.format(f"{what} {{}}", what)
+    index = [name for name in counts.columns if name not in (*moment, "agents", "share")]
+    wide = shown.with_columns(moment=title).pivot("moment", index=index, values="agents", maintain_order=True)
+    hint = f"Agents at the end of {some.len()} of {moments.len()} {what}s; all of them with --format csv"
+    return wide.select(*index, *some.to_frame().select(title).to_series()), hint
+
+
+def _last_ticks(counts: pl.DataFrame) -> tuple[pl.DataFrame, str]:
+    """Give every run's last tick of each round, where there are several rounds; runs may have ticks of their own."""
+    import polars as pl
+
+    if counts["round"].n_unique() == 1:
+        return counts, "tick"
+    each = [name for name in ("run", "round") if name in counts.columns]
+    return counts.filter(pl.col("tick") == pl.col("tick").max().over(each)), "round"
 
 
 def _evenly(count: int, most: int) -> list[int]:
@@ -271,9 +292,7 @@ def _verdict(found: Conformance) -> str:
     total = sum(found.found.values())
     kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(found.found.items()))
     verdict = (
-        f"{total:,} of {found.checked:,} steps are not allowed ({kinds})" if total else f"{found.checked:,} steps agree"
+        f"{total:,} violations in {found.checked:,} steps ({kinds})" if total else f"{found.checked:,} steps agree"
     )
-    more = total - found.violations.height
-    given = f"; the first {found.violations.height:,} are given" if more else ""
     others = "".join(f"; {count:,} moves by the chart {name} not checked" for name, count in found.other_charts.items())
-    return f"prism: {verdict}{given}{others}"
+    return f"prism: {verdict}{others}"

@@ -63,6 +63,7 @@ def write(
     out: Path | None,
     shown: Sequence[str],
     hint: str | None = None,
+    total: int | None = None,
 ) -> None:
     """Write a table.
 
@@ -72,12 +73,13 @@ def write(
         out: File to write to; None means standard output.
         shown: Columns to draw, of those that there are.
         hint: What to say below a drawn table; by default what it leaves out.
+        total: Rows that there are, if the table holds only the first of them.
 
     Raises:
         InputError: If the file cannot be written.
     """
     if as_format is TableFormat.TABLE:
-        _draw(table, out, shown, hint)
+        _draw(table, out, shown, hint, total)
         return
     with _opened(out) as file:
         if as_format is TableFormat.CSV:
@@ -146,7 +148,9 @@ def _write_parquet(table: pl.DataFrame | pl.LazyFrame, file: IO[bytes]) -> None:
         copyfileobj(whole, file)
 
 
-def _draw(table: pl.DataFrame | pl.LazyFrame, out: Path | None, shown: Sequence[str], hint: str | None) -> None:
+def _draw(
+    table: pl.DataFrame | pl.LazyFrame, out: Path | None, shown: Sequence[str], hint: str | None, total: int | None
+) -> None:
     """Draw the first rows on a terminal, or all of them in a file, and the columns that there is room for."""
     frame = table.lazy().head(MOST_ROWS + 1).collect() if out is None else table.lazy().collect()
     rows = frame.head(MOST_ROWS) if out is None else frame
@@ -154,7 +158,8 @@ def _draw(table: pl.DataFrame | pl.LazyFrame, out: Path | None, shown: Sequence[
     with _console(out) as console:
         columns = _fitting([_Column(rows[name]) for name in named], console.width)
         console.print(_drawing(columns))
-        if left_out := hint or _left_out(table, frame, rows.height, len(columns)):
+        total = total or getattr(table, "height", None)
+        if left_out := hint or _left_out(frame, rows.height, len(columns), total):
             console.print(Text(left_out))
 
 
@@ -194,12 +199,11 @@ def _console(out: Path | None) -> Iterator[Console]:
         yield Console(file=text, width=_WIDTH_IN_FILE)
 
 
-def _left_out(table: pl.DataFrame | pl.LazyFrame, frame: pl.DataFrame, rows: int, columns: int) -> str | None:
+def _left_out(frame: pl.DataFrame, rows: int, columns: int, total: int | None) -> str | None:
     """Say what is not drawn, and how to get it."""
     parts = []
-    if rows < frame.height:
-        height = getattr(table, "height", None)
-        parts.append(f"the first {rows} rows" + (f" of {height:,}" if height else ""))
+    if rows < (total or frame.height):
+        parts.append(f"the first {rows:,} rows" + (f" of {total:,}" if total else ""))
     if columns < frame.width:
         parts.append(f"{columns} of {frame.width} columns")
     return f"{' and '.join(parts)}; all with --format csv" if parts else None

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism.analysis import check_log, read_log
+from prism.runlog import configure
 from prism.statechart import Statechart, Transition, social_media_chart, state_enum
 
 WriteLog = Callable[..., Path]
@@ -156,6 +157,35 @@ def test_all_violations_are_counted_and_some_are_given(write_log: WriteLog, make
     assert found.violations.height == 250
     assert found.violations["line"].is_sorted()
     assert found.violations["line"].to_list()[:3] == [1, 1, 2]
+
+
+def test_all_violations_can_be_had(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """The query gives every violation of every block and run, in order; some of it is some of them."""
+    lines = [make.move(f"x{number}", "a", "q", padding="x" * 50_000) for number in range(100)]
+    logs = read_log(write_log(lines, "one.jsonl"), write_log(lines[:30], "two.jsonl"))
+    whole = check_log(logs, CHART, most=10_000).violations
+    found = check_log(logs, CHART, most=3)
+    assert (found.violations.height, whole.height) == (3, sum(found.found.values()))
+    assert found.all_violations.collect().equals(whole)
+    assert found.all_violations.collect(engine="streaming").equals(whole)
+    some = found.all_violations.filter(run="two", line=7).select("found", "kind").head(1)
+    assert some.collect().equals(whole.filter(run="two", line=7).select("found", "kind").head(1))
+    assert found.all_violations.head(120).collect().equals(whole.head(120))
+
+
+@pytest.mark.parametrize("ready_after", [0, 6])
+def test_agent_that_its_guard_holds_back_keeps_to_the_chart(ready_after: int, tmp_path: Path) -> None:
+    """What the engine itself logs is legal: an agent whose time-out waits for a guard dwells as long as that holds."""
+    move = Transition("timeout", S("a"), S("b"), guard=lambda agent, context: agent.ready)
+    chart = Statechart(S, [move], S("a"), name="held", timeouts={S("a"): 2})
+    agent = SimpleNamespace(agent_id="x", state=S("a"), ticks_in_state=0, ready=False)
+    with configure(tmp_path / "log.jsonl"):
+        for number in range(9):
+            agent.ready = number >= ready_after
+            chart.tick(agent)
+    found = check_log(read_log(tmp_path / "log.jsonl"), chart)
+    assert agent.state == "b"
+    assert (found.checked, found.found) == (1, {})
 
 
 def test_runs_are_replayed_apart(write_log: WriteLog, make: SimpleNamespace) -> None:

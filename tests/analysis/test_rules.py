@@ -79,3 +79,39 @@ def test_agents_own_threshold_counts_where_the_chart_has_none() -> None:
     assert [fault.kind for fault in rules.move_faults("resting", "idle", "timeout", 2, 5)] == ["early_timeout"]
     assert not list(rules.move_faults("resting", "idle", "timeout", 3, 5))
     assert not list(rules.move_faults("idle", "scrolling", "feed_ready", 40, 5))
+
+
+def is_ready(agent: Any, context: Any) -> bool:
+    return bool(agent.ready)
+
+
+CALM, ANGRY = S("calm"), S("angry")
+GUARDED, SURE = Transition("timeout", ANGRY, CALM, guard=is_ready), Transition("timeout", ANGRY, S("gone"))
+STAYING = Transition("timeout", ANGRY, ANGRY, guard=is_ready)
+
+
+@pytest.mark.parametrize(
+    ("timeouts", "kinds"),
+    [
+        ([GUARDED], []),
+        ([SURE], ["overstayed"]),
+        ([GUARDED, SURE], ["overstayed"]),
+        ([STAYING, SURE], []),
+        ([Transition("timeout", ANGRY, ANGRY)], []),
+        ([], []),
+    ],
+)
+def test_an_agent_overstays_only_where_its_time_out_is_sure(timeouts: list[Any], kinds: list[str]) -> None:
+    """Ticks over the limit are no fault where a guard may have held the time-out back, or it led back to its state."""
+    moves = [*timeouts, Transition("leave", ANGRY, CALM)]
+    rules = Rules(Statechart(S, moves, CALM, name="mood", timeouts={ANGRY: 2}))
+    assert [fault.kind for fault in rules.move_faults("angry", "calm", "leave", 7, None)] == kinds
+
+
+@pytest.mark.parametrize("timeouts", [[GUARDED], [GUARDED, SURE], [SURE]])
+def test_a_time_out_may_be_early_with_a_guard_or_without(timeouts: list[Any]) -> None:
+    """A time-out that comes before the limit is over is one that no guard explains."""
+    rules = Rules(Statechart(S, timeouts, CALM, name="mood", timeouts={ANGRY: 2}))
+    target = "calm" if GUARDED in timeouts else "gone"
+    assert [fault.kind for fault in rules.move_faults("angry", target, "timeout", 2, None)] == ["early_timeout"]
+    assert not list(rules.move_faults("angry", target, "timeout", 3, None))

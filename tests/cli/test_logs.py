@@ -72,11 +72,15 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.Cap
 @pytest.fixture(scope="session")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give the folder of a run that the command line made."""
-    folder = tmp_path_factory.mktemp("logged")
+    return simulated(tmp_path_factory.mktemp("logged") / "run", "--agents", "40", "--rounds", "3")
+
+
+def simulated(folder: Path, *options: str) -> Path:
+    """Make a run in a process of its own, and give its folder."""
     line = "from prism.cli import main; main()"
-    arguments = ["simulate", "--agents", "40", "--rounds", "3", "--seed", "5", "--out", "run"]
-    subprocess.run([sys.executable, "-c", line, *arguments], cwd=folder, check=True, capture_output=True)
-    return folder / "run"
+    arguments = ["simulate", "--seed", "5", "--out", str(folder), *options]
+    subprocess.run([sys.executable, "-c", line, *arguments], check=True, capture_output=True)
+    return folder
 
 
 def arguments_for(table: str, run: Path) -> list[str | Path]:
@@ -141,6 +145,57 @@ def test_states_of_other_logs_are_drawn_too(run: Path, log: Log) -> None:
     assert "Agents at the end of 4 of 36 times" in drawn["bare.jsonl",].text
     assert drawn["bare.jsonl",].text.count("2026-01-01 ") == 4
     assert "the first 40 rows of " in drawn["one.jsonl", "bare.jsonl"].text
+
+
+def drawn_by_run(text: str) -> dict[str, dict[str, list[str]]]:
+    """Read a drawn table of the states of several runs: cells by run and state."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for line in text.splitlines():
+        cells = line.split()
+        if len(cells) > 2 and cells[1] != "state" and all(cell.isdigit() or cell == "-" for cell in cells[2:]):
+            found.setdefault(cells[0], {})[cells[1]] = cells[2:]
+    return found
+
+
+def test_runs_of_other_ticks_per_round_are_drawn_beside_each_other(run: Path, log: Log) -> None:
+    """Each run is drawn at the last tick that a round has in it, however many ticks rounds have in the other."""
+    short = simulated(log.folder / "short", "--agents", "20", "--rounds", "2", "--ticks", "2")
+    said = log("states", run, short)
+    drawn = drawn_by_run(said.text)
+    assert list(drawn) == ["run", "short"]
+    for folder in (run, short):
+        ends = json.loads((folder / "run.json").read_text())["results"]["rounds"]
+        for number in range(3):
+            counts = {state: cells[number] for state, cells in drawn[folder.name].items() if cells[number] != "0"}
+            if number < len(ends):
+                assert counts == {state: str(count) for state, count in ends[number]["states"].items() if count}
+            else:
+                assert set(counts.values()) == {"-"}
+    assert "Agents at the end of 3 of 3 rounds" in said.text
+
+
+def test_unfinished_run_is_drawn_beside_a_finished_one(run: Path, log: Log) -> None:
+    """A run that was stopped in the midst of its second round is drawn up to there."""
+    lines = (run / "events.jsonl").read_bytes().splitlines(keepends=True)
+    middle = next(n for n, line in enumerate(lines) if json.loads(line).get("round") == 2) + 40
+    (log.folder / "stopped.jsonl").write_bytes(b"".join(lines[:middle]))
+    drawn = drawn_by_run(log("states", run, "stopped.jsonl").text)
+    assert list(drawn) == ["run", "stopped"]
+    for state, (first, second, third) in drawn["stopped"].items():
+        assert first == drawn["run"].get(state, ["0"])[0]
+        assert second.isdigit()
+        assert third == "-"
+    assert sum(int(cells[1]) for cells in drawn["stopped"].values()) == 40
+
+
+def test_runs_of_other_times_are_all_drawn(run: Path, log: Log) -> None:
+    """Runs without rounds that were at other times, too many to draw a moment of each, are drawn in a long table."""
+    for day in range(1, 7):
+        move = {"event": "statechart.transition", "agent_id": "x", "from_state": "a", "to_state": "b", "trigger": "go"}
+        stamped = [{**move, "timestamp": f"2026-01-0{day}T00:00:0{second}Z"} for second in range(2)]
+        (log.folder / f"day{day}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in stamped))
+    said = log("states", *(f"day{day}.jsonl" for day in range(1, 7)))
+    assert {line.split()[0] for line in said.text.splitlines() if "day" in line} == {f"day{day}" for day in range(1, 7)}
 
 
 def test_long_table_says_how_to_get_the_rest(run: Path, log: Log) -> None:
@@ -217,6 +272,38 @@ def test_unknown_agent_is_status_2(run: Path, log: Log) -> None:
     assert said.err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"", ["log.jsonl: is empty: nothing has been written to it"]),
+        (
+            b'{"event":"app"}\n',
+            ["log.jsonl: 1 events of others are left out: app 1", "log.jsonl: holds no event of prism"],
+        ),
+        (
+            b"\x00\x01\xff\n\x02",
+            [
+                "log.jsonl, line 1: is no JSON and is left out",
+                "log.jsonl, line 2: is cut off in its middle and is left out",
+                "log.jsonl: holds no event of prism",
+            ],
+        ),
+        (
+            b'x\n{"event":"agent.joined","agent_id":"ada","state":"idle"}\n',
+            ["log.jsonl, line 1: is no JSON and is left out", "no agent 'bo' in the log; the first in it are ada"],
+        ),
+    ],
+)
+def test_agent_that_is_not_there_does_not_hide_what_is_wrong_with_the_log(
+    content: bytes, told: list[str], log: Log
+) -> None:
+    """Where an agent is not found, what is to be said of the log is said first: the agent may stand in what is lost."""
+    (log.folder / "log.jsonl").write_bytes(content)
+    said = log("agent", "bo", "log.jsonl")
+    assert (said.status, said.out) == (2, b"")
+    assert said.err.splitlines() == [f"prism: {line}" for line in told]
+
+
 def test_check_of_a_sound_run_passes(run: Path, log: Log) -> None:
     """A run agrees with its own chart: status 0, no output, and how many steps were checked."""
     said = log("check", run, "--chart", "social_media")
@@ -233,13 +320,31 @@ def test_check_reports_what_the_chart_does_not_allow(run: Path, log: Log) -> Non
     assert said.status == 1
     assert said.text.count("unknown_trigger") == 2
     assert max(map(len, said.text.splitlines())) <= 80
-    assert "2 of " in said.err
-    assert "steps are not allowed (unknown_trigger 2)" in said.err
+    assert said.err.startswith("prism: 2 violations in ")
+    assert said.err.endswith(" steps (unknown_trigger 2)\n")
     as_json = log("check", "log.jsonl", "--chart", "social_media", "--format", "json")
     assert as_json.status == 1
     (first, _) = as_json.rows
     assert (first["kind"], first["found"]) == ("unknown_trigger", "snubs")
     assert first["allowed"].startswith("evaluating allows ignores to scrolling, ")
+
+
+def test_check_gives_every_violation(run: Path, log: Log) -> None:
+    """However many violations there are, programs are given them all, and a drawn table says how many there are."""
+    chart = {"schema": 1, "name": "social_media", "states": ["idle"], "initial": "idle", "transitions": []}
+    (log.folder / "tiny.json").write_text(json.dumps(chart))
+    arguments = ("check", run, "--chart", "tiny.json")
+    as_csv = list(csv.DictReader(io.StringIO(log(*arguments, "--format", "csv").text)))
+    as_json = log(*arguments, "--format", "json").rows
+    said = log(*arguments, "-o", "all.parquet")
+    as_parquet = pl.read_parquet(log.folder / "all.parquet")
+    assert as_json == as_parquet.to_dicts()
+    assert [{**row, "line": str(row["line"])} for row in as_json] == as_csv
+    assert len(as_csv) > 2000
+    assert said.err.startswith(f"prism: {len(as_csv):,} violations in ")
+    assert f"the first 40 rows of {len(as_csv):,}; all with --format csv" in log(*arguments).text
+    log(*arguments, "-o", "some.txt")
+    assert f"the first 1,000 rows of {len(as_csv):,}; all with" in (log.folder / "some.txt").read_text()
 
 
 def test_check_against_a_chart_of_ones_own(run: Path, log: Log) -> None:
