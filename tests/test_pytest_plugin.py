@@ -148,6 +148,39 @@ def test_script_fails_the_test(pytester: pytest.Pytester) -> None:
     )
 
 
+def test_script_of_a_test_that_ended_early_need_not_be_used_up(pytester: pytest.Pytester) -> None:
+    """A test that is skipped, in its body or by a later fixture, or fails as expected leaves answers over, and may."""
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.fixture
+        def script(scripted_reasoner):
+            return scripted_reasoner(["composing"])
+
+        @pytest.fixture
+        def nothing_there(script):
+            pytest.skip("nothing there")
+
+        def test_skipped(script):
+            pytest.skip("later")
+
+        def test_skipped_in_setup(nothing_there):
+            pass
+
+        @pytest.mark.xfail(strict=True)
+        def test_expected(script):
+            assert False
+
+        def test_passed(script):
+            pass
+        """
+    )
+    result = pytester.runpytest_inprocess(*QUIET)
+    result.assert_outcomes(skipped=2, xfailed=1, passed=1, errors=1)
+    result.stdout.fnmatch_lines(["ERROR *test_passed*"])
+
+
 def test_failed_path_shows_no_frames_of_prism(pytester: pytest.Pytester) -> None:
     """A failed assert_path ends at the line of the test, with the explanation below it."""
     pytester.makepyfile(
@@ -210,6 +243,49 @@ def test_coverage_below_the_limit_fails(suite: pytest.Pytester, workers: str) ->
     enough = suite.runpytest_subprocess(*QUIET, workers, "--statechart-fail-under=57.1", "-k", "late")
     assert enough.ret == 0
     enough.stdout.no_fnmatch_line("FAIL *")
+
+
+@pytest.mark.parametrize(("limit", "status"), [("57.14", 0), ("57.142857", 0), ("57.15", 1)])
+def test_limit_is_compared_exactly(suite: pytest.Pytester, limit: str, status: int) -> None:
+    """What is compared with the limit is the exact share, here 4 of 7, and not the tenths that are shown of it."""
+    result = suite.runpytest_inprocess(*QUIET, f"--statechart-fail-under={limit}", "-k", "late")
+    assert result.ret == status
+    result.stdout.fnmatch_lines(["small *57.1%"])
+
+
+def test_limit_is_taken_as_it_is_written(pytester: pytest.Pytester) -> None:
+    """A share that is the limit to the last digit reaches it, though the nearest binary fraction lies above."""
+    pytester.makepyfile(
+        """
+        from types import SimpleNamespace
+        from prism.statechart import Statechart, Transition, state_enum
+
+        states = list(state_enum("Many", map(str, range(63))))
+        chart = Statechart(states, [Transition("go", *states[n : n + 2]) for n in range(62)], states[0])
+
+        def test_five_states_and_four_moves():
+            agent = SimpleNamespace(state=states[0])
+            for _ in range(4):
+                chart.fire(agent, "go")
+        """
+    )
+    result = pytester.runpytest_inprocess(*QUIET, "--statechart-fail-under=7.2")
+    result.stdout.fnmatch_lines(["statechart *5/63 *4/62 *7.2%"])
+    assert result.ret == 0
+
+
+@pytest.mark.parametrize(
+    "option", ["--collect-only", "--setup-plan", "--setup-only", "--fixtures", "--fixtures-per-test", "--cache-show"]
+)
+def test_nothing_is_judged_where_no_test_runs(suite: pytest.Pytester, option: str) -> None:
+    """Where pytest only looks at the tests, the limit of an ini file fails nothing, and the last report stays."""
+    path = suite.path / "report.json"
+    path.write_text("of the last run", encoding="utf-8")
+    suite.makeini(f"[pytest]\naddopts = --statechart-fail-under=100 --statechart-coverage-json={path}")
+    result = suite.runpytest_inprocess("-p", "no:asyncio", option)
+    assert result.ret == 0
+    result.stdout.no_fnmatch_line("*statechart coverage*")
+    assert path.read_text(encoding="utf-8") == "of the last run"
 
 
 def test_limit_without_any_chart_fails(pytester: pytest.Pytester) -> None:

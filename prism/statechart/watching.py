@@ -1,6 +1,6 @@
 """Watching charts at work, for tools such as coverage: what is watched is settled when a chart is built.
 
-A chart that nobody watches is built from plain rows, and its fires cost nothing for being watchable.
+A chart that nobody watches is built from plain rows, and its fires cost next to nothing for being watchable.
 """
 
 from __future__ import annotations

@@ -21,4 +21,5 @@ class AgentMaker:
             agent_id: Its id.
             fields: Further arguments of `SocialAgent`, such as ``interests`` or ``state``.
         """
-        return SocialAgent(agent_id or f"agent_{next(self._numbers)}", **{"interests": ["music"], **fields})
+        name = f"agent_{next(self._numbers)}" if agent_id is None else agent_id
+        return SocialAgent(name, **{"interests": ["music"], **fields})

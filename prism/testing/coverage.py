@@ -14,6 +14,7 @@ from typing import Any
 
 from prism.statechart.definition import own_name
 from prism.statechart.states import state_text
+from prism.statechart.transitions import Edge
 from prism.statechart.watching import watching
 
 
@@ -26,6 +27,7 @@ class Move:
         trigger: Its event.
         target: State that it leads to.
         guard: Name of its guard; None if it has none.
+        tried: How often it was begun, its guard having passed; its action may have kept it from being made.
         made: How often it was made.
         passed: How often its guard passed.
         failed: How often its guard did not.
@@ -36,6 +38,7 @@ class Move:
     trigger: str
     target: str
     guard: str | None = None
+    tried: int = 0
     made: int = 0
     passed: int = 0
     failed: int = 0
@@ -89,12 +92,12 @@ class ChartUse:
 
     def is_used(self) -> bool:
         """Tell whether anything of it was exercised."""
-        return any(move.made or move.asked() for move in self.moves)
+        return any(move.tried or move.asked() for move in self.moves)
 
     def shares(self) -> dict[str, Share]:
         """Give how much was exercised of the ``states``, ``transitions`` and ``guards`` (each has two outcomes)."""
         seen = {end for move in self.moves if move.made for end in (move.source, move.target)}
-        seen |= {move.source for move in self.moves if move.asked()}
+        seen |= {move.source for move in self.moves if move.tried or move.asked()}
         guarded = [move for move in self.moves if move.guard is not None]
         return {
             "states": Share(len(self.states), tuple(state for state in self.states if state not in seen)),
@@ -105,7 +108,7 @@ class ChartUse:
     def add(self, others: Iterable[Mapping[str, Any]]) -> None:
         """Add the counts of the same moves, as plain data, from another process."""
         for move, other in zip(self.moves, others, strict=True):
-            for count in ("made", "passed", "failed", "raised"):
+            for count in ("tried", "made", "passed", "failed", "raised"):
                 setattr(move, count, getattr(move, count) + other[count])
 
 
@@ -173,9 +176,25 @@ def _missing_outcomes(guarded: Iterable[Move]) -> Iterator[str]:
             yield f"{move}: never failed{raised}"
 
 
+class _CountedEdge(Edge):
+    """An edge that counts the moves that are made along it."""
+
+    __slots__ = ("_move", "_watched")
+
+    def __init__(self, edge: Edge, move: Move) -> None:
+        super().__init__(edge.from_state, edge.to_state, edge.trigger)
+        self._watched = edge
+        self._move = move
+
+    def made(self) -> None:
+        self._move.made += 1
+        self._watched.made()
+
+
 def _counted(candidate: Any, move: Move) -> Any:
     guard, action, target, edge = candidate
-    return guard if guard is None else _counting_guard(guard, move), _counting_action(action, move), target, edge
+    asked = None if guard is None else _counting_guard(guard, move)
+    return asked, _counting_action(action, move), target, _CountedEdge(edge, move)
 
 
 def _counting_guard(guard: Callable[[Any, Any], object], move: Move) -> Callable[[Any, Any], bool]:
@@ -191,13 +210,14 @@ def _counting_guard(guard: Callable[[Any, Any], object], move: Move) -> Callable
             move.failed += 1
         return passes
 
+    asked.__name__ = asked.__qualname__ = own_name(guard) or "<lambda>"  # for another recorder, around this one
     return asked
 
 
 def _counting_action(action: Callable[[Any, Any], object] | None, move: Move) -> Callable[[Any, Any], None]:
-    def made(agent: Any, context: Any) -> None:
-        move.made += 1
+    def tried(agent: Any, context: Any) -> None:
+        move.tried += 1
         if action is not None:
             action(agent, context)
 
-    return made
+    return tried

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from prism.testing.coverage import Recorder
-from prism.testing.coverage_report import report_data, report_lines, total_percent
+from prism.testing.coverage_report import report_data, report_lines, total_percent, total_share
 
 _OUTPUT = "statechart_coverage"
 
@@ -84,6 +85,8 @@ class CoveragePlugin:
             self._complaints.append(f"statechart coverage cannot be written to {self._json_path}: {error.strerror}")
 
     def _judge(self) -> None:
-        reached = total_percent(self.recorder.used())
-        if self._fail_under is not None and reached < self._fail_under:
-            self._complaints.append(f"statechart coverage of {reached:g}% is below the required {self._fail_under:g}%")
+        used, least = self.recorder.used(), self._fail_under
+        if least is not None and total_share(used) * 100 < Fraction(str(least)):  # the limit as it was written
+            self._complaints.append(
+                f"statechart coverage of {total_percent(used):g}% is below the required {least:.12g}%"
+            )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from typing import Any
 
 from prism.statechart.outline import showable
@@ -12,14 +13,19 @@ SCHEMA_VERSION = 1
 KINDS = ("states", "transitions", "guards")
 
 
-def total_percent(charts: Sequence[ChartUse]) -> float:
-    """Give how much of all charts was exercised: states, transitions and guard outcomes together, in percent.
+def total_share(charts: Sequence[ChartUse]) -> Fraction:
+    """Give how much of all charts was exercised: states, transitions and guard outcomes together.
 
     Returns:
-        0 to 100, rounded down to a tenth; 0 if there are no charts.
+        0 to 1, exactly; 0 if there are no charts.
     """
     shares = [share for chart in charts for share in chart.shares().values()]
-    return percent(sum(share.covered for share in shares), sum(share.total for share in shares)) if charts else 0.0
+    return Fraction(sum(share.covered for share in shares), sum(share.total for share in shares) or 1)
+
+
+def total_percent(charts: Sequence[ChartUse]) -> float:
+    """Give the `total_share` in percent, rounded down to a tenth."""
+    return percent(*total_share(charts).as_integer_ratio())
 
 
 def report_data(recorder: Recorder) -> dict[str, Any]:

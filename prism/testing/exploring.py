@@ -46,13 +46,16 @@ def _steps(draw: st.DrawFn) -> _Step:
     """Draw an event, usually one that the agent's state reacts to; another does nothing.
 
     Hypothesis shrinks towards unsteered events. Those after a step that it takes out stay what they were, in whatever
-    state they then come, so that it finds the way without a loop one step at a time.
+    state they then come, so that it finds the way without a loop one step at a time. It can only take out a step of few
+    draws at once; so nothing is drawn that would make no difference.
     """
     machine: Exploration = draw(st.runner())
-    steered = machine.reacting_to.get(machine.agent.state, machine.any_trigger)
-    trigger = draw(steered if draw(_STEERED) else machine.any_trigger)
-    context, choice = draw(machine.contexts_of(trigger)), draw(machine.choices)
-    return _Step(trigger, context, choice)
+    state = machine.agent.state
+    trigger = draw(machine.steered.get(state, machine.any_trigger) if draw(_STEERED) else machine.any_trigger)
+    if trigger not in machine.reactions.get(state, ()):
+        return _Step(trigger)
+    context = draw(machine.contexts_of(trigger))
+    return _Step(trigger, context, draw(machine.choices) if state in machine.chart.decision_states else 0)
 
 
 class Exploration(RuleBasedStateMachine):
@@ -70,7 +73,8 @@ class Exploration(RuleBasedStateMachine):
     contexts: ClassVar[Contexts | None]
     invariants_of_agent: ClassVar[tuple[Invariant, ...]]
     any_trigger: ClassVar[st.SearchStrategy[str]]
-    reacting_to: ClassVar[Mapping[Any, st.SearchStrategy[str]]]
+    reactions: ClassVar[Mapping[Any, frozenset[str]]]
+    steered: ClassVar[Mapping[Any, st.SearchStrategy[str]]]
     choices: ClassVar[st.SearchStrategy[int]]
 
     def __init__(self) -> None:
@@ -157,17 +161,15 @@ def explore(
         problem = f"has no trigger {', '.join(unknown)}" if triggers else "has no transitions to explore"
         raise DefinitionError(f"chart {chart.name!r} {problem}; its triggers are {', '.join(triggers) or 'none'}")
     any_trigger = st.sampled_from(triggers)
+    reactions = {state: frozenset(chart.valid_triggers(state)) for state in chart.states}
     settled = {
         "chart": chart,
         "agent_factory": staticmethod(agent_factory),
         "contexts": contexts,
         "invariants_of_agent": tuple(invariants),
         "any_trigger": any_trigger,
-        "reacting_to": {
-            state: any_trigger.filter(frozenset(reacting).__contains__)
-            for state in chart.states
-            if (reacting := chart.valid_triggers(state))
-        },
+        "reactions": reactions,
+        "steered": {state: any_trigger.filter(those.__contains__) for state, those in reactions.items() if those},
         "choices": st.integers(0, max(0, _most_options(chart) - 1)),
     }
     made: Any = type("Exploration", (Exploration,), settled)

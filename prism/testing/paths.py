@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -10,7 +11,8 @@ from typing import Any
 
 from prism.errors import AgentError, FieldValueError
 from prism.statechart import Statechart
-from prism.statechart.bookkeeping import agent_name
+from prism.statechart.bookkeeping import DEFAULT_MAX_HISTORY_DEPTH, agent_name
+from prism.statechart.events import describe
 from prism.statechart.explain import explain
 from prism.statechart.states import state_text
 
@@ -19,19 +21,37 @@ _ARROW = " > "
 _SHOWN_BEFORE = 4
 _SHOWN_AFTER = 4
 _LOST = (
-    "its history is full, and may have lost what came before these {} moves: raise max_history_depth, or assert how "
-    "the path ends, with '... > a > b'"
+    "its history is full, and may have lost what came before these {} moves: raise max_history_depth "
+    f"({DEFAULT_MAX_HISTORY_DEPTH} where it is not set), or assert how the path ends, with '... > a > b'"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """The way that an agent came: its states, and the context of the move out of each."""
+    """The way that an agent came: its states, and the record of the move out of each."""
 
     states: tuple[str, ...]
     moves: tuple[Any, ...]
-    is_cut: bool = False
-    keeps_history: bool = True
+    is_cut: bool
+    keeps_history: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One of two paths that are compared: its states, empty where it has none, and whether there are more before."""
+
+    name: str
+    states: tuple[str, ...]
+    goes_back: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _About:
+    """What to put to the guards of an event, what to call that, and whether it is known to be the whole context."""
+
+    context: Any
+    origin: str
+    is_whole: bool
 
 
 def assert_path(
@@ -47,7 +67,8 @@ def assert_path(
         path: The states, such as ``"idle > scrolling > evaluating"``, or a list of them. One that begins with ``...``
             tells only how the way ends.
         chart: The chart that the agent is driven by; without it the living charts are searched for one that fits.
-        context: What the missing event would have been about; by default what the record at that place says.
+        context: What the missing event would have been about; by default what the record at that place says, or that of
+            the last move.
 
     Raises:
         AssertionError: If the agent took another path.
@@ -56,10 +77,8 @@ def assert_path(
     """
     __tracebackhide__ = True
     expected, ends_so = _expected(agent, path)
-    way = _way_of(agent)
-    actual = way.states
-    if ends_so and len(actual) >= len(expected):
-        actual = actual[len(actual) - len(expected) :]
+    way = _way_of(agent, is_needed=not ends_so or len(expected) > 1)
+    actual = way.states[-len(expected) :] if ends_so else way.states
     if actual == expected and (ends_so or not way.is_cut):
         return
     raise AssertionError("\n".join(_difference(agent, expected, ends_so, way, chart, context)))
@@ -78,8 +97,9 @@ def _expected(agent: Any, path: str | Sequence[Any]) -> tuple[tuple[str, ...], b
     return states, ends_so
 
 
-def _way_of(agent: Any) -> _Way:
-    history = getattr(agent, "state_history", None)
+def _way_of(agent: Any, *, is_needed: bool) -> _Way:
+    """Read the way from the history; one that cannot be read counts as empty where only the present is asked for."""
+    history, now = getattr(agent, "state_history", None), _present_state(agent)
     states: list[str] = []
     moves: list[Any] = []
     try:
@@ -90,54 +110,103 @@ def _way_of(agent: Any) -> _Way:
             moves[-1] = record
             states.append(state_text(record.to_state))
             moves.append(None)
-        now = state_text(agent.state)
     except AttributeError as error:
-        raise AgentError(f"cannot read the path of {type(agent).__name__} {agent_name(agent)!r}: {error}") from None
+        if is_needed:
+            raise _unreadable(agent, f"its history holds no transitions, {error}", now) from None
+        states, moves = [], []
     if not states or states[-1] != now:
         states.append(now)
         moves.append(None)
-    depth = getattr(history, "maxlen", None) or getattr(agent, "max_history_depth", None)
-    is_cut = history is not None and depth is not None and len(history) >= depth
-    return _Way(tuple(states), tuple(moves), is_cut, history is not None)
+    return _Way(tuple(states), tuple(moves), _is_full(agent, history), history is not None)
+
+
+def _present_state(agent: Any) -> str:
+    try:
+        return state_text(agent.state)
+    except AttributeError as error:
+        raise AgentError(f"cannot read the path of {type(agent).__name__} {agent_name(agent)!r}: {error}") from None
+
+
+def _unreadable(agent: Any, problem: str, now: str) -> AgentError:
+    return AgentError(
+        f"cannot read the path of {type(agent).__name__} {agent_name(agent)!r}: {problem}; compare what the fixture "
+        f"transition_log heard, transition_log.moves(agent), or assert only where it is now, '{_CUT}{_ARROW}{now}'"
+    )
+
+
+def _is_full(agent: Any, history: Any) -> bool:
+    """Tell whether a history may have lost its beginning: the engine bounds every one that it writes itself."""
+    writes_itself = callable(getattr(type(agent), "transition_to", None))
+    depth = getattr(agent, "max_history_depth", None if writes_itself else DEFAULT_MAX_HISTORY_DEPTH)
+    limits = (depth, getattr(history, "maxlen", None))
+    return history is not None and any(limit is not None and len(history) >= limit for limit in limits)
 
 
 def _difference(
     agent: Any, expected: tuple[str, ...], ends_so: bool, way: _Way, chart: Statechart[Any] | None, context: Any
 ) -> Iterator[str]:
-    from_end = ends_so or way.is_cut
-    length = min(len(expected), len(way.states)) if from_end else None
-    wanted, actual = (path[len(path) - length :] if length else path for path in (expected, way.states))
-    parts = _first_difference(wanted, actual)
+    rows = _beside(expected, ends_so, way)
+    wanted, actual = (row.states for row in rows)
+    empty = max(wanted.count(""), actual.count(""))
+    parts = _parting(wanted, actual, empty)
     yield f"agent {agent_name(agent)!r} {'may have taken' if wanted == actual else 'took'} another path:"
-    yield from _aligned(wanted, actual, parts, _CUT + _ARROW if from_end else "")
+    yield from _aligned(rows, parts)
     if not way.keeps_history:
         yield "it keeps no state_history, so that only its present state is known"
     elif way.is_cut:
         yield _LOST.format(len(way.moves) - 1)
-    if 0 < parts < len(wanted):
+    elif empty:
+        yield f"its history is whole: it began in {way.states[0]!r}"
+    if empty < parts < len(wanted):
         record = way.moves[len(way.moves) - len(actual) + parts - 1]
         yield from _missing_move(agent, wanted[parts - 1 : parts + 1], record, chart, context)
 
 
-def _first_difference(expected: tuple[str, ...], actual: tuple[str, ...]) -> int:
-    pairs = zip(expected, actual, strict=False)
-    return next((place for place, (one, other) in enumerate(pairs) if one != other), min(len(expected), len(actual)))
+def _beside(expected: tuple[str, ...], ends_so: bool, way: _Way) -> tuple[_Row, _Row]:
+    """Put both paths beside each other, end to end where it is not known, or not asked, how they began."""
+    if not (ends_so or way.is_cut):
+        return _Row("expected", expected), _Row("actual", way.states)
+    is_open = way.is_cut or not way.keeps_history
+    wanted = expected[-len(way.states) :] if is_open else expected
+    actual = way.states[-len(wanted) :] if ends_so else way.states
+    length = max(len(wanted), len(actual))
+    return (
+        _Row("expected", _from_end(wanted, length), ends_so or len(wanted) < len(expected)),
+        _Row("actual", _from_end(actual, length), is_open or len(actual) < len(way.states)),
+    )
 
 
-def _aligned(expected: tuple[str, ...], actual: tuple[str, ...], parts: int, before: str) -> Iterator[str]:
+def _from_end(states: tuple[str, ...], length: int) -> tuple[str, ...]:
+    return ("",) * (length - len(states)) + states
+
+
+def _parting(expected: tuple[str, ...], actual: tuple[str, ...], empty: int) -> int:
+    """Find where two paths part; where what they both have is the same, one begins before the other."""
+    pairs = list(zip(expected, actual, strict=False))
+    same = min(len(expected), len(actual)) if empty == 0 else empty - 1
+    return next((place for place, (one, other) in enumerate(pairs) if one != other and place >= empty), same)
+
+
+def _aligned(rows: tuple[_Row, _Row], parts: int) -> Iterator[str]:
     """Give both paths, each state below the other's, and a mark where they part; far from there they are cut short."""
     start, end = max(0, parts - _SHOWN_BEFORE), parts + _SHOWN_AFTER
-    before = _CUT + _ARROW if start else before
-    rows = [list(path[start:end]) + [_CUT] * (len(path) > end) for path in (expected, actual)]
-    longest = max(map(len, rows))
-    widths = [max(len(row[place]) for row in rows if place < len(row)) for place in range(longest)]
-    for name, row in zip(("expected", "actual"), rows, strict=True):
-        shown = _ARROW.join(text.ljust(width) for text, width in zip(row, widths, strict=False))
-        yield f"  {name:<8}  {before}{shown}".rstrip()
-    if expected == actual:
-        return
-    indent = len(before) + sum(width + len(_ARROW) for width in widths[: parts - start])
-    yield f"  {'':<8}  {' ' * indent}^ here they part"
+    shown = [[*row.states[start:end], *[_CUT] * (len(row.states) > end)] for row in rows]
+    longest = max(map(len, shown))
+    widths = [max(len(cells[place]) for cells in shown if place < len(cells)) for place in range(longest)]
+    margin = len(_CUT + _ARROW) if start or any(row.goes_back for row in rows) else 0
+    for row, cells in zip(rows, shown, strict=True):
+        before = _CUT + _ARROW if row.goes_back or (start and row.states[start - 1]) else " " * margin
+        yield f"  {row.name:<8}  {before}{_joined(cells, widths)}".rstrip()
+    if rows[0].states != rows[1].states:
+        indent = margin + sum(width + len(_ARROW) for width in widths[: parts - start])
+        yield f"  {'':<8}  {' ' * indent}^ here they part"
+
+
+def _joined(cells: Sequence[str], widths: Sequence[int]) -> str:
+    empty = cells.count("")
+    indent = sum(width + len(_ARROW) for width in widths[:empty])
+    texts = [text.ljust(width) for text, width in zip(cells, widths, strict=False)]
+    return " " * indent + _ARROW.join(texts[empty:])
 
 
 def _missing_move(
@@ -145,42 +214,64 @@ def _missing_move(
 ) -> Iterator[str]:
     source, target = move
     made = f"instead, {record.trigger!r} led to {state_text(record.to_state)!r}; " if record is not None else ""
-    found = [chart] if chart is not None else list(_fitting_charts(agent))
+    found = [chart] if chart is not None else _fitting_charts(agent)
     if len(found) != 1:
-        names = ", ".join(sorted({repr(each.name) for each in found})) or "none"
-        yield f"{made}to learn which guard said no, give chart=; of the living charts, {names} could be the agent's"
+        living = f"of the living charts, {_names_of(found)} could be the agent's"
+        yield f"{made}to learn which guard said no, give chart=; {living}"
         return
     ways = [item for item in found[0].transitions if (item.source, item.target) == (source, target)]
     yield f"{made}{source!r} leads to {target!r} by {_listing(item.trigger for item in ways)}"
-    about, origin = _context_for(agent, record, context)
-    for trigger in dict.fromkeys(item.trigger for item in ways):
-        state = next(item.source for item in ways)
-        yield f"asked now, with {origin}:"
-        yield str(explain(found[0], agent, trigger, about, state=state))
+    for trigger, state in {item.trigger: item.source for item in ways}.items():
+        yield _answer(found[0], agent, trigger, state, _context_for(agent, trigger, record, context))
 
 
 def _listing(triggers: Iterator[str]) -> str:
     return ", ".join(map(repr, dict.fromkeys(triggers))) or "no event: the chart has no such transition"
 
 
-def _context_for(agent: Any, record: Any, context: Any) -> tuple[Any, str]:
+def _names_of(charts: Sequence[Statechart[Any]]) -> str:
+    names = Counter(repr(each.name) for each in charts)
+    shown = [name if count == 1 else f"{name} ({count} charts)" for name, count in sorted(names.items())]
+    return ", ".join(shown) or "none"
+
+
+def _answer(chart: Statechart[Any], agent: Any, trigger: str, state: Any, about: _About) -> str:
+    explanation = explain(chart, agent, trigger, about.context, state=state)
+    raised = next((found for found in explanation.candidates if found.error is not None), None)
+    if raised is None or raised.error is None or about.is_whole:
+        return f"asked now, with {about.origin}:\n{explanation}"
+    return (
+        f"asked now, with {about.origin}, the guard of {raised.transition} raises {describe(raised.error)}: a record "
+        "keeps only what identifies a context, so that what the guard says to the event cannot be told; give context="
+    )
+
+
+def _context_for(agent: Any, trigger: str, record: Any, context: Any) -> _About:
     if context is not None:
-        return context, f"the context {context!r}"
-    if record is None and getattr(agent, "state_history", None):
-        record = agent.state_history[-1]
+        return _About(context, f"the context {context!r}", is_whole=True)
+    is_its_own = record is not None and record.trigger == trigger
+    origin = "the recorded context" if is_its_own else "the context of that move,"
+    if record is None:
+        origin = "the context of the last move,"
+        record = next(reversed(getattr(agent, "state_history", None) or ()), None)
     recorded = getattr(record, "context", None)
-    return recorded, "no context" if recorded is None else f"the recorded context {recorded!r}"
+    if recorded is None:
+        return _About(None, "no context", is_whole=is_its_own)
+    if isinstance(recorded, dict) and list(recorded) == ["value"]:  # so a record keeps a number or a text
+        recorded = recorded["value"]
+    return _About(recorded, f"{origin} {recorded!r}", is_whole=False)
 
 
-def _fitting_charts(agent: Any) -> Iterator[Statechart[Any]]:
-    """Find the living charts that could have driven an agent; of those that look alike, one."""
-    seen: set[Any] = set()
+def _fitting_charts(agent: Any) -> list[Statechart[Any]]:
+    """Find the living charts that could have driven an agent; of those with the same definition, one."""
+    gc.collect()  # a chart of an earlier test, which nothing refers to any more, is no candidate
+    fitting: list[Statechart[Any]] = []
     for found in gc.get_objects():
-        if isinstance(found, Statechart) and _fits(found, agent):
-            looks = found.name, tuple(map(str, found.transitions))
-            if looks not in seen:
-                yield found
-            seen.add(looks)
+        is_chart = issubclass(type(found), Statechart)  # isinstance would ask a proxy, even one of the dead
+        is_complete = is_chart and hasattr(found, "strict")  # one whose definition was refused is not
+        if is_complete and _fits(found, agent) and found not in fitting:
+            fitting.append(found)
+    return fitting
 
 
 def _fits(chart: Statechart[Any], agent: Any) -> bool:

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from prism.testing.coverage_plugin import CoveragePlugin
 
 _COVERAGE: pytest.StashKey[CoveragePlugin] = pytest.StashKey()
-_FAILED: pytest.StashKey[bool] = pytest.StashKey()
+_ENDED_EARLY: pytest.StashKey[bool] = pytest.StashKey()
+
+_RUNS_NO_TESTS = ("collectonly", "setuponly", "setupplan", "showfixtures", "show_fixtures_per_test", "cacheshow")
+"""Options with which pytest only looks: there is nothing to report on then, and nothing to judge."""
 
 
 @pytest.fixture
@@ -49,7 +52,7 @@ def scripted_reasoner(request: pytest.FixtureRequest) -> Iterator[ScriptMaker]:
 
     maker = ScriptMaker()
     yield maker
-    if not request.node.stash.get(_FAILED, False):
+    if not request.node.stash.get(_ENDED_EARLY, False):
         maker.assert_used_up()
 
 
@@ -120,6 +123,8 @@ def _record(config: pytest.Config, options: argparse.Namespace) -> None:
     path, least = options.statechart_coverage_json, options.statechart_fail_under
     if _COVERAGE in config.stash or not (options.statechart_coverage or path is not None or least is not None):
         return
+    if any(getattr(options, name, False) for name in _RUNS_NO_TESTS):
+        return
     from prism.testing.coverage_plugin import CoveragePlugin
 
     plugin = config.stash[_COVERAGE] = CoveragePlugin(path, least)
@@ -134,7 +139,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
-    """Remember which tests have failed already: their scripts need not be used up."""
+    """Remember which tests have failed or were skipped: their scripts need not be used up."""
     made = yield
-    if made.get_result().failed:
-        item.stash[_FAILED] = True
+    if not made.get_result().passed:
+        item.stash[_ENDED_EARLY] = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -12,11 +12,12 @@ from prism.statechart import BaseReasoner, Decision, Question
 from prism.statechart.bookkeeping import agent_name
 from prism.statechart.prompts import chat_prompt
 from prism.statechart.states import state_text
+from prism.testing.transition_log import id_text
 
 Answer = Enum | str
 """A state, or its text."""
 
-Matcher = str | Enum | Callable[[Question], object]
+Matcher = str | int | Enum | Callable[[Question], object]
 """Which questions a rule answers: those of an agent by id, on a trigger, in a state, or that a predicate accepts."""
 
 Script = Sequence[Answer] | Mapping[Any, Answer | Sequence[Answer]]
@@ -32,10 +33,14 @@ class _Rule:
     def expects(self, question: Question) -> bool:
         if isinstance(self.answers, deque) and not self.answers:
             return False
-        if self.matcher is None or isinstance(self.matcher, str):
-            known = (agent_name(question.agent), question.trigger, state_text(question.state))
-            return self.matcher is None or state_text(self.matcher) in known
-        return callable(self.matcher) and bool(self.matcher(question))
+        if self.matcher is None:
+            return True
+        if callable(self.matcher):
+            return bool(self.matcher(question))
+        name = agent_name(question.agent)
+        if isinstance(self.matcher, str | Enum):
+            return state_text(self.matcher) in (name, question.trigger, state_text(question.state))
+        return id_text(self.matcher) == name
 
     def next(self) -> Answer:
         self.used = True
@@ -135,11 +140,14 @@ class ScriptMaker:
 
 def _rules_of(script: Script) -> list[_Rule]:
     if isinstance(script, str) or not isinstance(script, (Mapping, Sequence)):
-        raise TypeError(f"a script must be a list of answers or a mapping of rules, got {script!r}: write [{script!r}]")
+        mend = "list(...) of it" if isinstance(script, Iterable) and not isinstance(script, str) else f"[{script!r}]"
+        raise TypeError(f"a script must be a list of answers or a mapping of rules, got {script!r}: write {mend}")
     if not isinstance(script, Mapping):
         return [_Rule(None, deque(script))]
     return [_Rule(key, answer if isinstance(answer, str | Enum) else deque(answer)) for key, answer in script.items()]
 
 
 def _name_of(matcher: Matcher) -> str:
-    return state_text(matcher) if isinstance(matcher, str) else getattr(matcher, "__name__", repr(matcher))
+    if callable(matcher):
+        return getattr(matcher, "__name__", repr(matcher))
+    return state_text(matcher) if isinstance(matcher, str | Enum) else id_text(matcher)

@@ -24,8 +24,8 @@ class TransitionLog:
         self.events: list[Event] = []
 
     def of(self, agent: Any) -> list[Event]:
-        """List the events of one agent, given itself or by its id."""
-        name = agent if isinstance(agent, str) else agent_name(agent)
+        """List the events of one agent, given itself or by its id, a text or a number."""
+        name = id_text(agent)
         return [event for event in self.events if event.get("agent_id") == name]
 
     def named(self, name: str) -> list[Event]:
@@ -43,6 +43,11 @@ class TransitionLog:
     def clear(self) -> None:
         """Forget what was said until now."""
         self.events.clear()
+
+
+def id_text(agent: Any) -> str:
+    """Give the id of an agent as logs have it, given the agent itself, which has a ``state``, or its id."""
+    return agent_name(agent) if hasattr(agent, "state") else str(agent)
 
 
 @contextmanager

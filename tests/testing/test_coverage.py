@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.agents import SocialAgent
+from prism.errors import AgentError
 from prism.statechart import AgentState, Statechart, Transition, social_media_chart
 from prism.testing import ScriptedReasoner
 from prism.testing.coverage import ChartUse, Move, Recorder, percent
@@ -117,6 +118,58 @@ def test_guard_that_raised_has_shown_no_outcome() -> None:
     )
 
 
+def fails(agent: Any, context: Any) -> None:
+    """Action: fail."""
+    raise LookupError("x")
+
+
+def test_move_that_a_strict_action_prevents_does_not_count() -> None:
+    """Where the action of a strict chart raises, the agent stays, and only its state was exercised."""
+    recorder, agent = Recorder(), SocialAgent("ada")
+    with recorder.recording():
+        chart = Statechart([IDLE, RESTING], [Transition("go", IDLE, RESTING, action=fails)], IDLE, strict=True)
+    with pytest.raises(LookupError):
+        chart.fire(agent, "go")
+    assert agent.state is IDLE
+    (use,) = recorder.used()
+    assert missing(use) == ["resting", "idle --go--> resting"]
+
+
+def test_move_whose_action_fails_counts_where_it_is_made_all_the_same() -> None:
+    """A chart that is not strict logs what the action raised and moves the agent, which counts."""
+    chart, use = recorded(action=fails)
+    assert chart.fire(SocialAgent("ada"), "go", True) is SCROLLING
+    assert [move.made for move in use.moves] == [1, 0, 0, 0]
+
+
+class Refuses:
+    """An agent that takes no new state."""
+
+    @property
+    def state(self) -> AgentState:
+        """The state that it always has."""
+        return IDLE
+
+
+class Ignores:
+    """An agent whose own bookkeeping does nothing."""
+
+    state = IDLE
+
+    def transition_to(self, new_state: AgentState, trigger: str, context: Any = None) -> None:
+        """Stay."""
+
+
+@pytest.mark.parametrize("kind", [Refuses, Ignores])
+def test_move_that_the_agent_refuses_does_not_count(kind: type) -> None:
+    """A state that an agent does not take was not reached."""
+    chart, use = recorded()
+    with pytest.raises(AgentError):
+        chart.fire(kind(), "go", False)
+    assert [move.made for move in use.moves] == [0, 0, 0, 0]
+    assert use.shares()["states"].missing == ("scrolling", "resting")
+
+
 def test_every_way_to_fire_counts() -> None:
     """Fires through fire_to, afire and tick count as those through fire do."""
     chart, use = recorded(decides=True)
@@ -149,6 +202,18 @@ def test_charts_of_one_definition_are_one() -> None:
     assert [chart.name for chart in recorder.charts.values()] == ["small", "social_media"]
     (use,) = recorder.used()
     assert sum(move.made for move in use.moves) == 3
+
+
+def test_recorders_do_not_disturb_each_other() -> None:
+    """A chart that two recorders watch is counted by both, under the same names."""
+    outer, inner = Recorder(), Recorder()
+    with outer.recording(), inner.recording():
+        charts = [make_chart(), Statechart([IDLE], [Transition("go", IDLE, IDLE, lambda agent, context: True)], IDLE)]
+    for chart in charts:
+        chart.fire(SocialAgent("ada"), "go", True)
+    assert outer.dump() == inner.dump()
+    assert [move.guard for use in outer.charts.values() for move in use.moves] == ["says", None, None, None, "guard"]
+    assert [move.made for use in outer.charts.values() for move in use.moves] == [1, 0, 0, 0, 1]
 
 
 def test_other_processes_add_up() -> None:

@@ -1,11 +1,12 @@
 """The report on what of charts was exercised."""
 
 import json
+from fractions import Fraction
 
 from prism.agents import SocialAgent
 from prism.statechart import AgentState, Statechart, Transition, social_media_chart
 from prism.testing.coverage import Recorder
-from prism.testing.coverage_report import report_data, report_lines, total_percent
+from prism.testing.coverage_report import report_data, report_lines, total_percent, total_share
 
 IDLE, RESTING = AgentState.IDLE, AgentState.RESTING
 
@@ -64,6 +65,14 @@ def test_nothing_used_is_nothing_reached() -> None:
     """Without any chart in use the report says so, and the total is nought."""
     assert list(report_lines(Recorder())) == ["no chart was used"]
     assert report_data(Recorder())["percent"] == 0.0
+    assert total_share([]) == 0
+
+
+def test_share_is_exact_and_percent_is_rounded_down() -> None:
+    """The share is what a limit is compared with; the percentage is for people to read."""
+    used = record(("small", "go", True)).used()
+    assert total_share(used) == Fraction(4, 6)
+    assert total_percent(used) == 66.6
 
 
 def test_a_terminal_is_not_told_what_to_do() -> None:

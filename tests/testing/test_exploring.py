@@ -2,6 +2,7 @@
 
 import unittest
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -30,11 +31,16 @@ def short(*args: Any, max_steps: int = 20, sequences: int = 50, **options: Any) 
     return made
 
 
-def path_of(machine: type[Exploration]) -> str:
-    """Explore until something fails, and give the path in the note of the failure."""
+def notes_of(machine: type[Exploration]) -> list[str]:
+    """Explore until something fails, and give the notes of the failure: its path, and each step of the sequence."""
     with pytest.raises(Exception) as caught:  # noqa: PT011
         machine.run()
-    return next(note for note in caught.value.__notes__ if note.startswith("path: ")).removeprefix("path: ")
+    return caught.value.__notes__
+
+
+def path_of(machine: type[Exploration]) -> str:
+    """Explore until something fails, and give the path in the note of the failure."""
+    return next(note for note in notes_of(machine) if note.startswith("path: ")).removeprefix("path: ")
 
 
 def test_invariants_that_hold_pass() -> None:
@@ -104,6 +110,21 @@ def test_roundabout_ways_are_left_out(number: int) -> None:
     assert path_of(seed(number)(machine)) == "idle --feed_ready--> scrolling --timeout--> resting"
 
 
+@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize(
+    "contexts",
+    [st.sampled_from([0.1, 0.9]), st.fixed_dictionaries({"relevance": st.floats(0, 1), "topics": st.just([])})],
+    ids=["number", "mapping"],
+)
+def test_steps_that_do_nothing_are_left_out(number: int, contexts: Any) -> None:
+    """Whatever contexts cost to draw, the sequence that is shown has no events but those that lead to the failure."""
+    never_rests = [lambda agent: agent.state is not S.RESTING]
+    machine = short(CHART, ada, sequences=30, contexts=contexts, invariants=never_rests)
+    machine.TestCase.settings = settings(machine.TestCase.settings, derandomize=False)
+    steps = [note for note in notes_of(seed(number)(machine)) if note.startswith("state.fire(")]
+    assert len(steps) == 2, steps
+
+
 def test_failure_keeps_its_own_message() -> None:
     """An invariant's own assertion is what is raised; one that returns False is named."""
 
@@ -154,6 +175,11 @@ def test_every_option_of_a_decision_is_tried() -> None:
     contexts = {"decides": st.sampled_from([0.1, 0.9])}
     short(CHART, start, max_steps=3, sequences=300, contexts=contexts, invariants=[note]).run()
     assert chosen == {(False, S.SCROLLING), (True, S.SCROLLING), (True, S.COMPOSING), (True, S.ENGAGING_LIKE)}
+
+
+def test_agent_in_a_state_of_no_chart_has_a_path() -> None:
+    """An agent that its factory leaves in a state that the chart lacks fails as any engine fault does."""
+    assert path_of(short(CHART, lambda: SimpleNamespace(state="lost"))).startswith("lost --")
 
 
 def test_state_without_a_way_out_ends_nothing() -> None:

@@ -1,7 +1,10 @@
 """Asserting which way an agent went."""
 
+import gc
+import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.agents import SocialAgent
-from prism.errors import AgentError, FieldValueError
+from prism.errors import AgentError, DefinitionError, FieldValueError
 from prism.statechart import AgentState, Statechart, Transition, social_media_chart
 from prism.testing import assert_path
 
@@ -24,6 +27,42 @@ def sent(*events: Any, **fields: Any) -> SocialAgent:
         trigger, context = event if isinstance(event, tuple) else (event, None)
         CHART.fire(agent, trigger, context)
     return agent
+
+
+class Mood(StrEnum):
+    """States that no other test has charts for."""
+
+    CALM = "calm"
+    ANGRY = "angry"
+    GONE = "gone"
+
+
+@dataclass
+class Plain:
+    """An agent whose history is a plain list."""
+
+    state: str = Mood.CALM
+    state_history: list[Any] = field(default_factory=list)
+
+
+def exceeds(limit: float) -> Callable[[Any, Any], bool]:
+    """Make a guard: the context is a number above the limit."""
+    return lambda agent, context: context > limit
+
+
+def is_urgent(agent: Any, post: Any) -> bool:
+    """Guard: the post says so."""
+    return bool(post.urgent)
+
+
+def moods(guard: Any = None, **settings: Any) -> Statechart[Mood]:
+    """Make a chart of moods in which one is guarded."""
+    moves = [
+        Transition("bumped", Mood.CALM, Mood.ANGRY, guard),
+        Transition("soothed", Mood.ANGRY, Mood.CALM),
+        Transition("bumped", Mood.ANGRY, Mood.GONE, guard),
+    ]
+    return Statechart(Mood, moves, Mood.CALM, name="moods", **settings)
 
 
 def complaint(check: Callable[[], None]) -> str:
@@ -94,6 +133,68 @@ def test_given_context_is_put_to_the_guards() -> None:
     assert "passed     evaluating --decides--> composing" in shown
 
 
+def test_number_is_put_to_the_guards_as_it_was() -> None:
+    """A record keeps a number or a text under the key value; the guards get the number itself."""
+    chart, walker = moods(exceeds(3)), Plain(Mood.ANGRY)
+    chart.fire(walker, "soothed", 1)
+    shown = complaint(lambda: assert_path(walker, "angry > gone", chart=chart))
+    assert "asked now, with the context of that move, 1:" in shown
+    assert "failed     angry --bumped--> gone" in shown
+    chart = Statechart(
+        Mood,
+        [Transition("go", Mood.CALM, Mood.ANGRY, exceeds(3)), Transition("go", Mood.CALM, Mood.GONE)],
+        Mood.CALM,
+    )
+    chart.fire(walker, "go", 1)
+    shown = complaint(lambda: assert_path(walker, "angry > calm > angry", chart=chart))
+    assert "asked now, with the recorded context 1:" in shown
+    assert "failed     calm --go--> angry" in shown
+
+
+def test_what_a_record_cannot_tell_is_asked_for() -> None:
+    """A guard that raises, since a record keeps only what identifies a post, is not taken to have raised then."""
+    chart, walker = moods(is_urgent), Plain()
+    chart.fire(walker, "bumped", SimpleNamespace(id="p0", urgent=True))
+    chart.fire(walker, "bumped", SimpleNamespace(id="p1", urgent=False))
+    last = complaint(lambda: assert_path(walker, "calm > angry > gone", chart=chart)).splitlines()[-1]
+    assert last.startswith(
+        "asked now, with the context of the last move, {'simple_namespace_id': 'p0'}, the guard of "
+        "angry --bumped--> gone raises AttributeError: 'dict' object has no attribute 'urgent': "
+    )
+    assert last.endswith("cannot be told; give context=")
+    given = SimpleNamespace(urgent=False)
+    shown = complaint(lambda: assert_path(walker, "calm > angry > gone", chart=chart, context=given))
+    assert "failed     angry --bumped--> gone [is_urgent]" in shown
+    wrong = complaint(lambda: assert_path(walker, "calm > angry > gone", chart=chart, context=5))
+    assert "raised     angry --bumped--> gone [is_urgent]: AttributeError" in wrong
+
+
+def test_event_without_a_context_is_known_to_have_had_none() -> None:
+    """A guard that raised at an event without a context is shown so; for an event that never came it cannot be told."""
+    chart = Statechart(
+        Mood,
+        [Transition("go", Mood.CALM, Mood.ANGRY, exceeds(3)), Transition("go", Mood.CALM, Mood.GONE)],
+        Mood.CALM,
+    )
+    walker = Plain()
+    never = complaint(lambda: assert_path(walker, "calm > angry", chart=chart)).splitlines()[-1]
+    assert never.startswith("asked now, with no context, the guard of calm --go--> angry raises TypeError: ")
+    assert never.endswith("give context=")
+    chart.fire(walker, "go")
+    shown = complaint(lambda: assert_path(walker, "calm > angry", chart=chart))
+    assert "asked now, with no context:\n" in shown
+    assert "raised     calm --go--> angry [guard]: TypeError" in shown
+
+
+def test_context_of_another_move_is_called_so() -> None:
+    """For a move that was never made the context of the last one stands in, and is named as such."""
+    chart, walker = moods(lambda agent, post: post["topic"] == "music"), Plain()
+    chart.fire(walker, "bumped", {"topic": "music"})
+    chart.fire(walker, "bumped", {"topic": "dogs"})
+    shown = complaint(lambda: assert_path(walker, "calm > angry > gone", chart=chart))
+    assert "asked now, with the context of the last move, {'topic': 'music'}:" in shown
+
+
 def test_end_of_a_path_is_compared_from_its_end() -> None:
     """Where only the end is given, the record and the events shown are those of that place."""
     agent = sent("feed_ready", "sees_post", ("decides", {"relevance": 0.1}), "timeout")
@@ -112,6 +213,47 @@ def test_charts_that_look_alike_are_one() -> None:
     charts = [social_media_chart(), social_media_chart()]
     shown = complaint(lambda: assert_path(sent("feed_ready"), "idle > scrolling > evaluating"))
     assert f"chart {charts[0].name!r}:" in shown
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"guard": exceeds(9)}, {"decision_states": [Mood.CALM]}, {"strict": True}],
+    ids=lambda each: next(iter(each)),
+)
+def test_charts_that_differ_in_what_they_allow_are_not_one(settings: Any) -> None:
+    """Where living charts have the same name and moves but say different things, none is guessed at."""
+    guard = exceeds(3)
+    charts, walker = [moods(guard), moods(guard), moods(**{"guard": guard, **settings})], Plain()
+    charts[0].fire(walker, "bumped", 1)
+    shown = complaint(lambda: assert_path(walker, "calm > angry", context=1))
+    assert "to learn which guard said no, give chart=; of the living charts, 'moods' (2 charts) could be" in shown
+    assert "failed" in complaint(lambda: assert_path(walker, "calm > angry", context=1, chart=charts[0]))
+
+
+def test_charts_that_nobody_has_any_more_are_no_candidates() -> None:
+    """A chart of an earlier test, which only waits for the garbage collector, leaves no doubt."""
+    gc.disable()
+    try:
+        moods(exceeds(9))
+        chart, walker = moods(exceeds(3)), Plain()
+        shown = complaint(lambda: assert_path(walker, "calm > angry", context=5))
+    finally:
+        gc.enable()
+    assert f"event 'bumped', chart {chart.name!r}" in shown
+    assert "passed     calm --bumped--> angry" in shown
+
+
+def test_whatever_else_is_alive_does_not_matter() -> None:
+    """Neither a proxy of something that is gone nor a chart whose definition was refused gets in the way."""
+    gone = Plain()
+    proxy = weakref.proxy(gone)
+    del gone
+    with pytest.raises(DefinitionError) as refused:
+        Statechart(Mood, [], AgentState.IDLE)
+    shown = complaint(lambda: assert_path(sent("feed_ready"), "idle > scrolling > evaluating"))
+    assert f"chart {CHART.name!r}:" in shown
+    assert type(proxy) is weakref.ProxyType
+    assert refused.traceback
 
 
 def test_chart_is_found_among_the_living() -> None:
@@ -180,6 +322,67 @@ def test_full_history_is_compared_from_its_end() -> None:
     assert "instead, 'feed_ready' led to 'scrolling'" in shown
 
 
+def test_path_shorter_than_a_full_history_is_wrong() -> None:
+    """Whatever a full history has lost, a path with fewer states than it still has is another one, and shown so."""
+    agent = sent("feed_ready", "timeout", "timeout", "feed_ready", max_history_depth=3)
+    shown = complaint(lambda: assert_path(agent, "idle > scrolling"))
+    assert shown.splitlines()[:4] == [
+        "agent 'ada' took another path:",
+        "  expected                              idle > scrolling",
+        "  actual    ... > scrolling > resting > idle > scrolling",
+        "                              ^ here they part",
+    ]
+
+
+def test_plain_list_is_known_to_be_bounded() -> None:
+    """The engine keeps 50 records of an agent that sets no depth; what it has left is not the whole path."""
+    walker, chart = Plain(), moods()
+    way = [Mood.CALM, *(chart.fire(walker, trigger) for trigger in ["bumped", "soothed"] * 30)]
+    assert_path(walker, ["...", *way[-51:]])
+    for path in (way[-51:], way):
+        shown = complaint(lambda path=path: assert_path(walker, path))
+        assert "agent 'Plain@" in shown
+        assert "may have taken another path" in shown
+        assert "lost what came before these 50 moves: raise max_history_depth (50 where it is not set)" in shown
+        assert "here they part" not in shown
+
+
+def test_history_that_an_agent_keeps_itself_has_no_bound() -> None:
+    """An agent with a transition_to of its own keeps what it likes, and its path can be long."""
+
+    class Own:
+        def __init__(self) -> None:
+            self.state, self.state_history = Mood.CALM, []
+
+        def transition_to(self, new_state: Mood, trigger: str, context: Any = None) -> None:
+            self.state_history.append(SimpleNamespace(from_state=self.state, to_state=new_state, trigger=trigger))
+            self.state = new_state
+
+    walker, chart = Own(), moods()
+    way = [Mood.CALM, *(chart.fire(walker, trigger) for trigger in ["bumped", "soothed"] * 30)]
+    assert_path(walker, way)
+
+
+def test_path_longer_than_the_whole_way_shows_where_that_began() -> None:
+    """An end that goes back further than the agent's whole way is compared from its end, and nothing is left out."""
+    shown = complaint(lambda: assert_path(sent("feed_ready"), "... > scrolling > resting > idle > scrolling"))
+    assert shown.splitlines() == [
+        "agent 'ada' took another path:",
+        "  expected  ... > scrolling > resting > idle > scrolling",
+        "  actual                                idle > scrolling",
+        "                              ^ here they part",
+        "its history is whole: it began in 'idle'",
+    ]
+    shown = complaint(lambda: assert_path(sent("feed_ready"), "... > resting > idle > composing", chart=CHART))
+    assert shown.splitlines()[1:5] == [
+        "  expected  ... > resting > idle > composing",
+        "  actual                    idle > scrolling",
+        "                                   ^ here they part",
+        "its history is whole: it began in 'idle'",
+    ]
+    assert "instead, 'feed_ready' led to 'scrolling'" in shown
+
+
 def test_moves_by_hand_are_part_of_the_path() -> None:
     """A state that was set by hand, without a record, is seen all the same."""
     agent = sent("feed_ready")
@@ -205,18 +408,23 @@ def test_path_that_cannot_be_meant_is_refused(path: Any, problem: str) -> None:
         assert_path(SocialAgent("ada"), path)
 
 
-@dataclass
-class Odd:
-    """An agent whose history holds something else."""
+@pytest.mark.parametrize("record", ["idle", ("idle", "feed_ready", "scrolling"), {"to_state": "scrolling"}])
+def test_history_of_something_else_is_refused(record: Any) -> None:
+    """A history that does not hold transitions is told apart from another path, with what can be asserted instead."""
+    agent = Plain(AgentState.SCROLLING, [record])
+    for path in ("idle > scrolling", "scrolling", "... > idle > scrolling"):
+        with pytest.raises(AgentError, match="cannot read the path of Plain") as caught:
+            assert_path(agent, path)
+        assert "transition_log.moves(agent)" in str(caught.value)
+        assert "'... > scrolling'" in str(caught.value)
+    assert_path(agent, "... > scrolling")
+    assert "took another path" in complaint(lambda: assert_path(agent, "... > idle"))
 
-    state: AgentState
-    state_history: list[str]
 
-
-def test_history_of_something_else_is_refused() -> None:
-    """A history that does not hold transitions is told apart from another path."""
-    with pytest.raises(AgentError, match="cannot read the path of Odd"):
-        assert_path(Odd(AgentState.IDLE, ["scrolling"]), "idle")
+def test_object_without_a_state_is_refused() -> None:
+    """What has no state has no path, either."""
+    with pytest.raises(AgentError, match=r"cannot read the path of SimpleNamespace .*no attribute 'state'"):
+        assert_path(SimpleNamespace(), "idle")
 
 
 @given(st.lists(st.sampled_from(["feed_ready", "sees_post", "ignores", "timeout", "round_ends"]), max_size=15))

@@ -1,5 +1,6 @@
 """A reasoner that answers from a script."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -39,6 +40,22 @@ async def test_rule_by_agent_trigger_state_or_predicate(matcher: Any) -> None:
     reasoner = ScriptedReasoner({"nobody": ["scrolling"], matcher: "engaging_like"})
     assert [await decide(reasoner), await decide(reasoner)] == ["engaging_like", "engaging_like"]
     assert reasoner.left_over() == ["nobody: scrolling"]
+
+
+async def test_ids_may_be_numbers() -> None:
+    """Where agents have numbers, as in Mesa, a rule names one by its number, or by the agent itself."""
+
+    class Walker(SimpleNamespace):
+        def should_engage(self, context: Any) -> bool:
+            return True
+
+        __hash__ = object.__hash__  # type: ignore[assignment]
+
+    agents = [Walker(unique_id=number, state=AgentState.EVALUATING) for number in (1, 2, 3)]
+    reasoner = ScriptedReasoner({1: "composing", agents[1]: "scrolling", 7: "resting", "3": "engaging_like"})
+    found = [await CHART.afire(agent, "decides", reasoner=reasoner) for agent in agents]
+    assert found == ["composing", "scrolling", "engaging_like"]
+    assert reasoner.left_over() == ["7: resting"]
 
 
 async def test_first_rule_that_fits_answers() -> None:
@@ -100,10 +117,19 @@ async def test_maker_checks_all_it_made() -> None:
         make.assert_used_up()
 
 
-@pytest.mark.parametrize("script", ["engaging_like", AgentState.IDLE, 3])
-def test_script_must_be_a_list_or_rules(script: Any) -> None:
-    """A single answer is refused, with the list to write instead."""
-    with pytest.raises(TypeError, match="a list of answers or a mapping of rules"):
+@pytest.mark.parametrize(
+    ("script", "mend"),
+    [
+        ("engaging_like", r"write \['engaging_like'\]"),
+        (AgentState.IDLE, r"write \[<AgentState.IDLE: 'idle'>\]"),
+        (3, r"write \[3\]"),
+        ((answer for answer in ["composing"]), r"got <generator .*: write list\(\.\.\.\) of it"),
+        ({"composing"}, r"write list\(\.\.\.\) of it"),
+    ],
+)
+def test_script_must_be_a_list_or_rules(script: Any, mend: str) -> None:
+    """What is no list and no mapping is refused, with the list to write instead."""
+    with pytest.raises(TypeError, match="a list of answers or a mapping of rules.*" + mend):
         ScriptedReasoner(script)
 
 

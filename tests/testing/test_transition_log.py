@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -65,6 +66,17 @@ async def test_everything_is_heard_without_structlog(capsys: pytest.CaptureFixtu
     assert len(log.named("reasoner.decision")) == 2
     assert log.named("statechart.transition")[1]["context"] == {"post_id": "p1"}
     assert capsys.readouterr() == ("", "")
+
+
+def test_agent_is_named_as_it_likes() -> None:
+    """An agent is given itself, with or without an id, or by its id, which may be a number."""
+    chart = social_media_chart()
+    seven, nameless = SimpleNamespace(state="idle", unique_id=7), SimpleNamespace(state="idle")
+    with transition_log() as log:
+        for agent in (seven, nameless):
+            chart.fire(agent, "feed_ready")
+    assert log.moves(seven) == log.moves(7) == log.moves("7") == log.moves(nameless) == MOVES[:1]
+    assert log.moves(8) == []
 
 
 @pytest.mark.parametrize("kind", [list, tuple])
