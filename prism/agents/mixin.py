@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, SupportsIndex
 
 from prism.errors import AgentError, FieldTypeError, FieldValueError
 from prism.statechart import AgentState, StateTransition
-from prism.statechart.bookkeeping import FIELD_DEFAULTS, write_plain
+from prism.statechart.bookkeeping import FIELD_DEFAULTS, is_pydantic, write_plain
 from prism.statechart.transitions import shared_edge
 
 _STORED = ("_state", "_ticks_in_state", "_state_history", "_engagement_threshold", "_timeout_threshold")
@@ -22,7 +22,11 @@ class StatechartMixin:
 
     The fields are there as soon as the object is, whether or not the class calls ``super().__init__()``.
     A class for another enum names it: ``state_type = Mood``; new agents start in its first member.
-    Equality, hash and repr stay those of the class, and copies take the fields along.
+
+    Equality, hash, repr and what is serialised stay those of a class that names its fields, as dataclasses do. One that
+    goes through all of ``vars(self)`` sees five more names there, each with an underscore in front. Copies and pickles
+    take the fields along, unless the class has a ``__reduce__``, ``__copy__`` or ``__deepcopy__`` of its own that
+    leaves them out.
 
     Attributes:
         state: Current state, a member of ``state_type``. Writing anything else is a TypeError.
@@ -62,7 +66,7 @@ class StatechartMixin:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Notice a class that keeps one of the fields itself; the engine then writes it the ordinary way."""
         super().__init_subclass__(**kwargs)
-        if any(base.__module__.partition(".")[0] == "pydantic" for base in cls.__mro__):
+        if is_pydantic(cls):
             raise AgentError(
                 f"{cls.__name__} is a pydantic model, which keeps only declared fields: leave StatechartMixin out and "
                 "declare 'state', and 'ticks_in_state' and 'state_history' as needed, as fields of the model"

@@ -32,6 +32,17 @@ FIELD_DEFAULTS: dict[str, Any] = {
     "max_history_depth": DEFAULT_MAX_HISTORY_DEPTH,
 }
 
+IF_FROZEN = "if it is frozen, let an agent with StatechartMixin hold it in a field of its own"
+"""What to do with an object in which nothing can be written."""
+
+_WAYS_OUT = {
+    "state": (
+        "keep the frozen value in a field of an agent, or give the class a "
+        "transition_to(self, new_state, trigger, context) that sets it"
+    ),
+    "ticks_in_state": "keep the frozen value in a field of an agent, or leave out what cannot be counted",
+}
+
 _new_record = StateTransition.__new__
 
 
@@ -80,37 +91,78 @@ def write_own(agent: Any, edge: Edge, _time: float, context: object) -> int | No
 
 
 def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | None:
-    """Write a move into any other object, using the fields it has.
+    """Write a move into any other object, using the fields it has; history last, since a full one drops a record.
 
     Raises:
-        AgentError: If the object takes no new state, or its history no records; nothing has changed then.
+        AgentError: If the object takes no new values, or its history no records. Nothing has changed then, except that
+            a full deque beside a wrong ``max_history_depth`` has lost its oldest record.
+        Exception: Whatever else a field's own code raises; nothing has changed then, either.
     """
     record = make_record(edge, time, context)
+    dwell: int | None = getattr(agent, "ticks_in_state", None)
+    history = getattr(agent, "state_history", None)
     try:
         agent.state = edge.to_state
-    except AttributeError as error:
-        raise _frozen(agent, error) from error
-    history = getattr(agent, "state_history", None)
-    if history is not None:
-        try:
+    except Exception as error:
+        _undo(agent, "state", error, state=edge.from_state)
+        raise
+    try:
+        if dwell is not None:
+            agent.ticks_in_state = 0
+    except Exception as error:
+        _undo(agent, "ticks_in_state", error, ticks_in_state=dwell, state=edge.from_state)
+        raise
+    try:
+        if history is not None:
+            depth = getattr(agent, "max_history_depth", DEFAULT_MAX_HISTORY_DEPTH)
             history.append(record)
-        except AttributeError as error:
-            agent.state = edge.from_state
-            raise AgentError(f"{type(agent).__name__}.state_history must be a list or a deque: {error}") from error
-        depth = getattr(agent, "max_history_depth", DEFAULT_MAX_HISTORY_DEPTH)
-        while len(history) > depth:
-            del history[0]
-    dwell: int | None = getattr(agent, "ticks_in_state", None)
-    if dwell is not None:
-        agent.ticks_in_state = 0
+            while depth is not None and len(history) > depth:
+                del history[0]
+    except Exception as error:
+        if isinstance(history, (list, deque)) and history and history[-1] is record:
+            history.pop()
+        _undo(agent, "state_history", error, ticks_in_state=dwell, state=edge.from_state)
+        raise
     return dwell
 
 
-def _frozen(agent: Any, error: AttributeError) -> AgentError:
-    return AgentError(
-        f"{type(agent).__name__} takes no new state ({error}): keep the frozen value in a field of an agent, or give "
-        "the class a transition_to(self, new_state, trigger, context) that sets it"
-    )
+def count_tick(agent: Any, ticks: int) -> int:
+    """Count one more tick in an object that counts them in ``ticks_in_state``; give the ticks now.
+
+    Raises:
+        AgentError: If it takes no new values.
+        Exception: Whatever else the field's own code raises; nothing has changed then, either.
+    """
+    try:
+        agent.ticks_in_state = ticks + 1
+    except Exception as error:
+        _undo(agent, "ticks_in_state", error, ticks_in_state=ticks)
+        raise
+    return ticks + 1
+
+
+def _undo(agent: Any, refused: str, error: Exception, **before: Any) -> None:
+    """Take back what the engine has written into an object, because the object refused the rest.
+
+    Args:
+        agent: The object.
+        refused: The field that did not take what was written.
+        error: What the object raised; gets a note that says so.
+        before: What the fields written so far held; None for a field that it does not have.
+
+    Raises:
+        AgentError: In place of an error that says only that the field, or the history, is not made to be written.
+    """
+    for field, value in before.items():
+        if value is not None and getattr(agent, field) != value:
+            setattr(agent, field, value)
+    kind = type(agent).__name__
+    if refused == "state_history" and isinstance(error, (AttributeError, TypeError)):
+        needs = "a list or a deque, with max_history_depth a number or None"
+        raise AgentError(f"{kind}.state_history must be {needs}: {error}") from error
+    if isinstance(error, AttributeError):
+        raise AgentError(f"{kind} takes no new {refused} ({error}): {_WAYS_OUT[refused]}") from error
+    error.add_note(f"{kind} refused what prism wrote into {refused!r} and is as it was before; {IF_FROZEN}")
 
 
 Writer = Callable[[Any, Edge, float, object], int | None]
@@ -160,7 +212,7 @@ def add_missing_fields(agent: Any, initial: Any) -> None:
     """Give an object the fields it lacks; what it has stays as it is.
 
     Raises:
-        AgentError: If the object's class leaves no room for them (``__slots__`` or a strict model).
+        AgentError: If the object's class leaves no room for them (``__slots__``, a frozen class, or a strict model).
     """
     missing = {name: value for name, value in FIELD_DEFAULTS.items() if not hasattr(agent, name)}
     if not hasattr(agent, "state_history"):
@@ -176,9 +228,14 @@ def add_missing_fields(agent: Any, initial: Any) -> None:
             refused.append(name)
     if refused:
         raise AgentError(
-            f"{type(agent).__name__} has no room for {', '.join(sorted(refused))}: declare these fields in the "
-            f"class, or derive it from prism.agents.StatechartMixin"
+            f"{type(agent).__name__} has no room for {', '.join(sorted(refused))}: declare these fields in the class"
+            f"{'' if is_pydantic(type(agent)) else ', or derive it from prism.agents.StatechartMixin'}; {IF_FROZEN}"
         )
+
+
+def is_pydantic(cls: type) -> bool:
+    """Tell whether a class is a pydantic model, which keeps declared fields only."""
+    return any(base.__module__.partition(".")[0] == "pydantic" for base in cls.__mro__)
 
 
 def agent_name(agent: object) -> str:

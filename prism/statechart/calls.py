@@ -5,14 +5,22 @@ Such a call gets a TypeError that shows the right one. None of them may pass for
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from enum import Enum
-from typing import Any
+from types import FunctionType
+from typing import Any, TypeVar, cast
 
 from prism.errors import AgentError
+from prism.statechart.bookkeeping import IF_FROZEN, is_pydantic
+from prism.statechart.states import state_text
+
+AfireT = TypeVar("AfireT", bound=Callable[..., Any])
 
 NOT_GIVEN: Any = object()
-"""Default of ``current_state``, which `Statechart.fire` and `Statechart.afire` name only in order to refuse it."""
+"""Default of ``current_state``, which `Statechart.fire` and `Statechart.afire` name only in order to refuse it.
+
+Also what `Statechart.afire` takes for a reasoner where none is given.
+"""
 
 _ORDER = "the agent comes first, then the trigger, then the context"
 
@@ -35,8 +43,27 @@ def refuse_state(method: str, agent: object, trigger: object, current_state: obj
     raise TypeError(f"{method} takes no current state, since the agent knows its own; {_ORDER}: write {call}")
 
 
+def asks_itself(afire: AfireT) -> AfireT:
+    """Let `Statechart.afire` be called without a reasoner, for which it then asks itself; type checkers ask before."""
+    cast(FunctionType, afire).__kwdefaults__ = {"reasoner": NOT_GIVEN}
+    return afire
+
+
+def require_reasoner(agent: object, trigger: object, current_state: object, reasoner: object) -> None:
+    """Refuse a call of `Statechart.afire` that gives a state, as `refuse_state`, or no reasoner.
+
+    Raises:
+        TypeError: If the one was given, or the other was not.
+    """
+    refuse_state("afire", agent, trigger, current_state)
+    if reasoner is NOT_GIVEN:
+        raise TypeError(f"afire needs a reasoner; {_ORDER}: write {_right_call('afire', agent, trigger)}")
+
+
 def require_trigger(trigger: object, context: object, triggers: Container[object], some_state: Enum) -> None:
     """Refuse what stands in the trigger's place by mistake: a state of the chart, or a context before its trigger.
+
+    A state's text is a trigger like any other text, unless a trigger of the chart stands in the context's place.
 
     Args:
         trigger: What was given as the trigger.
@@ -47,9 +74,14 @@ def require_trigger(trigger: object, context: object, triggers: Container[object
     Raises:
         TypeError: If it is no trigger.
     """
-    if type(trigger) is str or (isinstance(trigger, str) and trigger in triggers):
-        return
-    if isinstance(trigger, type(some_state)) or (isinstance(context, str) and not isinstance(trigger, str)):
+    if type(trigger) is str:
+        comes_late = isinstance(context, str) and trigger not in triggers and context in triggers
+        misplaced = comes_late and trigger in map(state_text, type(some_state))
+    elif isinstance(trigger, str):
+        misplaced = isinstance(trigger, type(some_state)) and trigger not in triggers
+    else:
+        misplaced = isinstance(context, str)
+    if misplaced:
         call = _right_call("fire", context)
         raise TypeError(f"the trigger must be the name of an event, got {trigger!r}; {_ORDER}: write {call}")
 
@@ -68,10 +100,9 @@ def cannot_drive(chart: str, agent: object, error: AttributeError) -> AgentError
     elif hasattr(kind, "state"):
         problem = f"{kind.__name__!r}: its 'state' cannot be read ({error}); see that its constructor sets it"
     else:
-        problem = (
-            f"{kind.__name__!r}: it has no 'state'; give it one, "
-            "call chart.adopt(obj), or derive its class from prism.agents.StatechartMixin"
-        )
+        ways = "give it one, call chart.adopt(obj), or derive its class from prism.agents.StatechartMixin"
+        ways = "declare one as a field of the model" if is_pydantic(kind) else ways
+        problem = f"{kind.__name__!r}: it has no 'state'; {ways}; {IF_FROZEN}"
     return AgentError(f"chart {chart!r} cannot drive {problem}")
 
 

@@ -19,11 +19,12 @@ from prism.statechart.bookkeeping import (
     Writer,
     add_missing_fields,
     agent_name,
+    count_tick,
     write_kept,
     writer_of,
     writes_quietly,
 )
-from prism.statechart.calls import NOT_GIVEN, cannot_drive, refuse_state, require_trigger
+from prism.statechart.calls import NOT_GIVEN, asks_itself, cannot_drive, refuse_state, require_reasoner, require_trigger
 from prism.statechart.checks import (
     TIMEOUT,
     Finding,
@@ -183,6 +184,7 @@ class Statechart(Portable, Generic[StateT]):
             self._reporter.moved(agent, edge, dwell, context)
         return target
 
+    @asks_itself
     async def afire(
         self, agent: Any, trigger: str, context: Any = None, current_state: Never = NOT_GIVEN, *, reasoner: Decider
     ) -> StateT | None:
@@ -206,9 +208,8 @@ class Statechart(Portable, Generic[StateT]):
         Raises:
             ReasonerError: If the reasoner answers with something outside the options.
         """
-        refuse_state("afire", agent, trigger, current_state)
-        self._require_known_state(agent)
-        state = agent.state
+        require_reasoner(agent, trigger, current_state, reasoner)
+        state = self._require_known_state(agent)
         if state not in self.decision_states or id(agent) in self._firing:
             return self.fire(agent, trigger, context)
         candidates = self._enabled(agent, trigger, context)
@@ -281,10 +282,9 @@ class Statechart(Portable, Generic[StateT]):
             UnknownStateError: If it is in a state that this chart does not define.
         """
         add_missing_fields(agent, self.initial)
-        self._require_known_state(agent)
-        adopted = cast(Any, agent)
-        if not is_state(adopted.state):
-            adopted.state = self._members[adopted.state]
+        state = self._require_known_state(agent)
+        if not is_state(state):
+            cast(Any, agent).state = self._members[state]
         return agent
 
     def check(self) -> list[Finding]:
@@ -322,7 +322,7 @@ class Statechart(Portable, Generic[StateT]):
         if ticks is not None:
             self._require_known_state(agent)
             self._writer_of(agent)
-            agent.ticks_in_state = ticks = ticks + 1
+            ticks = count_tick(agent, ticks)
         return ticks, self._limits.get(self._state_of(agent)) or getattr(agent, "timeout_threshold", None)
 
     def _run(self, agent: Any, candidate: Candidate[StateT], context: Any) -> StateT | None:
@@ -358,12 +358,12 @@ class Statechart(Portable, Generic[StateT]):
             except Exception as error:
                 self._reporter.action_failed(error, agent, edge)
             edge = self._edge_after_action(agent, edge)
-        if target == edge.from_state:
-            return
-        dwell = self._writer_of(agent)(agent, edge, self._clock(), context)
-        self._questions.drop(agent)
-        if self._has_logger or moves_are_heard():
-            self._reporter.moved(agent, edge, dwell, context)
+        if target != edge.from_state:
+            dwell = self._writer_of(agent)(agent, edge, self._clock(), context)
+            self._questions.drop(agent)
+            if self._has_logger or moves_are_heard():
+                self._reporter.moved(agent, edge, dwell, context)
+        candidate[3].made()
 
     def _edge_after_action(self, agent: Any, edge: Edge) -> Edge:
         """Report an action that moved the agent itself; the move then starts from where it left the agent."""
@@ -414,11 +414,11 @@ class Statechart(Portable, Generic[StateT]):
         except AttributeError as error:
             raise cannot_drive(self.name, agent, error) from None
 
-    def _require_known_state(self, agent: Any) -> None:
+    def _require_known_state(self, agent: Any) -> Any:
         state = self._state_of(agent)
         try:
             if state in self._rows:
-                return
+                return state
         except TypeError:
             pass
         raise UnknownStateError(self._unknown_state(f"agent {agent_name(agent)!r} is in state {state!r}, which"))

@@ -2,6 +2,8 @@
 
 import copy
 import copyreg
+import itertools
+import json
 import pickle
 from collections import deque
 from dataclasses import dataclass
@@ -17,6 +19,7 @@ from prism.errors import AgentError, FieldTypeError, FieldValueError
 from prism.statechart import AgentState, Statechart, StateTransition, Transition, state_enum
 
 S = AgentState
+CLONES = (copy.deepcopy, lambda agent: pickle.loads(pickle.dumps(agent)))
 MOOD = state_enum("Mood", ["calm", "cross"])
 
 
@@ -76,6 +79,59 @@ class Saving(StatechartMixin):
 
     def __getstate__(self) -> dict[str, Any]:
         return {"name": self.name}
+
+
+class Open(StatechartMixin):
+    """An agent whose class compares, prints and saves all that it finds in itself."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def seen(self) -> dict[str, Any]:
+        return vars(self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Open) and self.seen() == other.seen()
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.seen().values()))
+
+    def __repr__(self) -> str:
+        return repr(self.seen())
+
+    def to_json(self) -> str:
+        return json.dumps(self.seen())
+
+
+class Discreet(Open):
+    """The same, without what others keep in it."""
+
+    def seen(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
+
+
+class Reduced(Forgetful):
+    """An agent whose class says how it is made again."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.name,)
+
+
+class ReducedEx(Forgetful):
+    """An agent whose class says how it is made again, for every protocol."""
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return type(self), (self.name,)
+
+
+class Copied(Forgetful):
+    """An agent whose class says how it is copied."""
+
+    def __copy__(self) -> Any:
+        return type(self)(self.name)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return type(self)(self.name)
 
 
 class Counting(StatechartMixin):
@@ -269,7 +325,43 @@ def test_a_class_may_add_to_transition_to() -> None:
     assert [entry.context for entry in agent.state_history] == [{"post_id": "p1"}]
 
 
-@pytest.mark.parametrize("clone", [copy.deepcopy, lambda agent: pickle.loads(pickle.dumps(agent))])
+def test_a_class_that_goes_through_all_its_names_sees_five_more() -> None:
+    """A class that compares, prints and saves all of vars(self) sees the fields, and JSON cannot hold one of them."""
+    agent = Open("Ada")
+    agent.transition_to(S.RESTING, "go")
+    assert [name for name in agent.seen() if name.startswith("_")] == list(agent.seen())[:5]
+    assert list(agent.seen())[5:] == ["name"]
+    assert agent != Open("Ada")
+    assert "'_state': <AgentState.RESTING" in repr(agent)
+    with pytest.raises(TypeError, match="deque is not JSON serializable"):
+        agent.to_json()
+
+
+def test_a_class_may_leave_out_what_begins_with_an_underscore() -> None:
+    """A class that leaves out names with an underscore compares, hashes, prints and saves as without the mixin."""
+    agent = Discreet("Ada")
+    agent.transition_to(S.RESTING, "go")
+    agent.tick()
+    agent.timeout_threshold, agent.engagement_threshold, agent.max_history_depth = 9, 0.9, 4
+    assert agent == Discreet("Ada")
+    assert agent != Discreet("Bo")
+    assert hash(agent) == hash(Discreet("Ada"))
+    assert (repr(agent), agent.to_json()) == ("{'name': 'Ada'}", '{"name": "Ada"}')
+
+
+@pytest.mark.parametrize(
+    ("cls", "clone"),
+    [*itertools.product((Reduced, ReducedEx), (copy.copy, *CLONES)), (Copied, copy.copy), (Copied, copy.deepcopy)],
+)
+def test_a_class_may_say_how_it_is_made_again(cls: Any, clone: Any) -> None:
+    """A class with its own way to be copied or pickled is made so, in the first state."""
+    agent = cls("Ada")
+    agent.transition_to(S.RESTING, "go")
+    twin = clone(agent)
+    assert (type(twin), twin.name, twin.state, len(twin.state_history)) == (cls, "Ada", S.IDLE, 0)
+
+
+@pytest.mark.parametrize("clone", CLONES)
 def test_a_class_that_names_what_is_saved_keeps_its_state(clone: Any) -> None:
     """A copy of an agent whose class writes only its own fields has the mixin's fields, too."""
     agent = Saving("Ada")
@@ -300,7 +392,7 @@ def test_a_frozen_class_is_refused() -> None:
         Frozen()
 
 
-@pytest.mark.parametrize("clone", [copy.deepcopy, lambda agent: pickle.loads(pickle.dumps(agent))])
+@pytest.mark.parametrize("clone", CLONES)
 def test_an_agent_can_be_copied_and_pickled(clone: Any) -> None:
     """A copy has the same fields and a history of its own, with the same bound."""
     agent = Agent()

@@ -7,7 +7,9 @@ from dataclasses import FrozenInstanceError, dataclass
 from types import ModuleType
 from typing import Any, NamedTuple
 
+import attrs
 import pytest
+from pydantic import BaseModel, ValidationError
 
 from prism.agents import StatechartMixin
 from prism.errors import AgentError
@@ -25,6 +27,20 @@ def guide(load: Load) -> ModuleType:
 @dataclass(frozen=True)
 class Stone:
     """A frozen value with a state."""
+
+    state: AgentState = AgentState.IDLE
+    ticks_in_state: int = 0
+
+
+@attrs.frozen
+class Rock:
+    """A frozen attrs class with a state."""
+
+    state: AgentState = AgentState.IDLE
+
+
+class Granite(BaseModel, frozen=True):
+    """A frozen model with a state."""
 
     state: AgentState = AgentState.IDLE
     ticks_in_state: int = 0
@@ -76,7 +92,7 @@ def test_a_frozen_class_may_write_its_own_moves(clone: Callable[[Any], Any], gui
     assert clone(agent).state is agent.state is guide.Mood.ANGRY
 
 
-@pytest.mark.parametrize("agent", [Stone(), Pair(), Fixed()], ids=["dataclass", "tuple", "property"])
+@pytest.mark.parametrize("agent", [Stone(), Pair(), Fixed(), Rock()], ids=["dataclass", "tuple", "property", "attrs"])
 def test_firing_on_a_frozen_object_says_what_to_do(agent: Any) -> None:
     """An object that takes no state is refused with two ways out, and with what it said itself."""
     message = rf"{type(agent).__name__} takes no new state \(.+\): keep the frozen value .* or give the class a transit"
@@ -84,6 +100,38 @@ def test_firing_on_a_frozen_object_says_what_to_do(agent: Any) -> None:
         social_media_chart().fire(agent, "feed_ready")
     assert isinstance(caught.value.__cause__, AttributeError)
     assert agent.state is AgentState.IDLE
+
+
+def test_a_tick_of_a_frozen_object_says_what_to_do() -> None:
+    """A frozen object that would count its ticks is refused, with its own words; one without ticks is left alone."""
+    with pytest.raises(AgentError, match=r"Stone takes no new ticks_in_state \(.+\): keep the frozen value") as caught:
+        social_media_chart().tick(Stone())
+    assert isinstance(caught.value.__cause__, FrozenInstanceError)
+    assert [social_media_chart().tick(Pair()) for _ in range(20)] == [None] * 20
+
+
+@pytest.mark.parametrize("agent", [Stone(), Pair(), Rock(), Granite()], ids=["dataclass", "tuple", "attrs", "pydantic"])
+def test_adopting_a_frozen_object_says_what_to_do(agent: Any) -> None:
+    """A frozen object that is adopted is told what works: to be held by an agent, which can then be driven."""
+
+    class Holder(StatechartMixin):
+        def __init__(self, held: Any) -> None:
+            self.held = held
+
+    with pytest.raises(
+        AgentError, match=r"has no room for .+; if it is frozen, let an agent with StatechartMixin hold"
+    ):
+        social_media_chart().adopt(agent)
+    assert social_media_chart().fire(Holder(agent), "feed_ready") is AgentState.SCROLLING
+
+
+def test_a_frozen_model_says_it_itself() -> None:
+    """A frozen pydantic model refuses moves and ticks by its own error, to which prism notes what can be done."""
+    chart = social_media_chart()
+    for drive in (lambda: chart.fire(Granite(), "feed_ready"), lambda: chart.tick(Granite())):
+        with pytest.raises(ValidationError, match="Instance is frozen") as caught:
+            drive()
+        assert "if it is frozen, let an agent with StatechartMixin hold it" in caught.value.__notes__[0]
 
 
 def test_a_frozen_class_with_the_mixin_says_what_to_do() -> None:

@@ -37,6 +37,10 @@ def run(seed):
 street, again, old = run(7), run(7), before.Street(seed=7)
 for _ in range(10):
     old.step()
+empty = Street(seed=7)
+for walker in list(empty.agents):
+    walker.remove()
+empty.step()
 walker = street.agents[0]
 copied = copy.deepcopy(street)
 collector = before.mesa.DataCollector(agent_reporters={"state": "state"})
@@ -45,6 +49,7 @@ print(json.dumps({
     "orders": [activations(model) for model in (street, again, old)],
     "states": [[walker.state for walker in model.agents] for model in (street, again, copied)],
     "counts": [model.datacollector.model_vars["states"] for model in (street, again)],
+    "nobody": empty.datacollector.model_vars["states"],
     "angry": old.datacollector.model_vars["angry"],
     "walker": [walker == walker, walker in {walker}, walker == street.agents[1], walker.unique_id],
     "hash": [Walker.__hash__ is object.__hash__, Walker.__eq__ is object.__eq__],
@@ -110,6 +115,11 @@ def test_the_collector_counts_the_states(found: dict[str, Any]) -> None:
     assert len(found["angry"]) == 10
     assert found["collected"] == found["states"][0]
     assert found["moved"] > 0
+
+
+def test_the_collector_counts_nobody(found: dict[str, Any]) -> None:
+    """A street that has died out has the same states, with nobody in them."""
+    assert found["nobody"] == [{"calm": 0, "angry": 0}]
 
 
 def test_a_model_is_copied_with_its_agents_states(found: dict[str, Any]) -> None:

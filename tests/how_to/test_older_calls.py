@@ -1,7 +1,9 @@
 """Calls written for an engine with another order of arguments."""
 
+import asyncio
 from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -39,6 +41,29 @@ def test_two_values_for_the_agent_are_refused_by_python(load: Load, agent: Simpl
     with pytest.raises(TypeError, match="multiple values for argument 'agent'"):
         load("older-calls").chart.fire("feed_ready", agent=agent)
     assert agent.state is AgentState.IDLE
+
+
+def test_a_states_text_is_told_by_the_trigger_behind_it(load: Load) -> None:
+    """An agent whose state is a text is told the call, too; without a trigger of the chart it is any event."""
+    chart, agent = load("older-calls").chart, SimpleNamespace(state="idle")
+    with pytest.raises(TypeError, match=r"write chart\.fire\(agent, 'feed_ready', context\)"):
+        chart.fire(agent, agent.state, "feed_ready")
+    assert chart.fire(agent, agent.state, "about") is None
+    assert agent.state == "idle"
+
+
+@pytest.mark.parametrize(
+    ("named", "problem"),
+    [({}, "needs a reasoner"), ({"current_state": AgentState.IDLE, "context": None}, "takes no current state")],
+)
+def test_afire_without_a_reasoner_shows_the_call(
+    named: dict[str, Any], problem: str, load: Load, agent: SimpleNamespace
+) -> None:
+    """An awaited call that names no reasoner is told what is wrong, and the call to write."""
+    with pytest.raises(
+        TypeError, match=rf"afire {problem}.* write await chart\.afire\(agent, 'feed_ready', context, reaso"
+    ):
+        asyncio.run(load("older-calls").chart.afire(trigger="feed_ready", agent=agent, **named))
 
 
 def test_a_context_may_be_a_state(load: Load, agent: SimpleNamespace) -> None:

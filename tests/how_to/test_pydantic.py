@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
 from prism.agents import StatechartMixin
 from prism.errors import AgentError
 from prism.statechart import AgentState, StateTransition, social_media_chart
+from prism.testing.transition_log import transition_log
 
 Load = Callable[..., ModuleType]
 
@@ -103,6 +104,31 @@ def test_a_move_that_a_validator_refuses_is_not_made(guide: ModuleType) -> None:
     with pytest.raises(ValidationError, match="never angry"):
         guide.chart.fire(agent, "bumped", 9)
     assert (agent.state, agent.ticks_in_state, agent.state_history) == (guide.Mood.CALM, 3, [])
+
+
+@pytest.mark.parametrize("mode", ["field", "model"])
+def test_a_refusal_halfway_takes_the_whole_move_back(mode: str, guide: ModuleType) -> None:
+    """Where the ticks, or a look at the whole model, refuse a move, the agent is as it was and no event is logged."""
+
+    class Impatient(guide.Walker):  # type: ignore[misc,name-defined]
+        ticks_in_state: int = pydantic.Field(4, ge=1)
+
+    class Placid(guide.Walker):  # type: ignore[misc,name-defined]
+        @pydantic.model_validator(mode="after")
+        def stay_calm(self) -> Any:
+            if self.state == "angry":
+                raise ValueError("never angry")
+            return self
+
+    agent = Impatient(name="Ada") if mode == "field" else Placid(name="Ada", ticks_in_state=4)
+    with (
+        transition_log() as log,
+        pytest.raises(ValidationError, match=r"greater than or equal to 1|never angry") as caught,
+    ):
+        guide.chart.fire(agent, "bumped", 9)
+    assert (agent.state, agent.ticks_in_state, agent.state_history) == (guide.Mood.CALM, 4, [])
+    assert log.events == []
+    assert "is as it was before" in caught.value.__notes__[0]
 
 
 def test_a_frozen_model_refuses_to_move() -> None:
@@ -217,6 +243,15 @@ def test_adopting_needs_declared_fields() -> None:
     class Open(Closed, extra="allow"):
         pass
 
-    with pytest.raises(AgentError, match=r"Closed has no room for .*state_history.*: declare these fields"):
+    class Declared(Closed):
+        engagement_threshold: float = 0.5
+        max_history_depth: int | None = None
+        state_history: list[Any] = pydantic.Field(default_factory=list)
+        ticks_in_state: int = 0
+        timeout_threshold: int = 5
+
+    missing = "engagement_threshold, max_history_depth, state_history, ticks_in_state, timeout_threshold"
+    with pytest.raises(AgentError, match=rf"Closed has no room for {missing}: declare these fields in the class; if"):
         social_media_chart().adopt(Closed())
+    assert social_media_chart().adopt(Declared()) == Declared()
     assert "ticks_in_state" in social_media_chart().adopt(Open()).model_dump()

@@ -4,7 +4,7 @@ import tracemalloc
 from collections import deque
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -13,6 +13,7 @@ from prism.errors import AgentError
 from prism.statechart.bookkeeping import (
     add_missing_fields,
     agent_name,
+    count_tick,
     make_record,
     write_kept,
     write_own,
@@ -98,6 +99,24 @@ class Described:
     """Runs a descriptor's code when its state is written."""
 
     state = Field()
+
+
+class Guarded(Plain):
+    """Checks a field after it was set, as a model's validator does; what is in ``never`` is refused too late."""
+
+    never: ClassVar[Any] = ()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if (name, value) in self.never:
+            raise ValueError(f"never {value!r}")
+
+
+class Full(list[Any]):
+    """A history that takes no more."""
+
+    def append(self, record: Any) -> None:
+        raise OSError("no more")
 
 
 class Overridden(Plain):
@@ -192,9 +211,68 @@ def test_an_object_that_takes_no_state_is_refused() -> None:
 def test_a_history_that_takes_no_records_is_refused(history: Any) -> None:
     """A history that is no list is an error that says what it must be, and the agent is where it was."""
     agent = Plain(state_history=history)
-    with pytest.raises(AgentError, match=r"Plain.state_history must be a list or a deque: .* no attribute 'append'"):
+    with pytest.raises(AgentError, match=r"Plain.state_history must be a list or a deque, .* no attribute 'append'"):
         write_plain(agent, GO, 0.0, None)
     assert (agent.state, agent.ticks_in_state, agent.state_history) == (S.IDLE, 4, history)
+
+
+@pytest.mark.parametrize(("field", "value"), [("state", S.SCROLLING), ("ticks_in_state", 0)])
+def test_a_move_that_a_field_refuses_is_taken_back(field: str, value: Any) -> None:
+    """What a field's own code raises reaches the caller with a note, and nothing has changed, even if it was set."""
+
+    class Strict(Guarded):
+        never = ((field, value),)
+
+    old = make_record(GO, 0.0, None)
+    agent = Strict(state_history=deque([old], maxlen=1))
+    with pytest.raises(ValueError, match="never") as caught:
+        write_plain(agent, GO, 1.0, None)
+    assert (agent.state, agent.ticks_in_state, list(agent.state_history)) == (S.IDLE, 4, [old])
+    assert caught.value.__notes__ == [
+        f"Strict refused what prism wrote into '{field}' and is as it was before; "
+        "if it is frozen, let an agent with StatechartMixin hold it in a field of its own"
+    ]
+
+
+def test_ticks_that_cannot_be_written_are_refused() -> None:
+    """An object whose ticks are read only is an error with a way out, and has not changed."""
+
+    class Fixed(Plain):
+        ticks_in_state = property(lambda fixed: 4)  # type: ignore[assignment]
+
+        def __init__(self) -> None:
+            self.state, self.state_history = S.IDLE, []
+
+    agent = Fixed()
+    for write in (lambda: write_plain(agent, GO, 0.0, None), lambda: count_tick(agent, 4)):
+        with pytest.raises(
+            AgentError, match=r"Fixed takes no new ticks_in_state \(.+\): keep .* or leave out"
+        ) as caught:
+            write()
+        assert isinstance(caught.value.__cause__, AttributeError)
+    assert (agent.state, agent.ticks_in_state, agent.state_history) == (S.IDLE, 4, [])
+
+
+def test_a_tick_that_is_refused_is_not_counted() -> None:
+    """What the field's own code raises reaches the caller, and the ticks are what they were."""
+
+    class Strict(Guarded):
+        never = (("ticks_in_state", 5),)
+
+    agent = Strict()
+    with pytest.raises(ValueError, match="never 5"):
+        count_tick(agent, agent.ticks_in_state)
+    assert agent.ticks_in_state == 4
+    assert count_tick(Plain(), 4) == 5
+
+
+def test_a_history_may_raise() -> None:
+    """What a history of the user's own raises reaches the caller, and state and ticks are what they were."""
+    agent = Plain(state_history=Full())
+    with pytest.raises(OSError, match="no more") as caught:
+        write_plain(agent, GO, 0.0, None)
+    assert (agent.state, agent.ticks_in_state) == (S.IDLE, 4)
+    assert "refused what prism wrote into 'state_history'" in caught.value.__notes__[0]
 
 
 @pytest.mark.parametrize(
@@ -257,6 +335,27 @@ def test_an_overlong_history_is_cut_to_the_depth(history: Any) -> None:
     assert [entry.timestamp.second for entry in agent.state_history] == [7, 8, 9]
 
 
+@pytest.mark.parametrize("history", [list, deque])
+def test_no_depth_is_no_limit(history: Any) -> None:
+    """An object whose depth is None keeps all its records."""
+    agent = Plain(state_history=history(), max_history_depth=None)  # type: ignore[arg-type]
+    for time in range(60):
+        write_plain(agent, GO, float(time), None)
+    assert (len(agent.state_history), agent.ticks_in_state) == (60, 0)
+
+
+@pytest.mark.parametrize("depth", ["3", [], object])
+def test_a_depth_that_is_no_number_is_refused(depth: Any) -> None:
+    """A depth that is no number is an error that says so, and nothing has changed."""
+    old = make_record(GO, 0.0, None)
+    for history in ([old], deque([old], maxlen=2)):
+        agent = Plain(state_history=history, max_history_depth=depth)
+        with pytest.raises(AgentError, match=r"with max_history_depth a number or None: '>' not supported") as caught:
+            write_plain(agent, GO, 1.0, None)
+        assert isinstance(caught.value.__cause__, TypeError)
+        assert (agent.state, agent.ticks_in_state, list(agent.state_history)) == (S.IDLE, 4, [old])
+
+
 def test_history_without_a_depth_holds_fifty() -> None:
     """An object that sets no depth keeps fifty records."""
     agent = SimpleNamespace(state=S.IDLE, state_history=[])
@@ -310,7 +409,7 @@ def test_present_fields_are_kept() -> None:
 
 
 def test_an_object_without_room_is_refused() -> None:
-    """An object that takes no further fields is an error that lists them all and tells two ways out."""
+    """An object that takes no further fields is an error that lists them all and tells the ways out."""
     fields = "engagement_threshold, max_history_depth, state_history, ticks_in_state, timeout_threshold"
     with pytest.raises(AgentError, match=f"Bare has no room for {fields}: declare .* or derive it from") as caught:
         add_missing_fields(Bare(), S.IDLE)

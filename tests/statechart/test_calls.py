@@ -1,12 +1,15 @@
 """Calls that cannot be meant."""
 
 import asyncio
+from dataclasses import dataclass
 from enum import Enum, StrEnum
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
+from prism.agents import StatechartMixin
 from prism.errors import AgentError
 from prism.statechart.policy import PolicyReasoner
 from prism.statechart.statechart import Statechart
@@ -119,6 +122,55 @@ def test_what_stands_before_its_trigger_is_refused(
     assert agent.state is S.IDLE
 
 
+@pytest.mark.parametrize("drive", ["fire", "afire", "fire_to", "enabled_targets", "explain"])
+def test_a_states_text_before_a_trigger_is_refused(drive: str, chart: Statechart[S]) -> None:
+    """An agent's text state in the trigger's place, with the trigger behind it, is told the call to write."""
+    agent = SimpleNamespace(state="idle")
+    calls = {
+        "fire": lambda: chart.fire(agent, agent.state, "go"),
+        "afire": lambda: asyncio.run(chart.afire(agent, agent.state, "go", reasoner=REASONER)),
+        "fire_to": lambda: chart.fire_to(agent, agent.state, S.RESTING, "go"),
+        "enabled_targets": lambda: chart.enabled_targets(agent, agent.state, "go"),
+        "explain": lambda: chart.explain(agent, agent.state, "go"),
+    }
+    message = r"the trigger must be the name of an event, got 'idle'; .* write chart.fire\(agent, 'go', context\)"
+    with pytest.raises(TypeError, match=message):
+        calls[drive]()
+    assert agent.state == "idle"
+
+
+@pytest.mark.parametrize(
+    ("trigger", "context"),
+    [("idle", None), ("idle", "about"), ("idle", ["go"]), ("nothing", "go"), ("go", "idle"), ("go", "go")],
+)
+def test_a_text_that_may_be_meant_passes(trigger: str, context: Any, chart: Statechart[S]) -> None:
+    """A state's text is refused only before a trigger of the chart; other texts are events and contexts as ever."""
+    agent = SimpleNamespace(state="idle")
+    assert chart.fire(agent, trigger, context) is (S.SCROLLING if trigger == "go" else None)
+
+
+def test_a_chart_may_name_events_as_its_states(agent: SimpleNamespace) -> None:
+    """A state's text that is a trigger of the chart is one, whatever comes with it."""
+    chart = Statechart(S, [Transition("resting", S.IDLE, S.RESTING), Transition("go", S.RESTING, S.IDLE)], S.IDLE)
+    assert chart.fire(agent, "resting", "go") is S.RESTING
+    assert chart.fire(agent, "resting", "go") is None
+
+
+@pytest.mark.parametrize("context", [{}, {"context": POST}])
+def test_afire_without_a_reasoner_is_told_the_call(context: dict[str, Any], chart: Any, agent: SimpleNamespace) -> None:
+    """A call of afire without a reasoner is told the call to write, in every state; a given state is refused first."""
+    for state in (S.IDLE, S.RESTING):
+        agent.state = state
+        for args in ((agent, "go"), ("go", agent)):
+            with pytest.raises(TypeError, match=r"^afire needs a reasoner; the agent comes first") as caught:
+                asyncio.run(chart.afire(*args, **context))
+            assert str(caught.value).endswith(RIGHT["afire"])
+        with pytest.raises(TypeError, match=r"^afire takes no current state") as caught:
+            asyncio.run(chart.afire(trigger="go", current_state=state, agent=agent, **context))
+        assert str(caught.value).endswith(RIGHT["afire"])
+        assert agent.state is state
+
+
 def test_a_state_alone_is_no_trigger(chart: Statechart[S], agent: SimpleNamespace) -> None:
     """A state of the chart in the trigger's place is refused also without a context."""
     with pytest.raises(TypeError, match=r"must be the name of an event, got <AgentState\.SCROLLING"):
@@ -166,3 +218,33 @@ def test_a_state_that_cannot_be_read_is_told_from_one_that_is_missing(chart: Sta
         chart.fire(Broken(), "go")
     with pytest.raises(AgentError, match=r"cannot drive 'Post': it has no 'state'; give it one, call chart.adopt"):
         chart.fire(Post(), "go")
+
+
+def test_what_has_no_state_is_told_a_way_that_works(chart: Statechart[S]) -> None:
+    """A frozen value is told to be held, a pydantic model to declare its state; done so, both can be driven."""
+
+    @dataclass(frozen=True)
+    class Stone:
+        name: str = "Ada"
+
+    class Model(BaseModel):
+        name: str = "Ada"
+
+    class Declared(Model):
+        state: S = S.IDLE
+
+    class Holder(StatechartMixin):
+        def __init__(self, held: Stone) -> None:
+            self.held = held
+
+    with pytest.raises(
+        AgentError, match=r"it has no 'state'; .*; if it is frozen, let an agent with StatechartMixin hold"
+    ):
+        chart.fire(Stone(), "go")
+    assert chart.fire(Holder(Stone()), "go") is S.SCROLLING
+    with pytest.raises(
+        AgentError, match=r"'Model': it has no 'state'; declare one as a field of the model; if"
+    ) as caught:
+        chart.fire(Model(), "go")
+    assert "derive" not in str(caught.value)
+    assert chart.fire(Declared(), "go") is S.SCROLLING
