@@ -9,7 +9,10 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from prism.llm import DEFAULT_HOST, Check, OllamaChatClient, diagnose
+from prism.llm import DEFAULT_HOST, OllamaChatClient, diagnose
+
+_LOAD_SECONDS = 600.0
+_MARKS = {True: "[green]ok[/green]   ", False: "[red]wrong[/red]", None: "...  "}
 
 
 def doctor(
@@ -25,15 +28,16 @@ def doctor(
 
     prism doctor --host http://127.0.0.1:11434 --model llama3.2
     """
-    checks = asyncio.run(_diagnose(OllamaChatClient(host, model, timeout=timeout, load_timeout=max(timeout, 600.0))))
-    console = Console()
-    for check in checks:
-        mark = "[green]ok[/green]   " if check.ok else "[red]wrong[/red]"
-        console.print(f"{mark} {check.what}: {escape(check.found)}", soft_wrap=True)
-    if not checks[-1].ok:
+    client = OllamaChatClient(host, model, timeout=timeout, load_timeout=max(timeout, _LOAD_SECONDS))
+    if not asyncio.run(_is_well(client, Console())):
         raise typer.Exit(1)
 
 
-async def _diagnose(client: OllamaChatClient) -> list[Check]:
+async def _is_well(client: OllamaChatClient, console: Console) -> bool:
+    """Print what is found, as soon as it is, and tell whether a simulation could use the server."""
+    well: bool | None = False
     async with client:
-        return await diagnose(client)
+        async for check in diagnose(client):
+            well = check.ok
+            console.print(f"{_MARKS[well]} {check.what}: {escape(check.found)}", soft_wrap=True)
+    return bool(well)

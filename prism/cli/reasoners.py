@@ -37,6 +37,20 @@ class PickName(StrEnum):
     ARGMAX = "argmax"
 
 
+class ThinkName(StrEnum):
+    """Whether a model may think before it answers, and how much."""
+
+    FALSE = "false"
+    TRUE = "true"
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+    def setting(self) -> bool | str:
+        """Give what a client is told."""
+        return {"false": False, "true": True}.get(self.value, self.value)
+
+
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
     """What the command line says about asking a model; None where it says nothing.
@@ -46,8 +60,10 @@ class ModelOptions:
         host: Addresses of the servers.
         mode: How to ask.
         pick: What to do with probabilities.
+        think: Whether the model may think first.
         concurrency: Questions under way at once on each server.
         timeout: Seconds to wait for one reply.
+        patience: Seconds to wait for a server that fails.
         max_calls: Requests the run may make.
         max_tokens: Tokens it may use.
         deadline: Seconds it may ask for.
@@ -58,8 +74,10 @@ class ModelOptions:
     host: tuple[str, ...] | None = None
     mode: ModeName | None = None
     pick: PickName | None = None
+    think: ThinkName | None = None
     concurrency: int | None = None
     timeout: float | None = None
+    patience: float | None = None
     max_calls: int | None = None
     max_tokens: int | None = None
     deadline: float | None = None
@@ -76,9 +94,15 @@ class ModelOptions:
 
         Raises:
             TypeError: If a name is unknown.
-            ValueError: If a mode or pick is unknown.
+            ValueError: If a mode, a pick or a way to think is unknown.
         """
-        readers: dict[str, Callable[[Any], Any]] = {"host": tuple, "mode": ModeName, "pick": PickName, "cache": Path}
+        readers: dict[str, Callable[[Any], Any]] = {
+            "host": tuple,
+            "mode": ModeName,
+            "pick": PickName,
+            "think": ThinkName,
+            "cache": Path,
+        }
         return cls(**{name: readers.get(name, lambda value: value)(value) for name, value in given.items()})
 
 
@@ -106,10 +130,11 @@ def make_pool(options: ModelOptions, seed: int) -> OllamaPool:
     if options.model is None:
         raise InputError("--reasoner ollama needs --model, the name of a model that 'ollama list' shows")
     hosts: Sequence[str] = options.host or (DEFAULT_HOST,)
-    limits: dict[str, Any] = {
-        name: value for name, value in (("concurrency", options.concurrency), ("timeout", options.timeout)) if value
-    }
-    return OllamaPool(hosts, options.model, seed=seed, **limits)
+    said: dict[str, Any] = {name: getattr(options, name) for name in ("concurrency", "timeout", "patience")}
+    settings = {name: value for name, value in said.items() if value is not None}
+    if options.think is not None:
+        settings["think"] = options.think.setting()
+    return OllamaPool(hosts, options.model, seed=seed, **settings)
 
 
 def _ask_ollama(options: ModelOptions, seed: int) -> Reasoner:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from prism.cli.plan import RunPlan
-from prism.cli.reasoners import ModelOptions, ModeName, PickName, ReasonerKind
+from prism.cli.reasoners import ModelOptions, ModeName, PickName, ReasonerKind, ThinkName
 from prism.cli.running import carry_out
 from prism.errors import InputError
 from prism.llm import DEFAULT_HOST
@@ -69,6 +69,13 @@ def simulate(
         PickName | None,
         typer.Option(help="Draw from the probabilities, or take the likeliest.", rich_help_panel=_MODEL),
     ] = None,
+    think: Annotated[
+        ThinkName | None,
+        typer.Option(
+            help="Whether the model may think before it answers; some take only low, medium or high. false by default.",
+            rich_help_panel=_MODEL,
+        ),
+    ] = None,
     concurrency: Annotated[
         int | None,
         typer.Option(min=1, help="Questions under way at once on each server. 4 by default.", rich_help_panel=_MODEL),
@@ -76,6 +83,14 @@ def simulate(
     timeout: Annotated[
         float | None,
         typer.Option(min=0.01, help="Seconds to wait for one reply. 60 by default.", rich_help_panel=_MODEL),
+    ] = None,
+    patience: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="Seconds to wait for a server that fails; 0, the default, to fall back at once meanwhile.",
+            rich_help_panel=_MODEL,
+        ),
     ] = None,
     max_calls: Annotated[
         int | None, typer.Option(min=1, help="Requests the run may make.", rich_help_panel=_MODEL)
@@ -149,16 +164,18 @@ def simulate(
     if out is None and _is_given(context, "checkpoint_every"):
         raise InputError("--checkpoint-every needs --out, the folder to keep checkpoints in")
     options = ModelOptions(
-        model,
-        tuple(host) if host else None,
-        mode,
-        pick,
-        concurrency,
-        timeout,
-        max_calls,
-        max_tokens,
-        deadline,
-        cache,
+        model=model,
+        host=tuple(host) if host else None,
+        mode=mode,
+        pick=pick,
+        think=think,
+        concurrency=concurrency,
+        timeout=timeout,
+        patience=patience,
+        max_calls=max_calls,
+        max_tokens=max_tokens,
+        deadline=deadline,
+        cache=cache,
     )
     plan = RunPlan(agents, posts, rounds, ticks, seed, reasoner, replay, options)
     folder = None if out is None else RunFolder.for_new(_named("--out", out))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from time import perf_counter
 
-from prism.errors import BadReplyError, DecisionsUnsupportedError, LLMError, ReasonerError
-from prism.llm.faults import lacks_path
+from prism.errors import BadReplyError, DecisionsUnsupportedError, LLMError, ModelMissingError, ReasonerError
+from prism.llm.faults import lacks_path, refuses_for_good
 from prism.llm.host import OllamaHost
 from prism.llm.pool import OllamaChatClient
 from prism.statechart.clients import answer_schema
@@ -25,44 +26,50 @@ class Check:
 
     Args:
         what: What was looked at.
-        ok: Whether it is as it should be.
-        found: What was found, and what to do if it is not.
+        ok: Whether it is as it should be; None while it is being looked at, if that may take long.
+        found: What was found, and what to do if it is not; or how long it may take.
     """
 
     what: str
-    ok: bool
+    ok: bool | None
     found: str
 
 
-async def diagnose(client: OllamaChatClient) -> list[Check]:
+async def diagnose(client: OllamaChatClient) -> AsyncGenerator[Check, None]:
     """Look at a server and a model, step by step, until something is wrong.
 
     Args:
         client: The client that would be used.
 
-    Returns:
-        What was looked at, in order; only the last may be wrong.
+    Yields:
+        What was looked at, in order, as soon as it is known; only the last may be wrong.
     """
     host = client.only_host
-    checks: list[Check] = []
-    for what, look in (
-        ("server", _server),
-        ("model", _model),
-        ("decisions", _decisions),
-        ("load", _load),
-        ("answer", _answer),
-    ):
-        began = perf_counter()
-        try:
-            found = await look(host)
-        except LLMError as error:
-            if look is not _answer and lacks_path(error):
-                checks.append(Check(what, ok=True, found=_HIDDEN))
-                continue
-            checks.append(Check(what, ok=False, found=str(error)))
-            break
-        checks.append(Check(what, ok=True, found=f"{found} ({(perf_counter() - began) * 1000:.0f} ms)"))
-    return checks
+    for what, look in (("server", _server), ("model", _model), ("decisions", _decisions), ("load", _load)):
+        if look is _load:
+            yield Check(what, ok=None, found=f"can take up to {_duration(host.settings.load_timeout)}")
+        check = await _check(what, look, host)
+        yield check
+        if not check.ok:
+            return
+    yield await _check("answer", _answer, host)
+
+
+async def _check(what: str, look: Callable[[OllamaHost], Awaitable[str]], host: OllamaHost) -> Check:
+    began = perf_counter()
+    try:
+        found = await look(host)
+    except LLMError as error:
+        if look is not _answer and lacks_path(error):
+            return Check(what, ok=True, found=_HIDDEN)
+        if look is _load and refuses_for_good(error) and not isinstance(error, ModelMissingError):
+            return Check(what, ok=True, found=f"not told: {error}; so the answer has to show")
+        return Check(what, ok=False, found=str(error))
+    return Check(what, ok=True, found=f"{found} ({(perf_counter() - began) * 1000:.0f} ms)")
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:g} s" if seconds < 120 else f"{seconds / 60:.0f} minutes"
 
 
 async def _server(host: OllamaHost) -> str:
@@ -95,7 +102,8 @@ async def _answer(host: OllamaHost) -> str:
             with suppress(DecisionsUnsupportedError):
                 return await _decision(host)
         reply = await host.chat([{"role": "user", "content": _TRIAL}], answer_schema(_OPTIONS))
-        return f"answers {parse_reasoner_response(reply.text, list(_OPTIONS))}"
+        told = "; it refuses to be told not to think, so prism does not tell it" if host.must_think else ""
+        return f"answers {parse_reasoner_response(reply.text, list(_OPTIONS))}{told}"
     except ReasonerError as error:
         raise BadReplyError(
             f"{host.settings.model} does not keep to the options: {error}; try another model"

@@ -21,7 +21,8 @@ from prism.errors import (
     UnreachableError,
 )
 
-OVERLOADED = (429, 502, 503, 504)
+BUSY = (429, 503)
+OVERLOADED = (*BUSY, 502, 504)
 NO_SUCH_PATH = (404, 405, 501)
 
 
@@ -29,6 +30,11 @@ def can_heal(error: BaseException) -> bool:
     """Tell whether asking again may help: the server was busy, or the connection failed."""
     healing = isinstance(error, (OverloadedError, UnreachableError, TimedOutError))
     return healing and not isinstance(error, LeftAloneError)
+
+
+def is_busy(error: BaseException) -> bool:
+    """Tell whether the server works but takes no more now (HTTP 429 or 503), other than a gateway without one."""
+    return isinstance(error, OverloadedError) and _status_of(error.__cause__) in BUSY
 
 
 def is_useless(error: BaseException) -> bool:
@@ -45,6 +51,11 @@ def is_useless(error: BaseException) -> bool:
 def refuses_for_good(error: BaseException) -> bool:
     """Tell whether the server understood a request and will never serve it (HTTP 4xx but 429)."""
     return 400 <= _status_of(error.__cause__) < 500 and not can_heal(error)
+
+
+def refuses_to_be_told(error: BaseException) -> bool:
+    """Tell whether a request was refused for what it said of thinking: some models take levels only, or nothing."""
+    return _status_of(error.__cause__) in (400, 422) and "think" in str(error).lower()
 
 
 def lacks_path(error: BaseException) -> bool:
@@ -97,7 +108,8 @@ def _translate(error: Exception, *, host: str, model: str, timeout: float) -> LL
     if isinstance(error, httpx.TransportError) and not isinstance(error, httpx.ConnectError):
         return UnreachableError(f"the connection to {host} broke ({_first_line(error)})")
     if isinstance(error, (ConnectionError, httpx.TransportError)):
-        return UnreachableError(f"cannot reach {host}: is 'ollama serve' running there?")
+        why = _first_line(refused if isinstance(refused, httpx.ConnectError) else error)
+        return UnreachableError(f"cannot reach {host} ({why}): is 'ollama serve' running there?")
     if isinstance(error, (ValueError, TypeError, AttributeError, LookupError)):
         return BadReplyError(f"{model} at {host} answered with something that is no reply ({_first_line(error)})")
     return LLMError(f"{model} at {host} failed: {type(error).__name__}: {_first_line(error)}")

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, TypeVar
 
 from prism.errors import BadReplyError, DecisionsUnsupportedError, LLMError, ModelMissingError
+from prism.llm.addresses import credentials, shown_address
 from prism.llm.breaker import CircuitBreaker
-from prism.llm.faults import lacks_path, refuses_for_good, translate
+from prism.llm.faults import lacks_path, refuses_for_good, refuses_to_be_told, translate
+from prism.llm.throttle import Throttle
 
 LOOK_SECONDS = 5.0
 """How long to wait for what a server knows without a model: its version, its models and what they can do."""
@@ -34,6 +36,7 @@ class ModelSettings:
         seed: Seed of the sampling; the server's own parallelism still makes replies vary.
         think: Whether a thinking model may think first; some take ``"low"``, ``"medium"`` or ``"high"``.
         keep_alive: How long the server keeps the model loaded.
+        patience: Seconds to wait for a server that has begun to fail, before every question fails at once.
         look_timeout: Seconds to wait for what the server knows without a model, if that is less than ``timeout``.
     """
 
@@ -44,6 +47,7 @@ class ModelSettings:
     seed: int
     think: bool | str | None
     keep_alive: str
+    patience: float = 0.0
     look_timeout: float = LOOK_SECONDS
 
 
@@ -98,26 +102,52 @@ class OllamaHost:
         settings: How to ask.
 
     Attributes:
+        address: The address without the name and password of a user.
         in_flight: Questions under way.
         breaker: Whether it should be asked now.
+        throttle: How much it takes.
         trouble: What was last wrong with it.
+        must_think: Whether the model has refused to be told not to think.
     """
 
     def __init__(self, address: str, settings: ModelSettings) -> None:
-        self.address = address
+        self.address = shown_address(address)
+        self._full_address = address
         self.settings = settings
         self.in_flight = 0
-        self.breaker: CircuitBreaker = CircuitBreaker()
+        self.breaker: CircuitBreaker = CircuitBreaker(patience=settings.patience)
+        self.throttle: Throttle = Throttle()
         self.trouble = ""
+        self.must_think = False
         self._decides: bool | None = None
         self._calls = 0
-        self._was_broken_off = False
+        self._closes_when_idle = False
         self._connection: AsyncGenerator[Any, None] | None = None
         self._client: Any = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def chat(self, messages: Sequence[Mapping[str, Any]], format: dict[str, Any] | None) -> ChatReply:  # noqa: A002
-        """Send a conversation."""
+        """Send a conversation, once more if the model refuses to be told not to think, and remember that."""
+        if self.settings.think is not False or self.must_think:
+            return await self._chat(messages, format, None if self.must_think else self.settings.think)
+        try:
+            return await self._chat(messages, format, think=False)
+        except LLMError as error:
+            if not refuses_to_be_told(error):
+                raise
+        self.must_think = True
+        try:
+            return replace(await self._chat(messages, format, think=None), attempts=2)
+        except BaseException as error:
+            vars(error)["attempts"] = 1 + vars(error).get("attempts", 1)
+            raise
+
+    async def _chat(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        format: dict[str, Any] | None,  # noqa: A002
+        think: bool | str | None,
+    ) -> ChatReply:
         settings = self.settings
         reply = await self._call(
             lambda client: client.chat(
@@ -125,7 +155,7 @@ class OllamaHost:
                 messages=messages,
                 format=format,
                 options={"temperature": settings.temperature, "seed": settings.seed},
-                think=settings.think,
+                think=think,
                 keep_alive=settings.keep_alive,
             )
         )
@@ -199,9 +229,13 @@ class OllamaHost:
         )
 
     async def close(self) -> None:
-        """Close the connections; a later question makes new ones."""
+        """Close the connections, or let the last question under way do so; a later question makes new ones."""
+        is_here = self._loop is asyncio.get_running_loop()
+        if self._calls and is_here:  # they may be making connections that nobody would close
+            self._closes_when_idle = True
+            return
         connection, self._connection, self._client = self._connection, None, None
-        if connection is not None and self._loop is asyncio.get_running_loop():
+        if connection is not None and is_here:
             await connection.aclose()
 
     @property
@@ -218,27 +252,27 @@ class OllamaHost:
             async with asyncio.timeout(limit):
                 return await make(client)
         except asyncio.CancelledError:
-            self._was_broken_off = True
+            self._closes_when_idle = True
             raise
         except Exception as error:
-            self._was_broken_off |= isinstance(error, TimeoutError)
+            self._closes_when_idle |= isinstance(error, TimeoutError)
             raise translate(
                 error, host=self.address, model=self.settings.model, timeout=limit, sent=bool(sent)
             ) from error
         finally:
             self._calls -= 1
-            if self._was_broken_off and not self._calls:
+            if self._closes_when_idle and not self._calls:
                 await self._forget_connections()
 
     async def _forget_connections(self) -> None:
         """Close the connections, as httpcore 1.0 keeps one for good that was just made when its call was broken off."""
-        self._was_broken_off = False
+        self._closes_when_idle = False
         await self.close()
 
     async def _connected(self) -> Any:
         loop = asyncio.get_running_loop()
         if self._client is None or self._loop is not loop:
-            self._connection, self._loop = _connection(self.address), loop
+            self._connection, self._loop = _connection(self._full_address), loop
             self._client = await anext(self._connection)
         return self._client
 
@@ -254,8 +288,13 @@ async def _connection(address: str) -> AsyncGenerator[Any, None]:
     import ollama  # builds a client when imported, so not before one is needed
 
     unlimited = httpx.Limits(max_connections=None, max_keepalive_connections=None)
-    hooks = {"request": [_note_sent]}
-    client: Any = ollama.AsyncClient(host=address, limits=unlimited, event_hooks=hooks, verify=_certificates())
+    client: Any = ollama.AsyncClient(
+        host=address,
+        auth=credentials(address),  # which the ollama client would leave out
+        limits=unlimited,
+        event_hooks={"request": [_note_sent]},
+        verify=_certificates(),
+    )
     try:
         yield client
     finally:

@@ -7,27 +7,43 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
 from typing import Any, ClassVar, Self, TypedDict, TypeVar, Unpack
-from urllib.parse import urlsplit
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_random_exponential
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_random_exponential
 
 from prism.errors import DecisionsUnsupportedError, FieldValueError, LLMError, ModelMissingError
-from prism.llm.faults import can_heal, is_useless
+from prism.llm.addresses import check_address, same_address
+from prism.llm.faults import can_heal, is_busy, is_useless
 from prism.llm.host import ChatReply, DecisionReply, ModelSettings, OllamaHost
 from prism.llm.loops import OneLoop
 from prism.llm.slots import Hosts, Lease, Slots, all_hopeless, left_alone
 from prism.llm.warming import cancel, load_models
 
-DEFAULT_HOST = "http://127.0.0.1:11434"
 DEFAULT_TIMEOUT_SECONDS = 60.0
 DEFAULT_LOAD_TIMEOUT_SECONDS = 600.0
 DEFAULT_CONCURRENCY = 4
 DEFAULT_ATTEMPTS = 3
 
 _backoff = wait_random_exponential(multiplier=0.2, max=5.0)
-_LONGEST_RETRY_AFTER = 30.0
+
+_MOST_FORGIVEN = 20
+"""Refusals of a question that cost it no attempt. The host's limit falls with each, so that so many do not come."""
 
 ReplyT = TypeVar("ReplyT", ChatReply, DecisionReply)
+
+
+class Tried(list[OllamaHost]):
+    """The hosts that a question was put to, one for each request.
+
+    Attributes:
+        forgiven: How many of these requests do not count, as there were only too many at once.
+    """
+
+    forgiven = 0
+
+    def correct(self, requests: int) -> None:
+        """Say how many requests it really took to ask the last host, instead of one."""
+        if requests != 1:
+            self[-1:] *= requests
 
 
 class PoolSettings(TypedDict, total=False):
@@ -41,6 +57,7 @@ class PoolSettings(TypedDict, total=False):
     seed: int
     think: bool | str | None
     keep_alive: str
+    patience: float
 
 
 class OllamaPool:
@@ -49,11 +66,12 @@ class OllamaPool:
     Every question goes to the server with the fewest under way. What can heal (a busy server, a broken
     connection, a time-out) is tried again, on another server where there is one, after a jittered pause or as
     long as the server asks for. One that lacks the model costs a question only the request that told so. A server
-    that fails again and again is left alone for a while, then probed. When all are, questions fail at once instead
-    of waiting. Use a pool in one event loop at a time.
+    that fails again and again is left alone for a while, then probed. When all are, questions fail at once, or, with
+    patience, when all have been for so long. Use a pool in one event loop at a time.
 
     Args:
-        hosts: Addresses of the servers.
+        hosts: Addresses of the servers. One that is named twice, in whatever spelling, is one. A user's name and
+            password in it (``https://name:password@host``) are sent, but never shown.
         model: Name of the model, as ``ollama list`` shows it.
         concurrency: Questions under way at once on each host. A server answers ``OLLAMA_NUM_PARALLEL`` (1 by
             default) at a time and queues the others without bound, so the limit has to be here.
@@ -64,10 +82,12 @@ class OllamaPool:
         seed: Seed of the sampling; the server's own parallelism still makes replies vary.
         think: Whether a thinking model may think first; some take ``"low"``, ``"medium"`` or ``"high"``.
         keep_alive: How long the server keeps the model loaded.
+        patience: Seconds that a server may fail before its questions fail at once. Until then they wait for its next
+            probe, within the time that a `Reasoner` allows them. 0 to wait for nobody.
 
     Raises:
-        FieldValueError: If there is no host or one is no address, the model is empty, a limit is not above 0, or the
-            temperature is no finite number.
+        FieldValueError: If there is no host or one is no address, the model is empty, a limit is not above 0, or
+            temperature or patience is no finite number, or the patience below 0.
 
     Attributes:
         model: Name of the model.
@@ -93,6 +113,7 @@ class OllamaPool:
         seed: int = 0,
         think: bool | str | None = False,
         keep_alive: str = "30m",
+        patience: float = 0.0,
     ) -> None:
         if isinstance(hosts, str) or not hosts:
             raise FieldValueError(f"hosts must be a list of at least one address, got {hosts!r}")
@@ -101,12 +122,18 @@ class OllamaPool:
         _require_positive(concurrency=concurrency, timeout=timeout, attempts=attempts, load_timeout=load_timeout)
         if not isfinite(temperature):
             raise FieldValueError(f"temperature must be a finite number, got {temperature!r}")
-        settings = ModelSettings(model, timeout, load_timeout, temperature, seed, think, keep_alive)
+        if not (isfinite(patience) and patience >= 0):
+            raise FieldValueError(f"patience must be a finite number, 0 or above, got {patience!r}")
+        settings = ModelSettings(model, timeout, load_timeout, temperature, seed, think, keep_alive, patience)
         self.model = model
         self.temperature = temperature
         self.seed = seed
         self.think = think
-        self._hosts = tuple(OllamaHost(_address(host), settings) for host in dict.fromkeys(hosts))
+        servers: dict[object, str] = {}
+        for host in hosts:
+            check_address(host)
+            servers.setdefault(same_address(host), host)
+        self._hosts = tuple(OllamaHost(host, settings) for host in servers.values())
         self.concurrency: int = concurrency * len(self._hosts)
         self._attempts = attempts
         self._slots = Slots(concurrency)
@@ -114,7 +141,7 @@ class OllamaPool:
 
     @property
     def hosts(self) -> list[str]:
-        """Addresses of the servers."""
+        """Addresses of the servers, without names and passwords of users."""
         return [host.address for host in self._hosts]
 
     async def chat(self, messages: Sequence[Mapping[str, Any]], *, format: dict[str, Any] | None = None) -> ChatReply:  # noqa: A002
@@ -187,27 +214,27 @@ class OllamaPool:
         try:
             return await host.decides()
         except LLMError as error:
-            if can_heal(error):
+            if can_heal(error) and not is_busy(error):
                 host.trouble = str(error)
                 host.breaker.failed()
             raise
 
-    async def warm_up(self, patience: float | None = None) -> dict[str, LLMError | None]:
+    async def warm_up(self, limit: float | None = None) -> dict[str, LLMError | None]:
         """Load the model on every server at the same time.
 
         When the first has it, the others are given as long again, and a second at least.
 
         Args:
-            patience: Seconds to wait at the most; by default there is only the time-out of each load.
+            limit: Seconds to wait at the most; by default there is only the time-out of each load.
 
         Returns:
             What went wrong on each, by address; None where nothing did.
         """
         with self._loop.held():
-            return await load_models(self._hosts, patience)
+            return await load_models(self._hosts, limit)
 
     async def close(self) -> None:
-        """Close the connections; a later question makes new ones."""
+        """Close the connections, one in use when its question has ended; a later question makes new ones."""
         for host in self._hosts:
             await host.close()
 
@@ -223,7 +250,7 @@ class OllamaPool:
         self, put: Callable[[OllamaHost], Awaitable[ReplyT]], prefer: Callable[[Hosts], Hosts] = lambda hosts: hosts
     ) -> ReplyT:
         """Put a question, and note on the reply or on whatever is raised what it took."""
-        tried: list[OllamaHost] = []
+        tried = Tried()
         try:
             with self._loop.held():
                 reply = await self._ask_around(put, prefer, tried)
@@ -236,7 +263,7 @@ class OllamaPool:
         return reply if len(tried) == 1 else replace(reply, attempts=len(tried))
 
     async def _ask_around(
-        self, put: Callable[[OllamaHost], Awaitable[ReplyT]], prefer: Callable[[Hosts], Hosts], tried: list[OllamaHost]
+        self, put: Callable[[OllamaHost], Awaitable[ReplyT]], prefer: Callable[[Hosts], Hosts], tried: Tried
     ) -> ReplyT:
         """Put a question to one host after the other while they say that they cannot serve it at all."""
         refusals: list[LLMError] = []
@@ -249,9 +276,7 @@ class OllamaPool:
                 left = tuple(host for host in left if host.address != error.host)
         raise next((error for error in refusals if isinstance(error, DecisionsUnsupportedError)), refusals[-1])
 
-    async def _ask_some(
-        self, put: Callable[[OllamaHost], Awaitable[ReplyT]], hosts: Hosts, tried: list[OllamaHost]
-    ) -> ReplyT:
+    async def _ask_some(self, put: Callable[[OllamaHost], Awaitable[ReplyT]], hosts: Hosts, tried: Tried) -> ReplyT:
         """Put a question to some hosts, again if that may help."""
         try:
             return await self._ask_once(put, hosts, tried)
@@ -259,7 +284,7 @@ class OllamaPool:
             return await self._ask_again(error, put, hosts, tried)
 
     async def _ask_again(
-        self, failure: LLMError, put: Callable[[OllamaHost], Awaitable[ReplyT]], hosts: Hosts, tried: list[OllamaHost]
+        self, failure: LLMError, put: Callable[[OllamaHost], Awaitable[ReplyT]], hosts: Hosts, tried: Tried
     ) -> ReplyT:
         """Retry a question that failed once; apart, as tenacity would cost the others more than all else here."""
         failures = [failure]
@@ -269,20 +294,15 @@ class OllamaPool:
                 raise failures.pop()
             return await self._ask_once(put, hosts, tried)
 
-        def elsewhere() -> bool:
-            return any(host not in tried and host.breaker.allows() for host in hosts)
-
         reply: ReplyT = await AsyncRetrying(
-            stop=stop_after_attempt(self._attempts),
+            stop=lambda state: state.attempt_number - tried.forgiven >= self._attempts,
             retry=retry_if_exception(lambda error: can_heal(error) and not all_hopeless(hosts)),
-            wait=lambda state: _pause(state, elsewhere=elsewhere()),
+            wait=_pause,
             reraise=True,
         )(ask)
         return reply
 
-    async def _ask_once(
-        self, put: Callable[[OllamaHost], Awaitable[ReplyT]], hosts: Hosts, tried: list[OllamaHost]
-    ) -> ReplyT:
+    async def _ask_once(self, put: Callable[[OllamaHost], Awaitable[ReplyT]], hosts: Hosts, tried: Tried) -> ReplyT:
         """Put a question to the least busy host, and learn from what happens whether that host works."""
         lease = await self._slots.take(hosts, tried)
         host = lease.host
@@ -290,29 +310,44 @@ class OllamaPool:
         try:
             reply = await put(host)
         except LLMError as error:
-            if not error.attempts:  # nothing was sent
-                tried.pop()
-            self._learn(lease, error)
+            tried.correct(error.attempts)
+            if self._learn(lease, error) and tried.forgiven < _MOST_FORGIVEN:
+                tried.forgiven += 1
             raise
-        except BaseException:
+        except BaseException as error:
+            tried.correct(vars(error).get("attempts", 1))
             host.breaker.abandoned(probe=lease.probe)
             raise
         else:
+            tried.correct(reply.attempts)
             host.breaker.succeeded()
+            host.throttle.answered()
             return reply
         finally:
             self._slots.give_back(lease)
 
-    def _learn(self, lease: Lease, error: LLMError) -> None:
-        """Tell a host's breaker what a failure says of the host: nothing, that it fails, or that it answers."""
+    def _learn(self, lease: Lease, error: LLMError) -> bool:
+        """Tell a host's breaker what a failure says of the host: nothing, that it fails, or that it answers.
+
+        Returns:
+            Whether the question failed for no other reason than that too many were put to the host at once.
+        """
         host, breaker = lease.host, lease.host.breaker
+        others = host.in_flight - 1
+        if error.retry_after is not None:
+            host.throttle.hold(error.retry_after)
         if not error.attempts:
             breaker.abandoned(probe=lease.probe)
+        elif is_busy(error) and not host.throttle.refused(others):
+            breaker.succeeded()
+            return others > 0
         elif can_heal(error) or (len(self._hosts) > 1 and is_useless(error)):
             host.trouble = str(error)
             breaker.failed(probe=lease.probe)
         else:
             breaker.succeeded()
+            host.throttle.answered()
+        return False
 
 
 class OllamaChatClient(OllamaPool):
@@ -338,11 +373,10 @@ class OllamaChatClient(OllamaPool):
         return self._hosts[0]
 
 
-def _pause(state: RetryCallState, *, elsewhere: bool) -> float:
-    """Give the seconds to wait: jitter, after what the server asks for unless another one can be asked instead."""
+def _pause(state: RetryCallState) -> float:
+    """Give the seconds to wait: jitter, but none where the host is held, as then its slots are waited for."""
     error = state.outcome.exception() if state.outcome is not None else None
-    asked_for = None if elsewhere else getattr(error, "retry_after", None)
-    return float(_backoff(state)) + min(asked_for or 0.0, _LONGEST_RETRY_AFTER)
+    return 0.0 if error is not None and is_busy(error) else float(_backoff(state))
 
 
 def _deciding(hosts: Hosts) -> Hosts:
@@ -354,17 +388,6 @@ def _with_costs_of(earlier: LLMError, error: LLMError) -> LLMError:
     error.attempts = earlier.attempts
     error.host = error.host or earlier.host
     return error
-
-
-def _address(host: str) -> str:
-    try:
-        parts = urlsplit(host if "://" in host else f"http://{host}")
-        usable = parts.port != 0 and parts.scheme in ("http", "https") and bool(parts.hostname)
-    except (TypeError, ValueError):
-        usable = False
-    if not usable:
-        raise FieldValueError(f"host must be an address such as {DEFAULT_HOST}, got {host!r}")
-    return host
 
 
 def _require_positive(**limits: float) -> None:

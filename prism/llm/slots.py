@@ -36,8 +36,9 @@ class _Waiter:
 class Slots:
     """Hands out leases, each to the host with the fewest questions under way.
 
-    Whoever waits does so for a question under way on a host that works, or that shows whether it does, and is given
-    the slot itself when it ends; so nobody can come in between, and nobody waits for something that does not happen.
+    Whoever waits does so for a question under way on a host that works, or that shows whether it does, or for the
+    end of a busy host's hold, and is given the slot itself then; so nobody can come in between, and nobody waits for
+    something that does not happen.
 
     Args:
         limit: Questions under way at once on each host.
@@ -79,7 +80,11 @@ class Slots:
             self._serve_all()
 
     def _free(self, hosts: Hosts, tried: Collection[OllamaHost]) -> Lease | None:
-        free = [host for host in hosts if host.in_flight < self._limit and host.breaker.allows()]
+        free = [
+            host
+            for host in hosts
+            if host.in_flight < self._limit and host.throttle.allows(host.in_flight) and host.breaker.allows()
+        ]
         if not free:
             return None
         host = min(free, key=lambda host: (host in tried, host.in_flight))
@@ -116,10 +121,11 @@ class Slots:
         self._set_alarm()
 
     def _set_alarm(self) -> None:
-        """Look at the queues again when a host's pause is over, or the patience with its probe: nothing else tells."""
+        """Look at the queues again when a host's pause or hold is over, or the patience with it: nothing else tells."""
         if self._alarm is not None:
             self._alarm.cancel()
-        waits = (host.breaker.seconds_left() for hosts in self._queues for host in hosts)
+        waiting_for = (host for hosts in self._queues for host in hosts)
+        waits = (wait for host in waiting_for for wait in (host.breaker.seconds_left(), host.throttle.seconds_left()))
         soonest = min((wait for wait in waits if wait > 0), default=None)
         self._alarm = None if soonest is None else asyncio.get_running_loop().call_later(soonest, self._serve_all)
 
@@ -144,7 +150,7 @@ def all_hopeless(hosts: Hosts) -> bool:
 
 def left_alone(hosts: Hosts) -> LeftAloneError:
     """Make the error that says so."""
-    wait = min(host.breaker.seconds_left() for host in hosts)
+    wait = min(max(host.breaker.seconds_left(), host.throttle.seconds_left()) for host in hosts)
     why = "; ".join(host.trouble for host in hosts)
     error = LeftAloneError(f"left alone for {wait:.1f} s after failing again and again: {why}")
     error.host = hosts[0].address if len(hosts) == 1 else None

@@ -17,11 +17,11 @@ _SHORTEST_GRACE_SECONDS = 1.0
 Load = asyncio.Task[LLMError | None]
 
 
-async def load_models(hosts: Sequence[OllamaHost], patience: float | None) -> dict[str, LLMError | None]:
+async def load_models(hosts: Sequence[OllamaHost], limit: float | None) -> dict[str, LLMError | None]:
     """Load the model on every server at the same time; see `prism.llm.OllamaPool.warm_up`."""
     loads = [asyncio.create_task(_load(host)) for host in hosts]
     try:
-        await _wait_for_one(loads, inf if patience is None else patience)
+        await _wait_for_one(loads, inf if limit is None else limit)
         ended = zip(hosts, loads, strict=True)
         return {host.address: load.result() if load.done() else _late(host) for host, load in ended}
     finally:
@@ -49,10 +49,10 @@ async def _load(host: OllamaHost) -> LLMError | None:
     return None
 
 
-async def _wait_for_one(loads: Collection[Load], patience: float) -> None:
-    """Wait until all have ended, or one went well and as much time again has passed, or the patience is over."""
+async def _wait_for_one(loads: Collection[Load], limit: float) -> None:
+    """Wait until all have ended, or one went well and as much time again has passed, or the limit is over."""
     began, pending, is_warm = monotonic(), set(loads), False
-    ends = began + patience
+    ends = began + limit
     while pending and (left := ends - monotonic()) > 0:
         done, pending = await asyncio.wait(
             pending, timeout=None if left == inf else left, return_when=asyncio.FIRST_COMPLETED

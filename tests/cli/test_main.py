@@ -128,7 +128,19 @@ def test_help_explains_every_option(command: Any) -> None:
     """``simulate --help`` names every option, with its default, and shows examples."""
     ran = command("simulate", "--help")
     options = ["agents", "posts", "rounds", "ticks", "seed", "reasoner", "model", "host", "out", "json"]
-    options += ["mode", "pick", "concurrency", "timeout", "max-calls", "max-tokens", "deadline", "cache", "replay"]
+    options += [
+        "mode",
+        "pick",
+        "think",
+        "concurrency",
+        "timeout",
+        "patience",
+        "max-calls",
+        "max-tokens",
+        "deadline",
+        "cache",
+        "replay",
+    ]
     options += ["resume", "checkpoint-every"]
     assert (ran.status, ran.err) == (0, "")
     assert [option for option in options if f"--{option} " not in ran.out] == []

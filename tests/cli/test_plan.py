@@ -9,13 +9,24 @@ from typing import Any
 import pytest
 
 from prism.cli.plan import RunPlan
-from prism.cli.reasoners import ModelOptions, ModeName, PickName, ReasonerKind
+from prism.cli.reasoners import ModelOptions, ModeName, PickName, ReasonerKind, ThinkName
 from prism.errors import InputError
 from prism.runlog.events import DECISION
 
 SUMMARY = Path("run") / "run.json"
 MODEL = ModelOptions(
-    "tiny", ("http://a", "http://b"), ModeName.CHAT, PickName.ARGMAX, 3, 2.5, 100, 10**6, 60.0, Path("answers.db")
+    model="tiny",
+    host=("http://a", "http://b"),
+    mode=ModeName.CHAT,
+    pick=PickName.ARGMAX,
+    think=ThinkName.LOW,
+    concurrency=3,
+    timeout=2.5,
+    patience=30.0,
+    max_calls=100,
+    max_tokens=10**6,
+    deadline=60.0,
+    cache=Path("answers.db"),
 )
 
 
@@ -58,6 +69,7 @@ def test_a_plan_is_read_as_it_was_written(inputs: dict[str, Path]) -> None:
     ("changes", "message"),
     [
         ({"options": ModelOptions(timeout=inf)}, "--timeout must be a finite number, got inf"),
+        ({"options": ModelOptions(patience=inf)}, "--patience must be a finite number, got inf"),
         ({"options": ModelOptions(deadline=inf)}, "--deadline must be a finite number, got inf"),
         ({"options": ModelOptions(host=("a", "b\udcff"))}, "--host must be UTF-8, as run.json is; got 'a b\\udcff'"),
         ({"options": ModelOptions(cache=Path("c\udcff"))}, "--cache must be UTF-8"),

@@ -12,6 +12,7 @@ import pytest
 import prism
 from prism.agents import load_population
 from prism.statechart import AgentState
+from prism.testing import FakeOllama, Fault
 
 DATA = Path(__file__).parents[1] / "data"
 PERSONAS = DATA / "oasis" / "user_data_36.json"
@@ -177,7 +178,8 @@ def test_unreachable_model_does_not_stop_a_run(command: Any) -> None:
         )
     assert ran.status == 0
     assert ran.err.splitlines() == [
-        f"prism: cannot reach {url}: is 'ollama serve' running there?; its decisions will fall back (see: prism doctor)"
+        f"prism: cannot reach {url} (All connection attempts failed): is 'ollama serve' running there?; "
+        "its decisions will fall back (see: prism doctor)"
     ]
     totals = summary_of(command.folder / "run")["results"]["totals"]
     assert totals["decisions_answered"] == 0
@@ -186,6 +188,33 @@ def test_unreachable_model_does_not_stop_a_run(command: Any) -> None:
     shown = " ".join(ran.out.split())
     assert f"decisions that fell back {totals['decisions_asked']}" in shown
     assert any(f"Fallback taken {count} x: {reason}" in shown for reason, count in totals["fallbacks"].items())
+
+
+@pytest.mark.parametrize(("given", "told"), [([], False), (["--think", "true"], True), (["--think", "low"], "low")])
+def test_a_model_thinks_as_it_is_told(given: list[str], told: Any, command: Any, ollama: Any) -> None:
+    """With ``--think`` every question says whether the model may think; without it, that it may not."""
+    ran = command(
+        *("simulate", "--agents", PERSONAS, "--rounds", "1", "--ticks", "4", *given),
+        *("--reasoner", "ollama", "--model", "tiny", "--host", ollama.url),
+    )
+    assert (ran.status, ran.err) == (0, "")
+    assert {request["think"] for request in ollama.chats} == {told}
+
+
+def test_a_patient_run_waits_for_its_server(command: Any) -> None:
+    """With ``--patience`` a run waits for a server that drops its questions for a while, instead of falling back."""
+    with FakeOllama() as server:
+        server.fail(*[Fault.drop()] * 5, path="/api/chat")
+        ran = command(
+            *("simulate", "--agents", "20", "--rounds", "2", "--out", "run", "--patience", "60"),
+            *("--reasoner", "ollama", "--model", "llama3.2", "--mode", "chat", "--host", server.host),
+        )
+    assert (ran.status, ran.err) == (0, "")
+    summary = summary_of(command.folder / "run")
+    totals = summary["results"]["totals"]
+    assert totals["decisions_asked"] > 10
+    assert totals["decisions_answered"] >= totals["decisions_asked"] - 1  # who asks three times in vain falls back
+    assert summary["config"]["patience"] == 60
 
 
 @pytest.mark.parametrize("given", [[], ["--agents", "1", "--ticks", "1", "--rounds", "1"], ["--seed", "-1"]])

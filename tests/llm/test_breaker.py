@@ -6,7 +6,7 @@ from prism.llm.breaker import (
     FAILURES_TO_OPEN,
     FIRST_PAUSE_SECONDS,
     LONGEST_PAUSE_SECONDS,
-    PATIENCE_SECONDS,
+    PROBE_SECONDS,
     CircuitBreaker,
 )
 
@@ -123,16 +123,44 @@ def test_there_is_hope_while_a_probe_is_new(breaker: CircuitBreaker, clock: Cloc
     clock.time += FIRST_PAUSE_SECONDS
     assert breaker.is_hopeless()
     breaker.asked()
-    assert (breaker.is_hopeless(), breaker.seconds_left()) == (False, PATIENCE_SECONDS)
-    clock.time += PATIENCE_SECONDS
+    assert (breaker.is_hopeless(), breaker.seconds_left()) == (False, PROBE_SECONDS)
+    clock.time += PROBE_SECONDS
     assert (breaker.is_hopeless(), breaker.seconds_left()) == (True, 0)
     breaker.succeeded()
     assert not breaker.is_hopeless()
 
 
-def test_pause_and_patience_may_be_others(clock: Clock) -> None:
-    """The first pause, also after a success, and the patience with a probe are those that were given."""
-    breaker = CircuitBreaker(clock, first_pause=0.5, patience=3)
+def test_patience_gives_hope_until_it_is_over(clock: Clock) -> None:
+    """With patience it pays to wait from the first opening on, through failed probes, but not for ever."""
+    breaker = CircuitBreaker(clock, patience=5)
+    open_up(breaker)
+    assert (breaker.is_hopeless(), breaker.allows(), breaker.seconds_left()) == (False, False, 1)
+    clock.time += 1
+    assert (breaker.allows(), breaker.seconds_left()) == (True, 4)
+    breaker.failed(probe=breaker.asked())
+    assert (breaker.is_hopeless(), breaker.seconds_left()) == (False, 2)
+    clock.time += 2
+    breaker.failed(probe=breaker.asked())
+    assert (breaker.is_hopeless(), breaker.seconds_left()) == (False, 2)
+    clock.time += 2
+    assert (breaker.is_hopeless(), breaker.seconds_left()) == (True, 2)
+
+
+def test_patience_begins_again_after_a_success(clock: Clock) -> None:
+    """A host that has worked in between is waited for as long as at first."""
+    breaker = CircuitBreaker(clock, patience=5)
+    for _ in range(2):
+        open_up(breaker)
+        clock.time += 4
+        assert not breaker.is_hopeless()
+        clock.time += 1
+        assert breaker.is_hopeless()
+        breaker.succeeded()
+
+
+def test_pause_and_wait_may_be_others(clock: Clock) -> None:
+    """The first pause, also after a success, and the wait for a probe are those that were given."""
+    breaker = CircuitBreaker(clock, first_pause=0.5, probe_wait=3)
     open_up(breaker)
     assert breaker.seconds_left() == 0.5
     clock.time += 0.5

@@ -1,7 +1,7 @@
 """What is wrong with a server, in words to act on."""
 
 from collections.abc import Callable
-from typing import Any
+from contextlib import aclosing
 
 import pytest
 
@@ -15,7 +15,8 @@ STEPS = ["server", "model", "decisions", "load", "answer"]
 async def findings(server: FakeOllama, model: str, timeout: float = 5) -> list[tuple[str, bool, str]]:
     """Examine a server and give what was found."""
     async with OllamaChatClient(server.host, model, timeout=timeout, load_timeout=timeout) as client:
-        return [(check.what, check.ok, check.found) for check in await diagnose(client)]
+        checks = [check async for check in diagnose(client)]
+    return [(check.what, check.ok, check.found) for check in checks if check.ok is not None]
 
 
 @pytest.mark.parametrize(
@@ -85,6 +86,33 @@ async def test_other_servers_are_judged_by_their_answer(serve: Serve, decides: b
     assert answer in found
 
 
+@pytest.mark.parametrize(("load_timeout", "words"), [(600, "10 minutes"), (90, "90 s")])
+async def test_each_finding_is_told_when_it_is_known(server: FakeOllama, load_timeout: float, words: str) -> None:
+    """While the model is still loaded all before that is told, and how long the load may take."""
+    server.fail_always(Fault.hang(), path="/api/generate")
+    client = OllamaChatClient(server.host, "tiny", timeout=5, load_timeout=load_timeout)
+    async with client, aclosing(diagnose(client)) as checks:
+        found = [await anext(checks) for _ in range(4)]
+    assert [(check.what, check.ok) for check in found] == [*((step, True) for step in STEPS[:3]), ("load", None)]
+    assert found[-1].found == f"can take up to {words}"
+
+
+async def test_a_model_that_refuses_not_to_think_is_told_of(server: FakeOllama) -> None:
+    """A model that answers only if it may think is well, and what prism does about it is said."""
+    server.fail(Fault.status(400, "invalid think value: false"), path="/api/chat")
+    *_, (what, ok, found) = await findings(server, "tiny")
+    assert (what, ok) == ("answer", True)
+    assert found.startswith("answers idle; it refuses to be told not to think, so prism does not tell it (")
+
+
+async def test_a_load_that_is_refused_leaves_it_to_the_answer(server: FakeOllama) -> None:
+    """A server that does not take the request to load may answer all the same, so that is tried."""
+    server.fail_always(Fault.status(400, "prompt is required"), path="/api/generate")
+    *_, (load, load_ok, found), (answer, ok, _) = await findings(server, "tiny")
+    assert (load, load_ok, answer, ok) == ("load", True, "answer", True)
+    assert found.startswith(f"not told: {server.host} answered 400: prompt is required; so the answer has to show")
+
+
 async def test_a_server_that_only_chats_may_lack_the_other_paths(serve: Serve) -> None:
     """A model that neither says nor shows that it decides is asked to chat."""
     server = serve(decides=False)
@@ -97,11 +125,11 @@ async def test_a_server_that_is_not_there_is_the_first_finding(server: FakeOllam
     server.stop()
     ((what, ok, found),) = await findings(server, "tiny")
     assert (what, ok) == ("server", False)
-    assert found == f"cannot reach {server.host}: is 'ollama serve' running there?"
+    assert found == f"cannot reach {server.host} (All connection attempts failed): is 'ollama serve' running there?"
 
 
 async def test_a_server_may_be_named_without_scheme(server: FakeOllama) -> None:
     """An address as people type it is examined like any other."""
     async with OllamaChatClient(server.host.removeprefix("http://"), "tiny", timeout=5) as client:
-        checks: list[Any] = await diagnose(client)
-    assert all(check.ok for check in checks)
+        checks = [check async for check in diagnose(client) if check.ok is not None]
+    assert [check.ok for check in checks] == [True] * len(STEPS)

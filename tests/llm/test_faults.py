@@ -1,5 +1,6 @@
 """What a server does wrong, as one tree of errors."""
 
+import re
 import socket
 import time
 from collections.abc import Callable
@@ -90,12 +91,23 @@ async def test_every_fault_has_its_class(
     assert isinstance(caught.value.__cause__, cause)
 
 
-@pytest.mark.parametrize("host", ["http://127.0.0.1:{port}", "http://nowhere.invalid"], ids=["refused", "no such name"])
-async def test_a_server_that_is_not_there_is_unreachable(connect: Connect, host: str) -> None:
-    """Where nothing listens the error is also a ConnectionError, and says which host and what to start."""
-    host = host.format(port=free_port())
-    with pytest.raises(ConnectionError, match=f"cannot reach {host}: is 'ollama serve' running there") as caught:
+@pytest.mark.parametrize(
+    ("host", "why"),
+    [
+        ("http://127.0.0.1:{closed}", "All connection attempts failed"),
+        ("http://nowhere.invalid", r"\[Errno -?\d+\] [^(]+"),
+        ("https://127.0.0.1:{server}", r"\[SSL.*"),
+    ],
+    ids=["refused", "no such name", "no TLS"],
+)
+async def test_a_server_that_is_not_there_is_unreachable(
+    server: FakeOllama, connect: Connect, host: str, why: str
+) -> None:
+    """What cannot be connected to is also a ConnectionError that says which host, why, and what to start."""
+    host = host.format(closed=free_port(), server=server.host.rpartition(":")[2])
+    with pytest.raises(ConnectionError) as caught:
         await connect(host).chat(HELLO)
+    assert re.fullmatch(rf"cannot reach {host} \({why}\): is 'ollama serve' running there\?", str(caught.value))
     assert type(caught.value) is UnreachableError
     assert isinstance(caught.value.__cause__, ConnectionError)
 

@@ -55,6 +55,39 @@ async def test_by_default_a_model_does_not_think(server: FakeOllama, connect: Co
     assert "format" not in body
 
 
+REFUSES = Fault.status(400, 'invalid think value: false (must be "high", "medium" or "low")')
+
+
+async def test_a_model_that_refuses_not_to_think_is_not_told_so(server: FakeOllama, connect: Connect) -> None:
+    """The question is put once more without a word on thinking, which counts, and later ones are put so at once."""
+    server.fail(REFUSES)
+    pool = connect()
+    assert [(await pool.chat(HELLO)).attempts for _ in range(3)] == [2, 1, 1]
+    assert [asked.body.get("think") for asked in server.questions] == [False, None, None, None]
+
+
+@pytest.mark.parametrize("after", [Fault.status(400, "no"), Fault.hang()], ids=lambda fault: fault.name)
+async def test_a_question_that_fails_without_a_word_on_thinking_has_cost_two(
+    server: FakeOllama, connect: Connect, after: Fault
+) -> None:
+    """Both requests count, also if the second is refused or given up."""
+    server.fail(REFUSES, after)
+    with pytest.raises((LLMError, TimeoutError)) as caught:
+        async with asyncio.timeout(1):
+            await connect(timeout=60).chat(HELLO)
+    raised = caught.value if isinstance(caught.value, LLMError) else caught.value.__cause__
+    assert vars(raised)["attempts"] == len(server.questions) == 2
+
+
+@pytest.mark.parametrize(("think", "fault"), [(True, REFUSES), ("low", REFUSES), (False, Fault.status(400, "format"))])
+async def test_other_refusals_are_errors(server: FakeOllama, connect: Connect, think: Any, fault: Fault) -> None:
+    """What the user wants a model to do about thinking is not dropped, nor are other refusals mistaken for that."""
+    server.fail(fault)
+    with pytest.raises(LLMError, match="answered 400"):
+        await connect(think=think).chat(HELLO)
+    assert [asked.body["think"] for asked in server.questions] == [think]
+
+
 async def test_a_decision_is_asked_in_the_wire_format(server: FakeOllama, connect: Connect) -> None:
     """A decision question goes out as it is, and comes back with choice, probabilities, usage and host."""
     reply = await connect(model="nimble").systemone("Ann is tired.", QUESTION)
@@ -302,3 +335,18 @@ async def test_one_who_is_broken_off_leaves_the_others_their_connections(
     assert (await other).text == "Hello."
     await until(lambda: server.open_connections == 0)
     assert (await pool.chat(HELLO)).text == "Hello."
+
+
+@pytest.mark.parametrize("steps", [1, 5, 20, 60])
+async def test_closing_leaves_no_connection_of_questions_under_way(
+    server: FakeOllama, connect: Connect, until: Any, steps: int
+) -> None:
+    """Questions under way when a pool is closed, also those that still connect, are answered and then let go."""
+    pool = connect()
+    tasks = [asyncio.create_task(pool.chat(HELLO)) for _ in range(3)]
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    await pool.close()
+    assert [(await task).attempts for task in tasks] == [1, 1, 1]
+    assert len(server.questions) == 3
+    await until(lambda: server.open_connections == 0)

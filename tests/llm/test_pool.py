@@ -22,6 +22,7 @@ from prism.llm import OllamaChatClient, OllamaPool
 from prism.llm.breaker import FAILURES_TO_OPEN, CircuitBreaker
 from prism.llm.host import LOOK_SECONDS
 from prism.llm.pool import _pause
+from prism.llm.throttle import Throttle
 from prism.testing import FakeOllama, Fault
 
 Connect = Callable[..., OllamaPool]
@@ -35,10 +36,10 @@ async def ask(pool: OllamaPool, times: int = 1) -> list[str]:
     return [reply.host for reply in await asyncio.gather(*(pool.chat(HELLO) for _ in range(times)))]
 
 
-def impatient(pool: OllamaPool, *, pause: float = 0.05, patience: float = 10) -> OllamaPool:
+def impatient(pool: OllamaPool, *, pause: float = 0.05, probe_wait: float = 10, patience: float = 0) -> OllamaPool:
     """Let failing hosts rest for a moment only, and others wait for a probe for so long."""
     for host in pool._hosts:
-        host.breaker = CircuitBreaker(first_pause=pause, patience=patience)
+        host.breaker = CircuitBreaker(first_pause=pause, probe_wait=probe_wait, patience=patience)
     return pool
 
 
@@ -74,6 +75,9 @@ def at_rest(pool: OllamaPool) -> bool:
         ({"temperature": float("inf")}, "temperature must be a finite number, got inf"),
         ({"concurrency": 0}, "concurrency must be above 0, got 0"),
         ({"attempts": 0}, "attempts must be above 0, got 0"),
+        ({"patience": -1}, "patience must be a finite number, 0 or above, got -1"),
+        ({"patience": float("inf")}, "patience must be a finite number, 0 or above, got inf"),
+        ({"patience": float("nan")}, "patience must be a finite number, 0 or above, got nan"),
         ({"host": ""}, "host must be an address such as http://127.0.0.1:11434, got ''"),
         ({"host": "http://[::1"}, "host must be an address such as"),
         ({"host": "localhost:99999"}, "host must be an address such as"),
@@ -101,7 +105,7 @@ def test_an_address_may_be_short(host: str) -> None:
 
 def test_a_host_named_twice_is_one() -> None:
     """The limit of a host holds even if it is listed twice."""
-    pool = OllamaPool(["a", "b", "a"], "tiny", concurrency=3)
+    pool = OllamaPool(["a", "b", "a", "http://a:11434/", "u:p@b"], "tiny", concurrency=3)
     assert (pool.hosts, pool.concurrency) == (["a", "b"], 6)
 
 
@@ -296,14 +300,6 @@ async def test_a_pause_that_the_server_asks_for_is_kept(server: FakeOllama, conn
     task.cancel()
 
 
-def after(error: Exception, *, elsewhere: bool = False, attempt: int = 1) -> float:
-    """Give the pause after a failure."""
-    state = RetryCallState(None, None, (), {})
-    state.attempt_number = attempt
-    state.set_exception((type(error), error, None))
-    return _pause(state, elsewhere=elsewhere)
-
-
 async def test_a_pause_is_kept_if_all_others_are_left_alone(serve: Serve, connect: Connect, until: Any) -> None:
     """A second server that cannot be asked now is no reason to pass over the wish of the first."""
     busy, dead = serve(), serve()
@@ -318,23 +314,68 @@ async def test_a_pause_is_kept_if_all_others_are_left_alone(serve: Serve, connec
     task.cancel()
 
 
-@pytest.mark.parametrize(("wish", "pause"), [(0.0, 0), (2.5, 2.5), (29, 29), (3600, 30), (float("inf"), 30)])
-def test_a_wish_to_be_left_alone_has_a_limit(wish: float, pause: float) -> None:
-    """The pause is what the server asks for, up to half a minute, and only if no other server can be asked."""
-    error = OverloadedError("busy")
-    error.retry_after = wish
-    pauses = {after(error) - pause for _ in range(100)}
-    assert len(pauses) > 50  # those who were refused together do not come back together
-    assert 0 <= min(pauses) < max(pauses) < 0.201
-    assert after(error, elsewhere=True) <= 0.2
-
-
 @pytest.mark.parametrize(("attempt", "longest"), [(1, 0.2), (2, 0.4), (3, 0.8), (20, 5.0)])
 def test_pauses_grow_and_differ(attempt: int, longest: float) -> None:
-    """Without a wish the pause is random, up to a bound that doubles with every attempt until it is 5 s."""
-    pauses = {after(UnreachableError("gone"), attempt=attempt) for _ in range(200)}
+    """The pause after a failure is random, up to a bound that doubles with every attempt until it is 5 s."""
+    state, error = RetryCallState(None, None, (), {}), UnreachableError("gone")
+    state.attempt_number = attempt
+    state.set_exception((UnreachableError, error, None))
+    pauses = {_pause(state) for _ in range(200)}
     assert len(pauses) > 100
     assert longest / 2 < max(pauses) <= longest
+
+
+# Servers that are busy
+
+
+@pytest.mark.parametrize(("slots", "queue_limit"), [(2, 1), (1, 0)])
+async def test_a_busy_server_is_not_a_dead_one(serve: Serve, connect: Connect, slots: int, queue_limit: int) -> None:
+    """A server that takes fewer questions at once than it is asked answers all, and is not asked much more often."""
+    server = serve(slots=slots, queue_limit=queue_limit, latency=0.005)
+    pool = connect(server, concurrency=8, attempts=3)
+    replies = await asyncio.gather(*(pool.chat(HELLO) for _ in range(150)))
+    assert len(replies) == 150
+    assert len(server.questions) == sum(reply.attempts for reply in replies) < 3 * 150
+    assert not pool._hosts[0].breaker.is_open()
+    assert at_rest(pool)
+
+
+@pytest.mark.parametrize("code", [429, 503])
+@pytest.mark.parametrize("retry_after", [None, "0.1"])
+async def test_refusals_in_a_burst_cost_no_answer(
+    server: FakeOllama, connect: Connect, code: int, retry_after: str | None
+) -> None:
+    """Questions that were refused together, and with them those that wait, are answered when the server can."""
+    server.fail(*[Fault.status(code, retry_after=retry_after)] * 8)
+    pool = connect(concurrency=8, attempts=3)
+    async with asyncio.timeout(20):
+        assert len(await ask(pool, 50)) == 50
+    assert len(server.questions) == 58
+
+
+async def test_nobody_asks_a_server_that_wants_a_pause(server: FakeOllama, connect: Connect, until: Any) -> None:
+    """After Retry-After the other questions wait, too, instead of being refused one after the other."""
+    server.fail(Fault.status(429, retry_after="20"))
+    pool = connect(concurrency=1, attempts=3)
+    tasks = [asyncio.create_task(pool.chat(HELLO)) for _ in range(10)]
+    await until(lambda: pool._slots.waiting == 10)
+    assert (len(server.questions), pool._hosts[0].breaker.is_open()) == (1, False)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert at_rest(pool)
+
+
+async def test_a_server_that_is_always_busy_is_left_alone(server: FakeOllama, connect: Connect) -> None:
+    """One that has refused everything for long counts as one that fails, so that every question comes to an end."""
+    server.fail_always(Fault.status(503))
+    pool = connect(concurrency=8, attempts=3)
+    pool._hosts[0].throttle = Throttle(first_hold=0.01, longest_busy=0)
+    async with asyncio.timeout(20):
+        ended = await asyncio.gather(*(pool.chat(HELLO) for _ in range(200)), return_exceptions=True)
+    assert {type(end) for end in ended} == {OverloadedError, LeftAloneError}
+    assert len(server.questions) < 50
+    assert at_rest(pool)
 
 
 # Servers that fail
@@ -364,16 +405,16 @@ async def test_a_probe_that_fails_ends_the_waiting(server: FakeOllama, connect: 
     pool = impatient(connect(concurrency=8), pause=0.3)
     await open_breaker(server, pool)
     await until(pool._hosts[0].breaker.allows)
-    server.fail_always(Fault.status(503))
+    server.fail_always(Fault.drop())
     first, *others = await asyncio.gather(*(pool.chat(HELLO) for _ in range(5)), return_exceptions=True)
-    assert isinstance(first, OverloadedError)
+    assert isinstance(first, UnreachableError)
     assert [(type(other), other.attempts) for other in others] == [(LeftAloneError, 0)] * 4
     assert at_rest(pool)
 
 
 async def test_nobody_waits_long_for_a_probe(server: FakeOllama, connect: Connect, until: Any) -> None:
     """A probe that is not answered holds the others for a moment only, and later ones not at all."""
-    pool = impatient(connect(concurrency=8, timeout=60), patience=0.1)
+    pool = impatient(connect(concurrency=8, timeout=60), probe_wait=0.1)
     await open_breaker(server, pool)
     await until(pool._hosts[0].breaker.allows)
     server.fail_always(Fault.hang())
@@ -438,7 +479,7 @@ async def test_a_failed_probe_makes_the_pause_longer(server: FakeOllama, connect
     await open_breaker(server, pool)
     breaker = pool._hosts[0].breaker
     await until(breaker.allows)
-    server.fail(Fault.status(503))
+    server.fail(Fault.status(502))
     with pytest.raises(OverloadedError):
         await pool.chat(HELLO)
     assert breaker._pause == 0.6
@@ -447,7 +488,7 @@ async def test_a_failed_probe_makes_the_pause_longer(server: FakeOllama, connect
 
 async def test_when_all_servers_fail_nobody_waits(server: FakeOllama, connect: Connect) -> None:
     """When the last server opens, those who wait for it fail at once instead of being asked or waiting on."""
-    server.fail_always(Fault.status(503))
+    server.fail_always(Fault.status(504))
     pool = connect(concurrency=1)
     async with asyncio.timeout(5):
         ended = await asyncio.gather(*(pool.chat(HELLO) for _ in range(50)), return_exceptions=True)
@@ -461,10 +502,46 @@ async def test_when_all_servers_fail_nobody_waits(server: FakeOllama, connect: C
 
 async def test_retries_end_when_nobody_is_left_to_ask(server: FakeOllama, connect: Connect) -> None:
     """A question that opened the only breaker ends with the error it met, not with that of being left alone."""
-    server.fail_always(Fault.status(503))
+    server.fail_always(Fault.status(502))
     with pytest.raises(OverloadedError) as caught:
         await connect(attempts=10).chat(HELLO)
     assert caught.value.attempts == FAILURES_TO_OPEN
+
+
+async def test_with_patience_an_outage_is_waited_out(server: FakeOllama, connect: Connect, until: Any) -> None:
+    """While a server is down for less than the patience no question fails that does not probe, and all are answered."""
+    pool = impatient(connect(concurrency=2), patience=60)
+    server.stop()
+    open_at_once(pool)
+    tasks = [asyncio.create_task(pool.chat(HELLO)) for _ in range(30)]
+    await until(lambda: any(task.done() for task in tasks))
+    server.start()
+    async with asyncio.timeout(20):
+        ended = Counter(type(end).__name__ for end in await asyncio.gather(*tasks, return_exceptions=True))
+    assert set(ended) == {"ChatReply", "UnreachableError"}
+    assert ended["UnreachableError"] < 15
+    assert at_rest(pool)
+
+
+async def test_patience_has_an_end(server: FakeOllama, connect: Connect) -> None:
+    """Who waits for a server fails when the patience is over, though no question comes to its end, and so do others."""
+    pool = impatient(connect(), pause=60, patience=0.2)
+    open_at_once(pool)
+    tasks = [asyncio.create_task(pool.chat(HELLO)) for _ in range(5)]
+    await asyncio.sleep(0)
+    assert pool._slots.waiting == 5
+    async with asyncio.timeout(5):
+        ended = await asyncio.gather(*tasks, pool.chat(HELLO), return_exceptions=True)
+    assert [type(end) for end in ended] == [LeftAloneError] * 6
+    assert server.questions == []
+
+
+def test_the_patience_of_a_pool_is_that_of_its_servers() -> None:
+    """What a pool is told is what its servers are waited for; by default that is not at all."""
+    for settings, hopeless in (({"patience": 60.0}, False), ({}, True)):
+        pool = OllamaPool(["localhost"], "tiny", **settings)
+        open_at_once(pool)
+        assert pool._hosts[0].breaker.is_hopeless() is hopeless
 
 
 @pytest.mark.parametrize(
@@ -515,12 +592,12 @@ async def test_questions_under_way_survive_the_death_of_their_server(
     serve: Serve, connect: Connect, until: Any
 ) -> None:
     """Questions that a dying server had taken are answered by another."""
-    mortal, other = serve(latency=10), serve()
-    pool = connect(mortal, other, attempts=3, concurrency=2)
-    other.latency = 10
+    mortal, other = serve(), serve()
+    for server in (mortal, other):
+        server.fail(Fault.hang())
+    pool = connect(mortal, other, attempts=3, concurrency=2, timeout=60)
     tasks = [asyncio.create_task(pool.chat(HELLO)) for _ in range(2)]
-    await until(lambda: len(mortal.questions) == 1)
-    other.latency = 0
+    await until(lambda: len(mortal.questions) == len(other.questions) == 1)
     mortal.stop()
     async with asyncio.timeout(5):
         done, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -640,14 +717,25 @@ async def test_a_server_that_fails_to_say_is_left_alone(serve: Serve, connect: C
     """Failed looks count as failures: after five in a row nobody looks, until a question has shown that it works."""
     server = serve()
     pool = connect(server, model="nimble")
-    server.fail(*[Fault.status(503)] * FAILURES_TO_OPEN, path="/api/show")
+    server.fail(*[Fault.status(502)] * FAILURES_TO_OPEN, path="/api/show")
     for _ in range(FAILURES_TO_OPEN):
         with pytest.raises(OverloadedError):
             await pool.offers_decisions()
-    with pytest.raises(LeftAloneError, match="answered 503"):
+    with pytest.raises(LeftAloneError, match="answered 502"):
         await pool.offers_decisions()
     pool._hosts[0].breaker.succeeded()
     assert await pool.offers_decisions() is True
+
+
+async def test_a_server_that_is_too_busy_to_say_is_not_blamed(serve: Serve, connect: Connect) -> None:
+    """Looks that are refused because the server is busy do not keep anybody from asking it."""
+    server = serve()
+    pool = connect(server, model="nimble")
+    server.fail(*[Fault.status(429)] * (FAILURES_TO_OPEN + 1), path="/api/show")
+    for _ in range(FAILURES_TO_OPEN + 1):
+        with pytest.raises(OverloadedError):
+            await pool.offers_decisions()
+    assert await ask(pool) == [server.host]
 
 
 async def test_a_server_that_only_a_question_can_tell_of_may_decide(serve: Serve, connect: Connect) -> None:

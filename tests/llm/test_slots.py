@@ -83,11 +83,11 @@ async def test_who_waits_is_woken_when_a_pause_is_over(hosts: tuple[OllamaHost, 
     assert (again.host, again.probe) == (two, True)
 
 
-async def test_who_waits_for_a_probe_is_woken_when_patience_ends(hosts: tuple[OllamaHost, OllamaHost]) -> None:
+async def test_who_waits_for_a_probe_is_woken_when_it_lasts_too_long(hosts: tuple[OllamaHost, OllamaHost]) -> None:
     """Without the probe coming to its end, those who wait for it fail when they have waited long enough."""
     one, _ = hosts
     slots = Slots(1)
-    one.breaker = CircuitBreaker(first_pause=0.01, patience=0.3)
+    one.breaker = CircuitBreaker(first_pause=0.01, probe_wait=0.3)
     leave_alone(one)
     while not one.breaker.allows():
         await asyncio.sleep(0.005)

@@ -1,0 +1,53 @@
+"""How servers are named, and what of it may be shown."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from prism.errors import FieldValueError
+
+DEFAULT_HOST = "http://127.0.0.1:11434"
+
+_PORTS = {"": 11434, "http": 80, "https": 443}
+"""The port where none is given, by scheme, as the ollama client takes it."""
+
+
+def check_address(host: str) -> None:
+    """Refuse what is no address of a server.
+
+    Raises:
+        FieldValueError: If it is none; credentials in it are not shown.
+    """
+    try:
+        parts = _split(host)
+        usable = parts.port != 0 and parts.scheme in ("http", "https") and bool(parts.hostname)
+    except (TypeError, ValueError):
+        usable = False
+    if not usable:
+        shown = shown_address(host) if isinstance(host, str) else host
+        raise FieldValueError(f"host must be an address such as {DEFAULT_HOST}, got {shown!r}")
+
+
+def same_address(host: str) -> tuple[str, str, int, str]:
+    """Give what is equal for all spellings of one address: scheme, name, port and path."""
+    parts = _split(host)
+    port = parts.port or _PORTS[parts.scheme if "://" in host else ""]
+    return parts.scheme, parts.hostname or "", port, parts.path.strip("/")
+
+
+def shown_address(host: str) -> str:
+    """Give an address as it was written, but for the name and password of a user."""
+    return re.sub(r"^(\w+://)?[^/]*@", r"\1", host)
+
+
+def credentials(host: str) -> tuple[str, str] | None:
+    """Give the name and password of a user that an address holds."""
+    parts = _split(host)
+    if parts.username is None:
+        return None
+    return unquote(parts.username), unquote(parts.password or "")
+
+
+def _split(host: str) -> SplitResult:
+    return urlsplit(host if "://" in host else f"http://{host}")

@@ -1,0 +1,56 @@
+"""``prism doctor`` as a user runs it."""
+
+import signal
+from collections.abc import Iterator
+from subprocess import PIPE
+from threading import Timer
+from typing import Any
+
+import pytest
+
+from prism.testing import FakeOllama, Fault
+
+
+@pytest.fixture
+def server() -> Iterator[FakeOllama]:
+    """Give a running server."""
+    with FakeOllama() as running:
+        yield running
+
+
+def test_a_good_server_is_well(command: Any, server: FakeOllama) -> None:
+    """Every step is a line, and the exit status says that a simulation could use the server."""
+    ran = command("doctor", "--model", "llama3.2", "--host", server.host)
+    assert (ran.status, ran.err) == (0, "")
+    told = [line.split(":")[0].split() for line in ran.out.splitlines()]
+    steps = [["ok", "server"], ["ok", "model"], ["ok", "decisions"], ["...", "load"], ["ok", "load"], ["ok", "answer"]]
+    assert told == steps
+
+
+def test_a_server_that_is_not_there_is_wrong(command: Any, server: FakeOllama) -> None:
+    """What is wrong is the last line, and the exit status says so."""
+    server.stop()
+    ran = command("doctor", "--model", "llama3.2", "--host", server.host)
+    assert (ran.status, ran.err) == (1, "")
+    assert ran.out.startswith(f"wrong server: cannot reach {server.host}")
+
+
+def test_what_was_found_is_said_before_the_model_is_loaded(command: Any, server: FakeOllama) -> None:
+    """While a model takes its time the user sees what is well, and what is waited for; Ctrl-C loses none of it."""
+    server.fail_always(Fault.hang(), path="/api/generate")
+    with command.start("doctor", "--model", "llama3.2", "--host", server.host, stdout=PIPE) as process:
+        watchdog = Timer(60, process.kill)
+        watchdog.start()
+        told = [process.stdout.readline() for _ in range(4)]
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate()
+        watchdog.cancel()
+    assert [line.split(":")[0].split() for line in told] == [
+        ["ok", "server"],
+        ["ok", "model"],
+        ["ok", "decisions"],
+        ["...", "load"],
+    ]
+    assert told[-1] == "...   load: can take up to 10 minutes\n"
+    assert rest == ""
+    assert process.returncode != 0

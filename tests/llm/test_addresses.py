@@ -1,0 +1,83 @@
+"""How servers are named, and what of it may be shown."""
+
+import asyncio
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from prism.errors import FieldValueError, LLMError
+from prism.llm import OllamaPool
+from prism.llm.addresses import check_address, credentials, same_address, shown_address
+from prism.testing import FakeOllama
+
+HELLO = [{"role": "user", "content": "hello"}]
+
+
+@pytest.mark.parametrize(
+    "spellings",
+    [
+        ["localhost", "localhost/", "LOCALHOST:11434", "http://localhost:11434", "http://ann:secret@localhost:11434/"],
+        ["http://a", "http://a:80", "http://A/", "a:80"],
+        ["https://a/models", "https://a:443/models/"],
+        ["[::1]", "http://[::1]:11434"],
+    ],
+)
+def test_spellings_of_one_address_are_the_same(spellings: list[str]) -> None:
+    """Case, a slash at the end, a scheme or port that would be taken anyway, and credentials make no difference."""
+    assert len({same_address(spelling) for spelling in spellings}) == 1
+
+
+def test_other_addresses_are_not_the_same() -> None:
+    """Scheme, name, port and path each make an address another one."""
+    others = ["a", "b", "http://a", "https://a", "a:1", "a/models", "a/Models"]
+    assert [pair for pair in combinations(others, 2) if len(set(map(same_address, pair))) == 1] == []
+
+
+@pytest.mark.parametrize(
+    ("host", "shown", "user"),
+    [
+        ("http://ann:se%40cret@models.example:80/x", "http://models.example:80/x", ("ann", "se@cret")),
+        ("ann@models.example", "models.example", ("ann", "")),
+        ("http://ann:a@b@models.example", "http://models.example", ("ann", "a@b")),
+        ("https://models.example/@team", "https://models.example/@team", None),
+        ("localhost:11434", "localhost:11434", None),
+    ],
+)
+def test_credentials_are_read_but_not_shown(host: str, shown: str, user: tuple[str, str] | None) -> None:
+    """What is shown of an address is all but the user, and it is the user who is sent."""
+    assert (shown_address(host), credentials(host)) == (shown, user)
+
+
+def test_a_wrong_address_keeps_its_secret() -> None:
+    """The message on an address that cannot be used shows no password, either."""
+    with pytest.raises(FieldValueError, match=r"got 'http://models\.example:99999'"):
+        check_address("http://ann:secret@models.example:99999")
+
+
+async def test_a_user_is_sent_to_the_server(connect: Callable[..., OllamaPool]) -> None:
+    """A request carries the credentials (RFC 7617), while reply and errors name the server without them."""
+    heads: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 500 no\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        host = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        with pytest.raises(LLMError) as caught:
+            await connect(f"http://ann:secret@{host}").chat(HELLO)
+    assert b"authorization: basic yw5uonnly3jlda==" in heads[0].lower()
+    assert caught.value.host == f"http://{host}"
+    assert "secret" not in str(caught.value)
+
+
+async def test_a_server_spelt_in_two_ways_has_one_limit(server: FakeOllama, connect: Any) -> None:
+    """However often and in whatever way a server is named, it is asked no more at once than the limit says."""
+    server.latency = 0.05
+    pool = connect(server, server.host + "/", server.host.removeprefix("http://"), concurrency=2)
+    assert pool.hosts == [server.host]
+    await asyncio.gather(*(pool.chat(HELLO) for _ in range(12)))
+    assert server.most_at_once == 2
