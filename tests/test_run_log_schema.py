@@ -37,6 +37,15 @@ class Answers:
         return '{"next_state": "scrolling"}'
 
 
+class CannotSay(Answers):
+    """A client that fails to tell whether it takes decision questions."""
+
+    async def offers_decisions(self) -> bool:
+        raise ConnectionError("nobody there")
+
+    async def systemone(self, state: str, questions: Any) -> Any: ...
+
+
 class MovesOn:
     """A reasoner whose answer comes too late."""
 
@@ -102,7 +111,7 @@ async def own_loop(folder: Path) -> None:
     closed = AnswerCache(folder / "closed.cache")
     closed.close()
     question = Question(SocialAgent("bo", interests=["tea"]), S.EVALUATING, "decide", (S.SCROLLING,))
-    for reasoner in (Reasoner(Answers()), Reasoner(Answers(), model="any", cache=closed)):
+    for reasoner in (Reasoner(Answers()), Reasoner(Answers(), model="any", cache=closed), Reasoner(CannotSay())):
         await reasoner.decide_many([question])
 
 

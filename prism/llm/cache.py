@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from os import PathLike
 from types import TracebackType
 from typing import Self
@@ -19,8 +20,9 @@ _PATIENCE_SECONDS = 10.0
 class AnswerCache:
     """A file of answers by what was asked: model, options, prompt and seed.
 
-    Several processes may use one file. Give it to a `Reasoner`, and close it when the run is over. An answer that
-    finds the file locked is kept in memory and written with the next one, or when the cache is closed: nobody waits.
+    Several processes may use one file, and several threads one cache. Give it to a `Reasoner`, and close it when the
+    run is over. An answer that finds the file locked is kept in memory and written with the next one, or when the cache
+    is closed: nobody waits.
 
     Args:
         path: The file; it is made if it does not exist.
@@ -32,8 +34,11 @@ class AnswerCache:
     def __init__(self, path: PathLike[str] | str) -> None:
         self._path = str(path)
         self._unwritten: dict[str, str] = {}
+        self._lock = threading.Lock()
         try:
-            self._database = sqlite3.connect(path, isolation_level=None, timeout=_PATIENCE_SECONDS)
+            self._database = sqlite3.connect(
+                path, isolation_level=None, timeout=_PATIENCE_SECONDS, check_same_thread=False
+            )
         except sqlite3.Error as error:
             raise self._unusable(error) from None
         try:
@@ -49,29 +54,32 @@ class AnswerCache:
 
     def get(self, key: str) -> str | None:
         """Give what was put under a key, or None."""
-        if key in self._unwritten:
-            return self._unwritten[key]
-        try:
-            row = self._database.execute("SELECT value FROM answers WHERE key = ?", (key,)).fetchone()
-        except sqlite3.Error as error:
-            if _is_locked(error):
-                return None
-            raise self._unusable(error) from error
+        with self._lock:
+            if key in self._unwritten:
+                return self._unwritten[key]
+            try:
+                row = self._database.execute("SELECT value FROM answers WHERE key = ?", (key,)).fetchone()
+            except sqlite3.Error as error:
+                if _is_locked(error):
+                    return None
+                raise self._unusable(error) from error
         return None if row is None else str(row[0])
 
     def put(self, key: str, value: str) -> None:
         """Keep something under a key; what was there is replaced."""
-        self._unwritten[key] = value
-        try:
-            self._write()
-        except sqlite3.Error as error:
-            if not _is_locked(error):
-                self._unwritten.clear()
-                raise self._unusable(error) from error
+        with self._lock:
+            self._unwritten[key] = value
+            try:
+                self._write()
+            except sqlite3.Error as error:
+                if not _is_locked(error):
+                    self._unwritten.clear()
+                    raise self._unusable(error) from error
 
     def __len__(self) -> int:
         """Count the answers that are written."""
-        return int(self._database.execute("SELECT count(*) FROM answers").fetchone()[0])
+        with self._lock:
+            return int(self._database.execute("SELECT count(*) FROM answers").fetchone()[0])
 
     def close(self) -> None:
         """Write what is left, and close the file.
@@ -79,15 +87,16 @@ class AnswerCache:
         Raises:
             InputError: If it cannot be written.
         """
-        try:
-            if self._unwritten:
-                self._wait_for_others(_PATIENCE_SECONDS)
-                self._write()
-        except sqlite3.Error as error:
-            raise self._unusable(error) from error
-        finally:
-            self._unwritten.clear()
-            self._database.close()
+        with self._lock:
+            try:
+                if self._unwritten:
+                    self._wait_for_others(_PATIENCE_SECONDS)
+                    self._write()
+            except sqlite3.Error as error:
+                raise self._unusable(error) from error
+            finally:
+                self._unwritten.clear()
+                self._database.close()
 
     def _write(self) -> None:
         self._database.execute("BEGIN IMMEDIATE")

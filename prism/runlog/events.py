@@ -6,6 +6,7 @@ from prism.statechart.events import (
     CACHE_FAILED,
     DECISION,
     GUARD_FAILED,
+    MODE_UNKNOWN,
     TRANSITION,
 )
 
@@ -27,6 +28,7 @@ __all__ = [
     "CACHE_FAILED",
     "DECISION",
     "GUARD_FAILED",
+    "MODE_UNKNOWN",
     "POST_LIKED",
     "POST_PUBLISHED",
     "ROUND_ENDED",

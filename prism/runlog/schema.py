@@ -19,6 +19,7 @@ from prism.runlog.events import (
     CACHE_FAILED,
     DECISION,
     GUARD_FAILED,
+    MODE_UNKNOWN,
     POST_LIKED,
     POST_PUBLISHED,
     ROUND_ENDED,
@@ -272,6 +273,13 @@ EVENTS = (
         ),
     ),
     Event(CACHE_FAILED, "warning", "The store of a model's answers failed, and is used no more.", (_ERROR,)),
+    Event(
+        MODE_UNKNOWN,
+        "warning",
+        "A reasoner in mode `auto` could not find out whether server and model take decision questions. Its questions "
+        "are chats until it can: it looks again after a while, and tells of the first failure only.",
+        (_ERROR,),
+    ),
     Event(GUARD_FAILED, "error", "A guard raised an exception; the move counts as not open.", _FAULT),
     Event(ACTION_FAILED, "error", "An action raised an exception; the move was made all the same.", _FAULT),
     Event(

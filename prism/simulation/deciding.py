@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from prism.errors import ReasonerError
 from prism.runlog import SimulatedClock
 from prism.runlog.clock import Moment
 from prism.statechart import Decision, Question
@@ -231,7 +232,7 @@ class AsTheyCome:
         await asyncio.gather(*self._workers, return_exceptions=True)
         self._workers.clear()
         for asked in (*self._open, *self._asked):
-            if not asked.answer.cancel():
+            if not asked.answer.cancel() and not asked.answer.cancelled():
                 asked.answer.exception()  # seen, as asyncio wants it to be; the run has ended for another reason
         self._open.clear()
         self._asked.clear()
@@ -252,7 +253,25 @@ class AsTheyCome:
             asked = await self._waiting.get()
             try:
                 (decision,) = await self._reasoner.decide_many([asked.question], logger=asked.logger)
-            except Exception as error:
-                asked.answer.set_exception(error)
+            except BaseException as error:
+                failure = _failure(error)
+                if failure is None:
+                    asked.answer.cancel()
+                    raise
+                if not asked.answer.done():  # it is when the run was cancelled meanwhile
+                    asked.answer.set_exception(failure)
             else:
-                asked.answer.set_result(decision)
+                if not asked.answer.done():
+                    asked.answer.set_result(decision)
+
+
+def _failure(error: BaseException) -> Exception | None:
+    """Give what a run ends with when its reasoner raises, or None if it is the asking itself that is to end."""
+    if isinstance(error, Exception):
+        return error
+    task = asyncio.current_task()
+    if not isinstance(error, asyncio.CancelledError) or task is None or task.cancelling():
+        return None
+    failure = ReasonerError("the reasoner raised CancelledError, though nobody had cancelled it")
+    failure.__cause__ = error
+    return failure

@@ -36,7 +36,7 @@ class Asker:
         self._model = model
         self._seed = seed
         self._refused: set[str] = set()
-        self._shared: SharedCalls[Outcome[Reply]] = SharedCalls()
+        self._shared: SharedCalls[Reply] = SharedCalls()
         self._slots: tuple[Any, Semaphore] | None = None
 
     async def ask(self, request: Request, identity: str) -> Outcome[Reply]:
@@ -46,18 +46,12 @@ class Asker:
             request: What to ask.
             identity: What it asks; who asks the same meanwhile gets the same outcome.
         """
-        return await self._shared.get(identity, lambda: self._outcome(request))
+        return await self._shared.get(identity, lambda: self._reply(request))
 
     def seconds_allowed(self) -> float:
         """Give the seconds that an answer may take now."""
         left = self._budget.seconds_left()
         return self._timeout if left is None else min(left, self._timeout)
-
-    async def _outcome(self, request: Request) -> Outcome[Reply]:
-        try:
-            return Outcome(await self._reply(request))
-        except Exception as error:
-            return Outcome(error=error)
 
     async def _reply(self, request: Request) -> Reply:
         if request.size > MOST_DECISION_BYTES:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -60,6 +61,26 @@ def check_client(client: object, *, only_decides: bool = False) -> None:
             raise ReasonerError(f"mode 'decision' needs a client with an async method systemone; {kind} has none")
     elif not any(_has(client, method) for method in _METHODS):
         raise ReasonerError(f"a Reasoner's client needs an async method chat, get_response or run; {kind} has none")
+
+
+def check_model(client: object, model: str | None, *, only_decides: bool = False) -> None:
+    """Refuse to ask a client without a model that has to be told one with every call, such as ``ollama.AsyncClient``.
+
+    Args:
+        client: What would be asked.
+        model: Model name, if one is given.
+        only_decides: Whether it would be asked decision questions and nothing else.
+
+    Raises:
+        ReasonerError: If there is no name, and the client's method has nothing to ask instead.
+    """
+    method = "systemone" if only_decides else "chat"
+    if model or not _has(client, method):
+        return
+    told = inspect.signature(getattr(client, method)).parameters.get("model")
+    if told is not None and told.default in (inspect.Parameter.empty, ""):
+        kind = type(client).__name__
+        raise ReasonerError(f"{kind}.{method} has to be told a model: give one, such as Reasoner(client, model='...')")
 
 
 async def ask_chat(
@@ -256,12 +277,16 @@ async def _awaited(result: Any) -> Any:
 
 
 def _text_of(reply: Any) -> str:
-    for path in ((), ("message", "content"), ("text",), ("content",)):
+    """Give a reply's text; an answer that is no text but data, as agents with typed results give it, is made one."""
+    for path in ((), ("message", "content"), ("text",), ("content",), ("output",)):
         found = reply
         for name in path:
             found = _first(found, name)
         if isinstance(found, str):
             return found
+        chosen = _first(found, "next_state")
+        if chosen is not None:
+            return json.dumps({"next_state": state_text(chosen)})
     raise BadReplyError(f"the client's reply of type {type(reply).__name__} has no text")
 
 

@@ -41,7 +41,7 @@ class Question:
         """Refuse a question that has no answer."""
         if not self.options:
             raise ReasonerError(
-                f"agent {agent_name(self.agent)!r} was asked what to do on {self.trigger!r} with no options: "
+                f"agent {name_or_address(self.agent)!r} was asked what to do on {self.trigger!r} with no options: "
                 "ask only when chart.enabled_targets() is not empty"
             )
 
@@ -153,10 +153,26 @@ class BaseReasoner(ABC):
         return decisions
 
 
+def name_or_address(agent: object) -> str:
+    """Give the name by which logs call an agent: its class and address also where its name cannot be read."""
+    try:
+        return agent_name(agent)
+    except Exception:  # of a property of the user's, such as that of a detached database row
+        return f"{type(agent).__name__}@{id(agent):x}"
+
+
+def _identity(context: object) -> dict[str, Any] | None:
+    """Give what identifies a context, or its class where that cannot be read."""
+    try:
+        return identify(context)
+    except Exception:
+        return {"type": type(context).__name__}
+
+
 def _announce(given: EventLogger | None, active: EventLogger | None, question: Question, decision: Decision) -> None:
     """Write one decision to the log; a fallback is a warning, and is heard even without structlog."""
     keys = {
-        "agent_id": agent_name(question.agent),
+        "agent_id": name_or_address(question.agent),
         "state": state_text(question.state),
         "trigger": question.trigger,
         "options": [state_text(option) for option in question.options],
@@ -164,7 +180,7 @@ def _announce(given: EventLogger | None, active: EventLogger | None, question: Q
         "source": decision.source,
         "reason": decision.reason,
         "probabilities": decision.probabilities,
-        "context": identify(question.context),
+        "context": _identity(question.context),
     }
     if decision.call is not None:
         keys.update({name: getattr(decision.call, name) for name in CALL_KEYS})

@@ -22,6 +22,7 @@ ACTION_FAILED = "statechart.action_failed"
 ANSWER_DISCARDED = "statechart.answer_discarded"
 DECISION = "reasoner.decision"
 CACHE_FAILED = "reasoner.cache_failed"
+MODE_UNKNOWN = "reasoner.mode_unknown"
 
 LOGGER_NAME = "prism.statechart"
 """Name of prism's logger, in structlog and in the standard library."""
@@ -144,8 +145,9 @@ def report_warning(given: EventLogger | None, event: str, **keys: Any) -> None:
 
 
 def describe(error: BaseException) -> str:
-    """Give an exception as ``Type: message`` on one line."""
-    return " ".join(f"{type(error).__name__}: {error}".split())
+    """Give an exception as ``Type: message`` on one line; as its type alone if it has no message."""
+    kind, message = type(error).__name__, " ".join(str(error).split())
+    return f"{kind}: {message}" if message else kind
 
 
 _standard_logger = StandardLogger(LOGGER_NAME)

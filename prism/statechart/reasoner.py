@@ -5,7 +5,6 @@ The contract is ``spec/reasoner-contract.md``; the prompt is in `prompts`, the r
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic, perf_counter
@@ -19,11 +18,12 @@ from prism.errors import (
     TimedOutError,
 )
 from prism.statechart.asker import Asker, cost_of
+from prism.statechart.bookkeeping import agent_name
 from prism.statechart.budget import Budget
 from prism.statechart.cache import AnswerStore, KeptReplies
-from prism.statechart.clients import Reply, check_client, offers_decisions
+from prism.statechart.clients import Reply, check_client, check_model, offers_decisions
 from prism.statechart.decisions import BaseReasoner, Call, Decision, Question, Source
-from prism.statechart.events import LOGGER_NAME, EventLogger, describe
+from prism.statechart.events import MODE_UNKNOWN, EventLogger, describe, report_warning
 from prism.statechart.prompts import (
     STATE_DESCRIPTIONS,
     build_reasoner_prompt,
@@ -32,7 +32,7 @@ from prism.statechart.prompts import (
 from prism.statechart.replies import parse_reasoner_response, read_probabilities
 from prism.statechart.requests import Kind, Request, chat_requests, decision_requests
 from prism.statechart.sharing import Outcome, SharedCalls
-from prism.statechart.streams import AgentStreams
+from prism.statechart.streams import AgentStreams, RandomStream, Taken, index_at
 
 __all__ = [
     "STATE_DESCRIPTIONS",
@@ -58,7 +58,6 @@ Pick = Literal["draw", "argmax"]
 
 ResultT = TypeVar("ResultT")
 
-_log = logging.getLogger(LOGGER_NAME)
 _MAKERS = {"chat": chat_requests, "decision": decision_requests}
 
 
@@ -71,6 +70,26 @@ class _Odds:
     call: Call | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Lot:
+    """What belongs to a question before it is asked.
+
+    Args:
+        stream: Where its number was taken; None if nothing will be drawn.
+        taken: That number, which decides between the odds.
+        fault: What keeps the question from being asked.
+    """
+
+    stream: RandomStream | None = None
+    taken: Taken = (0, 0.0)
+    fault: Exception | None = None
+
+    def put_back(self) -> None:
+        """Leave the stream as if the question had not been asked."""
+        if self.stream is not None:
+            self.stream.put_back(self.taken)
+
+
 class Reasoner(BaseReasoner):
     """Asks a language model which of several open moves an agent makes.
 
@@ -81,8 +100,8 @@ class Reasoner(BaseReasoner):
             `OllamaPool`, ``ollama.AsyncClient`` (then give ``model``), an agent-framework client or agent.
         mode: ``decision`` asks a decision model for the options' probabilities, ``chat`` has a model write
             its choice, ``auto`` takes decisions where server and model offer them.
-        pick: What to do with probabilities: ``draw`` an option from the agent's own random stream, or take the
-            likeliest (``argmax``).
+        pick: What to do with probabilities: ``draw`` an option by a number of the agent's own random stream, which a
+            question takes when it is put, whenever and whatever the answer is; or take the likeliest (``argmax``).
         fallback: The state to take when the model gives no valid answer, if it is among the options;
             otherwise, and by default, the first option.
         model: Model name, for clients that must be told with every call.
@@ -98,7 +117,8 @@ class Reasoner(BaseReasoner):
 
     Raises:
         ReasonerError: If the client has none of the three methods, in mode ``decision`` no ``systemone``, or blocks
-            the event loop; or if there is a cache and neither the client nor ``model`` names a model.
+            the event loop; if it has to be told a model and there is none; or if there is a cache and neither the
+            client nor ``model`` names a model.
         FieldValueError: If mode or pick is unknown, or the time-out or the concurrency not above 0.
     """
 
@@ -124,12 +144,13 @@ class Reasoner(BaseReasoner):
         slots = offered if concurrency is None else concurrency
         _require_positive(timeout=timeout, concurrency=slots)
         check_client(client, only_decides=mode == "decision")
+        check_model(client, model, only_decides=mode == "decision")
         if cache is not None:
             _require_model(client, model)
         super().__init__(logger)
         self._client = client
         self._mode = mode
-        self._kind: Kind | None = None if mode == "auto" else mode
+        self._kind: Kind | None = _kind_by(mode, client)
         self._pick = pick
         self._fallback = fallback
         self._model = model
@@ -145,9 +166,25 @@ class Reasoner(BaseReasoner):
         self._has_told_of_look = False
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
-        """Ask the model every question, as many at once as the client may be asked."""
-        if not questions:
-            return []
+        """Ask the model every question, as many at once as the client may be asked.
+
+        What a draw will need is taken before anything is awaited, so that no draw depends on which answer comes first.
+        """
+        lots = [self._lot(question) for question in questions]
+        readable = [question for question, lot in zip(questions, lots, strict=True) if lot.fault is None]
+        try:
+            found = iter(await self._find(readable) if readable else ())
+        except BaseException:
+            for lot in lots:
+                lot.put_back()
+            raise
+        return [
+            self._settle(question, lot, next(found)) if lot.fault is None else self._without_asking(question, lot.fault)
+            for question, lot in zip(questions, lots, strict=True)
+        ]
+
+    async def _find(self, questions: Sequence[Question]) -> list[Decision | _Odds]:
+        """Find what the model says to each question."""
         kind = self._kind or await self._find_kind()
         requests = iter(_MAKERS[kind](questions, self._descriptions))
         placed: dict[int, Decision | _Odds] = {}
@@ -158,7 +195,18 @@ class Reasoner(BaseReasoner):
                 placed.update(zip(request.places, await self._decide(request, answered), strict=True))
 
         await _in_parallel([work() for _ in range(min(len(questions), _WORKERS_PER_SLOT * self.concurrency))])
-        return [self._settle(question, placed[place]) for place, question in enumerate(questions)]
+        return [placed[place] for place in range(len(questions))]
+
+    def _lot(self, question: Question) -> _Lot:
+        """Take what a question needs besides an answer: an agent that can be named, and a number to draw with."""
+        try:
+            agent_name(question.agent)
+            if self._pick == "argmax" or self._kind == "chat":
+                return _Lot()
+            stream = self._streams.of(question.agent)
+            return _Lot(stream, stream.take())
+        except Exception as error:  # of the user's agent; the other questions must not suffer
+            return _Lot(fault=error)
 
     @property
     def client(self) -> Any:
@@ -174,25 +222,26 @@ class Reasoner(BaseReasoner):
         """Find out whether server and model decide; one that cannot say is asked again after a while."""
         if self.budget.spent() is not None or monotonic() < self._next_look:
             return "chat"
-        try:
-            self._kind = await self._finding.get("kind", self._look)
-        except Exception as error:
-            if not self._has_told_of_look:
-                self._has_told_of_look = True
-                _log.warning("cannot tell yet whether the model takes decision questions, so it chats: %s", error)
-            return "chat"
-        return self._kind
+        began = monotonic()
+        looked = await self._finding.get("kind", self._look)
+        if looked.result is not None:
+            self._kind = looked.result
+            return looked.result
+        ended = monotonic()
+        self._next_look = max(self._next_look, ended + _REST_AFTER_LOOK * (ended - began))
+        if looked.error is not None and not self._has_told_of_look:
+            self._has_told_of_look = True
+            report_warning(self._logger, MODE_UNKNOWN, error=describe(looked.error))
+        return "chat"
 
     async def _look(self) -> Kind:
         import asyncio
 
-        limit, began = min(self._asker.seconds_allowed(), LONGEST_LOOK_SECONDS), monotonic()
+        limit = min(self._asker.seconds_allowed(), LONGEST_LOOK_SECONDS)
         try:
             async with asyncio.timeout(limit) as timer:
                 return "decision" if await offers_decisions(self._client, self._model) else "chat"
         except Exception as error:
-            ended = monotonic()
-            self._next_look = ended + _REST_AFTER_LOOK * (ended - began)
             if timer.expired():
                 raise TimedOutError(f"no answer within {limit:g} s") from error
             raise
@@ -209,7 +258,7 @@ class Reasoner(BaseReasoner):
         """
         began = perf_counter()
         if request.fault is not None:
-            return self._fall_back(request, request.fault, self._call_without_reply(0.0, None, 0))
+            return [self._without_asking(question, request.fault) for question in request.questions]
         identity = request.identity()
         key = self._kept.key(self._asked_of, identity)
         kept = self._kept.get(key)
@@ -269,15 +318,12 @@ class Reasoner(BaseReasoner):
         except ReasonerError as error:
             return self._fallback_to(question, error, call)
 
-    def _settle(self, question: Question, found: Decision | _Odds) -> Decision:
-        """Choose by the odds; done in the order of the questions, whichever answer came first."""
+    def _settle(self, question: Question, lot: _Lot, found: Decision | _Odds) -> Decision:
+        """Choose by the odds, where those came."""
         if isinstance(found, Decision):
             return found
         weights = list(found.chances.values())
-        if self._pick == "argmax":
-            number = weights.index(max(weights))
-        else:
-            number = self._streams.of(question.agent).weighted_index(weights)
+        number = weights.index(max(weights)) if self._pick == "argmax" else index_at(lot.taken[1], weights)
         rounded = {text: round(chance, 6) for text, chance in found.chances.items()}
         return Decision(question.options[number], found.source, probabilities=rounded, call=found.call)
 
@@ -290,6 +336,9 @@ class Reasoner(BaseReasoner):
 
     def _call_without_reply(self, latency: float, host: str | None, attempts: int) -> Call:
         return Call(round(latency, 6), self._model or getattr(self._client, "model", None), host, attempts)
+
+    def _without_asking(self, question: Question, fault: Exception) -> Decision:
+        return self._fallback_to(question, fault, self._call_without_reply(0.0, None, 0))
 
     def _fall_back(self, request: Request, error: Exception, call: Call) -> list[Decision | _Odds]:
         return [self._fallback_to(question, error, cost) for question, cost in _costs(request, call)]
@@ -324,6 +373,13 @@ def _costs(request: Request, call: Call | None) -> Iterator[tuple[Question, Call
 
 def _all_valid(found: Sequence[Decision | _Odds]) -> bool:
     return all(item.source != "fallback" for item in found)
+
+
+def _kind_by(mode: Mode, client: Any) -> Kind | None:
+    """Tell what is asked in a mode, or None if the server has to say."""
+    if mode != "auto":
+        return mode
+    return None if callable(getattr(client, "systemone", None)) else "chat"
 
 
 def _asked_of(client: Any, model: str | None, seed: int) -> list[Any]:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Coroutine, Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from prism.errors import LLMError
+
 if TYPE_CHECKING:
     from asyncio import Task
 
@@ -31,19 +33,43 @@ class Outcome(Generic[ResultT]):
         return is_first
 
 
+class _Call(Generic[ResultT]):
+    """A call under way, and the number of those who wait for it."""
+
+    __slots__ = ("task", "waiting")
+
+    def __init__(self, make: Callable[[], Coroutine[Any, Any, ResultT]]) -> None:
+        import asyncio  # costs a third of importing the engine, and is loaded already where this runs
+
+        self.waiting = 0
+        self.task: Task[Outcome[ResultT]] = asyncio.create_task(self._outcome(make))
+
+    async def _outcome(self, make: Callable[[], Coroutine[Any, Any, ResultT]]) -> Outcome[ResultT]:
+        import asyncio
+
+        try:
+            return Outcome(await make())
+        except Exception as error:
+            return Outcome(error=error)
+        except asyncio.CancelledError as error:  # who still waits has not cancelled it: the client did, from within
+            failure = LLMError("the client gave its call up by itself")
+            failure.__cause__ = error
+            return Outcome(error=failure)
+
+
 class SharedCalls(Generic[ResultT]):
-    """Calls under way, by what they ask; whoever asks the same meanwhile waits for the same answer.
+    """Calls under way, by what they ask; whoever asks the same meanwhile waits for the same outcome.
 
     A call ends with the last of those who wait for it: cancelling one of two leaves it running, cancelling
-    both cancels it, and waits until it has let go of its connection.
+    both cancels it, and waits until it has let go of its connection. A call that is cancelled in any other way, such
+    as by the client itself, has failed. What another event loop asks is not shared, nor what one has left behind.
     """
 
     def __init__(self) -> None:
-        self._under_way: dict[Hashable, Task[ResultT]] = {}
-        self._waiting: dict[Task[ResultT], int] = {}
+        self._under_way: dict[Hashable, _Call[ResultT]] = {}
 
-    async def get(self, key: Hashable, make: Callable[[], Coroutine[Any, Any, ResultT]]) -> ResultT:
-        """Get the answer to a question.
+    async def get(self, key: Hashable, make: Callable[[], Coroutine[Any, Any, ResultT]]) -> Outcome[ResultT]:
+        """Get what comes of a call.
 
         Args:
             key: What is asked.
@@ -51,19 +77,23 @@ class SharedCalls(Generic[ResultT]):
         """
         import asyncio
 
-        task = self._under_way.get(key)
-        if task is None or task.done():
-            task = self._under_way[key] = asyncio.create_task(make())
-            self._waiting[task] = 0
-        self._waiting[task] += 1
+        call = self._under_way.get(key)
+        if call is None or call.task.done() or call.task.get_loop() is not asyncio.get_running_loop():
+            call = self._under_way[key] = _Call(make)
+        call.waiting += 1
         try:
-            return await asyncio.shield(task)
+            return await asyncio.shield(call.task)
         finally:
-            self._waiting[task] -= 1
-            if not self._waiting[task]:
-                del self._waiting[task]
-                if self._under_way.get(key) is task:
-                    del self._under_way[key]
-                if not task.done():
-                    task.cancel()
-                    await asyncio.wait({task})
+            call.waiting -= 1
+            if not call.waiting:
+                await self._end(key, call)
+
+    async def _end(self, key: Hashable, call: _Call[ResultT]) -> None:
+        if self._under_way.get(key) is call:
+            self._under_way.pop(key, None)
+        if call.task.done() or call.task.get_loop().is_closed():
+            return
+        import asyncio
+
+        call.task.cancel()
+        await asyncio.wait({call.task})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import blake2b
+from heapq import heappop, heappush
 from itertools import accumulate
 from struct import unpack
 from typing import Any
@@ -16,7 +17,11 @@ from weakref import finalize
 from prism.statechart.bookkeeping import given_name
 
 _BLOCK = 64
+_NUMBERS_IN_BLOCK = 8
 _TO_UNIT = 2.0**-53
+
+Taken = tuple[int, float]
+"""A number that was drawn, after its place in the sequence."""
 
 
 class RandomStream:
@@ -27,15 +32,18 @@ class RandomStream:
         key: What the stream belongs to, such as an agent's id and a round number.
     """
 
-    __slots__ = ("_counter", "_ready", "_seed")
+    __slots__ = ("_counter", "_put_back", "_ready", "_seed")
 
     def __init__(self, seed: int, *key: str | int) -> None:
         self._seed = "\x1f".join(map(str, (seed, *key)))
         self._counter = 0
         self._ready: list[int] = []
+        self._put_back: list[Taken] | None = None
 
     def random(self) -> float:
         """Draw a float, uniform in [0, 1), with 53 random bits."""
+        if self._put_back:
+            return heappop(self._put_back)[1]
         if not self._ready:
             block = blake2b(f"{self._seed}\x1e{self._counter}".encode(), digest_size=_BLOCK).digest()
             self._ready = list(unpack("<8Q", block))
@@ -52,9 +60,31 @@ class RandomStream:
         Args:
             weights: Non-negative numbers, not all zero; they need not sum to one.
         """
-        sums = list(accumulate(weights))
-        point = self.random() * sums[-1]
-        return next((number for number, total in enumerate(sums) if point < total), len(sums) - 1)
+        return index_at(self.random(), weights)
+
+    def take(self) -> Taken:
+        """Draw a number as `random` does, with its place in the sequence, so that it can be put back."""
+        if self._put_back:
+            return heappop(self._put_back)
+        number = self.random()
+        return self._counter * _NUMBERS_IN_BLOCK - len(self._ready), number
+
+    def put_back(self, taken: Taken) -> None:
+        """Have a number drawn again; of several that were put back, in any order, the first comes first."""
+        self._put_back = self._put_back or []
+        heappush(self._put_back, taken)
+
+
+def index_at(number: float, weights: Sequence[float]) -> int:
+    """Give the index on whose share of the weights a number falls.
+
+    Args:
+        number: From 0 to below 1.
+        weights: Non-negative numbers, not all zero; they need not sum to one.
+    """
+    sums = list(accumulate(weights))
+    point = number * sums[-1]
+    return next((place for place, total in enumerate(sums) if point < total), len(sums) - 1)
 
 
 class AgentStreams:
@@ -74,7 +104,7 @@ class AgentStreams:
         """Give ``agent.random`` where that is a `RandomStream`, as in a simulation, else one kept for the agent.
 
         That one belongs to the agent's id or name, or, for an agent without any, to its place in the order in
-        which such agents first decided.
+        which such agents were first asked.
         """
         own = getattr(agent, "random", None)
         if isinstance(own, RandomStream):

@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -62,6 +63,24 @@ def test_processes_may_share_a_file(path: Path) -> None:
     with AnswerCache(path) as cache:
         assert len(cache) == 800
         assert {cache.get(f"{name} {number}") for name in names for number in range(200)} == {f"by {n}" for n in names}
+
+
+def test_threads_may_share_a_cache(path: Path) -> None:
+    """Threads that read and write through one cache at the same time lose nothing, also not what another has put."""
+    with AnswerCache(path) as cache, ThreadPoolExecutor(4) as threads:
+        begin = threading.Barrier(4)
+
+        def use(name: str) -> list[str | None]:
+            begin.wait(10)
+            for number in range(100):
+                cache.put(f"{name} {number}", f"by {name}")
+                cache.put(f"all {number}", "by any")
+            return [cache.get(f"{name} {number}") for number in range(100)]
+
+        for name, found in zip("abcd", threads.map(use, "abcd"), strict=True):
+            assert found == [f"by {name}"] * 100
+        assert len(cache) == 500
+        assert {cache.get(f"d {number}") for number in range(100)} == {"by d"}
 
 
 def make_damaged(path: Path) -> Path:

@@ -1,8 +1,9 @@
 """Questions of a run: asked while agents go on, settled in their order."""
 
 import asyncio
+import logging
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import orjson
@@ -14,9 +15,9 @@ from prism.agents import synthetic_population
 from prism.errors import ReasonerError
 from prism.runlog import RunLog, SimulatedClock
 from prism.runlog.events import DECISION, POST_PUBLISHED, TRANSITION
-from prism.simulation import Simulation
+from prism.simulation import Results, Simulation
 from prism.simulation.deciding import OrderedLogger
-from prism.statechart import BaseReasoner, Decision, PolicyReasoner, Question
+from prism.statechart import BaseReasoner, Decision, PolicyReasoner, Question, Reasoner
 
 
 class Slow(BaseReasoner):
@@ -62,6 +63,15 @@ class Failing(Slow):
         if self.left == 0:
             return [Decision(self._failure(), "policy")]
         return await super().answer(questions)
+
+
+@pytest.fixture
+def _unheard() -> Iterator[None]:
+    """Keep fallbacks that a test causes by the dozen out of the output."""
+    logger = logging.getLogger("prism.statechart")
+    logger.disabled = True
+    yield
+    logger.disabled = False
 
 
 def lines(log: bytes) -> list[bytes]:
@@ -168,6 +178,73 @@ def test_an_exception_of_the_reasoner_ends_the_run(tmp_path: Any) -> None:
     assert failing.under_way == []
     events = [orjson.loads(line) for line in (tmp_path / "log").read_bytes().splitlines()]
     assert {TRANSITION, DECISION, POST_PUBLISHED} <= {event["event"] for event in events}
+
+
+async def give_up() -> None:
+    """Wait for something that is cancelled, though nobody has cancelled who waits."""
+    inner = asyncio.create_task(asyncio.sleep(3600))
+    inner.cancel()
+    await inner
+
+
+async def run_briefly(reasoner: Any) -> Results:
+    """Run a simulation that would be over long before the limit, if it ends at all."""
+    population = synthetic_population(60)
+    async with asyncio.timeout(30):
+        return await Simulation(population.agents, population.posts, rounds=2, reasoner=reasoner).arun()
+
+
+class GivesUp(Slow):
+    """Raises CancelledError by itself at the fiftieth question."""
+
+    left = 50
+
+    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
+        self.left -= 1
+        if self.left == 0:
+            await give_up()
+        return await super().answer(questions)
+
+
+async def test_a_reasoner_that_gives_up_ends_the_run() -> None:
+    """A reasoner that raises CancelledError of its own ends the run with an error that says so, and hangs nobody."""
+    reasoner = GivesUp()
+    with pytest.raises(ReasonerError, match="the reasoner raised CancelledError, though nobody had cancelled it"):
+        await run_briefly(reasoner)
+    assert reasoner.under_way == []
+
+
+@pytest.mark.usefixtures("_unheard")
+async def test_a_client_that_gives_up_costs_its_decision_alone() -> None:
+    """A client whose call is cancelled from within, at every third question, costs those decisions, and no run."""
+
+    class Client:
+        asked = 0
+
+        async def run(self, prompt: str) -> str:
+            self.asked += 1
+            if self.asked % 3 == 0:
+                await give_up()
+            return '{"next_state": "scrolling"}'
+
+    client = Client()
+    totals = (await run_briefly(Reasoner(client))).totals
+    assert totals.fallbacks == {"LLMError: the client gave its call up by itself": client.asked // 3}
+    assert totals.decisions_asked == client.asked > 30
+
+
+@pytest.mark.parametrize("raised", [SystemExit(3), KeyboardInterrupt()])
+def test_what_ends_the_program_ends_the_run(raised: BaseException) -> None:
+    """An exit that a reasoner asks for leaves the run at once, and nobody waits for its answer."""
+
+    class Exits(Slow):
+        async def answer(self, questions: Sequence[Question]) -> list[Decision]:
+            if len(self.under_way) == self.concurrency:
+                raise raised
+            return await super().answer(questions)
+
+    with pytest.raises(type(raised)):
+        asyncio.run(run_briefly(Exits()))
 
 
 async def test_a_cancelled_run_leaves_nothing_under_way() -> None:

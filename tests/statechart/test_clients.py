@@ -1,5 +1,6 @@
 """Speaking to any chat client."""
 
+import json
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,7 +8,16 @@ import ollama
 import pytest
 
 from prism.errors import BadReplyError, DecisionsUnsupportedError, ReasonerError
-from prism.statechart.clients import Reply, answer_schema, ask_chat, ask_decision, check_client, offers_decisions
+from prism.statechart.clients import (
+    Reply,
+    answer_schema,
+    ask_chat,
+    ask_decision,
+    check_client,
+    check_model,
+    offers_decisions,
+)
+from prism.statechart.replies import parse_reasoner_response
 from prism.statechart.states import AgentState, state_enum
 from prism.testing import FakeOllama, Fault
 
@@ -162,6 +172,7 @@ async def test_chat_comes_first() -> None:
         {"text": "yes"},
         {"content": "yes"},
         SimpleNamespace(message=None, content="yes"),
+        SimpleNamespace(output="yes"),
     ],
 )
 async def test_the_text_of_a_reply_is_found(reply: Any) -> None:
@@ -169,8 +180,26 @@ async def test_the_text_of_a_reply_is_found(reply: Any) -> None:
     assert (await ask_chat(Runner(reply), "what next?", OPTIONS)).text == "yes"
 
 
+@pytest.mark.parametrize("chosen", [S.SCROLLING, "scrolling"])
 @pytest.mark.parametrize(
-    "reply", [None, 3, {}, {"message": {"content": None}}, SimpleNamespace(text=7), [{"text": "yes"}]]
+    "reply",
+    [
+        lambda chosen: {"next_state": chosen},
+        lambda chosen: SimpleNamespace(next_state=chosen),
+        lambda chosen: SimpleNamespace(output={"next_state": chosen}),
+        lambda chosen: SimpleNamespace(output=SimpleNamespace(next_state=chosen, why="no reason")),
+        lambda chosen: SimpleNamespace(text=None, output=f"I say {json.dumps({'next_state': str(chosen)})}."),
+    ],
+)
+async def test_an_answer_may_be_data(reply: Any, chosen: Any) -> None:
+    """What agents with typed results give, alone or as their output, is read like the JSON that it stands for."""
+    text = (await ask_chat(Runner(reply(chosen)), "what next?", OPTIONS)).text
+    assert parse_reasoner_response(text, OPTIONS) is S.SCROLLING
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [None, 3, {}, {"message": {"content": None}}, SimpleNamespace(text=7), [{"text": "yes"}], {"next_state": None}],
 )
 async def test_a_reply_without_text_is_an_error(reply: Any) -> None:
     """A reply without text is an error that names the reply's type."""
@@ -364,6 +393,41 @@ def test_a_client_that_blocks_is_refused(client: Any, only_decides: bool) -> Non
     with pytest.raises(ReasonerError, match=r"stops the event loop while it waits for an answer: use ollama\.Async"):
         check_client(client, only_decides=only_decides)
     check_client(ollama.AsyncClient(), only_decides=only_decides)
+
+
+class Needy(Told):
+    """Has to be told a model."""
+
+    async def chat(self, model: str, messages: Any) -> Any: ...
+
+    systemone = chat
+
+
+class Settled(Told):
+    """Has a model of its own, unless it is told another."""
+
+    async def chat(self, messages: Any, model: str | None = None) -> Any: ...
+
+    systemone = chat
+
+
+@pytest.mark.parametrize("only_decides", [True, False])
+@pytest.mark.parametrize("client", [ollama.AsyncClient(), Needy()])
+@pytest.mark.parametrize("model", [None, ""])
+def test_a_client_without_a_model_is_refused(client: Any, model: str | None, only_decides: bool) -> None:
+    """A client that has to be told a model is an error that says how to give one, and accepted with one."""
+    method = "systemone" if only_decides else "chat"
+    message = rf"{type(client).__name__}.{method} has to be told a model: give one, such as Reasoner\(client, model="
+    with pytest.raises(ReasonerError, match=message):
+        check_model(client, model, only_decides=only_decides)
+    check_model(client, "m1", only_decides=only_decides)
+
+
+@pytest.mark.parametrize("client", [Settled(), Open(), MessagesOnly(), Responder(), Runner(), FrameworkAgent()])
+@pytest.mark.parametrize("only_decides", [True, False])
+def test_other_clients_need_no_model(client: Any, only_decides: bool) -> None:
+    """A client that knows its model, or takes none, is accepted without one."""
+    check_model(client, None, only_decides=only_decides)
 
 
 def test_mode_decision_needs_nothing_but_decisions() -> None:

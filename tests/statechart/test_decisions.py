@@ -86,6 +86,37 @@ async def test_answers_keep_the_order_of_the_questions(events: list[Any]) -> Non
     assert [entry["agent_id"] for entry in events] == ["a1", "a2", "a3"]
 
 
+class Detached:
+    """A row of a database that is gone."""
+
+    @property
+    def agent_id(self) -> str:
+        raise RuntimeError("the row is detached")
+
+
+class Lost(dict[str, str]):
+    """A mapping whose values cannot be read."""
+
+    def items(self) -> Any:
+        raise RuntimeError("the row is detached")
+
+
+async def test_what_cannot_be_read_is_announced_by_its_class(events: list[Any]) -> None:
+    """An agent whose id raises goes by class and address, a context that raises by its class; others do not suffer."""
+    agent = Detached()
+    unreadable = Question(agent, S.EVALUATING, "decides", (S.IDLE,), Lost())
+    decisions = await LastOption().decide_many([question("a1"), unreadable, question("a3")])
+    assert len(decisions) == 3
+    assert [entry["agent_id"] for entry in events] == ["a1", f"Detached@{id(agent):x}", "a3"]
+    assert events[1]["context"] == {"type": "Lost"}
+
+
+def test_an_agent_without_a_readable_id_needs_options_like_any() -> None:
+    """A question without options is refused as such, also where the agent cannot be named."""
+    with pytest.raises(ReasonerError, match=r"agent 'Detached@.*' was asked what to do on 'decides' with no options"):
+        Question(Detached(), S.EVALUATING, "decides", ())
+
+
 async def test_no_questions_give_no_answers(events: list[Any]) -> None:
     """Asking nothing answers nothing and announces nothing."""
     assert await LastOption().decide_many([]) == []

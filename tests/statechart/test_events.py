@@ -289,8 +289,15 @@ def test_warning_reaches_whoever_listens(
 
 
 @pytest.mark.parametrize(
-    ("error", "text"), [(ValueError("a\n  b"), "ValueError: a b"), (KeyError("x"), "KeyError: 'x'")]
+    ("error", "text"),
+    [
+        (ValueError("a\n  b"), "ValueError: a b"),
+        (KeyError("x"), "KeyError: 'x'"),
+        (OSError("what:"), "OSError: what:"),
+        (TimeoutError(), "TimeoutError"),
+        (TimeoutError(" \n"), "TimeoutError"),
+    ],
 )
 def test_exception_is_described_on_one_line(error: Exception, text: str) -> None:
-    """An exception is given as its type and message on a single line."""
+    """An exception is given as its type and message on a single line, as its type alone if it has no message."""
     assert describe(error) == text

@@ -5,11 +5,13 @@ import json
 import math
 import subprocess
 import sys
+import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import ollama
 import pytest
 
@@ -23,7 +25,7 @@ from prism.statechart.requests import MOST_DECISION_BYTES
 from prism.statechart.social import social_media_chart
 from prism.statechart.states import AgentState
 from prism.statechart.streams import RandomStream
-from prism.testing import FakeOllama, Fault
+from prism.testing import Asked, FakeOllama, Fault
 
 S = AgentState
 OPTIONS = (S.COMPOSING, S.SCROLLING)
@@ -191,9 +193,42 @@ async def test_who_cannot_say_is_not_asked_all_the_time(server: FakeOllama, capl
     await client.close()
     assert client.shown == 1
     assert asked(server) == [CHAT] * 15
-    assert [record.getMessage() for record in caplog.records] == [
-        "cannot tell yet whether the model takes decision questions, so it chats: no answer within 1 s"
+    assert [(record.levelname, record.__dict__["prism"]) for record in caplog.records] == [
+        ("WARNING", {"event": "reasoner.mode_unknown", "error": "TimedOutError: no answer within 1 s"})
     ]
+
+
+async def test_an_application_hears_that_nobody_could_say(
+    server: FakeOllama, connect: Connect, events: Any, logger: Any, capture: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """That a server could not say what it offers goes once to the reasoner's logger, or else to structlog."""
+    server.fail_always(Fault.status(500, "boom"), path="/api/show")
+    for given, told in ((None, events), (logger, capture.entries)):
+        reasoner = Reasoner(connect(model="nimble"), logger=given)
+        await reasoner.decide_many(crowd(2))
+        await reasoner.decide_many(crowd(2))
+        assert [entry["event"] for entry in told] == ["reasoner.mode_unknown", *["reasoner.decision"] * 4]
+        assert told[0]["log_level"] == "warning"
+        assert "boom" in told[0]["error"]
+    assert len(events) == 5
+    assert caplog.records == []
+
+
+async def test_a_client_that_gives_up_its_look_is_asked_to_chat(events: Any) -> None:
+    """A client whose look at what it offers is cancelled from within chats, and the reasoner goes on."""
+
+    class GivesUp(Model):
+        async def offers_decisions(self) -> bool:
+            inner = asyncio.create_task(asyncio.sleep(3600))
+            inner.cancel()
+            await inner
+            return True
+
+        async def systemone(self, state: str, questions: Any) -> Any: ...
+
+    (decision,) = await Reasoner(GivesUp(answer("scrolling"))).decide_many([ask()])
+    assert (decision.chosen, decision.source) == (S.SCROLLING, "model")
+    assert events[0]["error"] == "LLMError: the client gave its call up by itself"
 
 
 @pytest.mark.slow
@@ -429,6 +464,77 @@ async def test_draws_come_in_the_order_of_the_questions() -> None:
     assert [decision.chosen for decision in decisions] == [OPTIONS[stream.weighted_index([1, 1])] for _ in range(10)]
 
 
+class Even:
+    """A decision model that gives even odds, and answers a question the later the earlier it comes in an order."""
+
+    def __init__(self, order: Sequence[str] = (), fails: str | None = None) -> None:
+        self.order, self.fails = list(order), fails
+
+    async def systemone(self, state: str, questions: Any) -> Any:
+        asked = state + str(questions)
+        for mark in self.order:
+            if mark in asked:
+                break
+            for _ in range(20):
+                await asyncio.sleep(0)
+        if self.fails is not None and self.fails in asked:
+            raise ConnectionError("nobody there")
+        chances = {option: 1 / len(OPTIONS) for option in ("composing", "scrolling")}
+        return {"answers": {name: {"probabilities": chances} for name in questions}}
+
+
+MARKS = [f"<{number}>" for number in range(12)]
+
+
+@pytest.mark.parametrize("order", [MARKS, MARKS[::-1]])
+async def test_draws_of_agents_without_a_name_come_in_the_order_of_asking(order: list[str]) -> None:
+    """Who has no name draws by its place among those who asked, whichever is answered first."""
+    reasoner = Reasoner(Even(order), mode="decision")
+    walkers = [SimpleNamespace(interests=[mark]) for mark in MARKS]
+    chosen = [reasoner.decide(walker, S.EVALUATING, "decides", list(OPTIONS), POST) for walker in walkers]
+    expected = [OPTIONS[RandomStream(0, "", place).index(2)] for place in range(1, len(MARKS) + 1)]
+    assert await asyncio.gather(*chosen) == expected
+
+
+@pytest.mark.parametrize("order", [MARKS, MARKS[::-1]])
+async def test_draws_of_one_agent_come_in_the_order_of_asking(order: list[str]) -> None:
+    """One agent's questions that are asked at once, each on its own, draw in their order, whichever answer is first."""
+    reasoner = Reasoner(Even(order), mode="decision")
+    ada = ask().agent
+    chosen = [reasoner.decide(ada, S.EVALUATING, "decides", list(OPTIONS), mark) for mark in MARKS]
+    stream = RandomStream(0, "Ada")
+    assert await asyncio.gather(*chosen) == [OPTIONS[stream.index(2)] for _ in MARKS]
+
+
+@pytest.mark.parametrize("together", [True, False])
+async def test_a_fallback_shifts_no_later_draw(together: bool) -> None:
+    """A question that got no answer has used its number up: the draws after it are those of a run without a failure."""
+    questions = [Question(ask().agent, S.EVALUATING, "decides", OPTIONS, mark + "x" * 50_000) for mark in MARKS]
+    chosen = []
+    for fails in (None, MARKS[3]):
+        reasoner = Reasoner(Even(fails=fails), mode="decision")
+        works = [questions] if together else [[question] for question in questions]
+        decisions = [decision for work in works for decision in await reasoner.decide_many(work)]
+        assert [d.source for d in decisions].count("fallback") == (fails is not None)
+        chosen.append([decision.chosen for decision in decisions])
+    del chosen[0][3], chosen[1][3]
+    assert chosen[0] == chosen[1]
+    assert set(chosen[0]) == set(OPTIONS)
+
+
+async def test_chats_and_argmax_draw_nothing(server: FakeOllama, connect: Connect) -> None:
+    """Where nothing is drawn an agent's stream stays as it is."""
+    agent = SimpleNamespace(agent_id="a1", random=RandomStream(3, "a1"))
+    client = connect(model="nimble")
+    for reasoner in (
+        Reasoner(client, mode="chat"),
+        Reasoner(client, mode="decision", pick="argmax"),
+        Reasoner(Model(answer("scrolling"))),
+    ):
+        await reasoner.decide(agent, S.EVALUATING, "decides", list(OPTIONS), POST)
+    assert agent.random.random() == RandomStream(3, "a1").random()
+
+
 @pytest.mark.parametrize(
     ("chances", "reason"),
     [
@@ -571,6 +677,46 @@ async def test_what_cannot_be_read_is_a_fallback(
     assert (decisions[1].call.attempts, len(server.questions)) == (0, 2)
 
 
+class Unnamed:
+    """An agent whose id cannot be read."""
+
+    name, interests, personality = "Nan", ("tea",), "dry"
+
+    @property
+    def agent_id(self) -> str:
+        raise RuntimeError("the row is detached")
+
+
+class Streamless:
+    """An agent whose stream cannot be read."""
+
+    agent_id = name = "Sam"
+    interests, personality = ("tea",), "dry"
+
+    @property
+    def random(self) -> Any:
+        raise RuntimeError("the row is detached")
+
+
+@pytest.mark.parametrize(("mode", "model"), [("chat", "llama3.2"), ("decision", "nimble"), ("auto", "nimble")])
+@pytest.mark.parametrize(
+    ("kind", "needed_by"), [(Unnamed, ("chat", "decision", "auto")), (Streamless, ("decision", "auto"))]
+)
+async def test_an_agent_that_cannot_be_read_disturbs_nobody(
+    kind: type, needed_by: Sequence[str], mode: Any, model: str, server: FakeOllama, connect: Connect, events: Any
+) -> None:
+    """An agent whose id or stream raises falls back for that reason, under a name that it can have, and nobody else."""
+    bad = kind()
+    questions = [ask("Ben"), Question(bad, S.EVALUATING, "decides", OPTIONS, POST), ask("Cy")]
+    decisions = await Reasoner(connect(model=model), mode=mode).decide_many(questions)
+    unreadable = mode in needed_by
+    assert [d.source for d in decisions] == ["model", "fallback" if unreadable else "model", "model"]
+    assert decisions[1].reason == ("RuntimeError: the row is detached" if unreadable else None)
+    assert len(server.questions) == (2 if unreadable else 3)
+    name = f"Unnamed@{id(bad):x}" if kind is Unnamed else "Sam"
+    assert [event["agent_id"] for event in events] == ["Ben", name, "Cy"]
+
+
 async def test_a_bug_leaves_nothing_running(server: FakeOllama, connect: Connect, until: Until) -> None:
     """If something raises that is no failure of a model, all that was asked with it is over before the caller knows."""
 
@@ -622,6 +768,22 @@ def test_a_client_must_be_one(client: Any, mode: Any, message: str) -> None:
         Reasoner(client, mode=mode)
 
 
+@pytest.mark.parametrize("mode", ["auto", "chat", "decision"])
+def test_a_client_that_is_told_its_model_needs_one(mode: Any) -> None:
+    """Ollama's own client without a model is refused when the reasoner is made, in every mode."""
+    with pytest.raises(ReasonerError, match=r"AsyncClient.* has to be told a model: give one"):
+        Reasoner(ollama.AsyncClient(), mode=mode)
+
+
+@pytest.mark.parametrize("mode", ["chat", "decision"])
+async def test_a_time_out_of_the_client_itself_has_a_name(mode: Any, server: FakeOllama) -> None:
+    """Where a raw client's own time-out comes first, the reason is its name alone, as it says no more."""
+    server.fail_always(Fault.hang())
+    client = ollama.AsyncClient(host=server.host, timeout=httpx.Timeout(10, read=0.1))
+    assert (await decide(client, model="nimble", mode=mode)).reason == "ReadTimeout"
+    await client.close()
+
+
 async def test_a_reasoner_serves_a_chart(server: FakeOllama, connect: Connect) -> None:
     """A chart's afire commits what the model answered."""
     server.choose = lambda question: "engaging_like"
@@ -659,6 +821,33 @@ def test_a_reasoner_serves_one_event_loop_after_another(server: FakeOllama) -> N
         return decisions
 
     assert outcomes(asyncio.run(once())) == outcomes(asyncio.run(once())) == [(S.COMPOSING, "model")] * 3
+
+
+def test_two_event_loops_at_once_are_told_what_to_do(server: FakeOllama) -> None:
+    """While one event loop asks, another that asks the same falls back and says why; the first gets its answer."""
+    is_asking, may_answer = threading.Event(), threading.Event()
+    decisions: list[Decision] = []
+
+    def choose(question: Asked) -> str:
+        is_asking.set()
+        may_answer.wait(10)
+        return "scrolling"
+
+    server.choose = choose
+    reasoner = Reasoner(OllamaChatClient(server.host, "llama3.2"), mode="chat")
+
+    def decide_once() -> None:
+        decisions.extend(asyncio.run(reasoner.decide_many([ask()])))
+
+    thread = threading.Thread(target=decide_once)
+    thread.start()
+    assert is_asking.wait(10)
+    decide_once()
+    may_answer.set()
+    thread.join(10)
+    assert outcomes(decisions) == [(S.COMPOSING, "fallback"), (S.SCROLLING, "model")]
+    assert decisions[0].reason is not None
+    assert "make one client for each event loop" in decisions[0].reason
 
 
 # Asking less

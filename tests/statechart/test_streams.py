@@ -4,6 +4,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from prism.statechart.streams import AgentStreams, RandomStream
 
@@ -79,3 +81,17 @@ def test_nameless_agents_draw_by_the_order_they_come_in(kind: type) -> None:
     crowd = [kind() for _ in range(50)]
     assert [two.of(agent).random() for agent in crowd] == draws
     assert len(set(draws)) == 50
+
+
+@given(st.integers(1, 30), st.data())
+def test_what_is_put_back_comes_again_in_its_place(taken: int, data: st.DataObject) -> None:
+    """Numbers that are put back, some or all and in any order, are drawn again before others, in their own order."""
+    stream, expected = RandomStream(1, "a1"), RandomStream(1, "a1")
+    drawn = [stream.take() for _ in range(taken)]
+    numbers = [expected.random() for _ in range(taken + 10)]
+    assert [number for _, number in drawn] == numbers[:taken]
+    back = data.draw(st.lists(st.sampled_from(range(taken)), unique=True))
+    for place in back:
+        stream.put_back(drawn[place])
+    again = [stream.random() if data.draw(st.booleans()) else stream.take()[1] for _ in range(len(back) + 10)]
+    assert again == [numbers[place] for place in sorted(back)] + numbers[taken:]
