@@ -13,8 +13,8 @@ import typer
 
 from prism.cli.output import RoundProgress, print_results
 from prism.cli.plan import RunPlan
-from prism.errors import ModelMissingError, OverloadedError, TimedOutError, UnreachableError
-from prism.llm import OllamaPool
+from prism.errors import InputError, ModelMissingError, OverloadedError, TimedOutError, UnreachableError
+from prism.llm import AnswerCache, OllamaPool
 from prism.runlog import SimulatedClock
 from prism.simulation import Results, RoundSummary, Simulation
 from prism.simulation.run_folder import RunFolder, describe_run
@@ -46,6 +46,7 @@ def carry_out(plan: RunPlan, folder: RunFolder | None, *, checkpoint_every: floa
             stack.enter_context(_telling_how_to_go_on(folder))
             logger = stack.enter_context(folder.writing(config, clock, is_repeatable=plan.is_repeatable))
         simulation = begin(logger)
+        stack.enter_context(_closing_cache(simulation.reasoner))
         if folder is not None:
             _restore(folder, simulation)
         _warn_of_trouble(simulation.reasoner, plan.options.deadline)
@@ -93,6 +94,20 @@ def _telling_how_to_go_on(folder: RunFolder) -> Iterator[None]:
     except OSError as error:
         problem = f"{error.strerror or error}; when that is mended, {hint}"
         raise OSError(error.errno, problem, error.filename or str(folder.path)) from error
+
+
+@contextmanager
+def _closing_cache(reasoner: Any) -> Iterator[None]:
+    """Write down in the end the answers for which the cache's file was locked, and say so where that fails."""
+    cache = reasoner.cache if isinstance(reasoner, Reasoner) else None
+    try:
+        yield
+    finally:
+        if isinstance(cache, AnswerCache):
+            try:
+                cache.close()
+            except InputError as error:
+                typer.echo(f"prism: {error}; the last answers are not in it", err=True)
 
 
 def _warn_of_trouble(reasoner: Any, deadline: float | None) -> None:

@@ -156,6 +156,7 @@ class Reasoner(BaseReasoner):
         self._model = model
         self._descriptions = descriptions
         self.concurrency = slots
+        self._cache = cache
         self._kept = KeptReplies(cache, logger)
         self._asked_of = _asked_of(client, model, seed)
         self.budget: Budget = budget or Budget()
@@ -212,6 +213,11 @@ class Reasoner(BaseReasoner):
     def client(self) -> Any:
         """The client that is asked."""
         return self._client
+
+    @property
+    def cache(self) -> AnswerStore | None:
+        """Where answers are kept; whoever opened it closes it."""
+        return self._cache
 
     async def close(self) -> None:
         """Close the client's connections, if it says (``client.reopens``) that a later question makes new ones."""

@@ -2,6 +2,8 @@
 
 import json
 import socket
+import sqlite3
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import pytest
 
 import prism
 from prism.agents import load_population
+from prism.llm import AnswerCache
 from prism.statechart import AgentState
 from prism.testing import FakeOllama, Fault
 
@@ -165,6 +168,30 @@ def test_model_on_a_server_decides(command: Any, ollama: Any) -> None:
             "required": ["next_state"],
         }
     assert totals["posts"] + totals["replies"] + totals["reshares"] > 0
+
+
+def test_answers_outlast_a_locked_cache(command: Any, ollama: Any) -> None:
+    """Answers for which another process holds the cache's file are written when the run ends, or that is told."""
+    run = (
+        *("simulate", "--agents", PERSONAS, "--rounds", "1", "--ticks", "4", "--cache", "answers.db"),
+        *("--reasoner", "ollama", "--model", "tiny", "--host", ollama.url),
+    )
+    AnswerCache(command.folder / "answers.db").close()
+    with sqlite3.connect(command.folder / "answers.db", isolation_level=None, check_same_thread=False) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with command.start(*run, "--out", "run") as process:
+            while not (command.folder / "run" / "events.jsonl").exists() and process.poll() is None:
+                time.sleep(0.01)
+            while b'"run.ended"' not in (command.folder / "run" / "events.jsonl").read_bytes():
+                assert process.poll() is None
+                time.sleep(0.01)
+            other.execute("COMMIT")
+            process.communicate()
+    other.close()
+    assert process.returncode == 0
+    asked = len(ollama.chats)
+    ran = command(*run)
+    assert (ran.status, len(ollama.chats)) == (0, asked)
 
 
 def test_unreachable_model_does_not_stop_a_run(command: Any) -> None:
