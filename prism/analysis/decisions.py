@@ -18,6 +18,13 @@ from prism.statechart.decisions import Source
 GROUPS = ("state", "model", "source", "trigger", "host", "reason", "chosen", "round")
 """What decisions can be told apart by."""
 
+WAS_ASKED: pl.Expr = pl.col("latency").is_not_null() & ~pl.all_horizontal(
+    pl.col("source").eq_missing(pl.lit("fallback")), pl.col("attempts").eq_missing(pl.lit(0))
+)
+"""Whether a model was asked for a decision: its latency is known, and it is no fallback without a request.
+
+An answer without a request of its own counts: it is that of another decision's request, and came as late."""
+
 _SOURCES: tuple[str, ...] = get_args(Source)
 _COSTS = ("attempts", "input_tokens", "output_tokens")
 _ENTROPIES = ("entropy", "entropy_share")
@@ -39,9 +46,9 @@ def decisions(logs: RunLogs, *, by: Sequence[str] = ("state", "model")) -> pl.Da
         source: ``from_model``, ``from_cache``, ``from_replay``, ``from_policy``, ``from_fallback``;
         ``fallback_share`` (0 to 1); ``attempts`` (requests), ``input_tokens`` and ``output_tokens`` in total (null
         where none is known); ``latency_p50``, ``latency_p90``, ``latency_p99`` and ``latency_max`` in seconds, over
-        the decisions that a model was asked for, interpolated linearly; ``entropy`` (mean, bits) and
-        ``entropy_share`` (mean of H / log2 n, 0 to 1, over decisions with two options or more). With ``run`` first if
-        there are several.
+        the decisions that a model was asked for (fallbacks with ``attempts`` 0, as where a budget was spent, are not
+        among them), interpolated linearly; ``entropy`` (mean, bits) and ``entropy_share`` (mean of H / log2 n, 0 to 1,
+        over decisions with two options or more). With ``run`` first if there are several.
 
     Raises:
         InputError: If ``by`` names something else.
@@ -52,7 +59,7 @@ def decisions(logs: RunLogs, *, by: Sequence[str] = ("state", "model")) -> pl.Da
     counts, latencies = adding_up(keys), Gathered(lambda tables: tables)
     for frame in logs.blocks(DECISION, columns=[*keys[1:], "source", "probabilities", "latency", *_COSTS]):
         counts.add(_counted(frame, keys))
-        latencies.add(frame.select(*keys, "latency").drop_nulls("latency"))
+        latencies.add(frame.filter(WAS_ASKED).select(*keys, "latency"))
     table = _described(counts.table()).join(
         _percentiles(latencies.table(), keys), on=keys, how="left", nulls_equal=True
     )
@@ -113,8 +120,10 @@ def _entropies(texts: pl.Series) -> pl.DataFrame:
 def _entropy(probabilities: Any) -> tuple[float | None, float | None]:
     """Give the entropy in bits, and its share of the most it could be."""
     values = list(probabilities.values()) if isinstance(probabilities, dict) else []
-    if not values or not all(isinstance(value, (int, float)) and value >= 0 for value in values) or not sum(values):
+    if not values or not all(isinstance(value, (int, float)) and value >= 0 for value in values) or not any(values):
         return None, None
-    total = sum(values)
-    bits = -sum(value / total * log2(value / total) for value in values if value) + 0.0
+    largest = max(values)
+    total = sum(value / largest for value in values)
+    shares = [value / largest / total for value in values]
+    bits = -sum(share * log2(share) for share in shares if share) + 0.0
     return bits, bits / log2(len(values)) if len(values) > 1 else None

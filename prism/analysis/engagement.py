@@ -64,22 +64,23 @@ _SCHEMA = {
 
 
 def gini(counts: pl.Series) -> float | None:
-    """Give the Gini coefficient of counts: half the mean difference of two of them, divided by the mean.
+    """Give the Gini coefficient of numbers: half the mean difference of two of them, divided by the mean.
 
-    Of n sorted counts x it is sum((2 i - n - 1) x_i) / (n sum(x)), i = 1 ... n (Gini 1912; Sen 1973, On Economic
+    Of n sorted numbers x it is sum((2 i - n - 1) x_i) / (n sum(x)), i = 1 ... n (Gini 1912; Sen 1973, On Economic
     Inequality).
 
     Args:
-        counts: One number for each agent, 0 or more.
+        counts: One number for each agent, 0 or more, of any numeric type.
 
     Returns:
         0 if all are equal, (n - 1) / n if one has everything; None if nobody has anything.
     """
-    total, size = int(counts.sum()), counts.len()
+    numbers, size = counts.cast(pl.Float64), counts.len()
+    total = float(numbers.sum())
     if not total:
         return None
     ranks = 2 * pl.int_range(1, size + 1, eager=True) - size - 1
-    return float((ranks * counts.sort()).sum() / (size * total))
+    return float((ranks * numbers.sort()).sum()) / (size * total)
 
 
 def top_share(counts: pl.Series, share: float) -> float | None:
@@ -88,20 +89,20 @@ def top_share(counts: pl.Series, share: float) -> float | None:
     Where the share of the agents is no whole number of them, the last agent counts in part (the curve is interpolated).
 
     Args:
-        counts: One number for each agent, 0 or more.
+        counts: One number for each agent, 0 or more, of any numeric type.
         share: Share of the agents, 0 to 1.
 
     Returns:
         0 to 1; None if nobody has anything.
     """
-    total = int(counts.sum())
+    highest = counts.cast(pl.Float64).sort(descending=True)
+    total = float(highest.sum())
     if not total:
         return None
-    highest = counts.sort(descending=True)
     wanted = share * counts.len()
     whole = int(wanted)
-    part = (wanted - whole) * highest[whole] if whole < counts.len() else 0
-    return float((int(highest.head(whole).sum()) + part) / total)
+    part = (wanted - whole) * highest[whole] if whole < counts.len() else 0.0
+    return (float(highest.head(whole).sum()) + part) / total
 
 
 def _measures(agents: pl.DataFrame, names: tuple[str, ...]) -> Iterator[tuple[str, pl.Series]]:

@@ -12,12 +12,12 @@ from typing import TypeVar
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from prism.analysis.notes import Note
-from prism.analysis.parsing import TYPES, empty, parse
+from prism.analysis.notes import Note, NoteKind
+from prism.analysis.parsing import OBJECTS, TYPES, empty, objects_of, parse
 from prism.analysis.survey import SURVEYED, FileSurvey, Run
 from prism.errors import InputError
 from prism.runlog.events import AGENT_JOINED, DECISION, POST_LIKED, POST_PUBLISHED, TRANSITION
-from prism.runlog.reader import LOG_NAME, locate_log, read_blocks
+from prism.runlog.reader import LOG_NAME, Block, locate_log, read_blocks
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     AGENT_JOINED: ("agent_id", "display_name", "archetype", "state", "timeout_threshold"),
@@ -56,6 +56,7 @@ class RunLogs:
         self._unreadable = tuple(unreadable)
         self._runs: tuple[Run, ...] | None = None
         self._notes: tuple[Note, ...] | None = None
+        self._remarks: dict[tuple[NoteKind, str], Note] = {}
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -64,8 +65,11 @@ class RunLogs:
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What is wrong with the logs, or worth knowing; the tables are made from all the rest."""
-        return self._surveyed()[1]
+        """What is wrong with the logs, or worth knowing; the tables are made from all the rest.
+
+        What only a table finds out, such as moves that `state_counts` misses, is among them once the table is made.
+        """
+        return (*self._surveyed()[1], *self._remarks.values())
 
     def scan(self, event: str) -> pl.LazyFrame:
         """Give all events of one kind as a polars query.
@@ -90,8 +94,9 @@ class RunLogs:
         def source(
             wanted: list[str] | None, predicate: pl.Expr | None, most: int | None, _size: int | None
         ) -> Iterator[pl.DataFrame]:
-            for frame in self.blocks(event, columns=columns):
-                part = frame.select(list(types)) if predicate is None else frame.select(list(types)).filter(predicate)
+            needed = {*(wanted or types), *(() if predicate is None else predicate.meta.root_names())}
+            for frame in self.blocks(event, columns=[name for name in columns if name in needed]):
+                part = frame if predicate is None else frame.filter(predicate)
                 part = part.select(wanted or list(types))
                 yield part if most is None else part.head(most)
                 if most is not None and (most := most - part.height) <= 0:
@@ -108,23 +113,45 @@ class RunLogs:
             columns: Their keys.
 
         Yields:
-            Frames with ``run`` (a number: the place in `runs`), ``line``, ``event`` and the columns; times are text.
-            The first is empty, so that there is one.
+            Frames with ``run`` (a number: the place in `runs`), ``line``, ``event`` and the columns; times are text,
+            and objects are JSON, given for the kinds of events that `COLUMNS` names them for. The first frame is
+            empty, so that there is one.
+        """
+        yield from self.blocks_where(pl.col("event").is_in(kinds) if kinds else None, columns=columns)
+
+    def blocks_where(self, condition: pl.Expr | None, *, columns: Iterable[str]) -> Iterator[pl.DataFrame]:
+        """Read all logs once, as `blocks` does, but only the events for which a condition holds.
+
+        The columns that hold objects are made for these events alone, which saves much time if they are few.
+
+        Args:
+            condition: The condition, on columns that hold no objects; None takes all events that prism knows.
+            columns: Keys of the events.
+
+        Yields:
+            Frames as those of `blocks`.
         """
         wanted = tuple(dict.fromkeys((*SURVEYED, *columns)))
-        yield empty(wanted)
+        plain, objects = ([name for name in wanted if (name in OBJECTS) is held] for held in (False, True))
+        nothing = empty(wanted)
+        yield nothing
         runs: list[Run] = []
         notes = list(self._unreadable)
         for path, label in self._paths:
             survey = FileSurvey(path, label, len(runs))
             try:
-                for frame in _read(path, wanted, survey):
-                    yield frame.filter(pl.col("event").is_in(kinds)) if kinds else frame
+                for block, frame in _read(path, plain, survey):
+                    found = frame if condition is None else frame.filter(condition)
+                    yield _with_objects(found, block, objects).select(nothing.columns)
             except InputError as error:
                 notes.append(Note("unreadable", str(path), error.line, error.problem))
             runs += survey.labelled_runs()
             notes += survey.notes()
         self._runs, self._notes = tuple(runs), tuple(notes)
+
+    def remark(self, note: Note) -> None:
+        """Add what a table has found out to `notes`, in place of an earlier note of this kind on this log."""
+        self._remarks[note.kind, note.path] = note
 
     def labelled(self, table: pl.DataFrame) -> pl.DataFrame:
         """Put the labels of runs in place of their numbers, or leave the column out where there is one run."""
@@ -179,12 +206,20 @@ def parse_time(name: str) -> pl.Expr:
     return pl.col(name).str.to_datetime("%+", time_unit="us", time_zone="UTC", strict=False)
 
 
-def _read(path: Path, columns: Sequence[str], survey: FileSurvey) -> Iterator[pl.DataFrame]:
+def _read(path: Path, columns: Sequence[str], survey: FileSurvey) -> Iterator[tuple[Block, pl.DataFrame]]:
     for block, parsed in _ahead(lambda block: (block, parse(block, columns)), read_blocks(path)):
         if block.fault is not None:
             survey.take_fault(block.first_line, block.fault)
         else:
-            yield survey.take(block, parsed)
+            yield block, survey.take(block, parsed)
+
+
+def _with_objects(frame: pl.DataFrame, block: Block, names: Sequence[str]) -> pl.DataFrame:
+    if not names:
+        return frame
+    kinds = [kind for kind, keys in COLUMNS.items() if not set(names).isdisjoint(keys)]
+    lines = frame.select(pl.when(pl.col("event").is_in(kinds)).then("line")).to_series()
+    return frame.with_columns(objects_of(block, lines, names))
 
 
 def _labels(paths: Sequence[Path]) -> list[str]:

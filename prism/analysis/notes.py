@@ -6,7 +6,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 NoteKind = Literal[
-    "corrupt", "empty", "foreign_events", "mixed_runs", "newer_schema", "truncated", "unfinished", "unreadable"
+    "broken_chain",
+    "corrupt",
+    "empty",
+    "foreign_events",
+    "mixed_runs",
+    "newer_schema",
+    "out_of_order",
+    "truncated",
+    "unfinished",
+    "unreadable",
 ]
 
 

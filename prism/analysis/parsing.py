@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -15,13 +16,20 @@ TYPES: dict[str, pl.DataType] = {
     **dict.fromkeys(("event", "timestamp", "chart", "agent_id", "from_state", "to_state", "trigger"), pl.String()),
     **dict.fromkeys(("state", "chosen", "source", "reason", "model", "host", "archetype", "display_name"), pl.String()),
     **dict.fromkeys(("post_id", "kind", "parent_id", "root_id", "author_id", "text"), pl.String()),
-    **dict.fromkeys(("probabilities", "context", "states", "error"), pl.String()),
+    **dict.fromkeys(("probabilities", "context", "error"), pl.String()),
     **dict.fromkeys(("round", "tick", "ticks_in_state", "attempts", "input_tokens", "output_tokens"), pl.Int64()),
     **dict.fromkeys(("timeout_threshold", "schema", "agents", "rounds", "ticks_per_round", "seed"), pl.Int64()),
     "latency": pl.Float64(),
     "options": pl.List(pl.String()),
 }
-"""Every key that tables are made from. Objects, such as probabilities, are kept as JSON text."""
+"""Every key that tables are made from."""
+
+OBJECTS = ("probabilities", "context")
+"""Those that hold objects, whose keys vary: they are kept as JSON text, which `objects_of` makes."""
+
+_LONE_SURROGATE = re.compile(
+    rb"\\u[dD](?:[89abAB]..(?!\\u[dD][c-fC-F])|(?<![^\\]\\u[dD][89abAB]..\\u[dD])[c-fC-F])", re.DOTALL
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +53,10 @@ def parse(block: Block, columns: Sequence[str]) -> Parsed:
 
     Args:
         block: Whole lines.
-        columns: The keys that are wanted, from `TYPES`.
+        columns: The keys that are wanted, from `TYPES` without `OBJECTS`.
     """
+    if _may_hold_lone_surrogates(block.data):
+        return _parse_sound_lines(block, columns)
     try:
         frame = _read(block.data, columns, block.first_line)
     except ComputeError:
@@ -54,6 +64,27 @@ def parse(block: Block, columns: Sequence[str]) -> Parsed:
     if frame.height < block.lines:
         return _parse_sound_lines(block, columns)
     return Parsed(frame)
+
+
+def objects_of(block: Block, lines: pl.Series, names: Sequence[str]) -> pl.DataFrame:
+    """Give what some lines of a block hold under keys of `OBJECTS`.
+
+    Each of the lines is parsed by itself for that, which takes many times as long as `parse`, so only those should be
+    named whose objects are looked at.
+
+    Args:
+        block: The block.
+        lines: Numbers of the lines; null gives null.
+        names: The keys.
+
+    Returns:
+        A column for each key. What a line holds is given as JSON text; null if it has no such key, or holds null or
+        what is nested hundreds of levels deep.
+    """
+    every = block.data.split(b"\n") if lines.count() else []
+    nothing = [None] * len(names)
+    texts = [nothing if line is None else _texts(every[line - block.first_line], names) for line in lines]
+    return pl.DataFrame(texts, schema={name: TYPES[name] for name in names}, orient="row")
 
 
 def empty(columns: Sequence[str]) -> pl.DataFrame:
@@ -94,6 +125,20 @@ def _read_in_halves(lines: Sequence[tuple[int, bytes]], columns: Sequence[str]) 
 
 def _numbers(lines: Iterable[int]) -> pl.Series:
     return pl.Series(lines, dtype=pl.UInt32)
+
+
+def _texts(line: bytes, names: Sequence[str]) -> list[str | None]:
+    try:
+        event = orjson.loads(line)
+        values = [event.get(name) for name in names]
+        return [None if value is None else orjson.dumps(value).decode() for value in values]
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):  # nested deeper than it reads or writes
+        return [None] * len(names)
+
+
+def _may_hold_lone_surrogates(data: bytes) -> bool:
+    """Find halves of characters, which are no text, but which the parser of columns takes for the character NUL."""
+    return b"\\" in data and _LONE_SURROGATE.search(data) is not None
 
 
 def _is_json(line: bytes) -> bool:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import polars as pl
 
-from prism.analysis.gathering import adding_up, first_of
+from prism.analysis.chains import CHAIN_COLUMNS, Chains
+from prism.analysis.gathering import Gathered, adding_up, first_of
 from prism.analysis.logs import STAMP, RunLogs, parse_time
+from prism.analysis.notes import Note, NoteKind
 from prism.analysis.survey import Run
-from prism.runlog.events import AGENT_JOINED, TRANSITION
+from prism.runlog.events import AGENT_JOINED, RUN_STARTED, TRANSITION
 from prism.statechart.social import ACTION_DONE, COMPOSE_DONE, ROUND_ENDS
 
 MOST_TIMES = 1000
@@ -17,9 +20,14 @@ MOST_TIMES = 1000
 
 _STEPS = {"1s": 1, "10s": 10, "1m": 60, "10m": 600, "1h": 3_600, "6h": 21_600, "1d": 86_400, "1w": 604_800}
 _MOMENT = ("round", "tick", "time")
-_COLUMNS = (*STAMP, "agent_id", "state", "from_state", "to_state", "trigger", "ticks_in_state")
+_COLUMNS = (*STAMP, *CHAIN_COLUMNS, "trigger", "ticks_in_state")
 
 _NO_CLOSING, _PERHAPS_CLOSING, _CLOSING = 0, 1, 2
+
+_CHANGED = ("run", "chart", *_MOMENT, "from_state", "to_state")
+
+_BROKEN = ("start where the agent's last one ended", "lines are missing, or the state was set elsewhere")
+_EARLY = ("follow the agent's last one in round, tick or time", "they count together with that")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,26 +35,35 @@ class _Pass:
     """What one pass over the logs gives.
 
     Args:
-        moves: Moves by run, moment, ends, and whether they close a round, with their ``count``.
-        beginnings: The first state of every agent.
+        moves: Moves by run, chart, moment, ends, and whether they close a round, with their ``count``.
+        beginnings: How many agents of each run and chart begin in each state, as ``count``.
         moments: All rounds and ticks that stand in the logs.
+        charts: The chart, by run, that is called null in the tables.
     """
 
     moves: pl.DataFrame
     beginnings: pl.DataFrame
     moments: pl.DataFrame
+    charts: dict[int, str]
 
     def of(self, run: int) -> _Pass:
         """Give the part of one run."""
-        return _Pass(*(table.filter(pl.col("run") == run) for table in (self.moves, self.beginnings, self.moments)))
+        moves, beginnings, moments = (
+            table.filter(pl.col("run") == run) for table in (self.moves, self.beginnings, self.moments)
+        )
+        return _Pass(moves, beginnings, moments, self.charts)
 
 
 def state_counts(logs: RunLogs) -> pl.DataFrame:
     """Count the agents in each state at the end of every tick.
 
     Counted are all agents that joined or moved: each starts in the state it joined in, else in the one its first
-    move leaves, from the beginning, and every move is followed. So the numbers are exact, and ticks in which nobody
-    moved are there as well.
+    move leaves, from the beginning, and is followed from move to move; ticks in which nobody moved are there as well.
+    So the numbers are exact where the log has every move. A move that does not start where the agent's last one
+    ended, because lines are missing or the state was set without a move, counts all the same as one from there: at
+    every moment each agent is in one state, and what the log does not say is made up for with the agent's next move.
+    `RunLogs.notes` then tells how many such moves there are, and also how many are stamped earlier than the agent's
+    last one; these count together with that.
 
     A round of a simulation is closed within its last tick: what agents have decided on is carried out, and
     ``round_ends`` sends all to IDLE. As in the log's own ``round.ended``, a tick is counted before that. Left to the
@@ -59,46 +76,77 @@ def state_counts(logs: RunLogs) -> pl.DataFrame:
 
     Returns:
         ``round``, ``tick``, ``state``, ``agents`` and ``share`` (of all agents, 0 to 1), with ``run`` first if there
-        are several. A log without ticks is counted by round; one without rounds, too, by ``time`` (UTC) in at most
-        ``MOST_TIMES`` steps, each counted at its end. Moves that lack a round among others that have one count as round
-        0, and those that lack a time as made at the beginning.
+        are several. If agents of a run are moved by several charts, each chart is counted by itself, over the agents
+        that it moves, and named in ``chart`` before ``state``. A log without ticks is counted by round; one without
+        rounds, too, by ``time`` (UTC) in at most ``MOST_TIMES`` steps, each counted at its end. Moves that lack a
+        round among others that have one count as round 0, and those that lack a time as made at the beginning, if
+        their agent did not move later before.
     """
     found = _read(logs)
     tables = [_count(number, run, found.of(number)) for number, run in enumerate(logs.runs)]
     table = pl.concat([table for table in tables if table.height] or [_EMPTY], how="diagonal")
+    charts = ["chart"] if table.select("run", "chart").n_unique() > table["run"].n_unique() else []
     moments = [name for name in _MOMENT if name in table.columns]
-    return logs.labelled(table.select("run", *moments, "state", "agents", "share"))
+    return logs.labelled(table.select("run", *moments, *charts, "state", "agents", "share"))
 
 
 _EMPTY = pl.DataFrame(
     schema={
-        **{"run": pl.UInt32, "round": pl.Int64, "tick": pl.Int64},
+        **{"run": pl.UInt32, "round": pl.Int64, "tick": pl.Int64, "chart": pl.String},
         **{"state": pl.String, "agents": pl.Int64, "share": pl.Float64},
     }
 )
 
 
 def _read(logs: RunLogs) -> _Pass:
-    moves = adding_up(["run", *_MOMENT, "from_state", "to_state", "closing"])
-    beginnings, moments = first_of(["run", "agent_id"]), first_of(["run", "round", "tick"])
-    for frame in logs.blocks(columns=_COLUMNS):
-        moments.add(frame.select("run", "round", "tick").unique(maintain_order=True))
-        found = frame.filter(pl.col("event").is_in([AGENT_JOINED, TRANSITION]), pl.col("agent_id").is_not_null())
-        first = found.unique(["run", "agent_id"], keep="first", maintain_order=True)
-        beginnings.add(first.select("run", "agent_id", state=pl.coalesce("from_state", "state")))
-        moves.add(_counted(found.filter(pl.col("from_state").is_not_null(), pl.col("to_state").is_not_null())))
-    return _Pass(moves.table(), beginnings.table(), moments.table())
+    chains, moments = Chains(), first_of(["run", "round", "tick"])
+    moves, beginnings = adding_up([*_CHANGED, "closing"]), adding_up(["run", "chart", "state"])
+    broken, early = _places(), _places()
+    for steps in chains.follow(_dated(logs, moments)):
+        is_first, begin = pl.col("before").is_null(), pl.col("begin")
+        first = steps.filter(is_first).group_by("run", "chart", state=pl.coalesce("begin", "end"))
+        beginnings.add(first.agg(count=pl.len().cast(pl.Int64)))
+        made = steps.with_columns(from_state=pl.coalesce("before", "begin"), to_state="end").drop_nulls("from_state")
+        moves.add(made.group_by(*_CHANGED, "closing").agg(count=pl.len().cast(pl.Int64)))
+        broken.add(_placed(steps.filter(begin.is_not_null() & (begin != pl.col("before")))))
+        early.add(_placed(steps.filter(begin.is_not_null() & pl.col("is_early"))))
+    _remark(logs, "broken_chain", broken.table(), *_BROKEN)
+    _remark(logs, "out_of_order", early.table(), *_EARLY)
+    return _Pass(moves.table(), beginnings.table(), moments.table(), chains.charts)
 
 
-def _counted(moves: pl.DataFrame) -> pl.DataFrame:
-    is_dated = pl.col("round").is_null() & pl.col("tick").is_null()
+def _dated(logs: RunLogs, moments: Gathered) -> Iterator[pl.DataFrame]:
+    """Give what agents are followed by, with its moments; gather all rounds and ticks of the logs on the way."""
+    is_undated = pl.col("round").is_null() & pl.col("tick").is_null()
     is_second = pl.col("trigger").is_in([COMPOSE_DONE, ACTION_DONE]) & (pl.col("ticks_in_state") == 0)
     closing = pl.when(pl.col("trigger") == ROUND_ENDS).then(_CLOSING).when(is_second).then(_PERHAPS_CLOSING)
-    found = moves.with_columns(
-        timestamp=pl.when(is_dated).then("timestamp"), closing=closing.otherwise(_NO_CLOSING).cast(pl.Int8)
-    ).with_columns(time=parse_time("timestamp").dt.truncate("1s"))
-    keys = ["run", *_MOMENT, "from_state", "to_state", "closing"]
-    return found.group_by(keys).agg(count=pl.len().cast(pl.Int64))
+    for frame in logs.blocks(columns=_COLUMNS):
+        moments.add(frame.select("run", "round", "tick").unique(maintain_order=True))
+        yield (
+            frame.filter(pl.col("event").is_in([RUN_STARTED, AGENT_JOINED, TRANSITION]))
+            .with_columns(
+                timestamp=pl.when(is_undated).then("timestamp"),
+                closing=pl.when(is_undated).then(_NO_CLOSING).otherwise(closing).fill_null(_NO_CLOSING).cast(pl.Int8),
+            )
+            .with_columns(time=parse_time("timestamp").dt.truncate("1s"))
+        )
+
+
+def _places() -> Gathered:
+    return Gathered(lambda tables: tables.group_by("run").agg(pl.col("count").sum(), pl.col("line").min()))
+
+
+def _placed(steps: pl.DataFrame) -> pl.DataFrame:
+    """Count steps, and find the first of them in each run."""
+    return steps.group_by("run").agg(count=pl.len().cast(pl.Int64), line=pl.col("line").min())
+
+
+def _remark(logs: RunLogs, kind: NoteKind, found: pl.DataFrame, fails_to: str, why: str) -> None:
+    paths = pl.Series("path", [str(logs.runs[run].path) for run in found["run"]], dtype=pl.String)
+    by_path = found.with_columns(paths).group_by("path").agg(pl.col("count").sum(), pl.col("line").min())
+    for path, count, line in by_path.iter_rows():
+        moves = "1 move does" if count == 1 else f"{count:,} moves do"
+        logs.remark(Note(kind, path, None, f"{moves} not {fails_to} (the first in line {line:,}): {why}"))
 
 
 def _count(number: int, run: Run, found: _Pass) -> pl.DataFrame:
@@ -112,11 +160,14 @@ def _count(number: int, run: Run, found: _Pass) -> pl.DataFrame:
         is_late = _closes_round(None if "tick" not in by else run.ticks_per_round)
         placed = placed.with_columns(place=pl.col("place") + is_late.cast(pl.UInt32))
     changes = _changes(placed, found.beginnings)
-    states = changes.select(pl.col("state").unique().sort())
-    table = grid.join(states, how="cross").join(changes, on=["place", "state"], how="left").sort("place", "state")
-    agents = pl.col("change").fill_null(0).cum_sum().over("state")
-    table = table.with_columns(run=pl.lit(number, pl.UInt32), agents=agents)
-    return table.with_columns(share=pl.col("agents") / found.beginnings.height)
+    states = changes.select("chart", "state").unique()
+    every, key = grid.join(states, how="cross"), ["place", "chart", "state"]
+    table = every.join(changes, on=key, how="left", nulls_equal=True).sort(key)
+    agents = pl.col("change").fill_null(0).cum_sum().over("chart", "state")
+    known = found.beginnings.group_by("chart").agg(known=pl.col("count").sum())
+    table = table.with_columns(agents=agents).join(known, on="chart", nulls_equal=True, maintain_order="left")
+    name = pl.coalesce("chart", pl.lit(found.charts.get(number), pl.String))
+    return table.with_columns(run=pl.lit(number, pl.UInt32), chart=name, share=pl.col("agents") / pl.col("known"))
 
 
 def _closes_round(last_tick: int | None) -> pl.Expr:
@@ -129,11 +180,11 @@ def _closes_round(last_tick: int | None) -> pl.Expr:
 def _changes(placed: pl.DataFrame, beginnings: pl.DataFrame) -> pl.DataFrame:
     """Give what every place adds to the agents in a state."""
     parts = (
-        placed.select("place", state="to_state", change="count"),
-        placed.select("place", state="from_state", change=-pl.col("count")),
-        beginnings.select(place=pl.lit(0, pl.UInt32), state="state", change=pl.lit(1, pl.Int64)),
+        placed.select("place", "chart", state="to_state", change="count"),
+        placed.select("place", "chart", state="from_state", change=-pl.col("count")),
+        beginnings.select(pl.lit(0, pl.UInt32).alias("place"), "chart", "state", change="count"),
     )
-    return pl.concat(parts).group_by("place", "state").agg(pl.col("change").sum())
+    return pl.concat(parts).group_by("place", "chart", "state").agg(pl.col("change").sum())
 
 
 def _by_moment(run: Run, found: _Pass) -> tuple[list[str], pl.DataFrame, pl.DataFrame]:

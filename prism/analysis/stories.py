@@ -56,25 +56,31 @@ def agent_story(logs: RunLogs, agent_id: str) -> pl.DataFrame:
 
 def _gather(logs: RunLogs, agent_id: str) -> pl.DataFrame:
     found, own_posts = [], pl.DataFrame(schema={"run": pl.UInt32, "parent_id": pl.String})
-    names: dict[str, None] = {}
-    for frame in logs.blocks(columns=_READ):
-        if len(names) < _MOST_NAMES:
-            names.update(dict.fromkeys(frame["agent_id"].drop_nulls().unique(maintain_order=True).head(_MOST_NAMES)))
-        is_own = pl.col("agent_id") == agent_id
-        is_post = pl.col("event") == POST_PUBLISHED
+    is_own, is_post = pl.col("agent_id") == agent_id, pl.col("event") == POST_PUBLISHED
+    liked = (pl.col("event") == POST_LIKED) & (pl.col("author_id") == agent_id)
+    for frame in logs.blocks_where(is_own | liked | is_post, columns=_READ):
         own_posts = pl.concat([own_posts, frame.filter(is_own, is_post).select("run", parent_id="post_id")])
         answers = frame.filter(is_post, ~is_own).join(own_posts.unique(), on=["run", "parent_id"], how="semi")
-        liked = (pl.col("event") == POST_LIKED) & (pl.col("author_id") == agent_id)
-        found.append(pl.concat([frame.filter(is_own | liked), answers]).sort("run", "line"))
+        part = pl.concat([frame.filter(is_own | liked), answers]).sort("run", "line")
+        found.append(pl.DataFrame(part.rows(), part.schema, orient="row"))  # a copy: the part keeps its block in memory
     story = pl.concat(found)
     if not story.height:
-        some = ", ".join(list(names)[:_MOST_NAMES])
+        some = ", ".join(_some_agents(logs))
         raise InputError(f"no agent {agent_id!r} in the log" + (f"; the first in it are {some}" if some else ""))
     return story
 
 
+def _some_agents(logs: RunLogs) -> list[str]:
+    names: dict[str, None] = {}
+    for frame in logs.blocks(columns=["agent_id"]):
+        names.update(dict.fromkeys(frame["agent_id"].drop_nulls().unique(maintain_order=True).head(_MOST_NAMES)))
+        if len(names) >= _MOST_NAMES:
+            break
+    return list(names)[:_MOST_NAMES]
+
+
 def _tell(event: Mapping[str, Any], agent_id: str) -> str:
-    return _SENTENCES[event["event"]](event, agent_id)
+    return _SENTENCES.get(event["event"], _happens)(event, agent_id)
 
 
 def _joins(event: Mapping[str, Any], _agent_id: str) -> str:
@@ -90,7 +96,7 @@ def _moves(event: Mapping[str, Any], _agent_id: str) -> str:
 
 def _decides(event: Mapping[str, Any], _agent_id: str) -> str:
     known = _loads(event["probabilities"])
-    likely = {name: f" {value:.0%}" for name, value in known.items() if isinstance(value, (int, float))}
+    likely = {name: f" {value:.0%}" for name, value in known.items() if isinstance(value, (int, float)) and value <= 1}
     options = ", ".join(f"{option}{likely.get(option, '')}" for option in event["options"] or ())
     by = event["model"] if event["source"] == "model" and event["model"] else event["source"]
     why = f": {event['reason']}" if event["reason"] else ""
@@ -116,6 +122,10 @@ def _likes(event: Mapping[str, Any], agent_id: str) -> str:
 
 def _fails(what: str) -> Callable[[Mapping[str, Any], str], str]:
     return lambda event, _agent_id: f"{what} of {event['trigger']} fails: {event['error']}"
+
+
+def _happens(event: Mapping[str, Any], _agent_id: str) -> str:
+    return str(event["event"])
 
 
 def _too_late(event: Mapping[str, Any], _agent_id: str) -> str:

@@ -63,7 +63,7 @@ def write_log(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make() -> SimpleNamespace:
     """Give functions that make events as the writer does; keys can be added or replaced."""
 

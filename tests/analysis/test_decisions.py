@@ -96,6 +96,29 @@ def test_log_without_decisions_gives_an_empty_table(write_log: WriteLog, make: S
     assert (table.height, table.columns[:3]) == (0, ["state", "model", "asked"])
 
 
+@pytest.mark.parametrize("name", ['say "hi"', "back\\slash", "line\nfeed", "é😀", "{}", "\x00"])
+def test_options_of_any_name_have_an_entropy(name: str, write_log: WriteLog, make: SimpleNamespace) -> None:
+    """Whatever characters are in the names of options and in the context, the probabilities are read."""
+    keys = {"probabilities": {name: 0.5, "c": 0.5}, "context": {name: name}, "state": name}
+    (row,) = decisions(read_log(write_log([make.decision("x", [name, "c"], name, **keys)]))).iter_rows(named=True)
+    assert (row["state"], row["entropy"]) == (name, 1.0)
+
+
+def test_latency_is_of_decisions_that_a_model_was_asked_for(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """A fallback without a request has a latency that says nothing; one after a request, and a shared answer, count."""
+    lines = [
+        *(asked(make, source="fallback", reason="budget spent", latency=0.0, attempts=0) for _ in range(5)),
+        asked(make, source="fallback", reason="timed out", latency=30.0, attempts=2),
+        asked(make, latency=10.0),
+        asked(make, latency=20.0, attempts=0),
+    ]
+    (row,) = decisions(read_log(write_log(lines))).iter_rows(named=True)
+    assert (row["asked"], row["from_fallback"], row["latency_p50"], row["latency_max"]) == (8, 6, 20.0, 30.0)
+    bare = [{key: value for key, value in line.items() if key != "attempts"} for line in lines[5:7]]
+    (row,) = decisions(read_log(write_log(bare))).iter_rows(named=True)
+    assert row["latency_p50"] == 20.0
+
+
 @given(weights=st.lists(st.floats(0.01, 5), min_size=1, max_size=6))
 def test_entropy_is_of_scaled_probabilities(weights: list[float]) -> None:
     """Weights that do not add up to 1 are scaled; the entropy lies between 0 and log2 of the options."""
@@ -110,7 +133,18 @@ def test_entropy_is_of_scaled_probabilities(weights: list[float]) -> None:
         assert share == pytest.approx(bits / log2(len(weights)))
 
 
-@pytest.mark.parametrize("value", [None, {}, [0.5, 0.5], {"a": "much"}, {"a": -1.0, "b": 2.0}, {"a": 0, "b": 0}])
+@pytest.mark.parametrize(
+    ("values", "bits"),
+    [((1e-320, 1e308), 0.0), ((1e308, 1e308), 1.0), ((5e-324, 5e-324), 1.0), ((5e-324, 0), 0.0), ((2**64 - 1, 1), 0.0)],
+)
+def test_entropy_of_any_size_of_numbers(values: tuple[float, ...], bits: float) -> None:
+    """Neither a share that is too small for a number nor a sum that is too large disturbs the entropy."""
+    assert _entropy(dict(zip("ab", values, strict=True))) == (pytest.approx(bits), pytest.approx(bits))
+
+
+@pytest.mark.parametrize(
+    "value", [None, {}, "free text", [0.5, 0.5], {"a": "much"}, {"a": -1.0, "b": 2.0}, {"a": 0, "b": 0}]
+)
 def test_what_is_no_distribution_has_no_entropy(value: Any, write_log: WriteLog, make: SimpleNamespace) -> None:
     """Probabilities that are none are left out of the mean, and the decision is counted all the same."""
     lines = [

@@ -33,6 +33,21 @@ def test_gini_of_known_cases() -> None:
     assert gini(pl.Series([0, 0, 0, 8])) == 0.75
 
 
+@pytest.mark.parametrize(
+    ("numbers", "coefficient", "half"),
+    [
+        (pl.Series([0.2, 0.3]), 0.1, 0.6),
+        (pl.Series([2**31, 2**31, 0, 0], dtype=pl.UInt32), 0.5, 1.0),
+        (pl.Series([200, 200, 0, 0], dtype=pl.UInt8), 0.5, 1.0),
+        (pl.Series([2**62, 2**62, 2**62, 2**62]), 0.0, 0.5),
+    ],
+)
+def test_numbers_may_be_of_any_type(numbers: pl.Series, coefficient: float, half: float) -> None:
+    """What is not whole is not cut off, and a sum that is too large for the type of the numbers does not overflow."""
+    assert gini(numbers) == pytest.approx(coefficient)
+    assert top_share(numbers, 0.5) == pytest.approx(half)
+
+
 @given(counts=COUNTS, share=st.floats(0, 1))
 def test_top_share_is_a_point_of_the_lorenz_curve(counts: list[int], share: float) -> None:
     """The top share lies at or above the share of agents, rises with it, and ends at 1."""

@@ -1,12 +1,15 @@
 """From lines of JSON to columns."""
 
 import json
+from typing import Any
 
+import orjson
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism.analysis.parsing import TYPES, _read_in_halves, empty, parse
+from prism.analysis.parsing import TYPES, _read_in_halves, empty, objects_of, parse
 from prism.runlog.reader import Block
 
 LINE = st.sampled_from(
@@ -60,23 +63,65 @@ def test_lines_that_only_one_parser_takes_are_found_in_halves(bad: set[int]) -> 
     assert read == [(number, str(number)) for number in range(20) if number not in bad]
 
 
-@pytest.mark.parametrize(
-    ("value", "kept"),
-    [
-        ({"b": 0.25, "é": None}, '{"b": 0.25, "é": null}'),
-        ([1, "x"], '[1, "x"]'),
-        ("text", "text"),
-        (None, None),
-        (2, "2"),
-    ],
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.sampled_from(
+    ['say "hi"', "a\\b", "line\nfeed", "\x00", "é…😀", '{"a":1}', "free text"]
 )
-def test_objects_are_kept_as_json(value: object, kept: str | None) -> None:
-    """What is an object in the log is JSON text in its column, and reads back as it was."""
-    line = json.dumps({"event": "a", "probabilities": value}).encode()
-    (found,) = parse(block_of(line), ["event", "probabilities"]).frame["probabilities"]
-    assert found == kept
-    if isinstance(value, (dict, list)):
-        assert json.loads(found) == value
+VALUE = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=6,
+).filter(lambda value: "inf" not in str(value))
+
+
+def objects_in(lines: list[bytes], numbers: list[int | None], *names: str) -> list[tuple[Any, ...]]:
+    """Give what lines hold under keys of objects, as text."""
+    found = objects_of(block_of(b"\n".join(lines), 5), pl.Series(numbers, dtype=pl.UInt32), names)
+    assert found.schema == dict.fromkeys(names, pl.String)
+    return found.rows()
+
+
+@settings(deadline=None, max_examples=100)
+@given(value=VALUE, ascii_alone=st.booleans())
+def test_objects_are_kept_as_json(value: Any, ascii_alone: bool) -> None:
+    """What stands under a key is JSON in its column, and reads back as it was, whoever wrote it."""
+    line = json.dumps({"event": "a", "context": value}, ensure_ascii=ascii_alone).encode()
+    ((context, probabilities),) = objects_in([line], [5], "context", "probabilities")
+    assert probabilities is None
+    assert (context is None) == (value is None)
+    assert value is None or json.loads(context) == value
+
+
+def test_objects_are_those_of_the_lines_asked_for() -> None:
+    """Lines are known by their numbers; a number that is missing gives nothing."""
+    lines = [b'{"context":{"n":%d}}' % number for number in range(4)]
+    assert objects_in(lines, [8, None, 5], "context") == [('{"n":3}',), (None,), ('{"n":0}',)]
+    assert objects_in(lines, [], "context") == []
+
+
+@pytest.mark.parametrize("levels", [400, 4000])
+def test_object_nested_without_end_is_left_out(levels: int) -> None:
+    """What is nested deeper than can be written or read again is null, and the next line is read."""
+    deep = b'{"context":' + b"[" * levels + b"]" * levels + b"}"
+    assert objects_in([deep, b'{"context":{}}'], [5, 6], "context") == [(None,), ("{}",)]
+
+
+HALF = st.sampled_from([r"\ud83d", "ud83d", r"\uDE00", r"\u0041", "a", r"\n", r"\"", r"\\"])
+
+
+@settings(deadline=None, max_examples=150)
+@given(texts=st.lists(st.lists(HALF, max_size=5), min_size=1, max_size=3))
+def test_halves_of_characters_are_bad_lines(texts: list[list[str]]) -> None:
+    """A line with half a surrogate pair is no text in any encoding, and so a bad line; one with both halves is read."""
+    lines = [f'{{"event":"{"".join(parts)}"}}'.encode() for parts in texts]
+    is_sound = []
+    for line in lines:
+        try:
+            is_sound.append(orjson.loads(line)["event"])
+        except orjson.JSONDecodeError:
+            is_sound.append(None)
+    parsed = parse(block_of(b"\n".join(lines)), ["event"])
+    assert parsed.frame["event"].to_list() == [text for text in is_sound if text is not None]
+    assert list(parsed.bad_lines) == [number for number, text in enumerate(is_sound, start=1) if text is None]
 
 
 def test_empty_frame_has_the_columns_of_others() -> None:

@@ -12,7 +12,7 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism.analysis import read_log, state_counts
+from prism.analysis import Note, RunLogs, read_log, state_counts
 from prism.analysis.states import MOST_TIMES
 from prism.simulation import Results
 
@@ -86,6 +86,140 @@ def test_counts_are_those_of_following_every_agent(
         made = {agent: target for agent, *when, _, target in moved if tuple(when) <= (number, tick)}
         at = dict.fromkeys(known, "a") | made
         assert agents == dict(Counter(at.values()))
+
+
+def assert_every_agent_counts(table: pl.DataFrame, agents: int, *chart: str) -> None:
+    """Hold that no count is negative, and that those of each moment are of all agents."""
+    assert (table["agents"] >= 0).all()
+    moment = [name for name in ("round", "tick", "time") if name in table.columns]
+    assert set(table.group_by(*moment, *chart).agg(pl.col("agents").sum())["agents"]) == {agents}
+
+
+def notes_of(logs: RunLogs) -> dict[str, str]:
+    """Give what is said of a log, by kind."""
+    return {note.kind: note.message for note in logs.notes}
+
+
+@settings(deadline=None, max_examples=25)
+@given(lost=st.sets(st.integers(0, 400)), keep=st.integers(10, 400))
+def test_every_agent_is_counted_whatever_lines_are_lost(
+    lost: set[int], keep: int, run: tuple[Path, Results], tmp_path_factory: Any
+) -> None:
+    """With any lines gone, every agent that the rest names is in one state at every moment, and breaks are told of."""
+    lines = (run[0] / "events.jsonl").read_bytes().splitlines(keepends=True)
+    left = [line for number, line in enumerate(lines) if number % 401 not in lost and (number < 200 or number % keep)]
+    path = tmp_path_factory.mktemp("lost") / "lost.jsonl"
+    path.write_bytes(b"".join(left))
+    states: dict[str, str] = {}
+    broken = 0
+    for event in map(json.loads, left):
+        if event["event"] == "statechart.transition":
+            broken += states.get(event["agent_id"], event["from_state"]) != event["from_state"]
+        if event["event"] in ("statechart.transition", "agent.joined"):
+            states[event["agent_id"]] = event.get("to_state") or event["state"]
+    logs = read_log(path)
+    table = state_counts(logs)
+    if not states:
+        assert table.is_empty()
+        return
+    assert_every_agent_counts(table, len(states))
+    assert ("broken_chain" in notes_of(logs)) == bool(broken)
+    if broken:
+        assert notes_of(logs)["broken_chain"].split()[0] == f"{broken:,}"
+    assert "out_of_order" not in notes_of(logs)
+
+
+LOOSE = st.tuples(
+    *(st.sampled_from("xyz"), st.sampled_from("abc"), st.sampled_from("abc")),
+    *(st.one_of(st.none(), st.integers(0, 3)), st.one_of(st.none(), st.integers(0, 3))),
+    st.sampled_from(["go", "round_ends", "compose_done"]),
+    *(st.integers(0, 1), st.sampled_from(["2026-01-01T00:00:00Z", "2026-01-01T00:00:05Z", "?"]), st.booleans()),
+)
+
+
+@settings(deadline=None, max_examples=80)
+@given(moves=st.lists(LOOSE, min_size=1, max_size=12), is_dated=st.booleans(), ticks=st.integers(1, 3))
+def test_every_agent_is_counted_whatever_its_moves_say(
+    moves: list[Any], is_dated: bool, ticks: int, make: SimpleNamespace, tmp_path_factory: Any
+) -> None:
+    """Moves from anywhere at any time, agents that join in between, rounds that start again: no agent is lost."""
+    lines = [make.started(rounds=4, ticks_per_round=ticks)] if is_dated else []
+    for agent, begin, end, number, tick, trigger, dwelt, stamp, joins in moves:
+        when = {"round": number, "tick": tick} if is_dated else {"round": None, "tick": None}
+        facts = {**when, "timestamp": stamp}
+        lines += [make.joined(agent, end, **facts)] if joins else []
+        lines.append(make.move(agent, begin, end, trigger, ticks_in_state=dwelt, **facts))
+    path = tmp_path_factory.mktemp("loose") / "loose.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    table = state_counts(read_log(path))
+    assert_every_agent_counts(table, len({agent for agent, *_ in moves}))
+
+
+def test_state_that_is_set_without_a_move_is_made_up_for(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """Where a loop of one's own puts agents back, each counts once, where it last went, and the note tells of it."""
+    lines = [make.move(agent, "calm", "angry", round=number, tick=1) for number in (1, 2, 3) for agent in ("x", "y")]
+    logs = read_log(write_log(lines))
+    table = state_counts(logs)
+    assert counted(table, "round", "tick") == {(number, 1): {"angry": 2} for number in (1, 2, 3)}
+    assert set(table["share"]) == {0.0, 1.0}
+    assert logs.notes == (
+        Note(
+            *("broken_chain", str(logs.runs[0].path), None),
+            "4 moves do not start where the agent's last one ended (the first in line 3): "
+            "lines are missing, or the state was set elsewhere",
+        ),
+    )
+
+
+def test_lost_move_is_made_up_for_with_the_next(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """An agent stays where it was last seen until its next move, and counts from then on as it would have."""
+    lines = [make.move("x", "a", "b", tick=1), make.move("x", "c", "d", tick=3), make.move("x", "d", "a", tick=4)]
+    logs = read_log(write_log(lines))
+    assert list(counted(state_counts(logs), "round", "tick").values()) == [{"b": 1}, {"b": 1}, {"d": 1}, {"a": 1}]
+    assert notes_of(logs)["broken_chain"].startswith(
+        "1 move does not start where the agent's last one ended (the first"
+    )
+
+
+def test_rounds_that_start_again_are_told_of(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """A move that is stamped earlier than the agent's last counts with that, and the note says how many there are."""
+    lines = [make.move("x", "a", "b", round=1), make.move("x", "b", "a", round=2), make.move("x", "a", "c", round=1)]
+    logs = read_log(write_log([*lines, make.move("x", "c", "a", round=2)]))
+    assert counted(state_counts(logs), "round", "tick") == {(1, 1): {"b": 1}, (2, 1): {"a": 1}}
+    assert notes_of(logs) == {
+        "out_of_order": "1 move does not follow the agent's last one in round, tick or time (the first in line 3): "
+        "they count together with that"
+    }
+
+
+def test_agents_of_two_charts_are_counted_apart(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """Where several charts move agents of the same ids, each chart counts those that it moves, and is named."""
+    lines = [
+        make.started(chart="mood", rounds=1, ticks_per_round=2),
+        *(make.joined(agent, "calm") for agent in ("x", "y", "z")),
+        make.move("x", "home", "work", chart="job", tick=1),
+        make.move("x", "calm", "angry", chart="mood", tick=1),
+        make.move("y", "home", "work", chart="job", tick=2),
+    ]
+    logs = read_log(write_log(lines))
+    table = state_counts(logs)
+    assert table.columns == ["round", "tick", "chart", "state", "agents", "share"]
+    assert counted(table, "chart", "tick") == {
+        ("mood", 1): {"angry": 1, "calm": 2},
+        ("mood", 2): {"angry": 1, "calm": 2},
+        ("job", 1): {"home": 1, "work": 1},
+        ("job", 2): {"work": 2},
+    }
+    assert table.filter(chart="job", state="work")["share"].to_list() == [0.5, 1.0]
+    assert "broken_chain" not in notes_of(logs)
+
+
+def test_note_on_moves_is_there_once(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """Making the table again does not say the same again."""
+    logs = read_log(write_log([make.move("x", "a", "b"), make.move("x", "a", "b")]))
+    assert logs.notes == ()
+    assert state_counts(logs).equals(state_counts(logs))
+    assert [note.kind for note in logs.notes] == ["broken_chain"]
 
 
 def test_moves_that_close_a_round_count_with_the_next_tick(write_log: WriteLog, make: SimpleNamespace) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import orjson
 import pytest
 
 from prism.analysis import agent_story, read_log
@@ -72,6 +73,39 @@ def test_story_is_told_in_sentences(write_log: WriteLog, make: SimpleNamespace) 
         "the answer b to go comes too late",
         "the cache of answers fails: disk full",
     ]
+
+
+@pytest.mark.parametrize(
+    ("context", "about"),
+    [
+        ({"post_id": 'a"b\\c\nd', "more": {"k": ["é😀"]}}, ', about a"b\\c\nd'),
+        ({'k"ey': None}, ""),
+        ("free text", ""),
+        ([1], ""),
+        (None, ""),
+    ],
+)
+def test_context_of_any_kind_is_json(context: object, about: str, write_log: WriteLog, make: SimpleNamespace) -> None:
+    """Whatever an application puts into a context reads back from the story, and what is no object is about no post."""
+    lines = [make.move("ann", "a", "b", context=context), make.decision("ann", ["b"], "b", context=context)]
+    story = agent_story(read_log(write_log(lines)), "ann")
+    assert [text and orjson.loads(text) for text in story["context"]] == [context, context]
+    assert story["what"].to_list() == [f"a to b on go after 1 tick{about}", f"chooses b among b (policy){about}"]
+
+
+def test_other_events_that_name_the_agent_are_named(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """An application may bind an agent's id to every event, also to those that have no sentence."""
+    lines = [make.event("round.started", agent_id="ann"), make.event("run.ended", agent_id="ann")]
+    assert agent_story(read_log(write_log(lines)), "ann")["what"].to_list() == ["round.started", "run.ended"]
+
+
+def test_probabilities_that_are_none_are_not_told(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """Options are told with their probability in percent where that is one."""
+    odds = {'say "hi"': 0.25, "b": 1e308, "c": "much"}
+    lines = [make.decision("ann", list(odds), "b", probabilities=odds)]
+    story = agent_story(read_log(write_log(lines)), "ann")
+    assert story["what"].to_list() == ['chooses b among say "hi" 25%, b, c (policy)']
+    assert orjson.loads(story["probabilities"][0]) == odds
 
 
 def test_answers_are_found_across_blocks(write_log: WriteLog, make: SimpleNamespace) -> None:

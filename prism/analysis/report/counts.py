@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 import polars as pl
 
+from prism.analysis.decisions import WAS_ASKED
 from prism.analysis.engagement import activity
 from prism.analysis.gathering import Gathered, adding_up, first_of
 from prism.analysis.logs import RunLogs
@@ -37,7 +38,7 @@ def visit_counts(logs: RunLogs) -> pl.DataFrame:
 
 
 def latency_counts(logs: RunLogs) -> pl.DataFrame:
-    """Count the decisions of every latency, in steps that grow with it.
+    """Count the decisions that a model was asked for by latency, in steps that grow with it.
 
     Args:
         logs: What `read_log` gave.
@@ -48,8 +49,8 @@ def latency_counts(logs: RunLogs) -> pl.DataFrame:
     """
     gathered = adding_up(["run", "source", "step"])
     step = (pl.col("latency").clip(lower_bound=_LEAST_LATENCY).log10() * BINS_A_DECADE + 1e-9).floor().cast(pl.Int64)
-    for frame in logs.blocks(DECISION, columns=("source", "latency")):
-        timed = frame.drop_nulls(["source", "latency"]).group_by("run", "source", step=step)
+    for frame in logs.blocks(DECISION, columns=("source", "latency", "attempts")):
+        timed = frame.filter(WAS_ASKED).drop_nulls("source").group_by("run", "source", step=step)
         gathered.add(timed.agg(decisions=pl.len().cast(pl.Int64)))
     return logs.labelled(gathered.table().sort("run", "source", "step"))
 

@@ -15,7 +15,7 @@ from prism.analysis.survey import SURVEYED
 MOST_BYTES_HELD = 256 << 20
 """What of the logs is kept in memory; the rest waits in files, packed, until it is looked at."""
 
-_NOT_SHOWN = ("context", "options", "chart", "host")
+_NOT_SHOWN = ("context", "options", "host")
 _HELD = tuple(dict.fromkeys(name for names in (STAMP, *COLUMNS.values()) for name in names if name not in _NOT_SHOWN))
 
 

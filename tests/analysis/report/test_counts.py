@@ -59,6 +59,13 @@ def test_latencies_are_counted_in_tenths_of_a_decade(
     assert latency_counts(read_log(log)).rows() == [("model", step, 1)]
 
 
+def test_latencies_are_of_decisions_that_a_model_was_asked_for(write_log: Callable[..., Path], make: Any) -> None:
+    """A fallback without a request is not counted, as in the percentiles of prism.analysis.decisions."""
+    keys = {"source": "fallback", "latency": 1.0}
+    log = write_log([make.decision("ada", ["a"], "a", attempts=attempts, **keys) for attempts in (0, 1, 2)])
+    assert latency_counts(read_log(log)).rows() == [("fallback", 0, 2)]
+
+
 def test_decisions_without_latency_are_not_counted(logs: RunLogs) -> None:
     """Where no model was asked there is no latency."""
     assert latency_counts(logs).is_empty()

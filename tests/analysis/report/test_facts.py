@@ -80,3 +80,18 @@ def test_long_and_broken_texts_are_cut(hostile_log: Path) -> None:
     assert max(map(len, texts)) == MOST_CHARACTERS + 1
     assert any("\ufffd" in text for text in texts)
     assert not any("\x00" in text or "\ufffe" in text for text in texts)
+
+
+def test_facts_of_any_names_are_gathered(write_log: Callable[..., Path], make: Any) -> None:
+    """Names and contexts with quotes, backslashes and line feeds are as good as others, and what is noted is given."""
+    name = 'say "hi" \\ \n'
+    about = {"context": {name: name}}
+    lines = [
+        make.decision("ada", [name, "b"], name, probabilities={name: 0.5, "b": 0.5}, state=name, **about),
+        make.move("ada", "a", name, **about),
+        make.move("ada", "a", name, context="free text"),
+    ]
+    (facts,), notes = gather(read_log(write_log(lines)))
+    assert facts.decided.select("state", "entropy").rows() == [(name, 1.0)]
+    assert facts.states.filter(pl.col("agents") > 0).select("state", "agents").rows() == [(name, 1)]
+    assert [note.kind for note in notes] == ["broken_chain"]

@@ -11,9 +11,13 @@ from prism.analysis.report.sheet import Sheet
 from prism.analysis.report.stacking import Bars, draw_bars
 from prism.analysis.report.timeline import Timeline, states_timeline
 
-SAYS = "Counted at the end of every tick, before a round sends all to rest."
+SAYS = (
+    "Counted at the end of every tick, before the end of a round sends all to idle; in a log without ticks, at the end "
+    "of every round or step of time."
+)
 NOTHING = "The log names no agent."
 
+_BY_CHART = Markup("<h3>By the chart {}</h3>")
 _RHYTHM = Markup(
     '<h3>Within a round</h3><p class="soft">How many agents are in each state at each tick: the mean of all rounds.</p>'
 )
@@ -29,10 +33,21 @@ def make(facts: RunFacts, name: str, sheet: Sheet) -> Markup | None:
     """
     if facts.states.is_empty():
         return None
-    timeline = states_timeline(facts.states, by_round=sheet.by_round)
+    if "chart" not in facts.states.columns:
+        return _draw(facts.states, name, sheet)
+    charts = facts.states.partition_by("chart", maintain_order=True, include_key=True)
+    parts = [
+        _BY_CHART.format(counts["chart"][0] or "without a name") + _draw(counts, f"{name}-{number}", sheet)
+        for number, counts in enumerate(charts, start=1)
+    ]
+    return Markup("").join(parts)
+
+
+def _draw(counts: pl.DataFrame, name: str, sheet: Sheet) -> Markup:
+    timeline = states_timeline(counts, by_round=sheet.by_round)
     about = "Agents in each state over time, one state above the other"
     figure = sheet.place(f"states-{name}", _stacked(timeline, sheet), about)
-    rhythm = _rhythm(facts.states) if "tick" in facts.states.columns and "tick" not in timeline.table.columns else None
+    rhythm = _rhythm(counts) if "tick" in counts.columns and "tick" not in timeline.table.columns else None
     if rhythm is None:
         return figure
     about = "Agents in each state within a round, the mean of all rounds"
