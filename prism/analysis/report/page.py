@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from base64 import b64encode
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -34,7 +33,6 @@ _WANTED = alt.SCHEMA_VERSION.removeprefix("v").rpartition(".")[0]
 _VEGA_LITE = _WANTED if _WANTED in vl_convert.get_vegalite_versions() else vl_convert.get_vegalite_versions()[-1]
 _PIXELS = 2.0
 _NOTHING_TO_SHOW: tuple[NoteKind, ...] = ("empty", "unreadable")
-_VARIABLE = re.compile(r"var\(--[a-z-]+, ([^)]+)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +101,7 @@ class Report:
                 f"figures are saved as {' or '.join(get_args(FigureFormat))}, not {format!r}", field="format"
             )
         folder.mkdir(parents=True, exist_ok=True)
-        drawings = {name: _VARIABLE.sub(r"\1", svg) for name, svg in self._sheet.drawings.items()}
+        drawings = dict(self._sheet.drawings)
         for name, figure in self._sheet.figures.items():
             drawings[name.removeprefix("figure-")] = vl_convert.vegalite_to_svg(figure.alone(), vl_version=_VEGA_LITE)
         return [_saved(svg, folder / f"{name}.{format}") for name, svg in drawings.items()]
