@@ -76,7 +76,7 @@ def check_log(
         kept.append(violations.head(most - sum(table.height for table in kept)))
     first = logs.labelled(pl.concat(kept))
     every = query_of(
-        lambda: map(logs.labelled, _Replay(Rules(chart), timeout_threshold).through(logs)), schema=first.schema
+        lambda _: map(logs.labelled, _Replay(Rules(chart), timeout_threshold).through(logs)), schema=first.schema
     )
     return Conformance(first, every, dict(found), replay.checked, dict(replay.other_charts))
 

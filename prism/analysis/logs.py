@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from os import PathLike
 from pathlib import Path
 from typing import TypeVar
 
 import polars as pl
-from polars.io.plugins import register_io_source
 
 from prism.analysis.notes import Note, NoteKind
 from prism.analysis.parsing import OBJECTS, TYPES, empty, objects_of, parse
+from prism.analysis.queries import query_of
 from prism.analysis.survey import SURVEYED, FileSurvey, Run
 from prism.errors import InputError
 from prism.runlog.events import AGENT_JOINED, DECISION, POST_LIKED, POST_PUBLISHED, TRANSITION
@@ -91,18 +91,10 @@ class RunLogs:
         columns = (*STAMP, *COLUMNS[event])
         types = {"run": pl.UInt32(), "line": pl.UInt32(), **{name: TYPES[name] for name in columns}}
 
-        def source(
-            wanted: list[str] | None, predicate: pl.Expr | None, most: int | None, _size: int | None
-        ) -> Iterator[pl.DataFrame]:
-            needed = {*(wanted or types), *(() if predicate is None else predicate.meta.root_names())}
-            for frame in self.blocks(event, columns=[name for name in columns if name in needed]):
-                part = frame if predicate is None else frame.filter(predicate)
-                part = part.select(wanted or list(types))
-                yield part if most is None else part.head(most)
-                if most is not None and (most := most - part.height) <= 0:
-                    return
+        def read(needed: Collection[str]) -> Iterator[pl.DataFrame]:
+            return self.blocks(event, columns=[name for name in columns if name in needed])
 
-        found = register_io_source(source, schema=types).with_columns(timestamp=parse_time("timestamp"))
+        found = query_of(read, schema=types).with_columns(timestamp=parse_time("timestamp"))
         return found.with_columns(run=self._run_label()) if self._are_several() else found.drop("run")
 
     def blocks(self, *kinds: str, columns: Iterable[str]) -> Iterator[pl.DataFrame]:

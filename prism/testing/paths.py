@@ -271,7 +271,8 @@ def _fitting_charts(agent: Any) -> list[Statechart[Any]]:
         is_complete = is_chart and hasattr(found, "strict")  # one whose definition was refused is not
         if is_complete and _fits(found, agent) and found not in fitting:
             fitting.append(found)
-    return fitting
+    of_its_states = [chart for chart in fitting if any(state is agent.state for state in chart.states)]
+    return of_its_states or fitting  # members of other enums may have the same text, and so be equal
 
 
 def _fits(chart: Statechart[Any], agent: Any) -> bool:

@@ -30,7 +30,7 @@ def sent(*events: Any, **fields: Any) -> SocialAgent:
 
 
 class Mood(StrEnum):
-    """States that no other test has charts for."""
+    """States that are equal to those of other enums, but are not theirs."""
 
     CALM = "calm"
     ANGRY = "angry"
@@ -228,6 +228,16 @@ def test_charts_that_differ_in_what_they_allow_are_not_one(settings: Any) -> Non
     shown = complaint(lambda: assert_path(walker, "calm > angry", context=1))
     assert "to learn which guard said no, give chart=; of the living charts, 'moods' (2 charts) could be" in shown
     assert "failed" in complaint(lambda: assert_path(walker, "calm > angry", context=1, chart=charts[0]))
+
+
+def test_charts_of_other_states_with_the_same_texts_are_no_candidates() -> None:
+    """A chart whose enum only looks like the agent's is no candidate beside one that has the very states."""
+    others: Any = StrEnum("Mood", {state.name: state.value for state in Mood})
+    other = Statechart(others, [Transition("bumped", others.CALM, others.ANGRY)], others.CALM)
+    chart, walker = moods(exceeds(3)), Plain()
+    shown = complaint(lambda: assert_path(walker, "calm > angry", context=5))
+    assert walker.state in other.states
+    assert f"event 'bumped', chart {chart.name!r}" in shown
 
 
 def test_charts_that_nobody_has_any_more_are_no_candidates() -> None:
