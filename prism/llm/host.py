@@ -111,14 +111,14 @@ class OllamaHost:
     """
 
     def __init__(self, address: str, settings: ModelSettings) -> None:
-        self.address = shown_address(address)
+        self.address: str = shown_address(address)
         self._full_address = address
         self.settings = settings
         self.in_flight = 0
         self.breaker: CircuitBreaker = CircuitBreaker(patience=settings.patience)
         self.throttle: Throttle = Throttle()
         self.trouble = ""
-        self.must_think = False
+        self.must_think: bool = False
         self._decides: bool | None = None
         self._calls = 0
         self._closes_when_idle = False
