@@ -106,7 +106,7 @@ class RunLogs:
 
         Yields:
             Frames with ``run`` (a number: the place in `runs`), ``line``, ``event`` and the columns; times are text,
-            and objects are JSON, given for the kinds of events that `COLUMNS` names them for. The first frame is
+            and objects are JSON, given for the kinds of events that ``COLUMNS`` names them for. The first frame is
             empty, so that there is one.
         """
         yield from self.blocks_where(pl.col("event").is_in(kinds) if kinds else None, columns=columns)

@@ -4,9 +4,9 @@ The public names of the room are here::
 
     from prism.statechart import Statechart, Transition, social_media_chart
 
-Three modules stand apart, so that the engine starts fast: `prism.statechart.explain` has the types of what
-`Statechart.explain` gives, `prism.statechart.drawing` draws diagrams from plain data, and `prism.statechart.scxml` has
-the names that an exported SCXML document uses.
+Three modules stand apart, so that the engine starts fast: ``prism.statechart.explain`` has the types of what
+`Statechart.explain` gives, ``prism.statechart.drawing`` draws diagrams from plain data, and
+``prism.statechart.scxml`` has the names that an exported SCXML document uses.
 """
 
 from prism.statechart.budget import Budget

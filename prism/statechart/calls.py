@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container
 from enum import Enum
+from inspect import signature
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
@@ -45,6 +46,7 @@ def refuse_state(method: str, agent: object, trigger: object, current_state: obj
 
 def asks_itself(afire: AfireT) -> AfireT:
     """Let `Statechart.afire` be called without a reasoner, for which it then asks itself; type checkers ask before."""
+    vars(afire)["__signature__"] = signature(afire)  # for readers, who are to give one
     cast(FunctionType, afire).__kwdefaults__ = {"reasoner": NOT_GIVEN}
     return afire
 
