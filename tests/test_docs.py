@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import typer
 
+from prism import statechart
+from prism.agents import SocialAgent
 from prism.cli.main import app
 
 ROOT = Path(__file__).parent.parent
@@ -161,3 +163,12 @@ def test_the_reference_of_the_command_line_equals_its_help() -> None:
         assert [item.name for item in command.params if (item.help or "") not in texts[path].replace("`", "")] == [], (
             path
         )
+
+
+def test_what_stands_apart_is_said_and_documented() -> None:
+    """The modules of the engine with public names of their own are those that it names; the reference has each."""
+    reference = (DOCS / "reference" / "statechart.md").read_text(encoding="utf-8")
+    apart = set(re.findall(r"`(prism\.statechart\.[a-z]+)`", statechart.__doc__ or ""))
+    assert set(re.findall(r"^## (prism\.[\w.]+)$", reference, re.MULTILINE)) == apart
+    explanation = statechart.social_media_chart().explain(SocialAgent("ada"), "feed_ready")
+    assert type(explanation).__module__ in apart
