@@ -7,7 +7,7 @@ import sys
 
 def command_line() -> str:
     """Describe every command of ``prism`` as its ``--help`` does."""
-    command = [sys.executable, "-m", "typer", "prism.cli.main", "utils", "docs", "--name", "prism"]
+    command = [sys.executable, "-m", "typer", "prism.cli._main", "utils", "docs", "--name", "prism"]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     text = re.sub("<[^>]*>(Examples?)</[^>]*>", r"**\1**:", text[text.index("\n## ") :])
     text = "\n".join(map(_marked, text.splitlines()))

@@ -50,7 +50,23 @@ html_show_sphinx = False
 pygments_style = "tango"
 pygments_dark_style = "monokai"
 
-ROOMS = ("errors", "statechart", "llm", "runlog", "agents", "analysis", "simulation", "testing")
+ROOMS = (
+    "errors",
+    "randomness",
+    "telemetry",
+    "files",
+    "drawing",
+    "statechart",
+    "llm",
+    "runlog",
+    "agents",
+    "runs",
+    "simulation",
+    "social",
+    "analysis",
+    "report",
+    "testing",
+)
 
 for _name in prism.testing.__all__:  # these are imported when first used, so that autodoc would not see them
     getattr(prism.testing, _name)

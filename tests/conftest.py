@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from prism.statechart import Statechart, Transition, state_enum
 
+pytest_plugins = ["tests.kit.logs", "tests.kit.runs", "tests.kit.structlogs"]
+
 WORDS = [
     "*",
     "=",

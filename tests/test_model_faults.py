@@ -15,8 +15,8 @@ from structlog.testing import LogCapture
 
 from prism.agents import SocialAgent
 from prism.llm import AnswerCache, OllamaPool
-from prism.runlog.events import DECISION
 from prism.statechart import AgentState, Reasoner, social_media_chart
+from prism.telemetry.events import DECISION
 from prism.testing import Asked, FakeOllama, Fault
 
 S = AgentState

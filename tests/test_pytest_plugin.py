@@ -58,7 +58,7 @@ def test_plugin_that_is_not_used_imports_next_to_nothing(pytester: pytest.Pytest
 
         def test_modules():
             ours = {name for name in sys.modules if name.partition(".")[0] == "prism"}
-            assert ours == {"prism", "prism.errors", "prism.pytest_plugin", "prism.testing", "prism.testing.plugin"}
+            assert ours == {"prism", "prism.errors", "prism.pytest_plugin", "prism.testing", "prism.testing._fixtures"}
             assert not {"hypothesis", "h11", "ollama", "transitions", "structlog", "orjson"} & set(sys.modules)
         """
     )
@@ -203,7 +203,7 @@ def test_failed_path_shows_no_frames_of_prism(pytester: pytest.Pytester) -> None
             "E*passed     scrolling --sees_post--> evaluating",
         ]
     )
-    result.stdout.no_fnmatch_line("*prism/testing/paths.py*")
+    result.stdout.no_fnmatch_line("*prism/testing/_paths.py*")
 
 
 def test_coverage_is_reported(suite: pytest.Pytester) -> None:

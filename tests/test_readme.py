@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import pytest
 import typer
 
-from prism.cli.main import app
+from prism.cli._main import app
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"

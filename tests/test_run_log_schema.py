@@ -18,11 +18,11 @@ from jsonschema.protocols import Validator
 from prism.agents import SocialAgent, synthetic_population
 from prism.llm import AnswerCache, OllamaChatClient
 from prism.runlog import ReplayReasoner, RunLog, SimulatedClock, configure
-from prism.runlog.events import DECISION
-from prism.runlog.schema import COMMON, EVENTS, PAGE_NAME, SCHEMA_NAME, Key, json_schema, write
-from prism.simulation import Simulation
+from prism.runlog._schema import COMMON, EVENTS, PAGE_NAME, SCHEMA_NAME, Key, json_schema, write
+from prism.social import Simulation
 from prism.statechart import AgentState, Question, Reasoner, Statechart, Transition
-from prism.statechart.decisions import CALL_KEYS
+from prism.statechart.reasoner._questions import CALL_KEYS
+from prism.telemetry.events import DECISION
 from prism.testing import FakeOllama, Fault
 
 DOCS = Path(__file__).parent.parent / "docs"

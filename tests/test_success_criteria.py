@@ -10,9 +10,9 @@ import pytest
 
 from prism.agents import SocialAgent, synthetic_population
 from prism.runlog import RunLog, SimulatedClock
-from prism.runlog.events import DECISION, TRANSITION
-from prism.simulation import Results, RoundSummary, Simulation
+from prism.social import Results, RoundSummary, Simulation
 from prism.statechart import AgentState, agents_in_state, social_media_chart, state_distribution
+from prism.telemetry.events import DECISION, TRANSITION
 
 AGENTS, ROUNDS = 100, 10
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from prism.agents.archetypes import Archetype, archetype_named
-from prism.agents.mixin import StatechartMixin
-from prism.agents.relevance import Terms, relevance, terms_of
+from prism.agents._archetypes import Archetype, archetype_named
+from prism.agents._mixin import StatechartMixin
+from prism.agents._relevance import Terms, relevance, terms_of
 from prism.errors import FieldValueError
 from prism.statechart import AgentState, RandomStream, StateTransition
-from prism.statechart.bookkeeping import DEFAULT_MAX_HISTORY_DEPTH
+from prism.statechart._engine.writing import DEFAULT_MAX_HISTORY_DEPTH
 
 PendingAction = Literal["reply", "reshare", "post"]
 

@@ -34,17 +34,17 @@ except ModuleNotFoundError as _error:
         raise
     raise MissingExtraError("analysis", "polars") from None
 
-from prism.analysis.cascades import cascades
-from prism.analysis.conformance import Conformance, check_log
-from prism.analysis.decisions import decisions
-from prism.analysis.engagement import activity, engagement, gini, top_share
-from prism.analysis.event_log import to_event_log
-from prism.analysis.logs import RunLogs, read_log
-from prism.analysis.notes import Note
-from prism.analysis.states import state_counts
-from prism.analysis.stories import agent_story
-from prism.analysis.survey import Run
-from prism.analysis.transitions import dwell_times, timeouts, transition_counts
+from prism.analysis._conformance.violations import Conformance, check_log
+from prism.analysis._reading.logs import RunLogs, read_log
+from prism.analysis._reading.notes import Note
+from prism.analysis._reading.survey import Run
+from prism.analysis._tables.agent_story import agent_story
+from prism.analysis._tables.cascades import cascades
+from prism.analysis._tables.decisions import decisions
+from prism.analysis._tables.engagement import activity, engagement, gini, top_share
+from prism.analysis._tables.event_log import to_event_log
+from prism.analysis._tables.states import state_counts
+from prism.analysis._tables.transitions import dwell_times, timeouts, transition_counts
 
 __all__ = [
     "Conformance",

@@ -1,5 +1,5 @@
 """The command line: ``prism``."""
 
-from prism.cli.main import main
+from prism.cli._main import main
 
 __all__ = ["main"]

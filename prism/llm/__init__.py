@@ -1,10 +1,10 @@
 """Language models: the only room that knows Ollama."""
 
-from prism.llm.addresses import DEFAULT_HOST
-from prism.llm.cache import AnswerCache
-from prism.llm.doctor import Check, diagnose
-from prism.llm.host import ChatReply, DecisionReply
-from prism.llm.pool import OllamaChatClient, OllamaPool
+from prism.llm._addresses import DEFAULT_HOST
+from prism.llm._answer_cache import AnswerCache
+from prism.llm._doctor import Check, diagnose
+from prism.llm._host import ChatReply, DecisionReply
+from prism.llm._pool import OllamaChatClient, OllamaPool
 
 __all__ = [
     "DEFAULT_HOST",

@@ -1,19 +1,5 @@
-"""Whole simulations: posts, feeds, rounds and results."""
+"""Rounds and ticks, and when the answers to open questions are carried out."""
 
-from prism.simulation.composing import Composer, TemplateComposer
-from prism.simulation.posts import Draft, Network, Post
-from prism.simulation.results import Activity, Cascade, Results, RoundSummary
-from prism.simulation.simulation import Simulation
+from prism.simulation._deciding import ManyDecider
 
-__all__ = [
-    "Activity",
-    "Cascade",
-    "Composer",
-    "Draft",
-    "Network",
-    "Post",
-    "Results",
-    "RoundSummary",
-    "Simulation",
-    "TemplateComposer",
-]
+__all__ = ["ManyDecider"]

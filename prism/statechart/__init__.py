@@ -4,16 +4,14 @@ The public names of the room are here::
 
     from prism.statechart import Statechart, Transition, social_media_chart
 
-Three modules stand apart, so that the engine starts fast: ``prism.statechart.explain`` has the types of what
-`Statechart.explain` gives, ``prism.statechart.drawing`` draws diagrams from plain data, and
-``prism.statechart.scxml`` has the names that an exported SCXML document uses.
+Three packages stand apart, so that the engine starts fast: `prism.statechart.inspection` has the types of what
+`Statechart.explain` and `Statechart.check` give, `prism.statechart.formats` writes charts as documents, and
+`prism.statechart.reasoner` has everything about reasoners.
 """
 
-from prism.statechart.budget import Budget
-from prism.statechart.checks import Finding
-from prism.statechart.context import identify
-from prism.statechart.decisions import BaseReasoner, Call, Decision, Question
-from prism.statechart.policy import PolicyReasoner
+from prism.randomness import RandomStream
+from prism.statechart._identity import identify
+from prism.statechart.inspection._lint import Finding
 from prism.statechart.queries import agents_in_state, state_distribution
 from prism.statechart.reasoner import (
     STATE_DESCRIPTIONS,
@@ -22,10 +20,12 @@ from prism.statechart.reasoner import (
     format_context,
     parse_reasoner_response,
 )
+from prism.statechart.reasoner._budget import Budget
+from prism.statechart.reasoner._policy import PolicyReasoner
+from prism.statechart.reasoner._questions import BaseReasoner, Call, Decision, Question
 from prism.statechart.social import social_media_chart, social_media_guards
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState, state_enum
-from prism.statechart.streams import RandomStream
 from prism.statechart.transitions import StateTransition, Transition
 
 __all__ = [

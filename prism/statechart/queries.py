@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, TypeVar, overload
 
 from prism.errors import UnknownStateError
-from prism.statechart.bookkeeping import agent_name
+from prism.statechart._identity import agent_name
 from prism.statechart.states import AgentState, state_text
 
 EnumT = TypeVar("EnumT", bound=Enum)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from time import time
 from typing import Any
 
-from prism.statechart.checks import TIMEOUT
-from prism.statechart.events import EventLogger
+from prism.statechart._definition import TIMEOUT
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
 from prism.statechart.transitions import Guard, Transition
+from prism.telemetry._loggers import EventLogger
 
 FEED_READY = "feed_ready"
 SEES_POST = "sees_post"

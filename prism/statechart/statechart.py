@@ -14,32 +14,32 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, Never, Self, TypeVar, cast
 
 from prism.errors import AgentError, DefinitionError, ReasonerError, RunawayError, UnknownStateError
-from prism.statechart.asking import Decider, OpenQuestions
-from prism.statechart.bookkeeping import (
+from prism.statechart._definition import TIMEOUT, definition_problems, expand, in_definition_order, listed
+from prism.statechart._engine.arguments import (
+    NOT_GIVEN,
+    asks_itself,
+    cannot_drive,
+    refuse_state,
+    require_reasoner,
+    require_trigger,
+)
+from prism.statechart._engine.machine import Candidate, Rows, build_machine, compile_rows
+from prism.statechart._engine.pending import Decider, OpenQuestions
+from prism.statechart._engine.reporting import Reporter
+from prism.statechart._engine.writing import (
     Writer,
     add_missing_fields,
-    agent_name,
     count_tick,
     write_kept,
     writer_of,
     writes_quietly,
 )
-from prism.statechart.calls import NOT_GIVEN, asks_itself, cannot_drive, refuse_state, require_reasoner, require_trigger
-from prism.statechart.checks import (
-    TIMEOUT,
-    Finding,
-    definition_problems,
-    expand,
-    find_flaws,
-    in_definition_order,
-    listed,
-)
-from prism.statechart.events import EventLogger, moves_are_heard
-from prism.statechart.machine import Candidate, Rows, build_machine, compile_rows
-from prism.statechart.portable import Portable
-from prism.statechart.reporter import Reporter
+from prism.statechart._identity import agent_name
+from prism.statechart._portable import Portable
+from prism.statechart.inspection._lint import Finding, find_flaws
 from prism.statechart.states import is_state, state_text
 from prism.statechart.transitions import Edge, StateT, Transition, shared_edge
+from prism.telemetry._loggers import EventLogger, moves_are_heard
 
 if TYPE_CHECKING:
     from transitions import Machine

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, Generic, Literal, TypeVar
 
 from prism.errors import DefinitionError
-from prism.statechart.context import Keys, pack, unpack
+from prism.statechart._identity import Keys, pack, unpack
 from prism.statechart.states import is_state, state_text
 
 StateT = TypeVar("StateT", bound=Enum)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from prism.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from prism.testing.agents import AgentMaker
-    from prism.testing.clock import FrozenClock
-    from prism.testing.exploring import Exploration, explore
-    from prism.testing.fake_ollama import Asked, FakeOllama
-    from prism.testing.faults import Fault
-    from prism.testing.paths import assert_path
-    from prism.testing.scripted import ScriptedReasoner, ScriptMaker
-    from prism.testing.transition_log import TransitionLog
+    from prism.testing._agents import AgentMaker
+    from prism.testing._clock import FrozenClock
+    from prism.testing._explore import Exploration, explore
+    from prism.testing._paths import assert_path
+    from prism.testing._scripted import ScriptedReasoner, ScriptMaker
+    from prism.testing._server.fake_ollama import Asked, FakeOllama
+    from prism.testing._server.faults import Fault
+    from prism.testing._transition_log import TransitionLog
 
 __all__ = [
     "AgentMaker",
@@ -34,17 +34,17 @@ __all__ = [
 ]
 
 _HOMES = {
-    "AgentMaker": "agents",
-    "Asked": "fake_ollama",
-    "Exploration": "exploring",
-    "FakeOllama": "fake_ollama",
-    "Fault": "faults",
-    "FrozenClock": "clock",
-    "ScriptMaker": "scripted",
-    "ScriptedReasoner": "scripted",
-    "TransitionLog": "transition_log",
-    "assert_path": "paths",
-    "explore": "exploring",
+    "AgentMaker": "_agents",
+    "Asked": "_server.fake_ollama",
+    "Exploration": "_explore",
+    "FakeOllama": "_server.fake_ollama",
+    "Fault": "_server.faults",
+    "FrozenClock": "_clock",
+    "ScriptMaker": "_scripted",
+    "ScriptedReasoner": "_scripted",
+    "TransitionLog": "_transition_log",
+    "assert_path": "_paths",
+    "explore": "_explore",
 }
 
 

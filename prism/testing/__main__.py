@@ -9,7 +9,7 @@ import argparse
 import json
 import sys
 
-from prism.testing.fake_ollama import FakeOllama
+from prism.testing._server.fake_ollama import FakeOllama
 
 
 def main() -> None:

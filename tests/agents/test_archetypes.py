@@ -6,7 +6,7 @@ from math import sqrt
 import pytest
 
 from prism.agents import ARCHETYPES, SocialAgent
-from prism.agents.archetypes import archetype_named, draw_archetype
+from prism.agents._archetypes import archetype_named, draw_archetype
 from prism.errors import FieldValueError
 from prism.statechart import AgentState, RandomStream
 

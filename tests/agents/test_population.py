@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from prism.agents import ARCHETYPES, Population, SeedPost, SocialAgent, opening_posts, synthetic_population
-from prism.agents.population import TOPICS
+from prism.agents._population import TOPICS
 from prism.errors import FieldValueError
 
 DIGEST = """

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism.agents.relevance import Terms, relevance, terms_of
+from prism.agents._relevance import Terms, relevance, terms_of
 from prism.errors import FieldTypeError, FieldValueError
 
 topic_sets = st.frozensets(st.sampled_from(["Music", "Travel", "Health", "Movie nights", "Open water", "Tea"]))

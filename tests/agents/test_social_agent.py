@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism.agents import ARCHETYPES, Archetype, SocialAgent
-from prism.agents.relevance import Terms, terms_of
+from prism.agents._relevance import Terms, terms_of
 from prism.errors import FieldTypeError, FieldValueError
 from prism.statechart import AgentState, RandomStream, StateTransition, Transition, social_media_chart, state_enum
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import structlog
 
-from prism.agents.mixin import StatechartMixin
+from prism.agents._mixin import StatechartMixin
 from prism.statechart import AgentState, Statechart, Transition
 from tests.benchmarks.harness import Column
 

@@ -19,9 +19,9 @@ from time import perf_counter
 import prism
 from prism.agents import opening_posts, synthetic_population
 from prism.runlog import RunLog, SimulatedClock
-from prism.runlog.clock import DEFAULT_START
-from prism.runlog.events import AGENT_JOINED, RUN_ENDED, RUN_STARTED
-from prism.simulation import Simulation
+from prism.runlog._clock import DEFAULT_START
+from prism.social import Simulation
+from prism.telemetry.events import AGENT_JOINED, RUN_ENDED, RUN_STARTED
 from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table, ratio
 
 AGENTS = 10_000

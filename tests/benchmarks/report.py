@@ -11,7 +11,7 @@ from time import perf_counter
 
 from prism.agents import opening_posts, synthetic_population
 from prism.runlog import RunLog, SimulatedClock
-from prism.simulation import Simulation
+from prism.social import Simulation
 from tests.benchmarks.harness import Claim, Effort, Measurement, Table
 
 MOST_SECONDS, MOST_MEGABYTES = 10.0, 15.0

@@ -11,7 +11,7 @@ from time import perf_counter
 
 from prism.agents import synthetic_population
 from prism.runlog import RunLog, SimulatedClock
-from prism.simulation import Simulation
+from prism.social import Simulation
 from tests.benchmarks.harness import Claim, Effort, Measurement, Table, ratio
 
 SMALL = 100

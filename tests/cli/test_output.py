@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from prism.cli.output import RoundProgress, print_results
-from prism.simulation import Activity, Cascade, Results, RoundSummary
+from prism.cli._output import RoundProgress, print_results
+from prism.social import Activity, Cascade, Results, RoundSummary
 from prism.statechart import AgentState
 
 Shown = Callable[..., list[str]]

@@ -8,7 +8,7 @@ import pytest
 
 from prism.agents import opening_posts, synthetic_population
 from prism.runlog import RunLog, SimulatedClock
-from prism.simulation import Simulation
+from prism.social import Simulation
 
 
 @pytest.fixture(scope="module")

@@ -17,10 +17,10 @@ import orjson
 import pytest
 
 import prism
-from prism.cli.plan import RunPlan
-from prism.cli.reasoners import ReasonerKind
-from prism.cli.running import carry_out
-from prism.simulation.run_folder import RunFolder
+from prism.cli._running import carry_out
+from prism.runs._folder import RunFolder
+from prism.runs._plan import RunPlan
+from prism.runs._reasoners import ReasonerKind
 from prism.testing import Asked, FakeOllama
 
 AGENTS, ROUNDS, SEED = 60, 30, 5

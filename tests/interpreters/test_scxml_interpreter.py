@@ -10,7 +10,7 @@ from statemachine import StateChart
 from statemachine.io import load
 
 from prism.statechart import Statechart, Transition, social_media_chart, state_enum
-from prism.statechart.scxml import scxml_guards, scxml_name
+from prism.statechart.formats._scxml import scxml_guards, scxml_name
 
 TAKEN_BY_THE_INTERPRETER = frozenset(dir(StateChart))
 """Its own attributes cannot be states, as it makes each state an attribute of the machine."""

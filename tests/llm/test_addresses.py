@@ -9,7 +9,7 @@ import pytest
 
 from prism.errors import FieldValueError, LLMError
 from prism.llm import OllamaPool
-from prism.llm.addresses import check_address, credentials, same_address, shown_address
+from prism.llm._addresses import check_address, credentials, same_address, shown_address
 from prism.testing import FakeOllama
 
 HELLO = [{"role": "user", "content": "hello"}]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from prism.llm.breaker import (
+from prism.llm._breaker import (
     FAILURES_TO_OPEN,
     FIRST_PAUSE_SECONDS,
     LONGEST_PAUSE_SECONDS,

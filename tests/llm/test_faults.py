@@ -21,7 +21,7 @@ from prism.errors import (
     UnreachableError,
 )
 from prism.llm import OllamaPool
-from prism.llm.faults import can_heal, is_useless, lacks_path
+from prism.llm._faults import can_heal, is_useless, lacks_path
 from prism.testing import FakeOllama, Fault
 
 Connect = Callable[..., OllamaPool]

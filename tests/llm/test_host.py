@@ -11,7 +11,7 @@ import pytest
 
 from prism.errors import LLMError, ModelMissingError, TimedOutError
 from prism.llm import OllamaPool
-from prism.llm.host import ModelSettings, OllamaHost
+from prism.llm._host import ModelSettings, OllamaHost
 from prism.testing import FakeOllama, Fault
 
 Connect = Callable[..., OllamaPool]

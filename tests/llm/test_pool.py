@@ -19,10 +19,10 @@ from prism.errors import (
     UnreachableError,
 )
 from prism.llm import OllamaChatClient, OllamaPool
-from prism.llm.breaker import FAILURES_TO_OPEN, CircuitBreaker
-from prism.llm.host import LOOK_SECONDS
-from prism.llm.pool import _pause
-from prism.llm.throttle import Throttle
+from prism.llm._breaker import FAILURES_TO_OPEN, CircuitBreaker
+from prism.llm._host import LOOK_SECONDS
+from prism.llm._pool import _pause
+from prism.llm._throttle import Throttle
 from prism.testing import FakeOllama, Fault
 
 Connect = Callable[..., OllamaPool]

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from prism.errors import LeftAloneError
-from prism.llm.breaker import FAILURES_TO_OPEN, CircuitBreaker
-from prism.llm.host import ModelSettings, OllamaHost
-from prism.llm.slots import Lease, Slots
+from prism.llm._breaker import FAILURES_TO_OPEN, CircuitBreaker
+from prism.llm._host import ModelSettings, OllamaHost
+from prism.llm._slots import Lease, Slots
 
 SETTINGS = ModelSettings("tiny", 5, 5, 0.0, 0, think=False, keep_alive="1m")
 

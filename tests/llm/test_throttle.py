@@ -2,7 +2,7 @@
 
 import pytest
 
-from prism.llm.throttle import (
+from prism.llm._throttle import (
     FIRST_HOLD_SECONDS,
     LONGEST_BUSY_SECONDS,
     LONGEST_HOLD_SECONDS,

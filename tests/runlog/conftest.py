@@ -5,18 +5,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import structlog
 
 from prism.runlog import RunLog, SimulatedClock
-
-
-@pytest.fixture(autouse=True)
-def _structlog_as_imported() -> Iterator[None]:
-    """Start and leave every test with a structlog that nobody configured."""
-    structlog.reset_defaults()
-    yield
-    structlog.reset_defaults()
-    structlog.contextvars.clear_contextvars()
 
 
 @pytest.fixture

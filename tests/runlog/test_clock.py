@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism.runlog import SimulatedClock
-from prism.runlog.clock import DEFAULT_START, SECONDS_PER_TICK
+from prism.runlog._clock import DEFAULT_START, SECONDS_PER_TICK
 
 zones = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 starts = st.datetimes(datetime(1970, 1, 2), datetime(2200, 1, 1), timezones=zones)

@@ -67,7 +67,7 @@ def test_one_line_writes_everything(path: Path, capsys: pytest.CaptureFixture[st
     assert opened.path == path
     assert names(path) == ["run.started", MOVE, "mine", "detail", "run.ended"]
     assert list(lines(path)[2].items())[2:] == [("user", "u1"), ("cost", 2)]
-    assert lines(path)[0]["schema"] == prism.runlog.events.SCHEMA_VERSION
+    assert lines(path)[0]["schema"] == prism.telemetry.events.SCHEMA_VERSION
     assert capsys.readouterr() == ("", "")
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism.errors import InputError
-from prism.runlog.reader import CUT_OFF, DAMAGED, TOO_LONG, Block, locate_log, read_blocks
+from prism.runlog._reader import CUT_OFF, DAMAGED, TOO_LONG, Block, locate_log, read_blocks
 
 LINE = st.binary(max_size=30).map(lambda line: line.replace(b"\n", b"").replace(b"\x1f", b""))
 

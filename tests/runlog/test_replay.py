@@ -15,9 +15,9 @@ from prism.agents import synthetic_population
 from prism.errors import InputError, ReplayError
 from prism.llm import OllamaChatClient
 from prism.runlog import ReplayReasoner, RunLog, SimulatedClock
-from prism.runlog.events import DECISION, POST_PUBLISHED, ROUND_ENDED, RUN_ENDED, RUN_STARTED
-from prism.simulation import Simulation
+from prism.social import Simulation
 from prism.statechart import AgentState, PolicyReasoner, Question, Reasoner
+from prism.telemetry.events import DECISION, POST_PUBLISHED, ROUND_ENDED, RUN_ENDED, RUN_STARTED
 from prism.testing import Asked, FakeOllama, Fault
 
 S = AgentState

@@ -7,23 +7,18 @@ import sys
 from pathlib import Path
 
 import prism
-from prism.runlog import events, schema
-from prism.runlog.schema import EVENTS, json_schema
-from prism.simulation.results import Activity
-from prism.statechart import events as engine_events
-from prism.statechart.decisions import CALL_KEYS
+from prism.runlog import _schema as schema
+from prism.runlog._schema import EVENTS, json_schema
+from prism.social._results import Activity
+from prism.statechart.reasoner._questions import CALL_KEYS
+from prism.telemetry import events
 
 KEYS = {event.name: {key.name: key for key in event.keys} for event in EVENTS}
 
 
 def test_every_event_name_is_defined_once() -> None:
     """The events of the definition are exactly those that the engine and the simulation know by name."""
-    named = {
-        value
-        for module in (events, engine_events)
-        for name, value in vars(module).items()
-        if name.isupper() and isinstance(value, str) and name != "LOGGER_NAME"
-    }
+    named = {value for name, value in vars(events).items() if name.isupper() and isinstance(value, str)}
     assert sorted(event.name for event in EVENTS) == sorted(named)
 
 
@@ -75,10 +70,10 @@ def run_python(folder: Path, *arguments: str) -> None:
 
 def test_one_command_writes_both(tmp_path: Path) -> None:
     """The module's command writes schema and page into a folder, and nothing else."""
-    run_python(tmp_path, "-m", "prism.runlog.schema", ".")
+    run_python(tmp_path, "-m", "prism.runlog._schema", ".")
     assert {path.name for path in tmp_path.iterdir()} == {schema.PAGE_NAME, schema.SCHEMA_NAME}
 
 
 def test_importing_the_run_log_does_not_load_the_schema(tmp_path: Path) -> None:
     """The definition is loaded only by those who ask for it, so that it costs a run nothing."""
-    run_python(tmp_path, "-c", "import sys, prism.runlog; assert 'prism.runlog.schema' not in sys.modules")
+    run_python(tmp_path, "-c", "import sys, prism.runlog; assert 'prism.runlog._schema' not in sys.modules")

@@ -12,8 +12,9 @@ import pytest
 import structlog
 
 from prism.agents import SocialAgent
-from prism.runlog import RunLog, SimulatedClock, events
+from prism.runlog import RunLog, SimulatedClock
 from prism.statechart import AgentState, Statechart, Transition, social_media_chart
+from prism.telemetry import events
 
 OpenLog = Callable[..., RunLog]
 

@@ -14,10 +14,10 @@ from structlog.testing import LogCapture
 from prism.agents import synthetic_population
 from prism.errors import ReasonerError
 from prism.runlog import RunLog, SimulatedClock
-from prism.runlog.events import DECISION, POST_PUBLISHED, TRANSITION
-from prism.simulation import Results, Simulation
-from prism.simulation.deciding import OrderedLogger
+from prism.simulation._deciding import OrderedLogger
+from prism.social import Results, Simulation
 from prism.statechart import BaseReasoner, Decision, PolicyReasoner, Question, Reasoner
+from prism.telemetry.events import DECISION, POST_PUBLISHED, TRANSITION
 
 
 class Slow(BaseReasoner):

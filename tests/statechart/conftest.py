@@ -7,10 +7,8 @@ from typing import Any
 
 import ollama
 import pytest
-import structlog
-from structlog.testing import LogCapture, capture_logs
 
-from prism.agents.mixin import StatechartMixin
+from prism.agents._mixin import StatechartMixin
 from prism.llm import OllamaChatClient, OllamaPool
 from prism.testing import FakeOllama
 
@@ -21,37 +19,10 @@ class Agent(StatechartMixin):
     agent_id = "a1"
 
 
-@pytest.fixture(autouse=True)
-def _structlog_as_imported() -> Iterator[None]:
-    """Start and leave every test with a structlog that nobody configured."""
-    structlog.reset_defaults()
-    yield
-    structlog.reset_defaults()
-
-
 @pytest.fixture
 def agent() -> Agent:
     """Give an agent in IDLE that keeps all fields."""
     return Agent()
-
-
-@pytest.fixture
-def events() -> Iterator[list[Any]]:
-    """Configure structlog, and give the list of all its events."""
-    with capture_logs() as entries:
-        yield entries
-
-
-@pytest.fixture
-def capture() -> LogCapture:
-    """Give what the `logger` fixture has logged, in ``capture.entries``."""
-    return LogCapture()
-
-
-@pytest.fixture
-def logger(capture: LogCapture) -> Any:
-    """Give a structlog logger to pass in, while structlog itself stays unconfigured."""
-    return structlog.wrap_logger(None, processors=[capture])
 
 
 @pytest.fixture
@@ -92,3 +63,9 @@ def until() -> Callable[[Callable[[], bool]], Awaitable[None]]:
                 await asyncio.sleep(0.002)
 
     return until
+
+
+@pytest.fixture
+def events(heard: list[Any]) -> list[Any]:
+    """Give the list of all structlog events."""
+    return heard

@@ -1,305 +1,176 @@
-"""The JSON form of a chart."""
+"""What must hold before a chart is built, and what a lint finds in one that was."""
 
-import json
-from functools import partial
+from enum import Enum, StrEnum
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from prism.errors import DefinitionError, InputError
-from prism.statechart import AgentState, Statechart, Transition, social_media_chart, social_media_guards, state_enum
-from prism.statechart.definition import MOST_TRANSITIONS
+from prism.errors import DefinitionError
+from prism.statechart._definition import definition_problems, expand
+from prism.statechart.inspection._lint import Finding, find_flaws
+from prism.statechart.states import AgentState, state_enum
+from prism.statechart.transitions import Transition
 
-Mood = state_enum("Mood", ["calm", "angry"])
-CALM, ANGRY = Mood
-MINIMAL = {"schema": 1, "states": ["calm", "angry"], "initial": "calm", "transitions": []}
-MOVE = {"trigger": "bumped", "source": "calm", "target": "angry"}
+S = AgentState
+OTHER = state_enum("Other", ["idle", "elsewhere"])
 
 
-def is_strong(agent: Any, force: Any) -> bool:
-    return bool(force > 3)
+class Light(StrEnum):
+    RED = "red"
+    GREEN = "green"
+    AMBER = "amber"
+    BROKEN = "broken"
 
 
-class Registry:
-    def is_strong(self, agent: Any, force: Any) -> bool:
-        return bool(force > 5)
+class Level(Enum):
+    LOW = 1
 
 
-def moods(guard: Any = None, action: Any = None, other: Any = None) -> Statechart[Any]:
-    moves = [Transition("bumped", CALM, ANGRY, guard, action), Transition("apology", ANGRY, CALM, other)]
-    return Statechart(Mood, moves, CALM)
+def never(agent: Any, context: Any) -> bool:
+    return False
 
 
-@settings(max_examples=80, deadline=None)
-@given(data=st.data())
-def test_the_json_form_loads_back_to_an_equal_chart(random_charts: Any, data: st.DataObject) -> None:
-    """Any chart, written as JSON and loaded with the same functions, equals itself and is written alike again."""
-    chart = data.draw(random_charts.charts())
-    text = chart.to_json()
-    loaded = Statechart.from_json(text, guards=random_charts.guards, actions=random_charts.actions)
-    assert loaded == chart
-    assert hash(loaded) == hash(chart)
-    assert loaded.transitions == chart.transitions
-    assert loaded.to_json() == text
-    assert text.encode()
+def problems(
+    states: Any = tuple(S), transitions: Any = (), initial: Any = S.IDLE, decisions: Any = (), timeouts: Any = None
+) -> list[str]:
+    return definition_problems(states, transitions, initial, decisions, timeouts or {})
 
 
-def test_the_social_chart_loads_back_onto_its_own_enum() -> None:
-    """The social chart comes back from JSON with its own guards and the members of AgentState."""
-    chart = social_media_chart()
-    loaded = Statechart.from_json(chart.to_json(), states=AgentState, guards=social_media_guards())
-    assert loaded == chart
-    assert loaded.initial is AgentState.IDLE
-    assert loaded.timeouts == {AgentState.RESTING: 2}
-
-
-def test_the_shape_is_as_documented() -> None:
-    """The form has one key for each part of the definition, functions by name, and no key for a missing function."""
-    chart = Statechart(
-        Mood,
-        [Transition("bumped", CALM, ANGRY, is_strong, print), Transition("bumped", "*", CALM)],
-        CALM,
-        name="mood",
-        decision_states=[ANGRY],
-        timeouts={ANGRY: 4},
-        strict=True,
-    )
-    assert chart.to_dict() == {
-        "schema": 1,
-        "name": "mood",
-        "states": ["calm", "angry"],
-        "initial": "calm",
-        "decision_states": ["angry"],
-        "timeouts": {"angry": 4},
-        "strict": True,
-        "transitions": [
-            {"trigger": "bumped", "source": "calm", "target": "angry", "guard": "is_strong", "action": "print"},
-            {"trigger": "bumped", "source": "calm", "target": "calm"},
-            {"trigger": "bumped", "source": "angry", "target": "calm"},
-        ],
-    }
-
-
-def test_functions_are_written_by_the_names_they_are_registered_under() -> None:
-    """A name that is registered comes before the function's own, and serves those that have none."""
-    chart = moods(lambda agent, context: True, other=is_strong)
-    names = {"always": chart.transitions[0].guard, "strong": is_strong}
-    written = chart.to_dict(guards=names)["transitions"]
-    assert [item["guard"] for item in written] == ["always", "strong"]
-    assert Statechart.from_dict(chart.to_dict(guards=names), guards=names) == chart
-
-
-@pytest.mark.parametrize("function", [lambda agent, context: True, partial(is_strong, None)])
-def test_functions_without_a_name_are_refused(function: Any) -> None:
-    """A lambda or a partial cannot be written, and the message says how to name it, for guard and action at once."""
-    with pytest.raises(DefinitionError) as caught:
-        moods(function, function).to_dict()
-    assert "guard of calm --bumped--> angry has no name" in str(caught.value)
-    assert "action of calm --bumped--> angry has no name" in str(caught.value)
-    assert "guards={'some_name': function}" in str(caught.value)
-
-
-def test_two_functions_under_one_name_are_refused() -> None:
-    """Functions that share a name cannot be told apart when loading, so they are not written."""
-    one, two = Registry().is_strong, Registry().is_strong
-    with pytest.raises(DefinitionError, match=r"two guards are called 'Registry\.is_strong'"):
-        moods(one, other=two).to_dict()
-    with pytest.raises(DefinitionError, match="two guards are called 'is_strong'"):
-        moods(is_strong).to_dict(guards={"is_strong": one})
-
-
-def test_an_asterisk_stands_for_every_state() -> None:
-    """A transition from ``"*"`` is one from every state, unless a state has that text."""
-    every = Statechart.from_dict({**MINIMAL, "transitions": [{**MOVE, "source": "*"}]})
-    assert [item.source for item in every.transitions] == ["calm", "angry"]
-    one = Statechart.from_dict(
-        {**MINIMAL, "states": ["calm", "*"], "transitions": [{**MOVE, "source": "*", "target": "calm"}]}
-    )
-    assert [item.source for item in one.transitions] == ["*"]
-
-
-def test_defaults_are_those_of_the_chart() -> None:
-    """What a document leaves out is as in a chart made in Python."""
-    assert Statechart.from_dict(MINIMAL) == Statechart(Mood, [], CALM)
-
-
-WRONG: dict[str, tuple[Any, list[str]]] = {
-    "no object": ([], ["must be an object"]),
-    "newer": ({**MINIMAL, "schema": 2, "what": 1}, ["is of schema 2", "up to 1", "newer prism"]),
-    "other schema": ({**MINIMAL, "schema": "1"}, ["'schema' must be 1, got '1'"]),
-    "schema as truth": ({**MINIMAL, "schema": True}, ["'schema' must be 1, got True"]),
-    "nothing": ({}, ["missing keys 'schema', 'states', 'initial', 'transitions'"]),
-    "unknown keys": ({**MINIMAL, "intial": 1, "x": 2}, ["unknown keys 'intial', 'x'"]),
-    "name and strict": (
-        {**MINIMAL, "name": 3, "strict": "no"},
-        ["'name' must be text", "'strict' must be true or false"],
-    ),
-    "no states": ({**MINIMAL, "states": []}, ["'states' must be a list of texts, at least one"]),
-    "states of numbers": ({**MINIMAL, "states": ["calm", 3]}, ["'states' must be a list of texts"]),
-    "states twice": ({**MINIMAL, "states": ["calm", "calm"]}, ["'states' names 'calm' twice"]),
-    "empty state": ({**MINIMAL, "states": ["calm", ""]}, ["'states' holds an empty text"]),
-    "unknown states": (
-        {**MINIMAL, "initial": "x", "decision_states": ["y", []], "timeouts": {"z": 2}},
-        ["'initial' names 'x'", "'decision_states' names 'y'", "'decision_states' names []", "'timeouts' names 'z'"],
-    ),
-    "settings of wrong types": (
-        {**MINIMAL, "decision_states": "calm", "timeouts": []},
-        ["'decision_states' must be a list", "'timeouts' must be an object"],
-    ),
-    "wrong limits": (
-        {**MINIMAL, "timeouts": {"calm": 0, "angry": True}},
-        ["'timeouts', 'calm': must be a whole number of ticks from 1 on, got 0", "'timeouts', 'angry'"],
-    ),
-    "transitions as object": ({**MINIMAL, "transitions": {}}, ["'transitions' must be a list"]),
-    "transition as text": ({**MINIMAL, "transitions": ["x"]}, ["transition 1 must be an object, got 'x'"]),
-    "several transitions": (
-        {**MINIMAL, "transitions": [MOVE, {"trigger": 1, "source": "x"}, {**MOVE, "gaurd": "g", "guard": 2}]},
-        [
-            "transition 2: missing keys 'target'",
-            "transition 2: 'trigger' must be text, got 1",
-            "transition 2: 'source' names 'x'",
-            "transition 3: unknown keys 'gaurd'",
-            "transition 3: 'guard' must be text, got 2",
-        ],
-    ),
-    "unknown functions": (
-        {**MINIMAL, "transitions": [{**MOVE, "guard": "os.system", "action": "run"}]},
-        ["unknown guard 'os.system'; known are 'is_strong'", "guards=", "unknown action 'run'; known are none"],
-    ),
-    "asterisk as target": ({**MINIMAL, "transitions": [{**MOVE, "target": "*"}]}, ["'target' names '*'"]),
-    "too many moves": (
-        {**MINIMAL, "transitions": [{**MOVE, "source": "*"}] * (MOST_TRANSITIONS // 2 + 1)},
-        ["more than 100,000 moves"],
-    ),
-    "trigger that cannot be": (
-        {**MINIMAL, "transitions": [{**MOVE, "trigger": "state"}]},
-        ["cannot be called 'state'"],
-    ),
-    "empty triggers": (
-        {**MINIMAL, "transitions": [{**MOVE, "trigger": " "}, {**MOVE, "trigger": ""}]},
-        ["transition 1: a trigger cannot be called ' '", "transition 2: a trigger cannot be called ''"],
-    ),
-    "states of which some are none": (
-        {**MINIMAL, "states": ["a", "a", 3], "initial": "z", "timeouts": {"a": -1}},
-        ["'states' must be a list of texts, got 3", "'states' names 'a' twice", "'initial' names 'z'", "got -1"],
-    ),
-    "settings without states": (
-        {"schema": 1, "timeouts": {"a": 0}, "decision_states": "a"},
-        ["missing keys 'states'", "'timeouts', 'a': must be a whole number", "'decision_states' must be a list"],
-    ),
-    "settings beside wrong states": (
-        {**MINIMAL, "states": "calm", "timeouts": [], "decision_states": {}},
-        ["'states' must be a list", "'timeouts' must be an object", "'decision_states' must be a list"],
-    ),
-}
-
-
-@pytest.mark.parametrize("case", WRONG)
-def test_everything_wrong_is_listed_at_once(case: str) -> None:
-    """A document that is no chart is refused with one message that names every offender."""
-    data, named = WRONG[case]
-    with pytest.raises(DefinitionError) as caught:
-        Statechart.from_dict(data, guards={"is_strong": is_strong})
-    assert [words for words in named if words not in str(caught.value)] == []
-
-
-APART: dict[str, tuple[dict[str, Any], str]] = {
-    "schema": ({"schema": 0}, "'schema' must be 1"),
-    "name": ({"name": 1}, "'name' must be text"),
-    "strict": ({"strict": None}, "'strict' must be"),
-    "states": ({"states": ["calm", "angry", "calm", "calm"]}, "'states' names 'calm' twice"),
-    "initial": ({"initial": 7}, "'initial' names 7"),
-    "decision_states": ({"decision_states": ["angry", "x"]}, "'decision_states' names 'x'"),
-    "timeouts": ({"timeouts": {"calm": "2"}}, "'timeouts', 'calm': must be a whole number"),
-    "transitions": ({"transitions": [{**MOVE, "source": "far"}]}, "transition 1: 'source' names 'far'"),
-    "other": ({"other": 1}, "unknown keys 'other'"),
-}
-
-
-@settings(max_examples=60)
-@given(st.sets(st.sampled_from(sorted(APART)), min_size=1))
-def test_no_offence_hides_another(chosen: set[str]) -> None:
-    """Offences in several keys are listed together, whichever they are, and no others with them."""
-    changes = {key: value for name in chosen for key, value in APART[name][0].items()}
-    with pytest.raises(DefinitionError) as caught:
-        Statechart.from_dict({**MINIMAL, **changes}, states=Mood)
-    assert {name for name in APART if APART[name][1] in str(caught.value)} == chosen
-    assert str(caught.value).count("; ") == len(chosen) - 1 + ("other" in chosen)
-
-
-def test_a_long_list_of_offenders_is_cut_short() -> None:
-    """A document with very many faults gives a message of bounded length that counts the rest."""
-    with pytest.raises(DefinitionError, match="and 480 more") as caught:
-        Statechart.from_dict({**MINIMAL, "transitions": [0] * 500})
-    assert len(str(caught.value)) < 2000
-
-
-def test_an_enum_that_lacks_states_is_refused() -> None:
-    """States that the given enum does not have are named."""
-    with pytest.raises(DefinitionError, match=r"'initial' names 'x'.*AgentState has no members 'calm', 'angry'"):
-        Statechart.from_dict({**MINIMAL, "initial": "x"}, states=AgentState)
-
-
-@given(st.text(" state\n", max_size=7) | st.just("state"))
-def test_a_trigger_is_refused_if_the_chart_would_refuse_it(trigger: str) -> None:
-    """What the document may call a trigger is what a chart that is made in Python may."""
-    document = {**MINIMAL, "transitions": [{**MOVE, "trigger": trigger}]}
-    try:
-        made = Statechart(Mood, [Transition(trigger, CALM, ANGRY)], CALM)
-    except DefinitionError:
-        with pytest.raises(DefinitionError, match="transition 1: a trigger cannot be called"):
-            Statechart.from_dict(document)
-    else:
-        assert Statechart.from_dict(document) == made
+def test_a_sound_definition_has_no_problems() -> None:
+    """Nothing is said about a definition in which everything holds."""
+    moves = [Transition("go", S.IDLE, S.RESTING), Transition("stop", "*", S.IDLE)]
+    assert problems(transitions=moves, decisions=[S.IDLE], timeouts={S.RESTING: 1}) == []
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "field", "problem"),
+    ("given", "message"),
     [
-        ('{\n"schema": 1,\n', 3, None, "is not valid JSON"),
-        ("", 1, None, "is not valid JSON"),
-        ('{"schema": 1, "schema": 1}', None, "schema", "stands twice"),
-        ("[" * 100_000, None, None, "is nested too deeply"),
-        ("9" * 5000, None, None, "too many digits"),
+        ({"states": ()}, "a chart needs at least one state"),
+        ({"states": ("idle", 3)}, "states must be members of a str-based Enum such as AgentState, got 'idle', 3"),
+        ({"states": (Level.LOW,)}, "states must be members of a str-based Enum"),
+        ({"states": (S.IDLE, Light.RED)}, "states must all come from one enum, got members of AgentState, Light"),
+        ({"initial": "idle"}, "initial state 'idle' is not among the states (idle, scrolling,"),
+        ({"initial": OTHER("idle")}, "initial state <Other.S0: 'idle'> is not among the states"),
+        ({"initial": None}, "initial state None is not among the states"),
+        ({"states": (S.IDLE,), "initial": S.RESTING}, "is not among the states (idle)"),
+        ({"decisions": [OTHER("elsewhere")]}, "decision state <Other.S1: 'elsewhere'> is not among the states"),
+        ({"timeouts": {OTHER("elsewhere"): 2}}, "timeouts names <Other.S1: 'elsewhere'>, which is not among"),
+        ({"timeouts": {S.IDLE: 0}}, "timeouts[idle] must be a whole number of ticks from 1 on, got 0"),
+        ({"timeouts": {S.IDLE: 2.5}}, "timeouts[idle] must be a whole number of ticks from 1 on, got 2.5"),
+        ({"timeouts": {S.IDLE: True}}, "timeouts[idle] must be a whole number of ticks from 1 on, got True"),
+        ({"transitions": ["go"]}, "transition 1 must be a Transition, got 'go'"),
+        (
+            {"transitions": [Transition("go", OTHER("idle"), S.RESTING)]},
+            "transition 1 (idle --go--> resting): source <Other.S0: 'idle'> is not among the states",
+        ),
+        (
+            {"states": (S.IDLE,), "transitions": [Transition("go", S.IDLE, S.RESTING)]},
+            "transition 1 (idle --go--> resting): target <AgentState.RESTING: 'resting'> is not among the states",
+        ),
+        (
+            {"transitions": [Transition("state", S.IDLE, S.RESTING)]},
+            "transition 1 (idle --state--> resting): a trigger cannot be called 'state', rename it",
+        ),
     ],
 )
-def test_text_that_is_no_json_is_refused(text: str, line: int | None, field: str | None, problem: str) -> None:
-    """What is not JSON, or has a key twice, is refused with its line or key."""
-    with pytest.raises(InputError) as caught:
-        Statechart.from_json(text)
-    assert (caught.value.line, caught.value.field) == (line, field)
-    assert problem in caught.value.problem
+def test_a_problem_names_its_offender(given: dict[str, Any], message: str) -> None:
+    """Each thing that keeps a chart from being built is told once, with the offender and the mend."""
+    (found,) = problems(**given)
+    assert message in found
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.sampled_from(["calm", "angry", "*", "bumped", ""]),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from([*MINIMAL, *MOVE, "timeouts", "name", "guard", "decision_states"]), inner, max_size=5
-        )
-    ),
-    max_leaves=12,
+def test_all_problems_are_listed_at_once() -> None:
+    """Every offender of a definition is in the list, in one go."""
+    moves = [None, Transition("go", OTHER("idle"), OTHER("elsewhere"))]
+    found = problems(transitions=moves, initial=None, decisions=["x"], timeouts={"x": -1})
+    assert len(found) == 7
+
+
+def test_definition_error_is_a_value_error() -> None:
+    """The error of a badly defined chart is a ValueError."""
+    assert issubclass(DefinitionError, ValueError)
+
+
+def test_expand_replaces_a_wildcard_in_place() -> None:
+    """A wildcard becomes one transition for every state, in the states' order and at its own place in the list."""
+    first, last = Transition("go", Light.RED, Light.GREEN), Transition("go", Light.GREEN, Light.AMBER)
+    stop = Transition("stop", "*", Light.RED, never, print)
+    expanded = expand([first, stop, last], list(Light))
+    assert expanded == (first, *(Transition("stop", light, Light.RED, never, print) for light in Light), last)
+
+
+def flaws(*moves: Transition[Any], decisions: Any = (), timeouts: Any = None) -> list[Finding]:
+    return find_flaws(list(Light), expand(moves, list(Light)), Light.RED, frozenset(decisions), timeouts or {})
+
+
+def test_a_sound_chart_has_no_flaws() -> None:
+    """Nothing is found in a chart that can reach, leave and time out of every state."""
+    assert not flaws(
+        Transition("on", Light.RED, Light.GREEN),
+        Transition("on", Light.GREEN, Light.AMBER),
+        Transition("fail", Light.AMBER, Light.BROKEN, never),
+        Transition("timeout", "*", Light.RED),
+    )
+
+
+def test_all_four_kinds_are_found_at_once() -> None:
+    """One check finds the unreachable state, the dead end, the shadowed transition and the missing time-out."""
+    shadowed = Transition("on", Light.RED, Light.AMBER, never)
+    found = flaws(
+        Transition("on", Light.RED, Light.GREEN),
+        shadowed,
+        Transition("on", Light.BROKEN, Light.RED),
+        Transition("timeout", Light.BROKEN, Light.RED),
+        Transition("on", Light.AMBER, Light.RED),
+    )
+    assert {(finding.kind, finding.state) for finding in found} == {
+        ("unreachable", Light.BROKEN),
+        ("no_way_out", Light.GREEN),
+        ("shadowed", Light.RED),
+        ("no_timeout", Light.AMBER),
+        ("no_timeout", Light.GREEN),
+    }
+    assert [finding.transition for finding in found if finding.kind == "shadowed"] == [shadowed]
+    assert all(text in " ".join(map(str, found)) for text in ("add a transition", "put it first"))
+
+
+def test_a_self_transition_is_no_way_out() -> None:
+    """A state that only leads to itself has no way out, and timing out into itself is no recovery."""
+    found = flaws(
+        Transition("on", Light.RED, Light.GREEN),
+        Transition("on", Light.GREEN, Light.AMBER),
+        Transition("timeout", Light.GREEN, Light.GREEN),
+        Transition("on", Light.AMBER, Light.AMBER),
+        Transition("fail", Light.RED, Light.BROKEN),
+    )
+    kinds = {(finding.kind, finding.state) for finding in found}
+    assert ("no_way_out", Light.AMBER) in kinds
+    assert ("no_timeout", Light.GREEN) in kinds
+    assert ("no_timeout", Light.AMBER) in kinds
+
+
+def test_a_limit_needs_a_timeout() -> None:
+    """The initial state needs a time-out only if the chart sets a limit for it."""
+    moves = (Transition("on", "*", Light.GREEN), Transition("timeout", Light.GREEN, Light.RED))
+    for timeouts, expected in (({}, False), ({Light.RED: 3}, True)):
+        kinds = {(finding.kind, finding.state) for finding in flaws(*moves, timeouts=timeouts)}
+        assert (("no_timeout", Light.RED) in kinds) is expected
+
+
+@pytest.mark.parametrize(
+    ("guard", "decisions", "expected"), [(None, (), 1), (never, (), 0), (None, (Light.RED,), 0), (None, "other", 1)]
 )
+def test_only_what_cannot_fire_is_shadowed(guard: Any, decisions: Any, expected: int) -> None:
+    """A transition is shadowed by an earlier unguarded one, unless a reasoner may choose it."""
+    found = flaws(
+        Transition("on", Light.RED, Light.GREEN, guard),
+        Transition("on", Light.RED, Light.AMBER),
+        Transition("off", Light.RED, Light.BROKEN),
+        decisions=(Light.GREEN,) if decisions == "other" else decisions,
+    )
+    assert sum(finding.kind == "shadowed" for finding in found) == expected
 
 
-@settings(max_examples=200, deadline=None)
-@given(JSON, st.dictionaries(st.sampled_from([*MINIMAL, "timeouts", "decision_states", "strict"]), JSON, max_size=2))
-def test_any_document_is_a_chart_or_a_definition_error(whole: Any, changes: dict[str, Any]) -> None:
-    """Whatever JSON a document holds, it loads or is refused with a DefinitionError, never otherwise."""
-    for document in (whole, {**MINIMAL, "transitions": [MOVE], **changes}):
-        try:
-            chart = Statechart.from_json(json.dumps(document))
-        except DefinitionError:
-            continue
-        assert chart.to_dict()["states"] == document["states"]
-
-
-def test_half_a_surrogate_pair_survives() -> None:
-    """Text that no file can hold is escaped, so that the JSON can be written and comes back."""
-    lone = state_enum("Lone", ["a\ud800", "\udc00"])
-    chart = Statechart(lone, [], next(iter(lone)))
-    assert chart.to_json().encode()
-    assert Statechart.from_json(chart.to_json()) == chart
+def test_finding_prints_as_its_message() -> None:
+    """A finding prints as what is wrong and how to mend it."""
+    assert str(Finding("no_way_out", Light.RED, "mend it")) == "mend it"

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism.agents.mixin import StatechartMixin
+from prism.agents._mixin import StatechartMixin
 from prism.statechart import AgentState, RandomStream, Statechart, StateTransition, Transition, state_distribution
-from prism.statechart.context import identify, pack, unpack
+from prism.statechart._identity import identify, pack, unpack
 from prism.statechart.states import state_enum
 
 FEW = settings(max_examples=120, deadline=None)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from prism.agents.mixin import StatechartMixin
+from prism.agents._mixin import StatechartMixin
 from prism.statechart.social import RESTING_TICKS, social_media_chart
 from prism.statechart.states import AgentState
 

@@ -13,7 +13,7 @@ from typing import Any
 import pydantic
 import pytest
 
-from prism.agents.mixin import StatechartMixin
+from prism.agents._mixin import StatechartMixin
 from prism.errors import AgentError, DefinitionError, ReasonerError, RunawayError, UnknownStateError
 from prism.statechart.social import social_media_chart
 from prism.statechart.statechart import MOST_QUEUED_FIRES, Statechart

@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from prism.agents import SocialAgent, synthetic_population
-from prism.simulation import Simulation
+from prism.social import Simulation
 from prism.statechart import AgentState, Question, social_media_chart
 from prism.testing import ScriptedReasoner, ScriptMaker
 

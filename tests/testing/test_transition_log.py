@@ -11,10 +11,10 @@ from structlog.testing import LogCapture
 
 import prism.runlog
 from prism.agents import SocialAgent, synthetic_population
-from prism.simulation import Simulation
+from prism.social import Simulation
 from prism.statechart import AgentState, Statechart, Transition, social_media_chart
 from prism.testing import ScriptedReasoner
-from prism.testing.transition_log import transition_log
+from prism.testing._transition_log import transition_log
 
 LOGGER = logging.getLogger("prism.statechart")
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, assert_type
 
 from prism.agents import SocialAgent
-from prism.simulation import Post
+from prism.social import Post
 from prism.statechart import (
     AgentState,
     Finding,

@@ -25,7 +25,7 @@ from prism.analysis import (
     transition_counts,
 )
 from prism.runlog import RunLog, SimulatedClock
-from prism.simulation import Draft, Post, Results, RoundSummary, Simulation
+from prism.social import Draft, Post, Results, RoundSummary, Simulation
 from prism.statechart import PolicyReasoner, RandomStream, social_media_chart
 
 

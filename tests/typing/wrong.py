@@ -5,7 +5,7 @@ from enum import StrEnum
 from prism.agents import SocialAgent, StatechartMixin
 from prism.llm import OllamaPool
 from prism.runlog import RunLog, configure
-from prism.simulation import Draft, Post, Simulation
+from prism.social import Draft, Post, Simulation
 from prism.statechart import (
     AgentState,
     Budget,

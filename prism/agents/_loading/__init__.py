@@ -1,0 +1,1 @@
+"""Population files: prism's own JSON Lines and the formats of OASIS."""

@@ -1,0 +1,191 @@
+"""The fields and methods of an agent, to be added to any class."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from enum import Enum
+from time import time
+from typing import Any, ClassVar, Self, SupportsIndex
+
+from prism.errors import AgentError, FieldTypeError, FieldValueError
+from prism.statechart import AgentState, StateTransition
+from prism.statechart._engine.writing import FIELD_DEFAULTS, is_pydantic, write_plain
+from prism.statechart.transitions import shared_edge
+
+_STORED = ("_state", "_ticks_in_state", "_state_history", "_engagement_threshold", "_timeout_threshold")
+_KEPT_FIELDS = ("state", "ticks_in_state", "state_history", "max_history_depth", "timeout_threshold", "transition_to")
+
+
+class StatechartMixin:
+    """Adds state, history and time-out fields to a class, each validated when written.
+
+    The fields are there as soon as the object is, whether or not the class calls ``super().__init__()``.
+    A class for another enum names it: ``state_type = Mood``; new agents start in its first member.
+
+    Equality, hash, repr and what is serialised stay those of a class that names its fields, as dataclasses do. One that
+    goes through all of ``vars(self)`` sees five more names there, each with an underscore in front. Copies and pickles
+    take the fields along, unless the class has a ``__reduce__``, ``__copy__`` or ``__deepcopy__`` of its own that
+    leaves them out.
+
+    Attributes:
+        state: Current state, a member of ``state_type``. Writing anything else is a TypeError.
+        ticks_in_state: Ticks since the last transition, 0 or more.
+        state_history: The last ``max_history_depth`` transitions, oldest first, as a deque.
+        engagement_threshold: Relevance from which the agent engages, 0.0 to 1.0.
+        timeout_threshold: Ticks that the agent may dwell in one state, above 0.
+        max_history_depth: Length of ``state_history`` before the oldest entry is dropped, above 0.
+
+    Raises:
+        AgentError: (a TypeError) if the class is a frozen one or a pydantic model.
+    """
+
+    state_type: ClassVar[type[Enum]] = AgentState
+
+    _prism_kept: ClassVar[bool] = True
+    """Tells the engine that these fields live under the names it writes (see `statechart.bookkeeping`)."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Make the object with its fields in place."""
+        make = super().__new__
+        made: Self = make(cls) if make is object.__new__ else make(cls, *args, **kwargs)
+        agent: Any = made
+        try:
+            agent._state = next(iter(cls.state_type))
+        except AttributeError as error:
+            raise AgentError(
+                f"{cls.__name__} is frozen ({error}): let an agent with StatechartMixin hold the frozen value "
+                "in a field of its own"
+            ) from error
+        agent._ticks_in_state = FIELD_DEFAULTS["ticks_in_state"]
+        agent._state_history = deque(maxlen=FIELD_DEFAULTS["max_history_depth"])
+        agent._engagement_threshold = FIELD_DEFAULTS["engagement_threshold"]
+        agent._timeout_threshold = FIELD_DEFAULTS["timeout_threshold"]
+        return made
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Notice a class that keeps one of the fields itself; the engine then writes it the ordinary way."""
+        super().__init_subclass__(**kwargs)
+        if is_pydantic(cls):
+            raise AgentError(
+                f"{cls.__name__} is a pydantic model, which keeps only declared fields: leave StatechartMixin out and "
+                "declare 'state', and 'ticks_in_state' and 'state_history' as needed, as fields of the model"
+            )
+        cls._prism_kept = all(getattr(cls, name) is getattr(StatechartMixin, name) for name in _KEPT_FIELDS)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        """Copy and pickle with these fields, also where a class's own ``__getstate__`` (attrs' slots) omits them."""
+        reduced: Any = super().__reduce_ex__(protocol)
+        cls = type(self)
+        if cls.__getstate__ is object.__getstate__ or cls.__reduce__ is not object.__reduce__:
+            return reduced
+        make, args, *rest = reduced
+        if rest and isinstance(rest[0], dict) and "_state" in rest[0]:
+            return reduced
+        kept = {name: value for name, value in vars(self).items() if name in _STORED}
+        return _revive, (make, args, kept), *rest
+
+    @property
+    def state(self) -> Any:
+        """Current behavioural state."""
+        return self._state
+
+    @state.setter
+    def state(self, value: Any) -> None:
+        if not isinstance(value, self.state_type):
+            members = ", ".join(f"{self.state_type.__name__}.{member.name}" for member in self.state_type)
+            raise FieldTypeError(
+                f"state must be a member of {self.state_type.__name__}, got {value!r}: use one of {members}"
+            )
+        self._state = value
+
+    @property
+    def ticks_in_state(self) -> int:
+        """Ticks since the last transition."""
+        return self._ticks_in_state
+
+    @ticks_in_state.setter
+    def ticks_in_state(self, value: int) -> None:
+        self._ticks_in_state = _whole_number("ticks_in_state", value, least=0)
+
+    @property
+    def state_history(self) -> deque[StateTransition]:
+        """The last transitions, oldest first."""
+        return self._state_history
+
+    @state_history.setter
+    def state_history(self, value: Iterable[StateTransition]) -> None:
+        self._state_history = deque(value, maxlen=self.max_history_depth)
+
+    @property
+    def max_history_depth(self) -> int:
+        """How many transitions the history holds."""
+        return int(self._state_history.maxlen or 0)
+
+    @max_history_depth.setter
+    def max_history_depth(self, value: int) -> None:
+        self._state_history = deque(self._state_history, maxlen=_whole_number("max_history_depth", value, least=1))
+
+    @property
+    def engagement_threshold(self) -> float:
+        """Relevance from which the agent engages."""
+        return self._engagement_threshold
+
+    @engagement_threshold.setter
+    def engagement_threshold(self, value: float) -> None:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value <= 1.0:
+            raise FieldValueError(f"engagement_threshold must be a number from 0.0 to 1.0, got {value!r}")
+        self._engagement_threshold = float(value)
+
+    @property
+    def timeout_threshold(self) -> int:
+        """Ticks that the agent may dwell in one state."""
+        return self._timeout_threshold
+
+    @timeout_threshold.setter
+    def timeout_threshold(self, value: int) -> None:
+        self._timeout_threshold = _whole_number("timeout_threshold", value, least=1)
+
+    def tick(self) -> int:
+        """Let one tick pass, without looking at the time-out; `Statechart.tick` does both.
+
+        Returns:
+            The ticks now spent in the state.
+        """
+        self.ticks_in_state += 1
+        return self.ticks_in_state
+
+    def is_timed_out(self) -> bool:
+        """Tell whether the agent has dwelt longer than its own ``timeout_threshold``."""
+        return self.ticks_in_state > self.timeout_threshold
+
+    def transition_to(self, new_state: Any, trigger: str, context: Any = None) -> None:
+        """Move to a state and record the move; `Statechart.fire` does this for moves that a chart allows.
+
+        A move to the current state changes and records nothing.
+
+        Args:
+            new_state: A member of ``state_type``.
+            trigger: Event that caused the move.
+            context: What it was about; recorded by its identifying fields.
+
+        Raises:
+            FieldTypeError: If ``new_state`` is not a member of ``state_type``.
+        """
+        previous = self.state
+        if new_state == previous and isinstance(new_state, self.state_type):
+            return
+        self.state = new_state
+        write_plain(self, shared_edge(previous, new_state, trigger), time(), context)
+
+
+def _revive(make: Callable[..., Any], args: tuple[Any, ...], kept: dict[str, Any]) -> Any:
+    agent = make(*args)
+    vars(agent).update(kept)
+    return agent
+
+
+def _whole_number(field: str, value: Any, *, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise FieldValueError(f"{field} must be a whole number from {least} on, got {value!r}")
+    return value

@@ -1,0 +1,1 @@
+"""The bytes of logs to frames of events."""

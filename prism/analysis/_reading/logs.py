@@ -1,0 +1,240 @@
+"""Opening logs, and reading them block by block."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from os import PathLike
+from pathlib import Path
+from typing import TypeVar
+
+import polars as pl
+
+from prism.analysis._reading.notes import Note, NoteKind
+from prism.analysis._reading.parsing import OBJECTS, TYPES, empty, objects_of, parse
+from prism.analysis._reading.survey import SURVEYED, FileSurvey, Run
+from prism.analysis._tables.queries import query_of
+from prism.errors import InputError
+from prism.runlog._reader import LOG_NAME, Block, locate_log, read_blocks
+from prism.telemetry.events import AGENT_JOINED, DECISION, POST_LIKED, POST_PUBLISHED, TRANSITION
+
+COLUMNS: dict[str, tuple[str, ...]] = {
+    AGENT_JOINED: ("agent_id", "display_name", "archetype", "state", "timeout_threshold"),
+    TRANSITION: ("chart", "agent_id", "from_state", "to_state", "trigger", "ticks_in_state", "context"),
+    DECISION: (
+        *("agent_id", "state", "trigger", "options", "chosen", "source", "reason", "probabilities", "context"),
+        *("latency", "model", "host", "attempts", "input_tokens", "output_tokens"),
+    ),
+    POST_PUBLISHED: ("agent_id", "post_id", "kind", "parent_id", "root_id", "text"),
+    POST_LIKED: ("agent_id", "post_id", "author_id"),
+}
+"""The keys of the events that tables are made from, beside ``timestamp``, ``round`` and ``tick``."""
+
+STAMP = ("timestamp", "round", "tick")
+
+_AHEAD = 2
+"""Blocks that are parsed while another is worked on."""
+
+ItemT = TypeVar("ItemT")
+ResultT = TypeVar("ResultT")
+
+
+class RunLogs:
+    """Logs that have been opened, of one run or many; made by `read_log`.
+
+    Nothing is kept in memory. Every table is one pass over the files, and so is the first look at `runs` or
+    `notes` if there was none before.
+
+    Args:
+        paths: The logs, with the label of each.
+        unreadable: What to say of those that could not be opened.
+    """
+
+    def __init__(self, paths: Sequence[tuple[Path, str]], unreadable: Sequence[Note] = ()) -> None:
+        self._paths = tuple(paths)
+        self._unreadable = tuple(unreadable)
+        self._runs: tuple[Run, ...] | None = None
+        self._notes: tuple[Note, ...] | None = None
+        self._remarks: dict[tuple[NoteKind, str], Note] = {}
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The runs, in the order of the files and, within a file, of the log."""
+        return self._surveyed()[0]
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What is wrong with the logs, or worth knowing; the tables are made from all the rest.
+
+        What only a table finds out, such as moves that `state_counts` misses, is among them once the table is made.
+        """
+        return (*self._surveyed()[1], *self._remarks.values())
+
+    def scan(self, event: str) -> pl.LazyFrame:
+        """Give all events of one kind as a polars query.
+
+        Args:
+            event: A name from ``prism.telemetry.events``: ``statechart.transition``, ``reasoner.decision``,
+                ``post.published``, ``post.liked`` or ``agent.joined``.
+
+        Returns:
+            A LazyFrame with ``run`` (if there are several), ``line``, ``timestamp`` (UTC), ``round``, ``tick`` and
+            the event's own keys, in the order of the logs. Collect it with ``engine="streaming"`` where the log
+            is long.
+
+        Raises:
+            InputError: If there is no such kind.
+        """
+        if event not in COLUMNS:
+            raise InputError(f"no table of {event!r}: choose one of {', '.join(COLUMNS)}", field="event")
+        columns = (*STAMP, *COLUMNS[event])
+        types = {"run": pl.UInt32(), "line": pl.UInt32(), **{name: TYPES[name] for name in columns}}
+
+        def read(needed: Collection[str]) -> Iterator[pl.DataFrame]:
+            return self.blocks(event, columns=[name for name in columns if name in needed])
+
+        found = query_of(read, schema=types).with_columns(timestamp=parse_time("timestamp"))
+        return found.with_columns(run=self._run_label()) if self._are_several() else found.drop("run")
+
+    def blocks(self, *kinds: str, columns: Iterable[str]) -> Iterator[pl.DataFrame]:
+        """Read all logs once, from first line to last, some megabytes at a time.
+
+        Args:
+            kinds: Names of the events that are wanted; none means all that prism knows.
+            columns: Their keys.
+
+        Yields:
+            Frames with ``run`` (a number: the place in `runs`), ``line``, ``event`` and the columns; times are text,
+            and objects are JSON, given for the kinds of events that ``COLUMNS`` names them for. The first frame is
+            empty, so that there is one.
+        """
+        yield from self.blocks_where(pl.col("event").is_in(kinds) if kinds else None, columns=columns)
+
+    def blocks_where(self, condition: pl.Expr | None, *, columns: Iterable[str]) -> Iterator[pl.DataFrame]:
+        """Read all logs once, as `blocks` does, but only the events for which a condition holds.
+
+        The columns that hold objects are made for these events alone, which saves much time if they are few.
+
+        Args:
+            condition: The condition, on columns that hold no objects; None takes all events that prism knows.
+            columns: Keys of the events.
+
+        Yields:
+            Frames as those of `blocks`.
+        """
+        wanted = tuple(dict.fromkeys((*SURVEYED, *columns)))
+        plain, objects = ([name for name in wanted if (name in OBJECTS) is held] for held in (False, True))
+        nothing = empty(wanted)
+        yield nothing
+        runs: list[Run] = []
+        notes = list(self._unreadable)
+        for path, label in self._paths:
+            survey = FileSurvey(path, label, len(runs))
+            try:
+                for block, frame in _read(path, plain, survey):
+                    found = frame if condition is None else frame.filter(condition)
+                    yield _with_objects(found, block, objects).select(nothing.columns)
+            except InputError as error:
+                notes.append(Note("unreadable", str(path), error.line, error.problem))
+            runs += survey.labelled_runs()
+            notes += survey.notes()
+        self._runs, self._notes = tuple(runs), tuple(notes)
+
+    def remark(self, note: Note) -> None:
+        """Add what a table has found out to `notes`, in place of an earlier note of this kind on this log."""
+        self._remarks[note.kind, note.path] = note
+
+    def labelled(self, table: pl.DataFrame) -> pl.DataFrame:
+        """Put the labels of runs in place of their numbers, or leave the column out where there is one run."""
+        return table.with_columns(self._run_label().alias("run")) if self._are_several() else table.drop("run")
+
+    def _run_label(self) -> pl.Expr:
+        labels = {number: run.label for number, run in enumerate(self.runs)}
+        return pl.col("run").replace_strict(labels, return_dtype=pl.String)
+
+    def _are_several(self) -> bool:
+        return len(self._paths) + len(self._unreadable) > 1 or len(self.runs) > 1
+
+    def _surveyed(self) -> tuple[tuple[Run, ...], tuple[Note, ...]]:
+        if self._runs is None or self._notes is None:
+            for _ in self.blocks(columns=()):
+                pass
+        return self._runs or (), self._notes or ()
+
+
+def read_log(*paths: PathLike[str] | str) -> RunLogs:
+    """Open the logs of one run or many.
+
+    Args:
+        paths: Logs, plain or compressed with gzip, or folders of runs. One that cannot be opened is told of in
+            `RunLogs.notes`.
+
+    Returns:
+        What every table of `prism.analysis` is made from.
+
+    Raises:
+        InputError: If no path is given, the same log twice, or none can be opened.
+    """
+    if not paths:
+        raise InputError("no log given: give at least one run's folder or log")
+    found: list[Path] = []
+    problems: list[InputError] = []
+    for path in paths:
+        try:
+            found.append(locate_log(path))
+        except InputError as error:
+            problems.append(error)
+    if not found:
+        raise problems[0]
+    if twice := [path for path, count in Counter(path.resolve() for path in found).items() if count > 1]:
+        raise InputError("is given more than once", path=twice[0])
+    unreadable = [Note("unreadable", str(error.path), error.line, error.problem) for error in problems]
+    return RunLogs(list(zip(found, _labels(found), strict=True)), unreadable)
+
+
+def parse_time(name: str) -> pl.Expr:
+    """Give a column of ISO 8601 texts as UTC times with microseconds; null where a text is none."""
+    return pl.col(name).str.to_datetime("%+", time_unit="us", time_zone="UTC", strict=False)
+
+
+def _read(path: Path, columns: Sequence[str], survey: FileSurvey) -> Iterator[tuple[Block, pl.DataFrame]]:
+    for block, parsed in _ahead(lambda block: (block, parse(block, columns)), read_blocks(path)):
+        if block.fault is not None:
+            survey.take_fault(block.first_line, block.fault)
+        else:
+            yield block, survey.take(block, parsed)
+
+
+def _with_objects(frame: pl.DataFrame, block: Block, names: Sequence[str]) -> pl.DataFrame:
+    if not names:
+        return frame
+    kinds = [kind for kind, keys in COLUMNS.items() if not set(names).isdisjoint(keys)]
+    lines = frame.select(pl.when(pl.col("event").is_in(kinds)).then("line")).to_series()
+    return frame.with_columns(objects_of(block, lines, names))
+
+
+def _labels(paths: Sequence[Path]) -> list[str]:
+    """Call a log by its folder or its name, or by its path where that would not tell it from another."""
+    short = [_short_label(path) for path in paths]
+    counts = Counter(short)
+    return [label if counts[label] == 1 else str(path) for label, path in zip(short, paths, strict=True)]
+
+
+def _short_label(path: Path) -> str:
+    name = path.name.removesuffix(".gz")
+    if name == LOG_NAME:
+        return path.absolute().parent.name or str(path)
+    return name.removesuffix(".jsonl")
+
+
+def _ahead(work: Callable[[ItemT], ResultT], items: Iterable[ItemT]) -> Iterator[ResultT]:
+    """Do work on items in other threads, a few ahead, and give the results in order."""
+    with ThreadPoolExecutor(_AHEAD) as pool:
+        pending: deque[Future[ResultT]] = deque()
+        for item in items:
+            pending.append(pool.submit(work, item))
+            if len(pending) > _AHEAD:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()

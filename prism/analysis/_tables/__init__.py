@@ -1,0 +1,1 @@
+"""Frames of events to tables of measures."""

@@ -1,0 +1,159 @@
+"""One agent's whole story."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+import polars as pl
+
+from prism.analysis._reading.logs import STAMP, RunLogs, parse_time
+from prism.errors import InputError
+from prism.telemetry.events import (
+    ACTION_FAILED,
+    AGENT_JOINED,
+    ANSWER_DISCARDED,
+    CACHE_FAILED,
+    DECISION,
+    GUARD_FAILED,
+    POST_LIKED,
+    POST_PUBLISHED,
+    TRANSITION,
+)
+
+_TOLD = (
+    *("agent_id", "from_state", "to_state", "trigger", "ticks_in_state", "context", "state", "options", "chosen"),
+    *("source", "reason", "probabilities", "latency", "model", "post_id", "kind", "parent_id", "author_id", "text"),
+)
+_READ = (*STAMP, *_TOLD, "archetype", "error")
+_MOST_NAMES = 3
+
+
+def agent_story(logs: RunLogs, agent_id: str) -> pl.DataFrame:
+    """Tell all that an agent did, and what others made of its posts, in the order of the log.
+
+    Args:
+        logs: What `read_log` gave.
+        agent_id: The agent.
+
+    Returns:
+        One row for each event: ``line``, ``timestamp`` (UTC), ``round``, ``tick``, ``event``, ``what`` (a sentence),
+        and the events' own keys, null where an event has no such key: ``agent_id`` (who acted: the agent, or who
+        liked, replied to or reshared its post), ``from_state``, ``to_state``, ``trigger``, ``ticks_in_state``,
+        ``context`` (JSON), ``state``, ``options``, ``chosen``, ``source``, ``reason``, ``probabilities`` (JSON),
+        ``latency`` (seconds), ``model``, ``post_id``, ``kind``, ``parent_id``, ``author_id`` and ``text``. With
+        ``run`` first if there are several.
+
+    Raises:
+        InputError: If the logs have no such agent.
+    """
+    story = _gather(logs, agent_id)
+    what = pl.Series("what", [_tell(event, agent_id) for event in story.iter_rows(named=True)], dtype=pl.String)
+    told = story.with_columns(what, timestamp=parse_time("timestamp"))
+    return logs.labelled(told.select("run", "line", *STAMP, "event", "what", *_TOLD))
+
+
+def _gather(logs: RunLogs, agent_id: str) -> pl.DataFrame:
+    found, own_posts = [], pl.DataFrame(schema={"run": pl.UInt32, "parent_id": pl.String})
+    is_own, is_post = pl.col("agent_id") == agent_id, pl.col("event") == POST_PUBLISHED
+    liked = (pl.col("event") == POST_LIKED) & (pl.col("author_id") == agent_id)
+    for frame in logs.blocks_where(is_own | liked | is_post, columns=_READ):
+        own_posts = pl.concat([own_posts, frame.filter(is_own, is_post).select("run", parent_id="post_id")])
+        answers = frame.filter(is_post, ~is_own).join(own_posts.unique(), on=["run", "parent_id"], how="semi")
+        part = pl.concat([frame.filter(is_own | liked), answers]).sort("run", "line")
+        found.append(pl.DataFrame(part.rows(), part.schema, orient="row"))  # a copy: the part keeps its block in memory
+    story = pl.concat(found)
+    if not story.height:
+        some = ", ".join(_some_agents(logs))
+        raise InputError(f"no agent {agent_id!r} in the log" + (f"; the first in it are {some}" if some else ""))
+    return story
+
+
+def _some_agents(logs: RunLogs) -> list[str]:
+    names: dict[str, None] = {}
+    for frame in logs.blocks(columns=["agent_id"]):
+        names.update(dict.fromkeys(frame["agent_id"].drop_nulls().unique(maintain_order=True).head(_MOST_NAMES)))
+        if len(names) >= _MOST_NAMES:
+            break
+    return list(names)[:_MOST_NAMES]
+
+
+def _tell(event: Mapping[str, Any], agent_id: str) -> str:
+    return _SENTENCES.get(event["event"], _happens)(event, agent_id)
+
+
+def _joins(event: Mapping[str, Any], _agent_id: str) -> str:
+    kind = f" as a {event['archetype']}" if event["archetype"] else ""
+    return f"joins{kind}, {event['state']}"
+
+
+def _moves(event: Mapping[str, Any], _agent_id: str) -> str:
+    ticks = event["ticks_in_state"]
+    after = "" if ticks is None else f" after {ticks} {'tick' if ticks == 1 else 'ticks'}"
+    return f"{event['from_state']} to {event['to_state']} on {event['trigger']}{after}{_about(event)}"
+
+
+def _decides(event: Mapping[str, Any], _agent_id: str) -> str:
+    known = _loads(event["probabilities"])
+    likely = {name: f" {value:.0%}" for name, value in known.items() if isinstance(value, (int, float)) and value <= 1}
+    options = ", ".join(f"{option}{likely.get(option, '')}" for option in event["options"] or ())
+    by = event["model"] if event["source"] == "model" and event["model"] else event["source"]
+    why = f": {event['reason']}" if event["reason"] else ""
+    return f"chooses {event['chosen']} among {options} ({by}{why}){_about(event)}"
+
+
+def _publishes(event: Mapping[str, Any], agent_id: str) -> str:
+    who = "" if event["agent_id"] == agent_id else f"{event['agent_id']} "
+    whose = "its own " if not who else "its "
+    post, parent, text = event["post_id"], event["parent_id"], event["text"]
+    verb = {
+        "reply": f"replies to {whose if who else ''}{parent} with",
+        "reshare": f"reshares {whose if who else ''}{parent} as",
+    }
+    return f"{who}{verb.get(event['kind'], 'posts')} {post}: {text}"
+
+
+def _likes(event: Mapping[str, Any], agent_id: str) -> str:
+    if event["agent_id"] == agent_id:
+        return f"likes {event['post_id']} of {event['author_id']}"
+    return f"{event['agent_id']} likes its {event['post_id']}"
+
+
+def _fails(what: str) -> Callable[[Mapping[str, Any], str], str]:
+    return lambda event, _agent_id: f"{what} of {event['trigger']} fails: {event['error']}"
+
+
+def _happens(event: Mapping[str, Any], _agent_id: str) -> str:
+    return str(event["event"])
+
+
+def _too_late(event: Mapping[str, Any], _agent_id: str) -> str:
+    return f"the answer {event['chosen']} to {event['trigger']} comes too late"
+
+
+def _cache_fails(event: Mapping[str, Any], _agent_id: str) -> str:
+    return f"the cache of answers fails: {event['error']}"
+
+
+_SENTENCES: dict[str, Callable[[Mapping[str, Any], str], str]] = {
+    AGENT_JOINED: _joins,
+    TRANSITION: _moves,
+    DECISION: _decides,
+    POST_PUBLISHED: _publishes,
+    POST_LIKED: _likes,
+    GUARD_FAILED: _fails("the guard"),
+    ACTION_FAILED: _fails("the action"),
+    ANSWER_DISCARDED: _too_late,
+    CACHE_FAILED: _cache_fails,
+}
+
+
+def _about(event: Mapping[str, Any]) -> str:
+    post = _loads(event["context"]).get("post_id")
+    return f", about {post}" if post else ""
+
+
+def _loads(text: str | None) -> dict[str, Any]:
+    value = orjson.loads(text) if text else None
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,151 @@
+"""How far posts spread: the trees of replies and reshares that grow from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from prism.analysis._reading.logs import STAMP, RunLogs, parse_time
+from prism.analysis._reading.merging import Gathered
+from prism.analysis._reading.survey import Run
+from prism.telemetry.events import POST_PUBLISHED
+
+_COLUMNS = (*STAMP, "agent_id", "post_id", "kind", "parent_id", "root_id", "text")
+_POSTS = ["run", "post_id"]
+_UNKNOWN, _ON_THE_WAY = -1, -2
+
+
+def cascades(logs: RunLogs) -> pl.DataFrame:
+    """Measure every cascade: a post and all that replies to it or reshares it, directly or not.
+
+    The structural virality is the mean distance, in steps, between all pairs of posts in the tree, each step being
+    from a post to the one it replies to or reshares (Goel, Anderson, Hofman and Watts 2016, Management Science 62(1)):
+    near 2 for a broadcast, where all react to the root, and growing with long chains. It is computed from the sizes of
+    the subtrees, in time linear in the number of posts: a step that has s of n posts below it lies on the paths of
+    s (n - s) pairs.
+
+    A post that others reply to but that is not in the log, because its line is corrupt, is put back without author
+    and time, directly below the root. Depth and virality are then lower bounds.
+
+    Args:
+        logs: What `read_log` gave.
+
+    Returns:
+        One row for each cascade, the largest first, of equal ones the deeper, then the earlier: ``root_id``;
+        ``author_id``; ``size`` (posts, the root included); ``depth`` (most steps from the root); ``breadth`` (most
+        posts at any one depth); ``virality`` (null for a single post); ``agents`` (distinct authors); ``replies``;
+        ``reshares``; ``started`` (UTC); ``lifetime_seconds`` and ``lifetime_ticks`` from the root to the last post
+        (ticks where the run says how many a round has; a post from before the first round counts from its beginning);
+        ``missing`` (posts put back); and the root's ``text``. With ``run`` first if there are several.
+    """
+    gathered = Gathered(lambda tables: tables.unique(_POSTS, keep="first", maintain_order=True))
+    for frame in logs.blocks(POST_PUBLISHED, columns=_COLUMNS):
+        text = pl.when(pl.col("parent_id").is_null()).then("text").alias("text")
+        gathered.add(frame.select("run", *_COLUMNS).filter(pl.col("post_id").is_not_null()).with_columns(text))
+    posts = gathered.table().with_columns(pl.coalesce("root_id", "parent_id", "post_id").alias("root_id"))
+    posts = _with_missing(_dated(posts, logs.runs))
+    return logs.labelled(_measured(_with_shape(posts)))
+
+
+def _dated(posts: pl.DataFrame, runs: Sequence[Run]) -> pl.DataFrame:
+    """Add the time, and the ticks since the run's first round began."""
+    per_round = {number: run.ticks_per_round for number, run in enumerate(runs)}
+    ticks = pl.col("run").replace_strict(per_round, return_dtype=pl.Int64, default=None)
+    clock = (pl.col("round") - 1).clip(lower_bound=0) * ticks + pl.col("tick")
+    return posts.with_columns(time=parse_time("timestamp"), clock=clock).drop(STAMP)
+
+
+def _with_missing(posts: pl.DataFrame) -> pl.DataFrame:
+    """Put back, in front, the posts that are only named by others."""
+    roots = posts.select("run", post_id="root_id", parent_id=pl.lit(None, pl.String))
+    is_answer = pl.col("parent_id").is_not_null() & (pl.col("parent_id") != pl.col("root_id"))
+    parents = posts.filter(is_answer).select("run", post_id="parent_id", parent_id="root_id")
+    named = pl.concat([roots, parents]).drop_nulls("post_id").unique(_POSTS, keep="first", maintain_order=True)
+    missing = named.join(posts, on=_POSTS, how="anti", maintain_order="left")
+    marked = [frame.with_columns(is_missing=pl.lit(value)) for frame, value in ((missing, True), (posts, False))]
+    return pl.concat(marked, how="diagonal").with_row_index("place")
+
+
+def _with_shape(posts: pl.DataFrame) -> pl.DataFrame:
+    """Add to each post its depth, the place of its root, and how many posts are below it, itself included."""
+    places = posts.select("run", pl.col("place").cast(pl.Int64).alias("parent"), parent_id="post_id")
+    joined = posts.join(places, on=["run", "parent_id"], how="left", maintain_order="left")
+    depths, roots, sizes = tree_shape(joined["parent"].to_list())
+    return posts.with_columns(
+        depth=pl.Series(depths, dtype=pl.Int64),
+        root=pl.Series(roots, dtype=pl.UInt32),
+        below=pl.Series(sizes, dtype=pl.Int64),
+    )
+
+
+def tree_shape(parents: list[int | None]) -> tuple[list[int], list[int], list[int]]:
+    """Work out the shape of trees in time linear in the number of their nodes.
+
+    Args:
+        parents: For each node the place of its parent, None for a root. Where they go round in a circle, the
+            node at which that is found is taken as a root.
+
+    Returns:
+        For each node its depth (0 for a root), the place of its root, and the size of its subtree, itself included.
+    """
+    depths, roots = [_UNKNOWN] * len(parents), list(range(len(parents)))
+    cut = list(parents)
+    for node in range(len(cut)):
+        path = _path_to_known(node, cut, depths)
+        above = cut[path[-1]] if path else None
+        for below in reversed(path):
+            depths[below] = 0 if above is None else depths[above] + 1
+            roots[below] = below if above is None else roots[above]
+            above = below
+    sizes = [1] * len(cut)
+    for node in sorted(range(len(cut)), key=depths.__getitem__, reverse=True):
+        if (parent := cut[node]) is not None:
+            sizes[parent] += sizes[node]
+    return depths, roots, sizes
+
+
+def _path_to_known(node: int, parents: list[int | None], depths: list[int]) -> list[int]:
+    """Walk up until a node whose depth is known, or a root; a circle is cut open."""
+    path: list[int] = []
+    at: int | None = node
+    while at is not None and depths[at] == _UNKNOWN:
+        depths[at] = _ON_THE_WAY
+        path.append(at)
+        at = parents[at]
+    if at is not None and depths[at] == _ON_THE_WAY:
+        parents[path[-1]] = None
+    return path
+
+
+def _measured(posts: pl.DataFrame) -> pl.DataFrame:
+    is_root, kind = pl.col("depth") == 0, pl.col("kind")
+    size = pl.len().cast(pl.Int64)
+    at_root = {name: pl.col(name).filter(is_root).first() for name in ("place", "run", "time", "clock", "text")}
+    pairs = (pl.col("below") * (pl.col("below").max() - pl.col("below"))).cast(pl.Float64).sum()
+    breadths = posts.group_by("root", "depth").agg(size).group_by("root").agg(breadth=pl.col("len").max())
+    table = posts.group_by("root").agg(
+        at_root["run"],
+        at_root["place"],
+        at_root["text"],
+        root_id=pl.col("post_id").filter(is_root).first(),
+        author_id=pl.col("agent_id").filter(is_root).first(),
+        size=size,
+        depth=pl.col("depth").max(),
+        virality=pl.when(size > 1).then(pairs / (size * (size - 1) / 2)),
+        agents=pl.col("agent_id").drop_nulls().n_unique().cast(pl.Int64),
+        replies=(kind == "reply").sum().cast(pl.Int64),
+        reshares=(kind == "reshare").sum().cast(pl.Int64),
+        started=at_root["time"],
+        lifetime_seconds=(pl.col("time").max() - at_root["time"]).dt.total_microseconds() / 1e6,
+        lifetime_ticks=pl.col("clock").max() - at_root["clock"],
+        missing=pl.col("is_missing").sum().cast(pl.Int64),
+    )
+    order = ["run", pl.col("size").neg(), pl.col("depth").neg(), "place"]
+    return table.join(breadths, on="root").sort(order).select("run", *_MEASURES)
+
+
+_MEASURES = (
+    *("root_id", "author_id", "size", "depth", "breadth", "virality", "agents", "replies", "reshares"),
+    *("started", "lifetime_seconds", "lifetime_ticks", "missing", "text"),
+)

@@ -1,0 +1,298 @@
+"""``prism log``: a run's log as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from prism.cli._chart import chart_from
+from prism.cli._tables import TableFormat, choose_format, write
+from prism.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from prism.analysis import Conformance, RunLogs
+
+_MOST_MOMENTS = 8
+_MOST_TIMES = 4
+
+TableT = TypeVar("TableT")
+
+logs: typer.Typer = typer.Typer(
+    help="Make tables of a run's log: states, moves, decisions, cascades, one agent's story, and more.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+Runs = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="RUN...",
+        help="Folders of runs, or their logs (.jsonl, also .gz). Several make one table with a column for the run.",
+        show_default=False,
+    ),
+]
+Format = Annotated[
+    TableFormat | None,
+    typer.Option("--format", help="What to write; by default what the file's name says, else a table to read."),
+]
+Out = Annotated[
+    Path | None, typer.Option("--out", "-o", metavar="FILE", help="File to write to, instead of standard output.")
+]
+
+
+@logs.command()
+def states(runs: Runs, as_format: Format = None, out: Out = None) -> None:
+    """Count the agents in each state at the end of every tick.
+
+    A table to read shows some rounds; the other formats have every tick.
+
+    [bold]Example[/bold]
+
+    prism log states runs/first --format csv -o states.csv
+    """
+    from prism.analysis import state_counts
+
+    chosen = choose_format(as_format, out)
+    table = _make(runs, state_counts)
+    if chosen is TableFormat.TABLE and table.height:
+        drawn, hint = _side_by_side(table)
+        write(drawn, chosen, out, drawn.columns, hint)
+    else:
+        write(table, chosen, out, table.columns)
+
+
+@logs.command()
+def transitions(runs: Runs, as_format: Format = None, out: Out = None) -> None:
+    """Count every kind of move, with its probability among the moves out of its state."""
+    from prism.analysis import transition_counts
+
+    _show(runs, transition_counts, as_format, out)
+
+
+@logs.command()
+def dwell(runs: Runs, as_format: Format = None, out: Out = None) -> None:
+    """Describe how many ticks agents stay in each state, with the fit of a geometric distribution."""
+    from prism.analysis import dwell_times
+
+    shown = ("state", "visits", "mean", "median", "p90", "max", "timeout_share", "p", "distance")
+    _show(runs, dwell_times, as_format, out, shown)
+
+
+@logs.command()
+def timeouts(runs: Runs, as_format: Format = None, out: Out = None) -> None:
+    """Count the time-outs of each state in each round."""
+    from prism.analysis import timeouts as count_timeouts
+
+    _show(runs, count_timeouts, as_format, out)
+
+
+@logs.command()
+def decisions(
+    runs: Runs,
+    by: Annotated[
+        str, typer.Option(metavar="NAMES", help="What to tell decisions apart by, with commas between.")
+    ] = "state,model",
+    as_format: Format = None,
+    out: Out = None,
+) -> None:
+    """Describe decisions: how many were asked and fell back, requests, tokens, latency, entropy.
+
+    [bold]Examples[/bold]
+
+    prism log decisions runs/model
+
+    prism log decisions runs/model --by source,reason
+    """
+    from prism.analysis import decisions as describe
+
+    names = [name.strip() for name in by.split(",") if name.strip()]
+    shown = (*names, "asked", "fallback_share", "latency_p50", "latency_p99", "entropy")
+    _show(runs, lambda opened: describe(opened, by=names), as_format, out, shown)
+
+
+@logs.command()
+def engagement(runs: Runs, as_format: Format = None, out: Out = None) -> None:
+    """Measure how unequally posts, replies, reshares and likes are spread over the agents."""
+    from prism.analysis import engagement as measure
+
+    _show(runs, measure, as_format, out)
+
+
+@logs.command()
+def cascades(runs: Runs, as_format: Format = None, out: Out = None) -> None:
+    """Measure every cascade: size, depth, breadth, structural virality, lifetime; the largest first."""
+    from prism.analysis import cascades as measure
+
+    shown = ("root_id", "author_id", "size", "depth", "breadth", "virality", "agents", "lifetime_ticks")
+    _show(runs, measure, as_format, out, shown)
+
+
+@logs.command()
+def agent(
+    agent_id: Annotated[str, typer.Argument(metavar="ID", help="The agent.", show_default=False)],
+    runs: Runs,
+    as_format: Format = None,
+    out: Out = None,
+) -> None:
+    """Tell all that one agent did, and what others made of its posts.
+
+    [bold]Example[/bold]
+
+    prism log agent agent_0001 runs/first
+    """
+    from prism.analysis import agent_story
+
+    def told(opened: RunLogs) -> pl.DataFrame:
+        try:
+            return agent_story(opened, agent_id)
+        except InputError:
+            _tell_notes(opened)  # the agent may stand in what could not be read
+            raise
+
+    _show(runs, told, as_format, out, ("round", "tick", "what"))
+
+
+@logs.command()
+def events(
+    runs: Runs,
+    activity: Annotated[str, typer.Option(help="What counts as activity: to_state or trigger.")] = "to_state",
+    as_format: Format = None,
+    out: Out = None,
+) -> None:
+    """Give the moves with the columns that process-mining tools, such as pm4py, expect.
+
+    [bold]Example[/bold]
+
+    prism log events runs/first -o events.parquet
+    """
+    from prism.analysis import to_event_log
+
+    shown = ("case:concept:name", "concept:name", "time:timestamp", "round", "tick", "trigger")
+    _show(runs, lambda opened: to_event_log(opened, activity=activity), as_format, out, shown)
+
+
+@logs.command()
+def check(
+    runs: Runs,
+    chart: Annotated[
+        str, typer.Option(metavar="CHART", help="Name of a chart, a .json file, or package.module:attribute.")
+    ],
+    timeout: Annotated[
+        int | None, typer.Option(min=1, help="The agents' timeout_threshold, where neither chart nor log tell it.")
+    ] = None,
+    as_format: Format = None,
+    out: Out = None,
+) -> None:
+    """Replay a log against a chart, and report every step that the chart does not allow.
+
+    A table to read shows the first; the other formats have them all. Exit status 0 if there are none, 1 if there are.
+
+    [bold]Example[/bold]
+
+    prism log check runs/first --chart social_media
+    """
+    from prism.analysis import check_log
+
+    known, chosen = chart_from(chart), choose_format(as_format, out)
+    found = _make(runs, lambda opened: check_log(opened, known, timeout_threshold=timeout))
+    if not found.checked:
+        raise InputError(_nothing_checked(found, known.name))
+    first, total = found.violations, sum(found.found.values())
+    if chosen is not TableFormat.TABLE:
+        write(first if first.height == total else found.all_violations, chosen, out, first.columns)
+    elif total:
+        write(first, chosen, out, first.columns, total=total)
+    typer.echo(_verdict(found), err=True)
+    if found.found:
+        raise typer.Exit(1)
+
+
+def _show(
+    runs: Sequence[Path],
+    make: Callable[[RunLogs], pl.DataFrame | pl.LazyFrame],
+    as_format: TableFormat | None,
+    out: Path | None,
+    shown: Sequence[str] = (),
+) -> None:
+    """Make a table and write it."""
+    chosen = choose_format(as_format, out)
+    table = _make(runs, make)
+    write(table, chosen, out, shown or table.collect_schema().names())
+
+
+def _make(runs: Sequence[Path], make: Callable[[RunLogs], TableT]) -> TableT:
+    """Make a table; what is to be said of the logs goes to standard error.
+
+    Raises:
+        InputError: If no log holds anything.
+    """
+    from prism.analysis import read_log
+
+    opened = read_log(*runs)
+    table = make(opened)
+    _tell_notes(opened)
+    return table
+
+
+def _tell_notes(opened: RunLogs) -> None:
+    notes = list(opened.notes)
+    nothing = None if opened.runs else notes.pop()
+    for note in notes:
+        typer.echo(f"prism: {note}", err=True)
+    if nothing is not None:
+        raise InputError(nothing.message, path=nothing.path, line=nothing.line)
+
+
+def _side_by_side(counts: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
+    """Put some moments of a table of states side by side: the ends of rounds, or ticks where there is one round."""
+    import polars as pl
+
+    moment = [name for name in ("round", "tick", "time") if name in counts.columns]
+    if sum(counts.select(moment).null_count().row(0)):  # runs of different shape do not fit beside each other
+        return counts, None
+    ends, what = _last_ticks(counts) if moment == ["round", "tick"] else (counts, moment[-1])
+    moments = ends[what].unique().sort()
+    some = moments[_evenly(moments.len(), _MOST_TIMES if what == "time" else _MOST_MOMENTS)]
+    shown = ends.filter(pl.col(what).is_in(some.implode()))
+    if "run" in counts.columns and shown["run"].n_unique() < counts["run"].n_unique():  # nor those of different times
+        return counts, None
+    title = pl.col(what).dt.strftime("%F %T") if what == "time" else pl.format(f"{what} {{}}", what)
+    index = [name for name in counts.columns if name not in (*moment, "agents", "share")]
+    wide = shown.with_columns(moment=title).pivot("moment", index=index, values="agents", maintain_order=True)
+    hint = f"Agents at the end of {some.len()} of {moments.len()} {what}s; all of them with --format csv"
+    return wide.select(*index, *some.to_frame().select(title).to_series()), hint
+
+
+def _last_ticks(counts: pl.DataFrame) -> tuple[pl.DataFrame, str]:
+    """Give every run's last tick of each round, where there are several rounds; runs may have ticks of their own."""
+    import polars as pl
+
+    if counts["round"].n_unique() == 1:
+        return counts, "tick"
+    each = [name for name in ("run", "round") if name in counts.columns]
+    return counts.filter(pl.col("tick") == pl.col("tick").max().over(each)), "round"
+
+
+def _evenly(count: int, most: int) -> list[int]:
+    """Pick places evenly, the first and the last among them."""
+    return list(range(count)) if count <= most else [round(place * (count - 1) / (most - 1)) for place in range(most)]
+
+
+def _nothing_checked(found: Conformance, chart: str) -> str:
+    others = ", ".join(sorted(found.other_charts))
+    return f"nothing to check: its moves are by the chart {others}, not {chart}" if others else "holds nothing to check"
+
+
+def _verdict(found: Conformance) -> str:
+    total = sum(found.found.values())
+    kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(found.found.items()))
+    verdict = (
+        f"{total:,} violations in {found.checked:,} steps ({kinds})" if total else f"{found.checked:,} steps agree"
+    )
+    others = "".join(f"; {count:,} moves by the chart {name} not checked" for name, count in found.other_charts.items())
+    return f"prism: {verdict}{others}"

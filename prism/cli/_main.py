@@ -1,0 +1,89 @@
+"""Entry point: runs a command, and turns what the user got wrong into one line and exit status 2."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from prism import __version__
+from prism.cli._chart import charts
+from prism.cli._chart_explain import explain
+from prism.cli._doctor import doctor
+from prism.cli._log import logs
+from prism.cli._report import report
+from prism.cli._simulate import simulate
+from prism.errors import PrismError
+
+_INTERRUPTED = 130
+
+app: typer.Typer = typer.Typer(
+    name="prism",
+    help="Statecharts for LLM-driven agents: run a simulation whose every move is explicit, logged and repeatable.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+)
+app.command()(simulate)
+app.command()(report)
+app.command()(doctor)
+charts.command()(explain)
+app.add_typer(charts, name="chart")
+app.add_typer(logs, name="log")
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"prism {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Take the options that stand before a command."""
+
+
+def main() -> None:
+    """Run the command line and exit: 0 done, 1 failed, 2 wrong input, 130 interrupted; one line says what is wrong."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # posts may say what the user's terminal cannot show
+    logging.getLogger("prism").addHandler(logging.NullHandler())  # what went wrong is in the run's log and summary
+    sys.exit(_run())
+
+
+def _run() -> int:
+    try:
+        status = int(app(prog_name="prism", standalone_mode=False) or 0)
+    except typer.TyperException as error:
+        message = error.format_message()  # empty where the help was shown instead
+        return _complain(message, hint=" (try --help)") if message else 2
+    except PrismError as error:
+        return _complain(str(error))
+    except OSError as error:  # such as a full disk; what was written until then stays
+        _complain(f"{error.filename or 'output'}: {error.strerror or error}")
+        _give_up_output()
+        return 1
+    if status == _INTERRUPTED:  # what typer makes of a KeyboardInterrupt
+        typer.echo("prism: interrupted", err=True)
+    return status
+
+
+def _give_up_output() -> None:
+    """Keep the interpreter from trying once more, at exit, to write what could not be written."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _complain(problem: str, hint: str = "") -> int:
+    typer.echo(f"prism: {' '.join(problem.split())}{hint}", err=True)
+    return 2

@@ -1,0 +1,8 @@
+"""Diagrams from plain data: SVG, Mermaid and DOT. Knows no chart."""
+
+from prism.drawing._diagram import Arrow, Diagram
+from prism.drawing._dot import to_dot
+from prism.drawing._mermaid import to_mermaid
+from prism.drawing._svg import draw_svg
+
+__all__ = ["Arrow", "Diagram", "draw_svg", "to_dot", "to_mermaid"]

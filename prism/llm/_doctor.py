@@ -1,0 +1,116 @@
+"""Finding out what is wrong with a server, in words that a person can act on."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from time import perf_counter
+
+from prism.errors import BadReplyError, DecisionsUnsupportedError, LLMError, ModelMissingError, ReasonerError
+from prism.llm._faults import lacks_path, refuses_for_good
+from prism.llm._host import OllamaHost
+from prism.llm._pool import OllamaChatClient
+from prism.statechart.reasoner._clients import answer_schema
+from prism.statechart.reasoner._replies import parse_reasoner_response, read_probabilities
+
+_OPTIONS = ["idle", "scrolling"]
+_TRIAL = 'Choose a state: idle or scrolling. Respond with JSON only: {"next_state": "<state>"}'
+_HIDDEN = "not told: the server lacks Ollama's own path for it, so the answer has to show"
+_QUESTION = {"type": "choice", "instructions": "Choose a state.", "criteria": dict.fromkeys(_OPTIONS)}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at.
+
+    Args:
+        what: What was looked at.
+        ok: Whether it is as it should be; None while it is being looked at, if that may take long.
+        found: What was found, and what to do if it is not; or how long it may take.
+    """
+
+    what: str
+    ok: bool | None
+    found: str
+
+
+async def diagnose(client: OllamaChatClient) -> AsyncGenerator[Check, None]:
+    """Look at a server and a model, step by step, until something is wrong.
+
+    Args:
+        client: The client that would be used.
+
+    Yields:
+        What was looked at, in order, as soon as it is known; only the last may be wrong.
+    """
+    host = client.only_host
+    for what, look in (("server", _server), ("model", _model), ("decisions", _decisions), ("load", _load)):
+        if look is _load:
+            yield Check(what, ok=None, found=f"can take up to {_duration(host.settings.load_timeout)}")
+        check = await _check(what, look, host)
+        yield check
+        if not check.ok:
+            return
+    yield await _check("answer", _answer, host)
+
+
+async def _check(what: str, look: Callable[[OllamaHost], Awaitable[str]], host: OllamaHost) -> Check:
+    began = perf_counter()
+    try:
+        found = await look(host)
+    except LLMError as error:
+        if look is not _answer and lacks_path(error):
+            return Check(what, ok=True, found=_HIDDEN)
+        if look is _load and refuses_for_good(error) and not isinstance(error, ModelMissingError):
+            return Check(what, ok=True, found=f"not told: {error}; so the answer has to show")
+        return Check(what, ok=False, found=str(error))
+    return Check(what, ok=True, found=f"{found} ({(perf_counter() - began) * 1000:.0f} ms)")
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:g} s" if seconds < 120 else f"{seconds / 60:.0f} minutes"
+
+
+async def _server(host: OllamaHost) -> str:
+    return f"Ollama {await host.version()} at {host.address}"
+
+
+async def _model(host: OllamaHost) -> str:
+    await host.decides()
+    return f"{host.settings.model} is there, one of {len(await host.models())}"
+
+
+async def _decisions(host: OllamaHost) -> str:
+    decides = await host.decides()
+    if decides is None:
+        return _HIDDEN
+    if decides:
+        return "the model takes decision questions: prism will use them"
+    return "the model takes no decision questions: prism will chat with it"
+
+
+async def _load(host: OllamaHost) -> str:
+    await host.load()
+    return f"loaded, and kept for {host.settings.keep_alive}"
+
+
+async def _answer(host: OllamaHost) -> str:
+    """Ask as a `Reasoner` would, and be as strict with the answer."""
+    try:
+        if await host.decides() is not False:
+            with suppress(DecisionsUnsupportedError):
+                return await _decision(host)
+        reply = await host.chat([{"role": "user", "content": _TRIAL}], answer_schema(_OPTIONS))
+        told = "; it refuses to be told not to think, so prism does not tell it" if host.must_think else ""
+        return f"answers {parse_reasoner_response(reply.text, list(_OPTIONS))}{told}"
+    except ReasonerError as error:
+        raise BadReplyError(
+            f"{host.settings.model} does not keep to the options: {error}; try another model"
+        ) from error
+
+
+async def _decision(host: OllamaHost) -> str:
+    decided = await host.systemone("Ann is tired.", {"q0": _QUESTION})
+    chances = read_probabilities(decided.answers.get("q0", {}).get("probabilities"), list(_OPTIONS))
+    return "answers " + ", ".join(f"{option} {chance:.0%}" for option, chance in chances.items())

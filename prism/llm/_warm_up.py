@@ -1,0 +1,68 @@
+"""Loading a model on several servers before the first question."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterable, Sequence
+from math import inf
+from time import monotonic
+from typing import Any
+
+from prism.errors import LLMError, TimedOutError
+from prism.llm._faults import can_heal
+from prism.llm._host import OllamaHost
+
+_SHORTEST_GRACE_SECONDS = 1.0
+
+Load = asyncio.Task[LLMError | None]
+
+
+async def load_models(hosts: Sequence[OllamaHost], limit: float | None) -> dict[str, LLMError | None]:
+    """Load the model on every server at the same time; see `prism.llm.OllamaPool.warm_up`."""
+    loads = [asyncio.create_task(_load(host)) for host in hosts]
+    try:
+        await _wait_for_one(loads, inf if limit is None else limit)
+        ended = zip(hosts, loads, strict=True)
+        return {host.address: load.result() if load.done() else _late(host) for host, load in ended}
+    finally:
+        await cancel(loads)
+
+
+async def cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """End what is still under way, and wait until it has let go of its connections."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _load(host: OllamaHost) -> LLMError | None:
+    """Load the model, after a quick look whether there is a server at all; give what went wrong."""
+    try:
+        await host.version()
+    except LLMError as error:
+        if can_heal(error):
+            return error
+    try:
+        await host.load()
+    except LLMError as error:
+        return error
+    return None
+
+
+async def _wait_for_one(loads: Collection[Load], limit: float) -> None:
+    """Wait until all have ended, or one went well and as much time again has passed, or the limit is over."""
+    began, pending, is_warm = monotonic(), set(loads), False
+    ends = began + limit
+    while pending and (left := ends - monotonic()) > 0:
+        done, pending = await asyncio.wait(
+            pending, timeout=None if left == inf else left, return_when=asyncio.FIRST_COMPLETED
+        )
+        if not is_warm and any(load.result() is None for load in done):
+            is_warm, now = True, monotonic()
+            ends = min(ends, now + max(_SHORTEST_GRACE_SECONDS, now - began))
+
+
+def _late(host: OllamaHost) -> LLMError:
+    error = TimedOutError(f"{host.settings.model} is not loaded at {host.address} yet")
+    error.host = host.address
+    return error

@@ -1,0 +1,85 @@
+"""Random numbers that belong to a key instead of to a moment.
+
+A stream keyed by (seed, agent, round) gives the same numbers whichever agent is served first, on however
+many machines, and after a resume. Numbers are blocks of keyed BLAKE2b (RFC 7693) over a counter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from heapq import heappop, heappush
+from itertools import accumulate
+from struct import unpack
+
+__all__ = ["RandomStream", "Taken", "index_at"]
+
+_BLOCK = 64
+_NUMBERS_IN_BLOCK = 8
+_TO_UNIT = 2.0**-53
+
+Taken = tuple[int, float]
+"""A number that was drawn, after its place in the sequence."""
+
+
+class RandomStream:
+    """A reproducible sequence of random numbers for one key.
+
+    Args:
+        seed: The run's seed.
+        key: What the stream belongs to, such as an agent's id and a round number.
+    """
+
+    __slots__ = ("_counter", "_put_back", "_ready", "_seed")
+
+    def __init__(self, seed: int, *key: str | int) -> None:
+        self._seed = "\x1f".join(map(str, (seed, *key)))
+        self._counter = 0
+        self._ready: list[int] = []
+        self._put_back: list[Taken] | None = None
+
+    def random(self) -> float:
+        """Draw a float, uniform in [0, 1), with 53 random bits."""
+        if self._put_back:
+            return heappop(self._put_back)[1]
+        if not self._ready:
+            block = blake2b(f"{self._seed}\x1e{self._counter}".encode(), digest_size=_BLOCK).digest()
+            self._ready = list(unpack("<8Q", block))
+            self._counter += 1
+        return (self._ready.pop() >> 11) * _TO_UNIT
+
+    def index(self, length: int) -> int:
+        """Draw an index, uniform in 0 .. length - 1."""
+        return int(self.random() * length)
+
+    def weighted_index(self, weights: Sequence[float]) -> int:
+        """Draw an index with a probability proportional to its weight.
+
+        Args:
+            weights: Non-negative numbers, not all zero; they need not sum to one.
+        """
+        return index_at(self.random(), weights)
+
+    def take(self) -> Taken:
+        """Draw a number as `random` does, with its place in the sequence, so that it can be put back."""
+        if self._put_back:
+            return heappop(self._put_back)
+        number = self.random()
+        return self._counter * _NUMBERS_IN_BLOCK - len(self._ready), number
+
+    def put_back(self, taken: Taken) -> None:
+        """Have a number drawn again; of several that were put back, in any order, the first comes first."""
+        self._put_back = self._put_back or []
+        heappush(self._put_back, taken)
+
+
+def index_at(number: float, weights: Sequence[float]) -> int:
+    """Give the index on whose share of the weights a number falls.
+
+    Args:
+        number: From 0 to below 1.
+        weights: Non-negative numbers, not all zero; they need not sum to one.
+    """
+    sums = list(accumulate(weights))
+    point = number * sums[-1]
+    return next((place for place, total in enumerate(sums) if point < total), len(sums) - 1)

@@ -1,0 +1,1 @@
+"""What a report says of a run, read from its log."""

@@ -1,0 +1,58 @@
+"""Logs that are parsed once, for a report that looks at them again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import polars as pl
+
+from prism.analysis._reading.logs import COLUMNS, STAMP, RunLogs
+from prism.analysis._reading.survey import SURVEYED
+
+MOST_BYTES_HELD = 256 << 20
+"""What of the logs is kept in memory; the rest waits in files, packed, until it is looked at."""
+
+_NOT_SHOWN = ("context", "options", "host")
+_HELD = tuple(dict.fromkeys(name for names in (STAMP, *COLUMNS.values()) for name in names if name not in _NOT_SHOWN))
+
+
+@contextmanager
+def held(logs: RunLogs, most_bytes: int = MOST_BYTES_HELD) -> Iterator[RunLogs]:
+    """Give the same logs, parsed at the first look only.
+
+    Args:
+        logs: What `read_log` gave.
+        most_bytes: What of them is kept in memory; the rest goes to a temporary folder, deleted in the end.
+    """
+    with TemporaryDirectory(prefix="prism-") as folder:
+        yield _HeldLogs(logs, Path(folder), most_bytes)
+
+
+class _HeldLogs(RunLogs):
+    """The events of logs as frames, with the keys that a report shows."""
+
+    def __init__(self, logs: RunLogs, folder: Path, most_bytes: int) -> None:
+        super().__init__(logs._paths, logs._unreadable)
+        self._folder = folder
+        self._room = most_bytes
+        self._parts: list[pl.DataFrame | Path] | None = None
+
+    def blocks(self, *kinds: str, columns: Iterable[str]) -> Iterator[pl.DataFrame]:
+        """Read all logs, parsed already after the first time; see `RunLogs.blocks`."""
+        if self._parts is None:
+            self._parts = [self._kept(frame, number) for number, frame in enumerate(super().blocks(columns=_HELD))]
+        wanted = ["run", "line", *dict.fromkeys((*SURVEYED, *columns))]
+        for part in self._parts:
+            frame = pl.read_ipc(part, columns=wanted) if isinstance(part, Path) else part
+            yield (frame.filter(pl.col("event").is_in(kinds)) if kinds else frame).select(wanted)
+
+    def _kept(self, frame: pl.DataFrame, number: int) -> pl.DataFrame | Path:
+        self._room -= int(frame.estimated_size())
+        if self._room >= 0:
+            return frame
+        path = self._folder / f"{number}.arrow"
+        frame.write_ipc(path, compression="lz4")
+        return path

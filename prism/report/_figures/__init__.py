@@ -1,0 +1,1 @@
+"""The figures of a report as Vega-Lite charts."""

@@ -1,0 +1,180 @@
+"""Cascades drawn as SVG, without any other program."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import pairwise
+from math import cos, pi, sin
+
+from prism.drawing._diagram import showable
+from prism.report._facts.trees import MISSING, TreePost
+
+MOST_POSTS_DRAWN = 400
+"""Of a larger cascade the first so many posts are drawn; more would be dots on dots."""
+
+KINDS = {"post": "#332288", "reply": "#44aa99", "reshare": "#cc6677", MISSING: "#999999"}
+"""Colours, from Paul Tol's muted scheme, which colour-blind readers can tell apart."""
+
+_MOST_NAMED = 40
+"""Trees with more ends are drawn without names, and tighter; or as a circle, if they are broad, not deep."""
+_BROAD = 4
+_ROW, _TIGHT_ROW, _COLUMN = 17.0, 10.0, (14.0, 150.0)
+_RADIUS, _SMALL_RADIUS, _MARGIN, _NAME = 4.5, 3.2, 14.0, 130.0
+_WIDTH = 900.0
+_RING, _RINGS, _BETWEEN = 22.0, 400.0, 6.0
+_MOST_NAME, _MOST_TEXT = 18, 160
+
+Point = tuple[float, float]
+
+_STYLE = "".join(
+    (
+        ".prism-tree path{fill:none;stroke:#a5adb6;stroke-width:1.1}.prism-tree circle{stroke:#fff;stroke-width:1}",
+        ".prism-tree text{font:11px system-ui,sans-serif;fill:#1f2328}",
+        *(f".prism-tree .{kind}{{fill:{colour}}}" for kind, colour in KINDS.items()),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """A tree as rows and columns.
+
+    Args:
+        posts: Its posts.
+        children: The posts below each.
+        places: The column (depth) and row of each; ends have whole rows, others are amid what is below them.
+        depth: The last column.
+        rows: How many there are.
+    """
+
+    posts: Sequence[TreePost]
+    children: dict[str, list[TreePost]]
+    places: dict[str, tuple[int, float]]
+    depth: int
+    rows: int
+
+
+def draw_tree(posts: Sequence[TreePost]) -> str:
+    """Draw a cascade: from left to right, a column for each step of depth, or from the middle outwards if it is broad.
+
+    Args:
+        posts: The cascade's posts as `grow` gives them.
+
+    Returns:
+        One ``<svg>`` element; pointing at a post shows who said what.
+    """
+    shape = _shape(posts[:MOST_POSTS_DRAWN])
+    is_named = shape.rows <= _MOST_NAMED
+    is_round = not is_named and shape.rows >= _BROAD * shape.depth
+    points, width, height = _in_circle(shape) if is_round else _in_columns(shape, _ROW if is_named else _TIGHT_ROW)
+    draw_line = _spoke if is_round else _line
+    lines = [
+        draw_line(points[parent], points[child.post_id])
+        for parent, answers in shape.children.items()
+        for child in answers
+    ]
+    radius = _SMALL_RADIUS if is_round else _RADIUS
+    named = {post.post_id for post in shape.posts if is_named and post.post_id not in shape.children}
+    dots = [_dot(post, points[post.post_id], radius, named=post.post_id in named) for post in shape.posts]
+    return (
+        f'<svg class="prism-tree" xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
+        f'aria-label="A cascade of {len(posts)} posts, {shape.depth} deep">'
+        f'<style>{_STYLE}</style><rect width="100%" height="100%" fill="#fff"/>'
+        f"{''.join(lines)}{''.join(reversed(dots))}</svg>"
+    )
+
+
+def _shape(posts: Sequence[TreePost]) -> _Shape:
+    children: dict[str, list[TreePost]] = defaultdict(list)
+    known = {post.post_id for post in posts}
+    for post in posts[1:]:
+        children[post.parent_id if post.parent_id in known else posts[0].post_id].append(post)
+    places = _place(posts[0], children)
+    depth = max(column for column, _ in places.values())
+    return _Shape(posts, dict(children), places, depth, sum(post.post_id not in children for post in posts))
+
+
+def _place(root: TreePost, children: dict[str, list[TreePost]]) -> dict[str, tuple[int, float]]:
+    """Give every post its column and row, without recursion, since a cascade may be deep."""
+    places: dict[str, tuple[int, float]] = {}
+    next_row = 0
+    waiting: list[tuple[TreePost, int, bool]] = [(root, 0, False)]
+    while waiting:
+        post, depth, children_done = waiting.pop()
+        answers = children.get(post.post_id, [])
+        if not answers:
+            places[post.post_id] = depth, float(next_row)
+            next_row += 1
+        elif children_done:
+            rows = [places[answer.post_id][1] for answer in answers]
+            places[post.post_id] = depth, (rows[0] + rows[-1]) / 2
+        else:
+            waiting.append((post, depth, True))
+            waiting += [(answer, depth + 1, False) for answer in reversed(answers)]
+    return places
+
+
+def _in_columns(shape: _Shape, row_height: float) -> tuple[dict[str, Point], float, float]:
+    least, most = _COLUMN
+    step = min(most, max(least, (_WIDTH - 2 * _MARGIN - _NAME) / max(1, shape.depth)))
+    points = {
+        name: (_MARGIN + column * step, _MARGIN + row * row_height) for name, (column, row) in shape.places.items()
+    }
+    return points, 2 * _MARGIN + shape.depth * step + _NAME, 2 * _MARGIN + (shape.rows - 1) * row_height
+
+
+def _in_circle(shape: _Shape) -> tuple[dict[str, Point], float, float]:
+    """Put the root in the middle and each step of depth on a ring of its own."""
+    rings = _rings(shape)
+    middle = rings[-1] + _MARGIN
+    points = {}
+    for name, (column, row) in shape.places.items():
+        angle = 2 * pi * row / shape.rows
+        points[name] = middle + rings[column] * cos(angle), middle + rings[column] * sin(angle)
+    return points, 2 * middle, 2 * middle
+
+
+def _rings(shape: _Shape) -> list[float]:
+    """Give the radius of each ring: so large that neighbours on it do not touch, and beyond the one before."""
+    rows: dict[int, list[float]] = defaultdict(list)
+    for column, row in shape.places.values():
+        rows[column].append(row)
+    step = min(_RING, _RINGS / shape.depth)
+    rings = [0.0]
+    for column in range(1, shape.depth + 1):
+        found = sorted(rows[column])
+        nearest = min((after - before for before, after in pairwise([*found, found[0] + shape.rows])), default=1.0)
+        needed = _BETWEEN * shape.rows / (2 * pi * max(1.0, nearest))
+        rings.append(max(rings[-1] + step, needed))
+    return rings
+
+
+def _line(start: Point, end: Point) -> str:
+    (x, y), (to_x, to_y) = start, end
+    middle = (x + to_x) / 2
+    return f'<path d="M{x:.1f} {y:.1f}C{middle:.1f} {y:.1f} {middle:.1f} {to_y:.1f} {to_x:.1f} {to_y:.1f}"/>'
+
+
+def _spoke(start: Point, end: Point) -> str:
+    return f'<path d="M{start[0]:.1f} {start[1]:.1f}L{end[0]:.1f} {end[1]:.1f}"/>'
+
+
+def _dot(post: TreePost, point: Point, radius: float, *, named: bool) -> str:
+    x, y = point
+    kind = post.kind if post.kind in KINDS else MISSING
+    said = f"{post.post_id}: not in the log" if post.kind == MISSING else f"{post.agent_id} ({post.kind}): {post.text}"
+    name = f'<text x="{x + 8:.1f}" y="{y + 4:.1f}">{_clean(post.agent_id, _MOST_NAME)}</text>' if named else ""
+    return (
+        f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{radius}">'
+        f"<title>{_clean(said, _MOST_TEXT)}</title></circle>{name}"
+    )
+
+
+def _clean(text: str, most: int) -> str:
+    """Shorten and escape a text that others wrote."""
+    flat = " ".join(showable(text[: most + 1]).split())
+    return escape(flat if len(text) <= most else flat[: most - 1] + "…")

@@ -1,0 +1,182 @@
+"""A report as one HTML file that needs nothing else, and its figures as files for papers."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import altair as alt
+import jinja2
+import vl_convert
+from markupsafe import Markup
+
+from prism import __version__
+from prism.analysis._reading.logs import RunLogs
+from prism.analysis._reading.notes import Note, NoteKind
+from prism.errors import InputError
+from prism.report._facts.run_facts import RunFacts, gather
+from prism.report._figures.page_figures import Sheet
+from prism.report._figures.timeline import are_many
+from prism.report._sections import Section, make_sections
+
+FigureFormat = Literal["svg", "png"]
+
+_WANTED = alt.SCHEMA_VERSION.removeprefix("v").rpartition(".")[0]
+_VEGA_LITE = _WANTED if _WANTED in vl_convert.get_vegalite_versions() else vl_convert.get_vegalite_versions()[-1]
+_PIXELS = 2.0
+_NOTHING_TO_SHOW: tuple[NoteKind, ...] = ("empty", "unreadable")
+
+
+@dataclass(frozen=True, slots=True)
+class _Script:
+    """A script of the page, and the digest by which the page allows it to run."""
+
+    text: Markup
+    digest: str
+
+
+class Report:
+    """What is to be shown of one run, or of several side by side; made by `make_report`.
+
+    Args:
+        runs: The facts of each run.
+        notes: What is to be said of the logs.
+
+    Attributes:
+        runs: The facts of each run.
+        notes: What is to be said of the logs.
+    """
+
+    def __init__(self, runs: Sequence[RunFacts], notes: Sequence[Note]) -> None:
+        self.runs: tuple[RunFacts, ...] = tuple(runs)
+        self.notes: tuple[Note, ...] = tuple(notes)
+        states = dict.fromkeys(name for facts in runs for name in facts.state_names)
+        by_round = any(are_many(facts.states) for facts in runs)
+        self._sheet = Sheet(tuple(states), narrow=len(runs) > 1, by_round=by_round)
+        self._sections: Sequence[Section] = make_sections(self.runs, self._sheet)
+
+    def html(self) -> str:
+        """Give the report as an HTML page with everything in it: figures, numbers, and the library that draws them."""
+        labels = [facts.run.label for facts in self.runs]
+        template = jinja2.Template(_resource("page.html"), autoescape=True)
+        page: str = template.render(
+            title=" and ".join(labels),
+            subtitle=_subtitle(self.runs),
+            sections=self._sections,
+            notes=[str(note) for note in self.notes],
+            runs=labels,
+            sources=list(dict.fromkeys(str(facts.run.path) for facts in self.runs)),
+            version=__version__,
+            style=Markup(_resource("page.css")),
+            scripts=[_script(_library().result()), _script(_resource("page.js"))],
+            figures=_embedded({name: figure.on_page() for name, figure in self._sheet.figures.items()}),
+            agents=_embedded(self._sheet.data["agents"]),
+        )
+        return page
+
+    def save_figures(self, folder: Path, format: FigureFormat = "svg") -> list[Path]:  # noqa: A002
+        """Save the figures, each as a file of its own.
+
+        Args:
+            folder: Where to; it is made if it does not exist, and files of the same names are replaced.
+            format: ``svg``, or ``png`` with two pixels for each of the page's.
+
+        Returns:
+            The files.
+
+        Raises:
+            InputError: If there is no such format.
+            OSError: If a file cannot be written.
+        """
+        if format not in get_args(FigureFormat):
+            raise InputError(
+                f"figures are saved as {' or '.join(get_args(FigureFormat))}, not {format!r}", field="format"
+            )
+        folder.mkdir(parents=True, exist_ok=True)
+        drawings = dict(self._sheet.drawings)
+        for name, figure in self._sheet.figures.items():
+            drawings[name.removeprefix("figure-")] = vl_convert.vegalite_to_svg(figure.alone(), vl_version=_VEGA_LITE)
+        return [_saved(svg, folder / f"{name}.{format}") for name, svg in drawings.items()]
+
+
+def make_report(logs: RunLogs) -> Report:
+    """Make a report of one run, or of several side by side.
+
+    Args:
+        logs: What `read_log` gave.
+
+    Returns:
+        The report, which can be had as a page and as figures.
+
+    Raises:
+        InputError: If the logs hold no event of prism.
+    """
+    _library()  # is made ready while the logs are read
+    runs, notes = gather(logs)
+    if not runs:
+        raise InputError("; ".join(str(note) for note in notes if note.kind in _NOTHING_TO_SHOW))
+    return Report(runs, notes)
+
+
+@cache
+def _library() -> Future[str]:
+    """Begin to put together the JavaScript that draws figures: Vega-Lite and what it needs."""
+    pool = ThreadPoolExecutor(1)
+    library = pool.submit(_bundle)
+    pool.shutdown(wait=False)
+    return library
+
+
+def _bundle() -> str:
+    return vl_convert.javascript_bundle(vl_version=_VEGA_LITE)  # type: ignore[call-arg]
+
+
+def _resource(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _script(text: str) -> _Script:
+    """Give a script as it may stand in HTML (WHATWG HTML, 4.12.1.3), and allow it (CSP level 3, 8.4)."""
+    safe = text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    digest = b64encode(sha256(safe.encode()).digest()).decode()
+    return _Script(Markup(safe), f"sha256-{digest}")
+
+
+def _saved(svg: str, path: Path) -> Path:
+    if path.suffix == ".svg":
+        path.write_text(svg, encoding="utf-8")
+    else:
+        path.write_bytes(vl_convert.svg_to_png(svg, scale=_PIXELS))
+    return path
+
+
+def _subtitle(runs: Sequence[RunFacts]) -> str:
+    if len(runs) > 1:
+        return f"{len(runs)} runs side by side"
+    run = runs[0].run
+    parts = [_counted(runs[0].agents.height, "agent")]
+    if run.rounds is not None and run.ticks_per_round is not None:
+        parts.append(f"{_counted(run.rounds, 'round')} of {_counted(run.ticks_per_round, 'tick')}")
+    if run.seed is not None:
+        parts.append(f"seed {run.seed}")
+    return ", ".join(parts)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def _embedded(data: Any) -> Markup:
+    """Give data as JSON that no HTML parser takes for anything else (WHATWG HTML, 4.12.1.3)."""
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)

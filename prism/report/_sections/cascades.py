@@ -1,0 +1,111 @@
+"""How far posts spread, and the largest cascades as trees."""
+
+from __future__ import annotations
+
+import altair as alt
+import polars as pl
+from markupsafe import Markup
+
+from prism.report._facts.run_facts import RunFacts
+from prism.report._facts.tables import html_table
+from prism.report._facts.trees import TreePost
+from prism.report._figures.page_figures import BLUE, HEIGHT, Sheet
+from prism.report._figures.tree_drawing import KINDS, MOST_POSTS_DRAWN, draw_tree
+
+SAYS = (
+    "A post and all that replies to it or reshares it. Depth is the most steps from the root, breadth the most posts "
+    "at one depth, virality the mean distance between two posts of the tree (Goel et al. 2016), ticks the time to the "
+    "last post."
+)
+NOTHING = "No post was replied to or reshared."
+
+_MOST_CASCADES = 20
+_MOST_ID = 40
+_COLUMNS = ("root_id", "author_id", "size", "depth", "breadth", "virality", "agents", "lifetime_ticks", "text")
+_KEY = Markup("").join(
+    Markup('<span><i style="background:{}"></i>{}</span>').format(colour, kind) for kind, colour in KINDS.items()
+)
+_TREES = Markup('<h3>The largest as trees</h3><p class="key soft">{}Point at one to read it.</p>').format(_KEY)
+
+
+def make(facts: RunFacts, name: str, sheet: Sheet) -> Markup | None:
+    """Make the section of one run, if there is something to show.
+
+    Args:
+        facts: The run.
+        name: Names it in ids.
+        sheet: Takes the figures in.
+    """
+    spread = facts.cascades.filter(pl.col("size") > 1)
+    if spread.is_empty():
+        return None
+    sizes = sheet.place(f"cascades-{name}", _sizes(facts.cascades), "How many cascades are at least so large")
+    shapes = sheet.place(f"shapes-{name}", _shapes(spread), "Cascades by size and depth")
+    table = html_table(f"cascades-{name}", _listed(spread), {"lifetime_ticks": "ticks"}, most=_MOST_CASCADES)
+    trees = [
+        _tree(tree, f"tree-{name}-{place}", sheet, is_open=place == 1) for place, tree in enumerate(facts.trees, 1)
+    ]
+    return Markup('<div class="half">{}{}</div>{}{}{}').format(sizes, shapes, table, _TREES, Markup("").join(trees))
+
+
+def _listed(spread: pl.DataFrame) -> pl.DataFrame:
+    columns = [name for name in _COLUMNS if spread[name].null_count() < spread.height]
+    return spread.select(columns)
+
+
+def _sizes(found: pl.DataFrame) -> alt.Chart:
+    """Draw how many cascades are at least so large: the complementary cumulative distribution, on logarithmic axes."""
+    sizes = found.group_by("size").agg(count=pl.len().cast(pl.Int64)).sort("size", descending=True)
+    sizes = sizes.with_columns(cascades=pl.col("count").cum_sum()).with_columns(share=pl.col("cascades") / found.height)
+    chart: alt.Chart = (
+        alt.Chart(sizes)
+        .mark_line(point=alt.OverlayMarkDef(color=BLUE, size=22), interpolate="step-before", color=BLUE)
+        .encode(
+            alt.X("size:Q", scale=_log(), title="posts in the cascade, at least", axis=_decades()),
+            alt.Y("cascades:Q", scale=_log(), title="cascades", axis=_decades()),
+            tooltip=["size", alt.Tooltip("cascades", format=","), alt.Tooltip("share", format=".2%")],
+        )
+        .properties(height=HEIGHT)
+    )
+    return chart
+
+
+def _shapes(spread: pl.DataFrame) -> alt.Chart:
+    """Draw which depth cascades of each size reach: broadcasts lie low, chains rise."""
+    counts = spread.group_by("size", "depth").agg(cascades=pl.len().cast(pl.Int64)).sort("size", "depth")
+    chart: alt.Chart = (
+        alt.Chart(counts)
+        .mark_circle(color=BLUE, opacity=0.6)
+        .encode(
+            alt.X("size:Q", scale=_log(), title="posts in the cascade", axis=_decades()),
+            alt.Y("depth:Q", title="depth", axis=alt.Axis(format=",d", tickMinStep=1)),
+            alt.Size("cascades:Q", scale=alt.Scale(range=[16, 220]), legend=None),
+            tooltip=["size", "depth", alt.Tooltip("cascades", format=",")],
+        )
+        .properties(height=HEIGHT)
+    )
+    return chart
+
+
+def _log() -> alt.Scale:
+    return alt.Scale(type="log", nice=False)
+
+
+def _decades() -> alt.Axis:
+    return alt.Axis(format=",d", labelOverlap=True, tickCount=5, grid=True)
+
+
+def _tree(tree: tuple[TreePost, ...], name: str, sheet: Sheet, *, is_open: bool) -> Markup:
+    root = tree[0]
+    return Markup("<details{}><summary>{} by {}: {:,} posts{}</summary><div class='tall'>{}</div></details>").format(
+        Markup(" open") if is_open else "",
+        _short(root.post_id),
+        _short(root.agent_id) or "an unknown author",
+        len(tree),
+        f", of which the first {MOST_POSTS_DRAWN} are drawn" if len(tree) > MOST_POSTS_DRAWN else "",
+        sheet.draw(name, draw_tree(tree)),
+    )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MOST_ID else text[: _MOST_ID - 1] + "…"

@@ -1,0 +1,141 @@
+"""What was decided where several moves were open, by whom, and at what price."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import altair as alt
+import polars as pl
+from markupsafe import Markup
+
+from prism.report._facts.counts import BINS_A_DECADE
+from prism.report._facts.run_facts import RunFacts
+from prism.report._facts.tables import html_table
+from prism.report._figures.page_figures import BLUE, HEIGHT, Sheet
+from prism.report._figures.stacking import Bars, draw_bars, stack
+from prism.report._figures.timeline import rounds_timeline
+
+SAYS = (
+    "Where several moves were open: what was chosen, and by whom. The entropy is that of the probabilities given to "
+    "the options, in bits: 0 if there was no doubt; its share is of the most that it could have been."
+)
+NOTHING = "Nothing was put to a reasoner."
+
+_MOST_REASONS = 10
+_SOURCES = {"model": "#4477aa", "cache": "#66ccee", "replay": "#ccbb44", "policy": "#228833", "fallback": "#ee6677"}
+_TOKENS = {"input": "#4477aa", "output": "#ccbb44"}
+_HEADINGS = {
+    "entropy": "entropy, bits",
+    **{f"latency_{name}": f"latency {name}, s" for name in ("p50", "p90", "p99", "max")},
+}
+
+
+def make(facts: RunFacts, name: str, sheet: Sheet) -> Markup | None:
+    """Make the section of one run, if there is something to show.
+
+    Args:
+        facts: The run.
+        name: Names it in ids.
+        sheet: Takes the figures in.
+    """
+    if facts.decided.is_empty():
+        return None
+    chosen = facts.chosen.select("round", "chosen", "asked").drop_nulls("chosen")
+    parts = [
+        sheet.place(f"choices-{name}", _choices(chosen, sheet), "What was decided in each round, as shares"),
+        sheet.place(f"sources-{name}", _sources(facts.by_round, sheet), "Who decided in each round"),
+        html_table(f"decisions-{name}", _without_empty(facts.decided), _HEADINGS),
+        Markup('<div class="half">{}</div>').format(Markup("").join(_costs(facts, name, sheet))),
+    ]
+    if facts.reasons.height:
+        reasons = facts.reasons.sort("asked", "reason", descending=[True, False]).select("reason", "asked")
+        table = html_table(f"reasons-{name}", reasons, {"asked": "decisions"}, most=_MOST_REASONS)
+        parts += [Markup("<h3>Why fallbacks were taken</h3>"), table]
+    return Markup("").join(parts)
+
+
+def _without_empty(table: pl.DataFrame) -> pl.DataFrame:
+    """Leave out columns that say nothing: no model was asked, or a source was never used."""
+    sums = {name: table[name].sum() for name in table.columns if name.startswith("from_")}
+    silent = [name for name in table.columns if table[name].null_count() == table.height or sums.get(name) == 0]
+    return table.drop(silent)
+
+
+def _choices(chosen: pl.DataFrame, sheet: Sheet) -> alt.Chart:
+    colours = sheet.state_colours(chosen["chosen"])
+    bars = Bars("asked", "chosen", colours, "share of the decisions", as_shares=True, height=0.7)
+    return draw_bars(rounds_timeline(chosen), bars, sheet)
+
+
+def _sources(by_round: pl.DataFrame, sheet: Sheet) -> alt.Chart:
+    counts = _long(by_round, {name: f"from_{name}" for name in _SOURCES}, "source", "decisions")
+    bars = Bars("decisions", "source", _used(counts["source"], _SOURCES), "decisions", height=0.5)
+    return draw_bars(rounds_timeline(counts), bars, sheet)
+
+
+def _costs(facts: RunFacts, name: str, sheet: Sheet) -> Iterator[Markup]:
+    """Draw what answers took, as far as the log tells."""
+    if facts.latencies.height:
+        yield sheet.place(f"latency-{name}", _latencies(facts.latencies, sheet), "Decisions of each latency")
+    tokens = _long(facts.by_round, {name: f"{name}_tokens" for name in _TOKENS}, "what", "tokens")
+    if tokens.height:
+        yield sheet.place(f"tokens-{name}", _tokens(tokens, sheet), "Tokens read and written in each round")
+    entropies = facts.by_round.select("round", "entropy").drop_nulls()
+    if entropies.height > 1:
+        yield sheet.place(f"entropy-{name}", _entropies(entropies), "Mean entropy of the decisions of each round")
+
+
+def _latencies(counts: pl.DataFrame, sheet: Sheet) -> alt.Chart:
+    begin = pl.col("step") / BINS_A_DECADE
+    steps = counts.with_columns(begin=pl.lit(10.0).pow(begin), end=pl.lit(10.0).pow(begin + 1 / BINS_A_DECADE))
+    colours = _used(counts["source"], _SOURCES)
+    table = stack(steps, "decisions", "source", list(colours))
+    axis = alt.Axis(format=".2~g", labelOverlap=True, tickCount=6, grid=False)
+    tooltip = [
+        alt.Tooltip("begin", format=".2~g", title="seconds, from"),
+        alt.Tooltip("end", format=".2~g", title="to"),
+    ]
+    chart: alt.Chart = (
+        alt.Chart(table)
+        .mark_rect(stroke="white", strokeWidth=0.5)
+        .encode(
+            alt.X("begin:Q", scale=alt.Scale(type="log", nice=False), title="seconds for an answer", axis=axis),
+            alt.X2("end"),
+            alt.Y("low:Q", title="decisions"),
+            alt.Y2("high"),
+            sheet.colour("source", colours),
+            tooltip=[*tooltip, "source", alt.Tooltip("decisions", format=",")],
+        )
+        .properties(height=round(HEIGHT * 0.7))
+    )
+    return chart
+
+
+def _tokens(tokens: pl.DataFrame, sheet: Sheet) -> alt.Chart:
+    bars = Bars("tokens", "what", _used(tokens["what"], _TOKENS), "tokens", height=0.7)
+    return draw_bars(rounds_timeline(tokens), bars, sheet)
+
+
+def _entropies(means: pl.DataFrame) -> alt.Chart:
+    chart: alt.Chart = (
+        alt.Chart(means)
+        .mark_line(color=BLUE, point=alt.OverlayMarkDef(color=BLUE, size=14))
+        .encode(
+            alt.X("round:Q", axis=alt.Axis(format=",d", grid=False, tickMinStep=1), scale=alt.Scale(zero=False)),
+            alt.Y("entropy:Q", title="entropy, bits (mean)"),
+            tooltip=["round", alt.Tooltip("entropy:Q", format=".4~g")],
+        )
+        .properties(height=round(HEIGHT * 0.7))
+    )
+    return chart
+
+
+def _used(values: pl.Series, colours: dict[str, str]) -> dict[str, str]:
+    used = set(values)
+    return {name: colour for name, colour in colours.items() if name in used}
+
+
+def _long(by_round: pl.DataFrame, columns: dict[str, str], key: str, value: str) -> pl.DataFrame:
+    """Put columns of counts below each other, without those that are nothing."""
+    named = by_round.select("round", **{name: pl.col(column) for name, column in columns.items()})
+    return named.unpivot(index="round", variable_name=key, value_name=value).filter(pl.col(value) > 0)

@@ -1,0 +1,104 @@
+"""The numbers that stand for whole runs, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+from markupsafe import Markup
+
+from prism.report._facts.run_facts import RunFacts
+from prism.report._facts.tables import cell, shown
+
+_ACTS = ("posts", "replies", "reshares", "likes")
+_SHARES = ("of these fallbacks", "share of the most active 1 %", "share of the most active 10 %")
+_NO_DIFFERENCE = ("seed",)
+
+Number = int | float | None
+
+
+def key_numbers(facts: RunFacts) -> dict[str, Number]:
+    """Give the numbers that stand for a whole run; shares are 0 to 1, and None is what its log does not tell.
+
+    Args:
+        facts: The run.
+    """
+    given = facts.engagement.filter((pl.col("measure") == "given") & (pl.col("what") == "all"))
+    spread = facts.cascades.filter(pl.col("size") > 1)
+    asked, fallbacks = (int(facts.decided[name].sum()) for name in ("asked", "from_fallback"))
+    return {
+        "agents": facts.agents.height,
+        "rounds": _rounds(facts),
+        "rounds planned": facts.run.rounds,
+        "ticks a round": facts.run.ticks_per_round,
+        "seed": facts.run.seed,
+        "moves": int(facts.moves["count"].sum()),
+        "time-outs": int(facts.timeouts["timeouts"].sum()),
+        "decisions asked": asked,
+        "of these fallbacks": fallbacks / asked if asked else None,
+        **{name: int(facts.agents[name].sum()) for name in _ACTS},
+        "Gini of all that was given": _only(given["gini"]),
+        "share of the most active 1 %": _only(given["top_1_percent"]),
+        "share of the most active 10 %": _only(given["top_10_percent"]),
+        "cascades of two posts or more": spread.height,
+        "largest cascade, posts": _most(spread["size"]),
+        "deepest cascade, steps": _most(spread["depth"]),
+    }
+
+
+def make(runs: Sequence[RunFacts]) -> Markup:
+    """Make the section of all runs.
+
+    Args:
+        runs: The facts of each; two are also told apart by their difference.
+    """
+    found = [key_numbers(facts) for facts in runs]
+    names = [name for name in found[0] if _tells(name, found)]
+    labels = [facts.run.label for facts in runs] + ["difference"] * (len(runs) == 2)
+    heads = [Markup('<th scope="col" class="number">{}</th>').format(label) for label in labels]
+    rows = [
+        Markup('<tr><th scope="row">{}</th>{}</tr>').format(name, Markup("").join(_cells(name, found)))
+        for name in names
+    ]
+    return Markup(
+        '<div class="scroll"><table id="table-numbers"><thead><tr><td></td>{}</tr></thead>'
+        "<tbody>{}</tbody></table></div>"
+    ).format(Markup("").join(heads), Markup("").join(rows))
+
+
+def _tells(name: str, found: Sequence[dict[str, Number]]) -> bool:
+    """Leave out what no log tells, and the rounds that were planned where they are those that were made."""
+    if name == "rounds planned":
+        return any(numbers[name] not in (None, numbers["rounds"]) for numbers in found)
+    return any(numbers[name] is not None for numbers in found)
+
+
+def _cells(name: str, found: Sequence[dict[str, Number]]) -> list[Markup]:
+    values = [numbers[name] for numbers in found]
+    cells = [cell(value, is_share=name in _SHARES) for value in values]
+    return [*cells, _difference(name, *values)] if len(values) == 2 else cells
+
+
+def _difference(name: str, one: Number, other: Number) -> Markup:
+    if one is None or other is None or name in _NO_DIFFERENCE:
+        return cell(None)
+    difference = other - one
+    sign = "+" if difference > 0 else ""
+    text = f"{100 * difference:,.1f} points" if name in _SHARES else shown(difference)
+    return Markup('<td class="number" data-value="{!r}">{}{}</td>').format(difference, sign, text)
+
+
+def _rounds(facts: RunFacts) -> int | None:
+    """Give the last round that the log tells of."""
+    if "round" not in facts.states.columns or facts.states.is_empty():
+        return None
+    return _most(facts.states["round"]) or None
+
+
+def _only(values: pl.Series) -> float | None:
+    found: float | None = values.item() if values.len() else None
+    return found
+
+
+def _most(counts: pl.Series) -> int | None:
+    return None if counts.is_empty() else int(counts.max())  # type: ignore[arg-type]

@@ -1,0 +1,144 @@
+"""Writing a log of everything that prism and an application say, for those who have a loop of their own."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import warnings
+from collections.abc import MutableMapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from prism.errors import InputError
+from prism.runlog._writer import RunLog
+from prism.telemetry._loggers import StandardLogger, report
+from prism.telemetry.events import RUN_ENDED, RUN_STARTED, SCHEMA_VERSION
+
+Event = MutableMapping[str, Any]
+
+
+def configure(path: PathLike[str] | str) -> RunLog:
+    """Write every event of prism, and the application's own structlog events, to a file.
+
+    The file's first event is ``run.started`` and its last ``run.ended``, written when the log is closed or the
+    process ends. Where structlog is configured already, that stays as it is and goes on getting every event. Where
+    it is not, events go on to the standard library's logging, which by default shows warnings and errors alone.
+    Lines are whole whichever thread writes them.
+
+    Args:
+        path: File to write; it must not exist yet.
+
+    Returns:
+        The open log, to ``close()`` or to use in a ``with`` statement. Closing it leaves structlog as it was.
+
+    Raises:
+        InputError: If there is such a file, it cannot be made, another such log is open, or structlog is
+            configured in a way that keeps events from it. No file is left behind.
+    """
+    return _ConfiguredLog(Path(path))
+
+
+class _ConfiguredLog(RunLog):
+    """A run log that listens at the front of structlog's processors, where nothing is dropped or changed yet."""
+
+    def __init__(self, path: Path) -> None:
+        self._processors = _processors_to_join(path)
+        try:
+            super().__init__(path)
+        except FileExistsError:
+            problem = "exists already, and a log is never overwritten: name another file, or move that one away"
+            raise InputError(problem, path=path) from None
+        except OSError as error:
+            raise InputError(f"cannot be written to: {error.strerror}", path=path) from None
+        self._process = os.getpid()
+        self._configured_here = not structlog.is_configured()
+        self._attach()
+        try:
+            self._begin()
+        except BaseException:
+            self._detach()
+            super().close()
+            path.unlink()
+            raise
+        atexit.register(self._close_at_exit)
+
+    def close(self) -> None:
+        """Write what is left, say that the run has ended, and leave structlog as it was; once is enough."""
+        if self._file.closed:
+            return
+        atexit.unregister(self._close_at_exit)
+        try:
+            if os.getpid() == self._process:  # a forked process that ends does not end the run
+                self._end()
+        finally:
+            self._detach()
+            super().close()
+
+    def _close_at_exit(self) -> None:
+        try:
+            self.close()
+        except OSError as error:
+            problem = f"{self.path}: is cut off, as it cannot be written to: {error.strerror}"
+            warnings.warn(problem, RuntimeWarning, stacklevel=1)
+
+    def _begin(self) -> None:
+        report(None, "info", RUN_STARTED, schema=SCHEMA_VERSION)
+        if self._file.tell() == 0:  # the way that moves take does not lead here
+            raise InputError(_DROPS_MOVES, path=self.path)
+
+    def _end(self) -> None:
+        if self._is_in_use() and self._copy in self._processors:
+            report(None, "info", RUN_ENDED)
+        else:
+            warnings.warn(f"{self.path}: {_DISPLACED}", RuntimeWarning, stacklevel=3)
+
+    def _attach(self) -> None:
+        if self._configured_here:
+            structlog.configure(processors=self._processors, logger_factory=StandardLogger)
+        self._processors.insert(0, self._copy)
+
+    def _detach(self) -> None:
+        if self._copy in self._processors:
+            self._processors.remove(self._copy)
+        if self._configured_here and self._is_in_use():
+            structlog.reset_defaults()
+
+    def _is_in_use(self) -> bool:
+        return structlog.is_configured() and structlog.get_config()["processors"] is self._processors
+
+    def _copy(self, logger: Any, method: str, event: Event) -> Event:
+        """Write an event and pass it on as it is; what comes after the end is the application's alone."""
+        if not self._file.closed:
+            self._write(self._render(logger, method, event))
+        return event
+
+
+_DROPS_MOVES = (
+    "would lack the moves, since structlog is configured with a wrapper_class that drops info events: take one that "
+    "passes them on, such as structlog.make_filtering_bound_logger(logging.INFO)"
+)
+_DISPLACED = (
+    "lacks what was said since structlog was configured anew: configure structlog before prism.runlog.configure()"
+)
+
+
+def _processors_to_join(path: Path) -> list[Any]:
+    """Give the list of processors that the log will stand in front of, in place, where cached loggers see it."""
+    if not structlog.is_configured():
+        return [_as_call]
+    processors = structlog.get_config()["processors"]
+    if not isinstance(processors, list):
+        kind = type(processors).__name__
+        raise InputError(f"cannot join structlog's processors: configure them as a list, not a {kind}", path=path)
+    for processor in processors:
+        other = getattr(processor, "__self__", None)
+        if isinstance(other, _ConfiguredLog):
+            raise InputError(f"a log is written to {other.path} already: close that first", path=path)
+    return processors
+
+
+def _as_call(_logger: Any, _method: str, event: Event) -> tuple[tuple[str], Event]:
+    return (event.pop("event"),), event

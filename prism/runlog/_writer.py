@@ -1,0 +1,163 @@
+"""Writing a run's log: one JSON object a line, through structlog and orjson."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, MutableMapping
+from datetime import UTC, datetime
+from os import PathLike
+from pathlib import Path
+from reprlib import repr as brief
+from types import TracebackType
+from typing import Any, BinaryIO, Self
+
+import orjson
+import structlog
+
+from prism.runlog._clock import SimulatedClock
+
+try:
+    import fcntl
+except ImportError:  # Windows, where nothing keeps two processes from one log
+    fcntl = None  # type: ignore[assignment]
+
+_BUFFER_BYTES = 1 << 20
+_with_stack = structlog.processors.StackInfoRenderer()
+_AS_LINE = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
+
+Keep = Callable[[], int] | int
+"""A length, or what gives one."""
+
+
+class RunLog:
+    """The append-only log of one run.
+
+    Every line begins with ``event``, ``timestamp``, ``round`` and ``tick``, all read from the simulated
+    clock, so two runs of the same simulation write the same bytes. Without such a clock the time is the real one,
+    round and tick are written if they are bound with ``structlog.contextvars.bind_contextvars``, as is anything else
+    bound there, and each line is handed to the operating system at once instead of when a megabyte is full.
+
+    Args:
+        path: File to write; it must not exist yet.
+        clock: The run's clock; None where time is real.
+        keep: Go on with a log that is there, after so many of its bytes; the rest is cut off. A function is called
+            to tell how many, once no other process can write the log any more.
+
+    Raises:
+        FileExistsError: If there is such a file already: a log is never overwritten.
+        BlockingIOError: If another process is writing the log that should be gone on with.
+
+    Attributes:
+        logger: A structlog logger that writes to this file, whatever else structlog is configured to do.
+    """
+
+    def __init__(
+        self, path: PathLike[str] | str, clock: SimulatedClock | None = None, *, keep: Keep | None = None
+    ) -> None:
+        self.path: Path = Path(path)
+        self._clock = clock or _RealTime()
+        self._file = self.path.open("xb" if keep is None else "r+b", buffering=_BUFFER_BYTES)
+        try:
+            _lock(self._file)
+            if keep is not None:
+                kept = keep() if callable(keep) else keep
+                self._file.truncate(kept)
+                self._file.seek(kept)
+        except BaseException:
+            self._file.close()
+            raise
+        self._write = self._file.write if clock is not None else self._write_at_once
+        self.logger: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
+            _Sink(self._write),
+            processors=[self._render],
+            wrapper_class=structlog.make_filtering_bound_logger(0),
+            context_class=dict,
+        ).bind()
+
+    def flush(self) -> None:
+        """Hand everything written so far to the operating system, for those who read along."""
+        self._file.flush()
+
+    def save(self) -> int:
+        """Hand everything written so far to the disk itself, so that it outlives a crash of the machine.
+
+        Returns:
+            The length of the log, in bytes.
+        """
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        return self._file.tell()
+
+    def close(self) -> None:
+        """Write what is left and close the file."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        """Give the log itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the log."""
+        self.close()
+
+    def _write_at_once(self, line: bytes) -> None:
+        self._file.write(line)
+        self._file.flush()
+
+    def _render(self, logger: Any, method: str, event: MutableMapping[str, Any]) -> bytes:
+        if "exc_info" in event:
+            event = structlog.processors.format_exc_info(logger, method, {**event})
+        if "stack_info" in event:
+            event = _with_stack(logger, method, {**event})
+        line = {"event": None, **self._clock.moment.stamp, **event}
+        try:
+            return orjson.dumps(line, option=_AS_LINE)
+        except TypeError:
+            return _dump({writable(key): writable(value) for key, value in line.items()})
+
+
+def _dump(line: dict[str, Any]) -> bytes:
+    return orjson.dumps(line, default=str, option=_AS_LINE | orjson.OPT_NON_STR_KEYS)
+
+
+def writable(value: Any) -> Any:
+    """Give a value, or a description of one that JSON has no room for: too large, nested without end, no UTF-8."""
+    try:
+        _dump({"": value})
+    except TypeError:
+        return brief(value).encode("utf-8", "backslashreplace").decode()
+    return value
+
+
+def _lock(file: BinaryIO) -> None:
+    """Keep other processes from going on with this log; the lock ends with the process, however it ends."""
+    if fcntl is not None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+class _RealTime:
+    """Stands in for a simulated clock: the time is now, and round and tick are those that the application bound."""
+
+    @property
+    def moment(self) -> Self:
+        """This instant."""
+        return self
+
+    @property
+    def stamp(self) -> dict[str, Any]:
+        """What is written of it; `Moment.stamp` is its twin."""
+        stamp: dict[str, Any] = {"timestamp": datetime.now(UTC)}
+        bound = structlog.contextvars.get_contextvars()
+        if bound:
+            place: dict[str, Any] = {name: bound[name] for name in ("round", "tick") if name in bound}
+            stamp = {**stamp, **place, **bound, **stamp}
+        return stamp
+
+
+class _Sink:
+    """What structlog hands finished lines to; every level goes to the same file."""
+
+    def __init__(self, write: Any) -> None:
+        self.debug = self.info = self.warning = self.error = self.critical = write

@@ -1,0 +1,156 @@
+"""Checkpoints: what a run needs to go on after it was stopped in any way, at any time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from shutil import rmtree
+from time import monotonic
+from typing import Any
+from zlib import crc32
+
+import orjson
+
+from prism.files._durable import make_folder, save_folder, write_durably
+
+FOLDER_NAME = "checkpoints"
+DEFAULT_SECONDS_BETWEEN = 10.0
+
+_BLOCK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A run at the end of one of its rounds.
+
+    Args:
+        round: The round, counted from 1.
+        config: What the run is, as ``run.json`` says it.
+        snapshot: The simulation, as `take_snapshot` gave it.
+        log_bytes: Length of the log until then.
+        log_checksum: CRC-32 of those bytes.
+    """
+
+    round: int
+    config: Mapping[str, Any]
+    snapshot: Mapping[str, Any]
+    log_bytes: int
+    log_checksum: int
+
+    def to_bytes(self) -> bytes:
+        """Give the checkpoint as it is kept: a SHA-256 of the second line, and a line of JSON."""
+        body = orjson.dumps([self.round, self.config, self.snapshot, self.log_bytes, self.log_checksum])
+        return sha256(body).hexdigest().encode() + b"\n" + body
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Checkpoint | None:
+        """Read what `to_bytes` gave; None if it is damaged in any way."""
+        digest, _, body = content.partition(b"\n")
+        if digest != sha256(body).hexdigest().encode():
+            return None
+        return cls(*orjson.loads(body))
+
+
+class Checkpoints:
+    """The checkpoints of one run: the last two are kept, so that one may turn out damaged.
+
+    Args:
+        folder: The run's folder.
+        log: The run's log.
+    """
+
+    def __init__(self, folder: Path, log: Path) -> None:
+        self._folder = folder / FOLDER_NAME
+        self._log = log
+        self._newest: Path | None = None
+        self._last = monotonic()
+        self._log_bytes = self._log_checksum = 0
+
+    def seconds_since_last(self) -> float:
+        """Give the seconds since the last checkpoint, or since this began."""
+        return monotonic() - self._last
+
+    def write(self, number: int, config: Mapping[str, Any], snapshot: Mapping[str, Any], log_bytes: int) -> None:
+        """Keep a checkpoint, durably, and the one before it; others go.
+
+        Args:
+            number: The round that has ended.
+            config: What the run is.
+            snapshot: The simulation as it is now.
+            log_bytes: Length of its log, which the disk must have already.
+
+        Raises:
+            OSError: If it cannot be written; those before are left.
+        """
+        checksum = self._checksum(log_bytes, since=self._log_bytes, so_far=self._log_checksum)
+        path = self._folder / f"round_{number:08}"
+        make_folder(self._folder)
+        write_durably(path, Checkpoint(number, config, snapshot, log_bytes, checksum).to_bytes())
+        for other in self._paths():
+            if other not in (path, self._newest):
+                other.unlink()
+        self._newest, self._last = path, monotonic()
+        self._log_bytes, self._log_checksum = log_bytes, checksum
+
+    def newest_sound(self) -> tuple[Checkpoint | None, list[str]]:
+        """Find the newest checkpoint that is whole and fits the log.
+
+        Returns:
+            The checkpoint, or None if there is none to go on from; and what is wrong with each that was passed over.
+        """
+        faults: list[str] = []
+        for path in reversed(self._paths()):
+            found = self._read(path)
+            if isinstance(found, Checkpoint):
+                self._newest = path
+                self._log_bytes, self._log_checksum = found.log_bytes, found.log_checksum
+                return found, faults
+            faults.append(f"{path}: {found}, so it is passed over")
+        return None, faults
+
+    def events_until(self, checkpoint: Checkpoint) -> Iterator[dict[str, Any]]:
+        """Read the log until a checkpoint that fits it."""
+        left = checkpoint.log_bytes
+        with self._log.open("rb") as lines:
+            while left > 0:
+                line = lines.readline()
+                left -= len(line)
+                yield orjson.loads(line)
+
+    def discard(self) -> None:
+        """Remove all checkpoints: the run is complete, or was none."""
+        if self._folder.exists():
+            with suppress(FileNotFoundError):  # another process is removing them, too
+                rmtree(self._folder)
+            save_folder(self._folder.parent)
+
+    def _paths(self) -> list[Path]:
+        return sorted(self._folder.glob("round_*"))
+
+    def _read(self, path: Path) -> Checkpoint | str:
+        """Give a checkpoint, or what is wrong with it."""
+        try:
+            checkpoint = Checkpoint.from_bytes(path.read_bytes())
+        except OSError as error:
+            return f"cannot be read ({error.strerror})"
+        if checkpoint is None:
+            return "is damaged"
+        if not self._fits(checkpoint):
+            return f"does not fit {self._log.name}, which is damaged or another"
+        return checkpoint
+
+    def _fits(self, checkpoint: Checkpoint) -> bool:
+        is_there = self._log.stat().st_size >= checkpoint.log_bytes
+        return is_there and self._checksum(checkpoint.log_bytes) == checkpoint.log_checksum
+
+    def _checksum(self, until: int, *, since: int = 0, so_far: int = 0) -> int:
+        left = until - since
+        with self._log.open("rb") as file:
+            file.seek(since)
+            while left > 0 and (block := file.read(min(left, _BLOCK_BYTES))):
+                so_far = crc32(block, so_far)
+                left -= len(block)
+        return so_far

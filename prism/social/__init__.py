@@ -1,0 +1,19 @@
+"""The social feed: posts, feeds, composing, and the simulation of a population that reads them."""
+
+from prism.social._composing import Composer, TemplateComposer
+from prism.social._posts import Draft, Network, Post
+from prism.social._results import Activity, Cascade, Results, RoundSummary
+from prism.social._simulation import Simulation
+
+__all__ = [
+    "Activity",
+    "Cascade",
+    "Composer",
+    "Draft",
+    "Network",
+    "Post",
+    "Results",
+    "RoundSummary",
+    "Simulation",
+    "TemplateComposer",
+]

@@ -1,0 +1,190 @@
+"""Posts, and the network that carries them to readers."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Literal
+
+from prism.agents import SeedPost, SocialAgent
+from prism.agents._relevance import Terms, terms_of
+from prism.errors import FieldValueError
+
+PostKind = Literal["post", "reply", "reshare"]
+
+FEED_LENGTH = 20
+"""How many posts a feed shows at the most."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Post:
+    """Something an agent published.
+
+    Args:
+        post_id: Unique id.
+        author_id: Who published it.
+        text: What it says.
+        topics: What it is about.
+        kind: ``post``, ``reply`` or ``reshare``.
+        parent: The very post it replies to or reshares; None for a post of its own.
+        number: Place in the order of publication, from 0.
+
+    Attributes:
+        root: The post at the beginning of the cascade; itself for a post of its own.
+        depth: Steps from the root.
+        terms: Topics and words, for rating relevance.
+    """
+
+    post_id: str
+    author_id: str
+    text: str
+    topics: tuple[str, ...] = ()
+    kind: PostKind = "post"
+    parent: Post | None = field(default=None, repr=False)
+    number: int = 0
+    root: Post = field(init=False, repr=False)
+    depth: int = field(init=False)
+    terms: Terms = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Work out where the post stands in its cascade."""
+        parent = self.parent
+        object.__setattr__(self, "root", self if parent is None else parent.root)
+        object.__setattr__(self, "depth", 0 if parent is None else parent.depth + 1)
+        object.__setattr__(self, "terms", terms_of(self.topics, self.text))
+
+
+class Reader:
+    """An agent at its feed: what it has not read yet, what it looks at, and what it is about to publish.
+
+    Args:
+        agent: The agent.
+
+    Attributes:
+        topics: Its interests, as topics are indexed.
+        inbox: New posts of those it follows, oldest first; the oldest are dropped when it is full.
+        unread: Its feed, newest first.
+        post: The post it looks at.
+        draft: What it is about to publish.
+        seen_until: Number of the first post that its feed has not taken in yet.
+    """
+
+    __slots__ = ("agent", "draft", "inbox", "post", "seen_until", "topics", "unread")
+
+    def __init__(self, agent: SocialAgent) -> None:
+        self.agent: SocialAgent = agent
+        self.topics: list[str] = sorted(terms_of(agent.interests).topics)
+        self.inbox: deque[Post] = deque(maxlen=FEED_LENGTH)
+        self.unread: deque[Post] = deque()
+        self.post: Post | None = None
+        self.draft: Draft | None = None
+        self.seen_until: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What a composing agent is about to publish.
+
+    Args:
+        kind: A ``reply`` to the post it looked at, a ``reshare`` of it, or a ``post`` of its own.
+        text: What it will say.
+        topics: What it is about.
+    """
+
+    kind: PostKind
+    text: str
+    topics: tuple[str, ...]
+
+
+class Network:
+    """All posts of a run, and the feeds made from them.
+
+    A new post is put into the inboxes of its author's followers and into the list of each of its topics, so
+    that making a feed never looks at more than the newest few posts of each.
+
+    Args:
+        agents: The population.
+    """
+
+    def __init__(self, agents: Iterable[SocialAgent]) -> None:
+        self.readers: list[Reader] = [Reader(agent) for agent in agents]
+        self.posts: list[Post] = []
+        self.likes: dict[str, int] = defaultdict(int)
+        self._ids: set[str] = set()
+        self._by_topic: dict[str, list[Post]] = defaultdict(list)
+        self._followers: dict[str, list[Reader]] = defaultdict(list)
+        for reader in self.readers:
+            for author_id in reader.agent.following:
+                self._followers[author_id].append(reader)
+
+    def seed(self, posts: Iterable[SeedPost]) -> list[Post]:
+        """Publish what was posted before the simulation began.
+
+        Raises:
+            FieldValueError: If two posts share an id.
+        """
+        seeds = list(posts)
+        counts = Counter((*self._ids, *(seed.post_id for seed in seeds if seed.post_id is not None)))
+        twice = [post_id for post_id, count in counts.items() if count > 1]
+        if twice:
+            raise FieldValueError(f"post ids must be unique, used more than once: {', '.join(sorted(twice))}")
+        self._ids.update(counts)
+        return [self._add(seed.author_id, Draft("post", seed.text, seed.topics), None, seed.post_id) for seed in seeds]
+
+    def publish(self, author_id: str, draft: Draft, about: Post | None) -> Post:
+        """Publish a draft.
+
+        Args:
+            author_id: Who publishes.
+            draft: What.
+            about: The post that the author looked at; the parent of a reply or reshare.
+        """
+        return self._add(author_id, draft, None if draft.kind == "post" else about)
+
+    def publish_again(self, post_id: str, author_id: str, draft: Draft, parent: Post | None) -> Post:
+        """Publish a post of an earlier run under the id that it had."""
+        return self._add(author_id, draft, parent, post_id)
+
+    def like(self, post: Post) -> None:
+        """Count one like."""
+        self.likes[post.post_id] += 1
+
+    def refresh(self, reader: Reader) -> bool:
+        """Bring a reader's feed up to date: posts of those it follows and on its interests, newest first.
+
+        Nobody is shown a post twice, nor its own. Posts left over from the last feed follow the new ones.
+
+        Returns:
+            Whether there is anything to read.
+        """
+        fresh = {post.number: post for post in reader.inbox}
+        reader.inbox.clear()
+        for topic in reader.topics:
+            for post in islice(reversed(self._by_topic.get(topic, [])), FEED_LENGTH):
+                if post.number < reader.seen_until:
+                    break
+                fresh[post.number] = post
+        reader.seen_until = len(self.posts)
+        own = reader.agent.agent_id
+        newest = [fresh[number] for number in sorted(fresh, reverse=True) if fresh[number].author_id != own]
+        reader.unread = deque(islice((*newest, *reader.unread), FEED_LENGTH))
+        return bool(reader.unread)
+
+    def _add(self, author_id: str, draft: Draft, parent: Post | None, post_id: str | None = None) -> Post:
+        number = len(self.posts)
+        post = Post(post_id or self._new_id(), author_id, draft.text, draft.topics, draft.kind, parent, number)
+        self.posts.append(post)
+        self._ids.add(post.post_id)
+        for topic in post.terms.topics:
+            self._by_topic[topic].append(post)
+        for reader in self._followers.get(author_id, ()):
+            reader.inbox.append(post)
+        return post
+
+    def _new_id(self) -> str:
+        number = len(self.posts)
+        while (post_id := f"post_{number:06}") in self._ids:
+            number += 1
+        return post_id

@@ -1,0 +1,163 @@
+"""What a run comes to: counts for every round, totals, and the largest cascades."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar
+
+from prism.social._posts import Network, Post
+
+LARGEST_CASCADES = 5
+
+
+@dataclass(slots=True)
+class Activity:
+    """What happened in a stretch of a run, as counts.
+
+    Attributes:
+        agent_ticks: Steps taken: agents times ticks.
+        transitions: Moves between states.
+        posts: Posts of their own.
+        replies: Replies.
+        reshares: Reshares.
+        likes: Likes.
+        decisions_asked: Questions put to the reasoner.
+        decisions_answered: Those it answered itself; the others took the fallback.
+        timeouts: Time-outs that moved an agent on, by the state it was in.
+        fallbacks: Decisions that took the fallback, by the reason.
+    """
+
+    agent_ticks: int = 0
+    transitions: int = 0
+    posts: int = 0
+    replies: int = 0
+    reshares: int = 0
+    likes: int = 0
+    decisions_asked: int = 0
+    decisions_answered: int = 0
+    timeouts: Counter[str] = field(default_factory=Counter)
+    fallbacks: Counter[str] = field(default_factory=Counter)
+
+    COUNTED: ClassVar[tuple[str, ...]] = (
+        "agent_ticks",
+        "transitions",
+        "posts",
+        "replies",
+        "reshares",
+        "likes",
+        "decisions_asked",
+        "decisions_answered",
+    )
+    """Names of the plain counts."""
+
+    def add(self, other: Activity) -> None:
+        """Add another stretch to this one."""
+        for name, value in _counts(other).items():
+            setattr(self, name, getattr(self, name) + value)
+        self.timeouts.update(other.timeouts)
+        self.fallbacks.update(other.fallbacks)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the counts as plain data."""
+        return {
+            **_counts(self),
+            "timeouts": dict(sorted(self.timeouts.items())),
+            "fallbacks": dict(sorted(self.fallbacks.items())),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RoundSummary:
+    """One round.
+
+    Args:
+        number: The round, counted from 1.
+        states: Agents in each state at the round's last tick, before ``round_ends`` sends them to IDLE.
+        activity: What happened in the round.
+    """
+
+    number: int
+    states: Mapping[str, int]
+    activity: Activity
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the round as plain data."""
+        return {"round": self.number, "states": dict(self.states), **self.activity.to_dict()}
+
+
+@dataclass(frozen=True, slots=True)
+class Cascade:
+    """A post and everything that replies to it or reshares it, directly or not.
+
+    Args:
+        root_id: The post it began with.
+        author_id: Who wrote that.
+        text: What it says.
+        size: Posts in it, the root included.
+        depth: Most steps from the root to any post.
+        breadth: Most posts at any one depth.
+    """
+
+    root_id: str
+    author_id: str
+    text: str
+    size: int
+    depth: int
+    breadth: int
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """A whole run.
+
+    Args:
+        agents: Number of agents.
+        rounds: Every round, in order.
+        totals: All rounds together.
+        cascades: The largest cascades of more than one post, largest first.
+    """
+
+    agents: int
+    rounds: tuple[RoundSummary, ...]
+    totals: Activity
+    cascades: tuple[Cascade, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the results as plain data, the same for the same run."""
+        return {
+            "agents": self.agents,
+            "totals": self.totals.to_dict(),
+            "rounds": [summary.to_dict() for summary in self.rounds],
+            "cascades": [asdict(cascade) for cascade in self.cascades],
+        }
+
+
+def summarize(network: Network, rounds: Iterable[RoundSummary]) -> Results:
+    """Put the results of a run together."""
+    done = tuple(rounds)
+    totals = Activity()
+    for summary in done:
+        totals.add(summary.activity)
+    return Results(len(network.readers), done, totals, largest_cascades(network.posts))
+
+
+def largest_cascades(posts: Iterable[Post], most: int = LARGEST_CASCADES) -> tuple[Cascade, ...]:
+    """Find the largest cascades of more than one post; of equal ones the deeper, then the earlier first."""
+    depths: dict[str, Counter[int]] = {}
+    roots: dict[str, Post] = {}
+    for post in posts:
+        roots[post.root.post_id] = post.root
+        depths.setdefault(post.root.post_id, Counter())[post.depth] += 1
+    found = [_cascade(root, depths[root_id]) for root_id, root in roots.items() if depths[root_id].total() > 1]
+    found.sort(key=lambda cascade: (-cascade.size, -cascade.depth))
+    return tuple(found[:most])
+
+
+def _cascade(root: Post, depths: Counter[int]) -> Cascade:
+    return Cascade(root.post_id, root.author_id, root.text, depths.total(), max(depths), max(depths.values()))
+
+
+def _counts(activity: Activity) -> dict[str, int]:
+    return {name: getattr(activity, name) for name in Activity.COUNTED}

@@ -1,0 +1,1 @@
+"""One event, one agent: choosing a transition and committing it."""

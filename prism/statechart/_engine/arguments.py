@@ -1,0 +1,116 @@
+"""Calls of the engine that cannot be meant, such as those in the argument order of another engine.
+
+Such a call gets a TypeError that shows the right one. None of them may pass for an event that does not apply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+from enum import Enum
+from inspect import signature
+from types import FunctionType
+from typing import Any, TypeVar, cast
+
+from prism.errors import AgentError
+from prism.statechart._engine.writing import IF_FROZEN, is_pydantic
+from prism.statechart.states import state_text
+
+AfireT = TypeVar("AfireT", bound=Callable[..., Any])
+
+NOT_GIVEN: Any = object()
+"""Default of ``current_state``, which `Statechart.fire` and `Statechart.afire` name only in order to refuse it.
+
+Also what `Statechart.afire` takes for a reasoner where none is given.
+"""
+
+_ORDER = "the agent comes first, then the trigger, then the context"
+
+
+def refuse_state(method: str, agent: object, trigger: object, current_state: object) -> None:
+    """Refuse a call that gives the agent's state, as a fourth argument or by name.
+
+    Args:
+        method: ``fire`` or ``afire``.
+        agent: What was given as the agent.
+        trigger: What was given as the trigger.
+        current_state: What was given, or `NOT_GIVEN`.
+
+    Raises:
+        TypeError: If a state, or anything else, was given.
+    """
+    if current_state is NOT_GIVEN:
+        return
+    call = _right_call(method, agent, trigger)
+    raise TypeError(f"{method} takes no current state, since the agent knows its own; {_ORDER}: write {call}")
+
+
+def asks_itself(afire: AfireT) -> AfireT:
+    """Let `Statechart.afire` be called without a reasoner, for which it then asks itself; type checkers ask before."""
+    vars(afire)["__signature__"] = signature(afire)  # for readers, who are to give one
+    cast(FunctionType, afire).__kwdefaults__ = {"reasoner": NOT_GIVEN}
+    return afire
+
+
+def require_reasoner(agent: object, trigger: object, current_state: object, reasoner: object) -> None:
+    """Refuse a call of `Statechart.afire` that gives a state, as `refuse_state`, or no reasoner.
+
+    Raises:
+        TypeError: If the one was given, or the other was not.
+    """
+    refuse_state("afire", agent, trigger, current_state)
+    if reasoner is NOT_GIVEN:
+        raise TypeError(f"afire needs a reasoner; {_ORDER}: write {_right_call('afire', agent, trigger)}")
+
+
+def require_trigger(trigger: object, context: object, triggers: Container[object], some_state: Enum) -> None:
+    """Refuse what stands in the trigger's place by mistake: a state of the chart, or a context before its trigger.
+
+    A state's text is a trigger like any other text, unless a trigger of the chart stands in the context's place.
+
+    Args:
+        trigger: What was given as the trigger.
+        context: What was given as the context.
+        triggers: The triggers of the chart.
+        some_state: Any state of the chart; its class tells states from other texts.
+
+    Raises:
+        TypeError: If it is no trigger.
+    """
+    if type(trigger) is str:
+        comes_late = isinstance(context, str) and trigger not in triggers and context in triggers
+        misplaced = comes_late and trigger in map(state_text, type(some_state))
+    elif isinstance(trigger, str):
+        misplaced = isinstance(trigger, type(some_state)) and trigger not in triggers
+    else:
+        misplaced = isinstance(context, str)
+    if misplaced:
+        call = _right_call("fire", context)
+        raise TypeError(f"the trigger must be the name of an event, got {trigger!r}; {_ORDER}: write {call}")
+
+
+def cannot_drive(chart: str, agent: object, error: AttributeError) -> AgentError:
+    """Tell why an object is no agent.
+
+    Args:
+        chart: Name of the chart.
+        agent: What was given as the agent.
+        error: What came of reading its state.
+    """
+    kind = type(agent)
+    if isinstance(agent, str):
+        problem = f"the text {agent!r}: {_ORDER}: write {_right_call('fire', agent)}"
+    elif hasattr(kind, "state"):
+        problem = f"{kind.__name__!r}: its 'state' cannot be read ({error}); see that its constructor sets it"
+    else:
+        ways = "give it one, call chart.adopt(obj), or derive its class from prism.agents.StatechartMixin"
+        ways = "declare one as a field of the model" if is_pydantic(kind) else ways
+        problem = f"{kind.__name__!r}: it has no 'state'; {ways}; {IF_FROZEN}"
+    return AgentError(f"chart {chart!r} cannot drive {problem}")
+
+
+def _right_call(method: str, *given: Any) -> str:
+    """Show a call with the trigger that is among the arguments, wherever it stands."""
+    trigger = next((text for text in given if isinstance(text, str) and not isinstance(text, Enum)), "feed_ready")
+    if method == "afire":
+        return f"await chart.afire(agent, {trigger!r}, context, reasoner=reasoner)"
+    return f"chart.{method}(agent, {trigger!r}, context)"

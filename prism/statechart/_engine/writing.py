@@ -1,0 +1,238 @@
+"""Writing a move into an agent: its state, its ticks and its history.
+
+Any object with a writable ``state`` can be driven. The other fields (`FIELD_DEFAULTS`) are used where the
+object has them. Three kinds of class are told apart, once for each class:
+
+* **kept**: built on `prism.agents.StatechartMixin`. Such a class says ``_prism_kept = True`` and promises
+  that its fields live in ``_state``, ``_ticks_in_state`` and ``_state_history`` (a deque), so the engine
+  may write them without validating what it has just computed.
+* **own**: has a ``transition_to(new_state, trigger, context)`` of its own. That is the one write path.
+* **plain**: everything else; fields are written where present.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from prism.errors import AgentError
+from prism.statechart._identity import pack, share, unpack
+from prism.statechart.states import state_text
+from prism.statechart.transitions import Edge, StateTransition
+
+DEFAULT_TIMEOUT_THRESHOLD = 5
+DEFAULT_MAX_HISTORY_DEPTH = 50
+
+FIELD_DEFAULTS: dict[str, Any] = {
+    "ticks_in_state": 0,
+    "engagement_threshold": 0.5,
+    "timeout_threshold": DEFAULT_TIMEOUT_THRESHOLD,
+    "max_history_depth": DEFAULT_MAX_HISTORY_DEPTH,
+}
+
+IF_FROZEN = "if it is frozen, let an agent with StatechartMixin hold it in a field of its own"
+"""What to do with an object in which nothing can be written."""
+
+_WAYS_OUT = {
+    "state": (
+        "keep the frozen value in a field of an agent, or give the class a "
+        "transition_to(self, new_state, trigger, context) that sets it"
+    ),
+    "ticks_in_state": "keep the frozen value in a field of an agent, or leave out what cannot be counted",
+}
+
+_new_record = StateTransition.__new__
+
+
+def make_record(edge: Edge, time: float, context: object) -> StateTransition:
+    """Make a history entry from a chart's own edge, without checking what the chart has checked."""
+    record = _new_record(StateTransition)
+    record._time = time
+    if context is None:
+        record._edge, record._value = edge, None
+        return record
+    if type(context) is dict and len(context) == 1:  # the usual case, without the calls of the general one
+        (key,) = context
+        variant, value = edge.variants.get(key), context[key]
+        if variant is not None and type(value) is str:
+            record._edge, record._value = variant, share(value)
+            return record
+    keys, record._value = pack(context)
+    record._edge = edge.with_keys(keys)
+    return record
+
+
+def write_kept(agent: Any, edge: Edge, time: float, context: object) -> int | None:
+    """Write a move into an agent of a kept class; like all writers, gives the ticks it had dwelt."""
+    record = make_record(edge, time, context)
+    dwell: int = agent._ticks_in_state
+    agent._state = edge.to_state
+    agent._ticks_in_state = 0
+    agent._state_history.append(record)
+    return dwell
+
+
+def write_own(agent: Any, edge: Edge, _time: float, context: object) -> int | None:
+    """Let an agent's own ``transition_to`` write the move.
+
+    Raises:
+        AgentError: If it left the agent in another state.
+    """
+    dwell = getattr(agent, "ticks_in_state", None)
+    agent.transition_to(edge.to_state, edge.trigger, unpack(*pack(context)))
+    if agent.state != edge.to_state:
+        raise AgentError(
+            f"{type(agent).__name__}.transition_to left the agent in {state_text(agent.state)!r} instead of "
+            f"{state_text(edge.to_state)!r}: it must set self.state to the state it is given"
+        )
+    return dwell
+
+
+def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | None:
+    """Write a move into any other object, using the fields it has; history last, since a full one drops a record.
+
+    Raises:
+        AgentError: If the object takes no new values, or its history no records. Nothing has changed then, except that
+            a full deque beside a wrong ``max_history_depth`` has lost its oldest record.
+        Exception: Whatever else a field's own code raises; nothing has changed then, either.
+    """
+    record = make_record(edge, time, context)
+    dwell: int | None = getattr(agent, "ticks_in_state", None)
+    history = getattr(agent, "state_history", None)
+    try:
+        agent.state = edge.to_state
+    except Exception as error:
+        _undo(agent, "state", error, state=edge.from_state)
+        raise
+    try:
+        if dwell is not None:
+            agent.ticks_in_state = 0
+    except Exception as error:
+        _undo(agent, "ticks_in_state", error, ticks_in_state=dwell, state=edge.from_state)
+        raise
+    try:
+        if history is not None:
+            depth = getattr(agent, "max_history_depth", DEFAULT_MAX_HISTORY_DEPTH)
+            history.append(record)
+            while depth is not None and len(history) > depth:
+                del history[0]
+    except Exception as error:
+        if isinstance(history, (list, deque)) and history and history[-1] is record:
+            history.pop()
+        _undo(agent, "state_history", error, ticks_in_state=dwell, state=edge.from_state)
+        raise
+    return dwell
+
+
+def count_tick(agent: Any, ticks: int) -> int:
+    """Count one more tick in an object that counts them in ``ticks_in_state``; give the ticks now.
+
+    Raises:
+        AgentError: If it takes no new values.
+        Exception: Whatever else the field's own code raises; nothing has changed then, either.
+    """
+    try:
+        agent.ticks_in_state = ticks + 1
+    except Exception as error:
+        _undo(agent, "ticks_in_state", error, ticks_in_state=ticks)
+        raise
+    return ticks + 1
+
+
+def _undo(agent: Any, refused: str, error: Exception, **before: Any) -> None:
+    """Take back what the engine has written into an object, because the object refused the rest.
+
+    Args:
+        agent: The object.
+        refused: The field that did not take what was written.
+        error: What the object raised; gets a note that says so.
+        before: What the fields written so far held; None for a field that it does not have.
+
+    Raises:
+        AgentError: In place of an error that says only that the field, or the history, is not made to be written.
+    """
+    for field, value in before.items():
+        if value is not None and getattr(agent, field) != value:
+            setattr(agent, field, value)
+    kind = type(agent).__name__
+    if refused == "state_history" and isinstance(error, (AttributeError, TypeError)):
+        needs = "a list or a deque, with max_history_depth a number or None"
+        raise AgentError(f"{kind}.state_history must be {needs}: {error}") from error
+    if isinstance(error, AttributeError):
+        raise AgentError(f"{kind} takes no new {refused} ({error}): {_WAYS_OUT[refused]}") from error
+    error.add_note(f"{kind} refused what prism wrote into {refused!r} and is as it was before; {IF_FROZEN}")
+
+
+Writer = Callable[[Any, Edge, float, object], int | None]
+
+
+def writer_of(cls: type) -> Writer:
+    """Choose how agents of a class are written.
+
+    Raises:
+        AgentError: If the class has a ``transition_to`` that cannot be called with state, trigger and context.
+    """
+    if getattr(cls, "_prism_kept", False):
+        return write_kept
+    if not callable(getattr(cls, "transition_to", None)):
+        return write_plain
+    _require_arguments(cls)
+    return write_own
+
+
+def _require_arguments(cls: type) -> None:
+    own = inspect.getattr_static(cls, "transition_to")
+    if not inspect.isfunction(own):
+        return
+    problem = "it is async, but a move is made at once" if inspect.iscoroutinefunction(own) else ""
+    try:
+        inspect.signature(own).bind("self", "new_state", "trigger", "context")
+    except TypeError as error:
+        problem = str(error)
+    if problem:
+        raise AgentError(
+            f"{cls.__name__}.transition_to cannot write a move ({problem}): "
+            "define it as  def transition_to(self, new_state, trigger, context=None)"
+        )
+
+
+def writes_quietly(cls: type) -> bool:
+    """Tell whether writing an agent of this class runs no code of the user's, which might fire in turn."""
+    if inspect.getattr_static(cls, "__setattr__") is not object.__setattr__:
+        return False
+    if writer_of(cls) is not write_plain:
+        return writer_of(cls) is write_kept
+    fields = [inspect.getattr_static(cls, name, None) for name in ("state", "ticks_in_state", "state_history")]
+    return all(inspect.ismemberdescriptor(field) or not inspect.isdatadescriptor(field) for field in fields)
+
+
+def add_missing_fields(agent: Any, initial: Any) -> None:
+    """Give an object the fields it lacks; what it has stays as it is.
+
+    Raises:
+        AgentError: If the object's class leaves no room for them (``__slots__``, a frozen class, or a strict model).
+    """
+    missing = {name: value for name, value in FIELD_DEFAULTS.items() if not hasattr(agent, name)}
+    if not hasattr(agent, "state_history"):
+        depth = getattr(agent, "max_history_depth", DEFAULT_MAX_HISTORY_DEPTH)
+        missing["state_history"] = deque(maxlen=depth)
+    if getattr(agent, "state", None) is None:
+        missing["state"] = initial
+    refused = []
+    for name, value in missing.items():
+        try:
+            setattr(agent, name, value)
+        except (AttributeError, TypeError, ValueError):
+            refused.append(name)
+    if refused:
+        raise AgentError(
+            f"{type(agent).__name__} has no room for {', '.join(sorted(refused))}: declare these fields in the class"
+            f"{'' if is_pydantic(type(agent)) else ', or derive it from prism.agents.StatechartMixin'}; {IF_FROZEN}"
+        )
+
+
+def is_pydantic(cls: type) -> bool:
+    """Tell whether a class is a pydantic model, which keeps declared fields only."""
+    return any(base.__module__.partition(".")[0] == "pydantic" for base in cls.__mro__)

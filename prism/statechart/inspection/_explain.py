@@ -1,0 +1,215 @@
+"""Why an event would move an agent, or would not: every candidate, its guard's outcome, and what `fire` would do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from prism.statechart._definition import in_definition_order
+from prism.statechart._engine.arguments import cannot_drive, require_trigger
+from prism.statechart._identity import agent_name
+from prism.statechart.formats._document import Definition, own_name
+from prism.statechart.states import state_text
+from prism.statechart.transitions import Transition
+from prism.telemetry._loggers import describe
+
+GuardOutcome = Literal["passed", "failed", "raised", "not asked"]
+FireOutcome = Literal["moves", "stays", "refused", "no reaction", "raises", "unknown state"]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A transition that an event could cause, and what its guard said.
+
+    Args:
+        transition: The transition.
+        outcome: ``passed`` (also without a guard), ``failed``, ``raised``, or ``not asked`` because an earlier
+            candidate had settled the matter.
+        error: What the guard raised.
+    """
+
+    transition: Transition[Any]
+    outcome: GuardOutcome
+    error: Exception | None = None
+
+    def __str__(self) -> str:
+        """Give outcome, transition and guard on one line."""
+        guard, error = self._guard(), self._error()
+        notes = (f" [{guard}]" if guard else "") + (f": {error}" if error else "")
+        return f"{self.outcome:<9}  {self.transition}{notes}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the candidate as plain data, ready for JSON."""
+        return {
+            "target": state_text(self.transition.target),
+            "guard": self._guard(),
+            "outcome": self.outcome,
+            "error": self._error(),
+        }
+
+    def _guard(self) -> str | None:
+        guard = self.transition.guard
+        return None if guard is None else own_name(guard) or "guard"
+
+    def _error(self) -> str | None:
+        return None if self.error is None else describe(self.error)
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What an event would do to an agent, and why; ``str`` gives it as a block of lines.
+
+    Args:
+        chart: Name of the chart.
+        agent: Name of the agent.
+        state: State it is in.
+        trigger: The event.
+        candidates: The transitions that the event could cause in that state, in definition order.
+        outcome: What `Statechart.fire` would do: the agent ``moves``; it ``stays``, since a self-transition runs
+            its action and nothing else; it is ``refused`` by all guards; the state has ``no reaction`` to the event;
+            a guard of a strict chart ``raises``; the chart does not have the state (``unknown state``), and raises.
+        target: Where ``fire`` would lead; None if nowhere.
+        options: The targets among which `Statechart.afire` would have a reasoner choose; empty where it would not ask.
+        reacts_to: The events that the state reacts to, in definition order.
+        known: The states of the chart.
+    """
+
+    chart: str
+    agent: str
+    state: Any
+    trigger: str
+    candidates: tuple[Candidate, ...]
+    outcome: FireOutcome
+    target: Any = None
+    options: tuple[Any, ...] = ()
+    reacts_to: tuple[str, ...] = ()
+    known: tuple[Any, ...] = ()
+
+    def __str__(self) -> str:
+        """Give the block: who and where, a line for each candidate, and what would come of it."""
+        return "\n".join(self._lines())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the explanation as plain data, ready for JSON."""
+        return {
+            "chart": self.chart,
+            "agent": self.agent,
+            "state": state_text(self.state),
+            "trigger": self.trigger,
+            "candidates": [candidate.to_dict() for candidate in self.candidates],
+            "outcome": self.outcome,
+            "target": None if self.target is None else state_text(self.target),
+            "options": [state_text(option) for option in self.options],
+            "reacts_to": list(self.reacts_to),
+        }
+
+    def _lines(self) -> Iterator[str]:
+        yield f"agent {self.agent!r} in {state_text(self.state)!r}, event {self.trigger!r}, chart {self.chart!r}:"
+        yield from (f"  {candidate}" for candidate in self.candidates)
+        yield f"  {self._fire()}"
+        if self.options:
+            yield f"  afire asks the reasoner to choose from {', '.join(map(state_text, self.options))}"
+
+    def _fire(self) -> str:
+        state = state_text(self.state)
+        match self.outcome:
+            case "moves":
+                return f"fire moves the agent to {state_text(self.target)!r}"
+            case "stays":
+                return f"fire runs the action; the agent stays in {state!r}, and nothing is recorded"
+            case "refused":
+                return "fire does nothing: no guard passes"
+            case "raises":
+                return "fire raises what the guard raised: the chart is strict"
+            case "no reaction":
+                return f"fire does nothing: {state!r} reacts to {', '.join(self.reacts_to) or 'no event'}"
+            case _:
+                return f"fire raises UnknownStateError: the chart's states are {', '.join(map(state_text, self.known))}"
+
+
+def explain(chart: Definition, agent: Any, trigger: str, context: Any = None, *, state: Any = None) -> Explanation:
+    """Tell what an event would do to an agent: see `Statechart.explain`.
+
+    Args:
+        chart: The chart.
+        agent: Anything with a ``state``.
+        trigger: Name of the event.
+        context: What the event is about.
+        state: Explain for this state instead of the agent's own; guards see the agent as it is.
+
+    Raises:
+        AgentError: If the object has no ``state``.
+        TypeError: If the arguments are in another order.
+    """
+    where = _state_of(chart, agent) if state is None else state
+    name, known = agent_name(agent), in_definition_order(chart.states)
+    if not _is_among(where, chart.states):
+        return Explanation(chart.name, name, where, trigger, (), "unknown state", known=known)
+    require_trigger(trigger, context, {item.trigger for item in chart.transitions}, chart.initial)
+    leaving = [item for item in chart.transitions if item.source == where]
+    moves = [item for item in leaving if item.trigger == trigger]
+    decides = where in chart.decision_states
+    candidates = tuple(_tried(moves, agent, context, strict=chart.strict, all_of_them=decides))
+    outcome, target = _fired(candidates, where, strict=chart.strict)
+    return Explanation(
+        chart.name,
+        name,
+        where,
+        trigger,
+        candidates,
+        outcome,
+        target,
+        _options(candidates, strict=chart.strict) if decides else (),
+        tuple(dict.fromkeys(item.trigger for item in leaving)),
+        known,
+    )
+
+
+def _state_of(chart: Definition, agent: Any) -> Any:
+    try:
+        return agent.state
+    except AttributeError as error:
+        raise cannot_drive(chart.name, agent, error) from None
+
+
+def _is_among(state: object, states: frozenset[Any]) -> bool:
+    try:
+        return state in states
+    except TypeError:
+        return False
+
+
+def _tried(
+    moves: list[Transition[Any]], agent: Any, context: Any, *, strict: bool, all_of_them: bool
+) -> Iterator[Candidate]:
+    """Ask the guards as the engine does: to the first that passes, or all; a strict chart stops at one that raises."""
+    settled = False
+    for item in moves:
+        found = Candidate(item, "not asked") if settled else _asked(item, agent, context)
+        settled = settled or (found.outcome == "passed" and not all_of_them) or (found.outcome == "raised" and strict)
+        yield found
+
+
+def _asked(item: Transition[Any], agent: Any, context: Any) -> Candidate:
+    try:
+        return Candidate(item, "passed" if item.guard is None or item.guard(agent, context) else "failed")
+    except Exception as error:
+        return Candidate(item, "raised", error)
+
+
+def _fired(candidates: tuple[Candidate, ...], state: Any, *, strict: bool) -> tuple[FireOutcome, Any]:
+    for candidate in candidates:
+        if candidate.outcome == "raised" and strict:
+            return "raises", None
+        if candidate.outcome == "passed":
+            target = candidate.transition.target
+            return ("stays" if target == state else "moves"), target
+    return ("refused" if candidates else "no reaction"), None
+
+
+def _options(candidates: tuple[Candidate, ...], *, strict: bool) -> tuple[Any, ...]:
+    if strict and any(candidate.outcome == "raised" for candidate in candidates):
+        return ()
+    targets = dict.fromkeys(found.transition.target for found in candidates if found.outcome == "passed")
+    return tuple(targets) if len(targets) > 1 else ()

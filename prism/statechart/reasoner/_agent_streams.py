@@ -1,0 +1,51 @@
+"""Random numbers of agents that bring no stream of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import finalize
+
+from prism.randomness import RandomStream
+from prism.statechart._identity import given_name
+
+
+class AgentStreams:
+    """The random numbers of agents' decisions, for reasoners that draw.
+
+    Args:
+        seed: Seed of the streams of agents that bring none of their own.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._named: dict[str, RandomStream] = {}
+        self._nameless: dict[int, tuple[RandomStream, Any]] = {}
+        self._met = 0
+
+    def of(self, agent: Any) -> RandomStream:
+        """Give ``agent.random`` where that is a `RandomStream`, as in a simulation, else one kept for the agent.
+
+        That one belongs to the agent's id or name, or, for an agent without any, to its place in the order in
+        which such agents were first asked.
+        """
+        own = getattr(agent, "random", None)
+        if isinstance(own, RandomStream):
+            return own
+        name = given_name(agent)
+        if name is None:
+            return self._of_nameless(agent)
+        if name not in self._named:
+            self._named[name] = RandomStream(self._seed, name)
+        return self._named[name]
+
+    def _of_nameless(self, agent: Any) -> RandomStream:
+        key = id(agent)
+        if key not in self._nameless:
+            self._met += 1
+            stream = RandomStream(self._seed, "", self._met)
+            try:
+                finalize(agent, self._nameless.pop, key, None)  # its address may become another agent's
+                self._nameless[key] = stream, None
+            except TypeError:
+                self._nameless[key] = stream, agent  # takes no weak reference: kept, so that its address stays its own
+        return self._nameless[key][0]

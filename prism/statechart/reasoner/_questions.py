@@ -1,0 +1,190 @@
+"""A question put to a reasoner, its answer, and the base that all reasoners share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
+
+from prism.errors import ReasonerError
+from prism.statechart._identity import agent_name, identify
+from prism.statechart.states import state_text
+from prism.telemetry._loggers import EventLogger, active_logger, report_warning
+from prism.telemetry.events import DECISION
+
+Source = Literal["model", "cache", "replay", "policy", "fallback"]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Several moves are open to an agent; which will it make?
+
+    Args:
+        agent: Who is asked.
+        state: The agent's state.
+        trigger: The event that opened the question.
+        options: The targets to choose from, distinct, in the chart's order.
+        context: What the event is about, such as the post being evaluated.
+
+    Raises:
+        ReasonerError: (a ValueError) if there are no options.
+    """
+
+    agent: Any
+    state: Any
+    trigger: str
+    options: tuple[Any, ...]
+    context: Any = None
+
+    def __post_init__(self) -> None:
+        """Refuse a question that has no answer."""
+        if not self.options:
+            raise ReasonerError(
+                f"agent {name_or_address(self.agent)!r} was asked what to do on {self.trigger!r} with no options: "
+                "ask only when chart.enabled_targets() is not empty"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What it took to get an answer from a model.
+
+    Args:
+        latency: Seconds from asking to answer.
+        model: Model asked, where known.
+        host: Server asked, where known.
+        attempts: Requests it took. What a request cost stands with one decision, the first of those it answered;
+            with the others, and with those that used the answer to the same question of another agent,
+            attempts and tokens are 0, so that they can be added up. 0 also where nothing could be asked.
+        input_tokens: Tokens the model read, where known.
+        output_tokens: Tokens it wrote, where known.
+    """
+
+    latency: float
+    model: str | None = None
+    host: str | None = None
+    attempts: int = 1
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+    def shared(self) -> Call:
+        """Give the same call as it stands with a decision that it answered beside another."""
+        return replace(self, attempts=0, input_tokens=0, output_tokens=0)
+
+
+CALL_KEYS = tuple(item.name for item in fields(Call))
+"""What a decision's event says of its call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """An answer to a `Question`, and where it came from.
+
+    Args:
+        chosen: One of the question's options.
+        source: Who chose: a ``model``, a ``cache`` or ``replay`` of one, the ``policy``, or nobody, so that the
+            ``fallback`` was taken.
+        reason: Why the fallback was taken.
+        probabilities: Probability of every option by its text, where the chooser knows them.
+        call: What it took, if a model was asked.
+    """
+
+    chosen: Any
+    source: Source
+    reason: str | None = None
+    probabilities: Mapping[str, float] | None = None
+    call: Call | None = None
+
+
+class BaseReasoner(ABC):
+    """What every reasoner does: answers one question or many, and announces every decision.
+
+    Args:
+        logger: A structlog logger for the decisions. None means structlog's own, once it is configured.
+
+    Attributes:
+        concurrency: How many questions it pays to have under way at once; 0 where answers come at once.
+    """
+
+    concurrency: int = 0
+
+    def __init__(self, logger: EventLogger | None = None) -> None:
+        self._logger = logger
+
+    @abstractmethod
+    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
+        """Answer questions, in their order. A model's failure is a fallback, never an exception."""
+
+    async def decide(
+        self, agent: Any, current_state: Any, trigger: str, options: list[Any], context: Any = None
+    ) -> Any:
+        """Choose which of several open moves an agent makes (``spec/reasoner-contract.md``).
+
+        Args:
+            agent: The agent that decides.
+            current_state: Its state.
+            trigger: The event that opened the question.
+            options: The targets to choose from.
+            context: What the event is about, such as a post.
+
+        Returns:
+            One of the options.
+
+        Raises:
+            ReasonerError: (a ValueError) if there are no options.
+        """
+        question = Question(agent, current_state, trigger, tuple(options), context)
+        return (await self.decide_many([question]))[0].chosen
+
+    async def decide_many(self, questions: Sequence[Question], *, logger: EventLogger | None = None) -> list[Decision]:
+        """Answer several questions at once and announce the decisions in the questions' order.
+
+        Args:
+            questions: What is asked; the order of the answers is the order of the questions.
+            logger: Where to announce them, if not to this reasoner's own logger.
+        """
+        decisions = await self.answer(questions)
+        given = logger or self._logger
+        active = active_logger(given)
+        for question, decision in zip(questions, decisions, strict=True):
+            if active is not None or decision.source == "fallback":
+                _announce(given, active, question, decision)
+        return decisions
+
+
+def name_or_address(agent: object) -> str:
+    """Give the name by which logs call an agent: its class and address also where its name cannot be read."""
+    try:
+        return agent_name(agent)
+    except Exception:  # of a property of the user's, such as that of a detached database row
+        return f"{type(agent).__name__}@{id(agent):x}"
+
+
+def _identity(context: object) -> dict[str, Any] | None:
+    """Give what identifies a context, or its class where that cannot be read."""
+    try:
+        return identify(context)
+    except Exception:
+        return {"type": type(context).__name__}
+
+
+def _announce(given: EventLogger | None, active: EventLogger | None, question: Question, decision: Decision) -> None:
+    """Write one decision to the log; a fallback is a warning, and is heard even without structlog."""
+    keys = {
+        "agent_id": name_or_address(question.agent),
+        "state": state_text(question.state),
+        "trigger": question.trigger,
+        "options": [state_text(option) for option in question.options],
+        "chosen": state_text(decision.chosen),
+        "source": decision.source,
+        "reason": decision.reason,
+        "probabilities": decision.probabilities,
+        "context": _identity(question.context),
+    }
+    if decision.call is not None:
+        keys.update({name: getattr(decision.call, name) for name in CALL_KEYS})
+    if decision.source == "fallback":
+        report_warning(given, DECISION, **keys)
+    elif active is not None:
+        active.info(DECISION, **keys)

@@ -1,0 +1,172 @@
+"""The loggers that events go to.
+
+Events go to the logger that is given, else to structlog once the application has configured it, else to the
+standard library's logger ``prism.statechart``. structlog prints to stdout when nobody configured it, and importing
+it costs more than the engine itself. So it is looked up, never imported: an application that has not imported
+structlog cannot have configured it. Moves are info, which the standard library keeps to itself unless it is told
+otherwise; faults are errors, which it shows.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from sys import modules
+from typing import Any, Literal, Protocol
+
+from prism.telemetry._listening import Overheard, listeners
+
+LOGGER_NAME = "prism.statechart"
+"""Name of prism's logger, in structlog and in the standard library."""
+
+Level = Literal["info", "warning", "error"]
+
+_standard = logging.getLogger(LOGGER_NAME)
+_is_configured: Callable[[], bool] | None = None
+_configured: tuple[dict[str, Any], EventLogger] | None = None
+
+
+class EventLogger(Protocol):
+    """The part of a structlog logger that the engine uses."""
+
+    def info(self, event: str, **keys: Any) -> Any:
+        """Record something that happened."""
+
+    def warning(self, event: str, **keys: Any) -> Any:
+        """Record something that went wrong and was dealt with."""
+
+    def error(self, event: str, **keys: Any) -> Any:
+        """Record a fault in the user's code."""
+
+
+class StandardLogger:
+    """Hands events to a logger of the standard library, if that is enabled for them.
+
+    A record's message is the event with its keys as text; its attribute ``prism`` holds them as data:
+    ``{"event": ..., **keys}``. They are not attributes of their own, since `logging` has a ``name`` itself.
+
+    Args:
+        name: Name of the logger; none is the root.
+    """
+
+    __slots__ = ("_logger",)
+
+    def __init__(self, name: str | None = None) -> None:
+        self._logger = logging.getLogger(name)
+
+    def debug(self, event: str, **keys: Any) -> None:
+        """Record a detail; prism itself has none."""
+        self._record(logging.DEBUG, event, keys)
+
+    def info(self, event: str, **keys: Any) -> None:
+        """Record something that happened."""
+        self._record(logging.INFO, event, keys)
+
+    def warning(self, event: str, **keys: Any) -> None:
+        """Record something that went wrong and was dealt with."""
+        self._record(logging.WARNING, event, keys)
+
+    def error(self, event: str, **keys: Any) -> None:
+        """Record a fault in the user's code."""
+        self._record(logging.ERROR, event, keys)
+
+    def critical(self, event: str, **keys: Any) -> None:
+        """Record the worst; prism itself never does."""
+        self._record(logging.CRITICAL, event, keys)
+
+    def _record(self, level: int, event: str, keys: dict[str, Any]) -> None:
+        if not self._logger.isEnabledFor(level):
+            return
+        raised = keys.pop("exc_info", None)  # shown with its traceback, so that ``error`` would only repeat it
+        shown = {name: value for name, value in keys.items() if not raised or name != "error"}
+        data = {"event": event, **keys}
+        self._logger.log(level, "%s %s", event, shown, exc_info=raised, extra={"prism": data})
+
+
+def structlog_is_configured() -> bool:
+    """Tell whether the application has configured structlog, without importing it."""
+    return (_is_configured or _look_for_structlog)()
+
+
+def moves_are_heard() -> bool:
+    """Tell whether anybody listens to moves that no logger was given for: structlog, or the standard library."""
+    return bool(listeners) or (_is_configured or _look_for_structlog)() or _standard.isEnabledFor(logging.INFO)
+
+
+def active_logger(given: EventLogger | None) -> EventLogger | None:
+    """Give the logger to announce moves to: the given one, else the application's, None if nobody listens."""
+    logger = given if given is not None else _own_logger()
+    if not listeners or getattr(given, "relays", False):  # who passes events on is heard when it does so
+        return logger
+    return Overheard(logger or _standard_logger)
+
+
+def _own_logger() -> EventLogger | None:
+    if structlog_is_configured():
+        return _configured_logger()
+    return _standard_logger if _standard.isEnabledFor(logging.INFO) else None
+
+
+def report(given: EventLogger | None, level: Level, event: str, /, **keys: Any) -> None:
+    """Log an event.
+
+    Args:
+        given: The chart's or reasoner's own logger, if it has one.
+        level: How serious it is.
+        event: One of the event names.
+        keys: What happened; an exception as ``exc_info``.
+    """
+    getattr(active_logger(given) or _standard_logger, level)(event, **keys)
+
+
+def report_fault(given: EventLogger | None, event: str, error: BaseException, **keys: Any) -> None:
+    """Log an exception from the user's code with its traceback.
+
+    Args:
+        given: The chart's own logger, if it has one.
+        event: One of this module's event names.
+        error: What was raised.
+        keys: Where it was raised.
+    """
+    report(given, "error", event, exc_info=error, error=describe(error), **keys)
+
+
+def report_warning(given: EventLogger | None, event: str, **keys: Any) -> None:
+    """Log something that was dealt with but that a reader of the log should know."""
+    report(given, "warning", event, **keys)
+
+
+def describe(error: BaseException) -> str:
+    """Give an exception as ``Type: message`` on one line; as its type alone if it has no message."""
+    kind, message = type(error).__name__, " ".join(str(error).split())
+    return f"{kind}: {message}" if message else kind
+
+
+_standard_logger = StandardLogger(LOGGER_NAME)
+
+
+def _look_for_structlog() -> bool:
+    """Find structlog's own answer, for good, once the application has imported it."""
+    global _is_configured
+    if "structlog" not in modules:
+        return False
+    _is_configured = getattr(modules["structlog"], "is_configured", None)  # not there yet while it is being imported
+    return _is_configured is not None and _is_configured()
+
+
+def _configured_logger() -> EventLogger:
+    """Give structlog's logger, made anew when the application has configured structlog anew.
+
+    It is assembled for good only where the application lets structlog do so with its own loggers, or where
+    `prism.runlog.configure` has set structlog up.
+    """
+    global _configured
+    structlog = modules["structlog"]
+    config, known = structlog.get_config(), _configured
+    if known is not None and config == known[0]:
+        return known[1]
+    logger = structlog.get_logger(LOGGER_NAME)
+    if config["cache_logger_on_first_use"] or config["logger_factory"] is StandardLogger:
+        logger = logger.bind()
+    _configured = known = config, logger
+    return known[1]

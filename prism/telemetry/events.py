@@ -1,0 +1,38 @@
+"""Names of the events that prism announces."""
+
+__all__ = [
+    "ACTION_FAILED",
+    "AGENT_JOINED",
+    "ANSWER_DISCARDED",
+    "CACHE_FAILED",
+    "DECISION",
+    "GUARD_FAILED",
+    "MODE_UNKNOWN",
+    "POST_LIKED",
+    "POST_PUBLISHED",
+    "ROUND_ENDED",
+    "ROUND_STARTED",
+    "RUN_ENDED",
+    "RUN_STARTED",
+    "SCHEMA_VERSION",
+    "TRANSITION",
+]
+
+SCHEMA_VERSION = 1
+"""Version of the events and their keys; it rises when a reader would have to change."""
+
+TRANSITION = "statechart.transition"
+GUARD_FAILED = "statechart.guard_failed"
+ACTION_FAILED = "statechart.action_failed"
+ANSWER_DISCARDED = "statechart.answer_discarded"
+DECISION = "reasoner.decision"
+CACHE_FAILED = "reasoner.cache_failed"
+MODE_UNKNOWN = "reasoner.mode_unknown"
+
+RUN_STARTED = "run.started"
+AGENT_JOINED = "agent.joined"
+ROUND_STARTED = "round.started"
+ROUND_ENDED = "round.ended"
+POST_PUBLISHED = "post.published"
+POST_LIKED = "post.liked"
+RUN_ENDED = "run.ended"

@@ -1,0 +1,1 @@
+"""Coverage of charts by a test suite."""

@@ -1,0 +1,1 @@
+"""A fake Ollama server on loopback, with faults on demand."""

@@ -1,0 +1,203 @@
+"""Reading untrusted files record by record."""
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prism.agents._loading.records import MOST_LINE_CHARACTERS, Record, json_array, json_lines, reading
+from prism.errors import FieldValueError, InputError
+
+Write = Callable[[str, str | bytes], Path]
+
+DEEP = "[" * 100_000
+LONG_NUMBER = "1" * 5_000
+
+
+def record(**fields: Any) -> Record:
+    return Record(Path("people.jsonl"), 7, fields)
+
+
+def complaint(path: Path, read: Callable[[Path], Any]) -> InputError:
+    """Give the error that reading a file ends in."""
+    with pytest.raises(InputError) as caught, reading(path):
+        list(read(path))
+    return caught.value
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_json_lines_know_their_line(write: Write, end: str) -> None:
+    """Every line is a record with its own number; blank lines are passed over, and a byte order mark is no text."""
+    path = write("a.jsonl", "\ufeff" + end.join(['{"a": 1}', "", "   ", '{"a": "\u2028"}']))
+    with reading(path):
+        found = [(record.line, record.fields) for record in json_lines(path)]
+    assert found == [(1, {"a": 1}), (4, {"a": "\u2028"})]
+
+
+def test_json_array_knows_the_line_of_every_element(write: Write) -> None:
+    """An element's line is where it starts, whatever lies before it, on its line and within the other elements."""
+    text = '\ufeff\n[ {"a": "[\\n]"}, {"a":\n {"b": [1,\n2]}}\n\n ,\n{"a": 3}, {"a": 4}\n]\n'
+    path = write("a.json", text)
+    with reading(path):
+        lines = [(record.line, record.fields["a"]) for record in json_array(path)]
+    assert lines == [(2, "[\n]"), (2, {"b": [1, 2]}), (7, 3), (7, 4)]
+
+
+@pytest.mark.parametrize("text", ["[]", " [ \n ] "])
+def test_an_empty_array_has_no_records(write: Write, text: str) -> None:
+    """An array without elements is read as no records."""
+    path = write("a.json", text)
+    with reading(path):
+        assert list(json_array(path)) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "problem"),
+    [
+        ('{"a": 1}\n{"a": \n{"a": 3}\n', 2, r"is not valid JSON: Expecting value \(column \d"),
+        ('{"a": 1}\n\n{"a": 1} {}\n', 3, r"is not valid JSON: Extra data \(column 10\)"),
+        ('{"a": 1}\n{"a": "x\0"}\n', 2, "is not valid JSON: Invalid control character"),
+        ("{}\n[1]\n", 2, "must be a JSON object, got an array"),
+        ("{}\n'x'\n", 2, "is not valid JSON"),
+        ("\n".join(("null", "{}")), 1, "must be a JSON object, got null"),
+        ("true", 1, "must be a JSON object, got true or false"),
+        ('{}\n"x"', 2, "must be a JSON object, got text"),
+        ("{}\n3.5", 2, "must be a JSON object, got a number"),
+        ("{}\n" + DEEP, 2, "is nested too deeply"),
+        ('{}\n{"a": ' + LONG_NUMBER + "}", 2, "holds a number of too many digits"),
+        ('{}\n{"a": "' + "x" * MOST_LINE_CHARACTERS + '"}', 2, "is longer than 4,000,000 characters"),
+        (b"{}\n" * 9_000 + b'{"a": "\xff"}\n{}\n', 9_001, r"is not UTF-8 text \(invalid start byte\)"),
+        ("{}\n".encode("utf-16"), 1, "is not UTF-8 text"),
+    ],
+    ids=lambda value: str(value)[:20] if isinstance(value, str) else None,
+)
+def test_a_broken_line_is_named(write: Write, content: str | bytes, line: int, problem: str) -> None:
+    """What is wrong with JSON Lines is an InputError with file and line, never anything else."""
+    path = write("a.jsonl", content)
+    error = complaint(path, json_lines)
+    assert (error.path, error.line, error.field) == (str(path), line, None)
+    assert str(error).startswith(f"{path}, line {line}: ")
+    with pytest.raises(InputError, match=problem):
+        raise error
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "problem"),
+    [
+        ('[\n{"a": 1},\n{"a": ', 3, "is not valid JSON: Expecting value"),
+        ('[\n{"a": 1}\n{"a": 2}]', 3, "is not valid JSON: Expecting ',' delimiter"),
+        ('{"a": 1}', 1, "must be one JSON array of objects, got an object"),
+        ('[\n{"a": 1},\n\n[2]]', 4, "must be a JSON object, got an array"),
+        ("[\n1]", 2, "must be a JSON object, got a number"),
+        (DEEP, None, "is nested too deeply"),
+        (DEEP + "]" * len(DEEP), None, "is nested too deeply"),
+        ("[" + LONG_NUMBER + "]", None, "holds a number of too many digits"),
+        (b'[\n{"a": "\xc3"}]', 2, "is not UTF-8 text"),
+    ],
+    ids=lambda value: str(value)[:20] if isinstance(value, str) else None,
+)
+def test_a_broken_array_is_named(write: Write, content: str | bytes, line: int | None, problem: str) -> None:
+    """What is wrong with a JSON array is an InputError with file and, where the parser tells it, line."""
+    path = write("a.json", content)
+    error = complaint(path, json_array)
+    assert (error.path, error.line, error.field) == (str(path), line, None)
+    with pytest.raises(InputError, match=problem):
+        raise error
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, write: Write) -> None:
+    """A file that is missing, a folder, empty or unreadable is an InputError with its name and the reason."""
+    loop = tmp_path / "loop.jsonl"
+    loop.symlink_to(loop)
+    reasons = {
+        tmp_path / "none.jsonl": "there is no such file",
+        tmp_path: "is a folder, not a file",
+        write("empty.jsonl", ""): "is empty",
+        write("file", "x") / "below.jsonl": f"cannot be read: {os.strerror(errno.ENOTDIR)}",
+        loop: f"cannot be read: {os.strerror(errno.ELOOP)}",
+    }
+    for path, reason in reasons.items():
+        assert str(complaint(path, json_lines)) == f"{path}: {reason}"
+
+
+@pytest.mark.parametrize("length", [1, 2_000])
+def test_messages_stay_short(length: int) -> None:
+    """A message shows what was wrong without repeating a whole file."""
+    with pytest.raises(InputError) as caught:
+        record(name=["x" * length] * length).text("name")
+    assert len(str(caught.value)) < 300
+
+
+def test_unknown_fields_are_refused_by_name() -> None:
+    """A field that nobody reads is refused, with the ones there are."""
+    record(name="Ann").require_known(("name", "bio"))
+    with pytest.raises(InputError, match=r"^people\.jsonl, line 7, field 'nmae': unknown field; known are name, bio$"):
+        record(nmae="Ann").require_known(("name", "bio"))
+
+
+def test_texts_are_read_as_they_are() -> None:
+    """Texts and lists of texts are given unchanged; null is as good as absent."""
+    ann = record(name=" Ann ", bio="", mood=None, topics=["tea", "a b"], likes=None)
+    assert (ann.text("name"), ann.text("bio", "none"), ann.text("mood", "calm"), ann.text("age", "")) == (
+        " Ann ",
+        "",
+        "calm",
+        "",
+    )
+    assert (ann.texts("topics", least=2), ann.texts("likes"), ann.texts("absent")) == (["tea", "a b"], [], [])
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({}, "is missing"),
+        ({"name": None}, "is missing"),
+        ({"name": 5}, "must be text, got 5"),
+        ({"name": ["Ann"]}, r"must be text, got \['Ann'\]"),
+        ({"name": " \n"}, "must not be empty"),
+        ({"name": "A\0"}, r"holds a NUL or half a surrogate pair: 'A\\x00'"),
+        ({"name": "A\ud800"}, r"holds a NUL or half a surrogate pair: 'A\\ud800'"),
+    ],
+)
+def test_a_required_text_must_be_one(fields: dict[str, Any], problem: str) -> None:
+    """A required text that is absent, of another type, empty or not writable is an error at its field."""
+    with pytest.raises(InputError, match=rf"^people\.jsonl, line 7, field 'name': {problem}$"):
+        record(**fields).text("name")
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({}, "is missing"),
+        ({"topics": None}, "is missing"),
+        ({"topics": []}, "must have at least 1 entry, got an empty list"),
+        ({"topics": "tea"}, "must be a list of non-empty texts, got 'tea'"),
+        ({"topics": ["tea", 5]}, r"must be a list of non-empty texts, got \['tea', 5\]"),
+        ({"topics": ["tea", " "]}, r"must be a list of non-empty texts, got \['tea', ' '\]"),
+        ({"topics": ["tea", "\udfff"]}, r"holds a NUL or half a surrogate pair: '\\udfff'"),
+    ],
+)
+def test_a_required_list_must_be_one(fields: dict[str, Any], problem: str) -> None:
+    """A required list that is absent, of another type, too short or with something else in it is an error."""
+    with pytest.raises(InputError, match=rf"^people\.jsonl, line 7, field 'topics': {problem}$"):
+        record(**fields).texts("topics", least=1)
+
+
+def test_a_complaint_is_placed_at_its_field() -> None:
+    """What prism finds wrong with a value is told with the file, line and field, and keeps its cause."""
+    with pytest.raises(InputError) as caught, record(age=200).at("age"):
+        raise FieldValueError("too old")
+    assert str(caught.value) == "people.jsonl, line 7, field 'age': too old"
+    assert isinstance(caught.value.__cause__, FieldValueError)
+
+
+@pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '{"x": {"a": 1, "b": 2, "a": 3}}'])
+def test_a_key_stands_once(text: str, tmp_path: Path) -> None:
+    """An object with the same key twice is refused, with line and key, instead of keeping the last."""
+    (tmp_path / "twice.jsonl").write_text(f'{{"fine": 1}}\n{text}\n', encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        list(json_lines(tmp_path / "twice.jsonl"))
+    assert (caught.value.line, caught.value.field) == (2, "a")

@@ -1,0 +1,60 @@
+"""Putting small tables together."""
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prism.analysis._reading.merging import Gathered, adding_up, first_of
+
+ROWS = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 9)), max_size=12)
+SCHEMA = {"key": pl.String, "count": pl.Int64}
+
+
+def table(rows: list[tuple[str, int]]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+
+
+@settings(deadline=None, max_examples=60)
+@given(parts=st.lists(ROWS, min_size=1, max_size=6))
+def test_parts_are_added_up_as_a_whole(parts: list[list[tuple[str, int]]]) -> None:
+    """However rows are parted, sums and first rows are those of all rows together."""
+    sums, firsts = adding_up(["key"]), first_of(["key"])
+    for part in parts:
+        sums.add(table(part))
+        firsts.add(table(part))
+    rows = [row for part in parts for row in part]
+    assert dict(sums.table().iter_rows()) == {key: sum(n for k, n in rows if k == key) for key, _ in rows}
+    assert firsts.table().rows() == [(key, next(n for k, n in rows if k == key)) for key in dict(rows)]
+
+
+def test_many_rows_are_merged_before_the_end() -> None:
+    """Rows that wait to be merged are bounded; merging in between changes nothing."""
+    calls: list[int] = []
+
+    def merge(tables: pl.DataFrame) -> pl.DataFrame:
+        calls.append(tables.height)
+        return tables.group_by("key").agg(pl.col("count").sum())
+
+    gathered = Gathered(merge)
+    part = pl.DataFrame({"key": ["a", "b"] * 100_000, "count": [1, 2] * 100_000})
+    for _ in range(12):
+        gathered.add(part)
+    assert dict(gathered.table().iter_rows()) == {"a": 1_200_000, "b": 2_400_000}
+    assert len(calls) == 2
+    assert max(calls) < 8 * part.height
+
+
+def test_columns_keep_their_order_when_merged_in_between() -> None:
+    """A merge that puts columns in another order does not disturb those that follow."""
+    gathered = Gathered(lambda tables: tables.group_by("key").agg(pl.col("count").sum()))
+    part = pl.DataFrame({"count": [1] * 600_000, "key": ["a"] * 600_000})
+    for _ in range(4):
+        gathered.add(part)
+    assert gathered.table().rows() == [(2_400_000, "a")]
+
+
+def test_nothing_gathered_is_an_error() -> None:
+    """Without a single table not even the columns are known."""
+    with pytest.raises(ValueError, match="no table was added"):
+        adding_up(["key"]).table()

@@ -1,0 +1,131 @@
+"""From lines of JSON to columns."""
+
+import json
+from typing import Any
+
+import orjson
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prism.analysis._reading.parsing import TYPES, _read_in_halves, empty, objects_of, parse
+from prism.runlog._reader import Block
+
+LINE = st.sampled_from(
+    [
+        b'{"event":"a","round":1}',
+        b'{"round":2}',
+        b"",
+        b" \t",
+        b"{",
+        b"?",
+        b"[1]",
+        b"null",
+        b'{"event":"b"} x',
+        b"\x00\x00",
+    ]
+)
+
+
+def block_of(data: bytes, first_line: int = 1) -> Block:
+    return Block(data, first_line, data.count(b"\n") + (not data.endswith(b"\n")))
+
+
+def is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
+
+
+@settings(deadline=None, max_examples=60)
+@given(lines=st.lists(LINE, max_size=12), first=st.integers(1, 10**9))
+def test_every_line_is_a_row_a_bad_line_or_blank(lines: list[bytes], first: int) -> None:
+    """Lines that are JSON become rows under their numbers, others are named, and blank ones are neither."""
+    parsed = parse(block_of(b"".join(line + b"\n" for line in lines), first), ["event", "round"])
+    numbered = list(enumerate(lines, start=first))
+    assert parsed.frame["line"].to_list() == [number for number, line in numbered if is_json(line)]
+    assert list(parsed.bad_lines) == [number for number, line in numbered if line.strip() and not is_json(line)]
+    expected = [json.loads(line) for line in lines if is_json(line)]
+    rows = [row if isinstance(row, dict) else {} for row in expected]
+    assert parsed.frame.select("event", "round").rows() == [(row.get("event"), row.get("round")) for row in rows]
+
+
+@settings(deadline=None, max_examples=60)
+@given(bad=st.sets(st.integers(0, 20)))
+def test_lines_that_only_one_parser_takes_are_found_in_halves(bad: set[int]) -> None:
+    """Where the parser of columns refuses lines that passed the first look, all others are read."""
+    lines = [(number, b"{" if number in bad else b'{"event":"%d"}' % number) for number in range(20)]
+    frames = list(_read_in_halves(lines, ["event"]))
+    read = [row for frame in frames for row in frame.select("line", "event").iter_rows()]
+    assert read == [(number, str(number)) for number in range(20) if number not in bad]
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.sampled_from(
+    ['say "hi"', "a\\b", "line\nfeed", "\x00", "é…😀", '{"a":1}', "free text"]
+)
+VALUE = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=6,
+).filter(lambda value: "inf" not in str(value))
+
+
+def objects_in(lines: list[bytes], numbers: list[int | None], *names: str) -> list[tuple[Any, ...]]:
+    """Give what lines hold under keys of objects, as text."""
+    found = objects_of(block_of(b"\n".join(lines), 5), pl.Series(numbers, dtype=pl.UInt32), names)
+    assert found.schema == dict.fromkeys(names, pl.String)
+    return found.rows()
+
+
+@settings(deadline=None, max_examples=100)
+@given(value=VALUE, ascii_alone=st.booleans())
+def test_objects_are_kept_as_json(value: Any, ascii_alone: bool) -> None:
+    """What stands under a key is JSON in its column, and reads back as it was, whoever wrote it."""
+    line = json.dumps({"event": "a", "context": value}, ensure_ascii=ascii_alone).encode()
+    ((context, probabilities),) = objects_in([line], [5], "context", "probabilities")
+    assert probabilities is None
+    assert (context is None) == (value is None)
+    assert value is None or json.loads(context) == value
+
+
+def test_objects_are_those_of_the_lines_asked_for() -> None:
+    """Lines are known by their numbers; a number that is missing gives nothing."""
+    lines = [b'{"context":{"n":%d}}' % number for number in range(4)]
+    assert objects_in(lines, [8, None, 5], "context") == [('{"n":3}',), (None,), ('{"n":0}',)]
+    assert objects_in(lines, [], "context") == []
+
+
+@pytest.mark.parametrize("levels", [400, 4000])
+def test_object_nested_without_end_is_left_out(levels: int) -> None:
+    """What is nested deeper than can be written or read again is null, and the next line is read."""
+    deep = b'{"context":' + b"[" * levels + b"]" * levels + b"}"
+    assert objects_in([deep, b'{"context":{}}'], [5, 6], "context") == [(None,), ("{}",)]
+
+
+HALF = st.sampled_from([r"\ud83d", "ud83d", r"\uDE00", r"\u0041", "a", r"\n", r"\"", r"\\"])
+
+
+@settings(deadline=None, max_examples=150)
+@given(texts=st.lists(st.lists(HALF, max_size=5), min_size=1, max_size=3))
+def test_halves_of_characters_are_bad_lines(texts: list[list[str]]) -> None:
+    """A line with half a surrogate pair is no text in any encoding, and so a bad line; one with both halves is read."""
+    lines = [f'{{"event":"{"".join(parts)}"}}'.encode() for parts in texts]
+    is_sound = []
+    for line in lines:
+        try:
+            is_sound.append(orjson.loads(line)["event"])
+        except orjson.JSONDecodeError:
+            is_sound.append(None)
+    parsed = parse(block_of(b"\n".join(lines)), ["event"])
+    assert parsed.frame["event"].to_list() == [text for text in is_sound if text is not None]
+    assert list(parsed.bad_lines) == [number for number, text in enumerate(is_sound, start=1) if text is None]
+
+
+def test_empty_frame_has_the_columns_of_others() -> None:
+    """An empty frame goes together with any other."""
+    frame = empty(["event", "round"])
+    assert (frame.height, frame.columns) == (0, ["line", "event", "round", "run"])
+    assert [frame.schema[name] for name in ("event", "round")] == [TYPES["event"], TYPES["round"]]

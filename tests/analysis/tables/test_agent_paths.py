@@ -1,0 +1,116 @@
+"""Following agents from move to move."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prism.analysis._tables.agent_paths import Chains
+
+JOINED, MOVED, STARTED = "agent.joined", "statechart.transition", "run.started"
+SCHEMA: dict[str, Any] = {
+    **{"run": pl.UInt32, "line": pl.UInt32, "event": pl.String, "chart": pl.String, "agent_id": pl.String},
+    **{"state": pl.String, "from_state": pl.String, "to_state": pl.String},
+    **{"round": pl.Int64, "tick": pl.Int64, "time": pl.Datetime("us", "UTC"), "closing": pl.Int8},
+}
+Row = dict[str, Any]
+
+
+def join(agent: str, state: str, **keys: Any) -> Row:
+    return {"run": 0, "event": JOINED, "agent_id": agent, "state": state, "round": 0, "tick": 0, "closing": 0, **keys}
+
+
+def move(agent: str, begin: str | None, end: str | None, **keys: Any) -> Row:
+    ends = {"agent_id": agent, "from_state": begin, "to_state": end}
+    return {"run": 0, "event": MOVED, "chart": "c", "round": 1, "tick": 1, "closing": 0, **ends, **keys}
+
+
+def follow(rows: Sequence[Row], cuts: Sequence[int] = (), chains: Chains | None = None) -> pl.DataFrame:
+    """Follow events that come in blocks, each linked as it comes, and give their steps in the order of lines."""
+    chains = chains or Chains(rows_at_once=0)
+    numbered = pl.DataFrame([{"line": line, **row} for line, row in enumerate(rows, start=1)], schema=SCHEMA)
+    edges = sorted({0, *cuts, len(rows)})
+    blocks = [numbered.slice(begin, end - begin) for begin, end in pairwise(edges)]
+    return pl.concat(list(chains.follow(blocks))).sort("line")
+
+
+def moment_of(row: Row) -> tuple[Any, ...]:
+    """Give what rows are ordered by."""
+    return row["round"] or 0, row["tick"] or 0, row["closing"], row.get("time") or datetime.min.replace(tzinfo=UTC)
+
+
+AGENTS, STATES = st.sampled_from("xyz"), st.sampled_from("abc")
+JOINS = st.builds(join, AGENTS, STATES, run=st.integers(0, 1))
+MOVES = st.builds(
+    *(move, AGENTS, STATES, STATES),
+    run=st.integers(0, 1),
+    chart=st.sampled_from(["c", "d", None]),
+    round=st.one_of(st.none(), st.integers(0, 3)),
+    tick=st.one_of(st.none(), st.integers(0, 3)),
+    time=st.one_of(st.none(), st.sampled_from([datetime(1969, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)])),
+    closing=st.integers(0, 2),
+)
+
+
+@settings(deadline=None, max_examples=80)
+@given(rows=st.lists(st.one_of(JOINS, MOVES), max_size=30), cuts=st.sets(st.integers(0, 30)))
+def test_steps_follow_from_one_another(rows: list[Row], cuts: set[int]) -> None:
+    """However a log is cut, each step has the state that its agent's last one ended in, and no earlier moment."""
+    rows.sort(key=lambda row: row["run"])
+    steps = follow(rows, [cut for cut in cuts if cut < len(rows)])
+    first = {row["run"]: row["chart"] for row in reversed(rows) if row.get("chart")}
+    last: dict[tuple[int, str | None, str], tuple[str, tuple[Any, ...]]] = {}
+    for row, step in zip(rows, steps.iter_rows(named=True), strict=True):
+        key = (row["run"], row.get("chart") or first.get(row["run"]), row["agent_id"])
+        own = moment_of(row)
+        before, moment = last.get(key, (None, own))
+        assert (step["before"], step["is_early"]) == (before, own < moment)
+        assert moment_of(step) == max(own, moment)
+        last[key] = (step["end"], max(own, moment))
+
+
+def test_known_agents_wait_for_more_steps() -> None:
+    """Blocks are linked together until they have so many steps as is asked for; the last ones are given, too."""
+    rows = [move(f"agent {number}", "a", "b") for number in range(10)]
+    chains = Chains(rows_at_once=4)
+    numbered = pl.DataFrame([{"line": line, **row} for line, row in enumerate(rows)], schema=SCHEMA)
+    parts = list(chains.follow(numbered.slice(place, 1) for place in range(10)))
+    assert [part.height for part in parts] == [5, 5, 0]
+
+
+def test_steps_that_say_too_little_are_left_out() -> None:
+    """Moves without an agent or an end are no steps, and neither are agents that join in no state."""
+    rows = [
+        move("x", None, "b"),
+        move("x", "b", None),
+        {**join("x", "a"), "state": None},
+        {**join("x", "a"), "agent_id": None},
+        move("x", "a", "b"),
+    ]
+    assert follow(rows)["line"].to_list() == [5]
+
+
+@pytest.mark.parametrize(("told", "before"), [("c", [None, None, None, "a"]), ("d", [None, None, "a", None])])
+def test_agents_join_in_the_chart_that_the_run_names(told: str, before: list[str | None]) -> None:
+    """Where agents are moved by two charts, one that joins is in the chart that run.started names."""
+    rows = [
+        {"run": 0, "event": STARTED, "chart": told},
+        move("y", "home", "work", chart="d"),
+        join("x", "a"),
+        move("x", "home", "work", chart="d"),
+        move("x", "a", "b", chart="c"),
+    ]
+    chains = Chains(rows_at_once=0)
+    assert follow(rows, chains=chains)["before"].to_list() == before
+    assert chains.charts == {0: told}
+
+
+def test_agents_of_an_earlier_run_are_forgotten() -> None:
+    """A run's agents have nothing to do with those of the run before, though they have the same ids."""
+    steps = follow([move("x", "a", "b"), move("x", "c", "a", run=1), move("x", "a", "b", run=1)], [1, 2])
+    assert steps["before"].to_list() == [None, None, "a"]

@@ -1,0 +1,164 @@
+"""Cascades: shape, virality and life of trees of posts."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prism.analysis import cascades, read_log
+from prism.analysis._tables.cascades import tree_shape
+from prism.social import Results
+
+WriteLog = Callable[..., Path]
+FORESTS = st.integers(1, 14).flatmap(
+    lambda size: st.tuples(*(st.none() | st.integers(0, max(place - 1, 0)) for place in range(size)))
+)
+
+
+def above(node: int, parents: list[int | None]) -> list[int]:
+    """Give a node and all above it, the root last."""
+    path = [node]
+    while (parent := parents[path[-1]]) is not None:
+        path.append(parent)
+    return path
+
+
+def distance(one: int, other: int, parents: list[int | None]) -> int:
+    """Give the steps between two nodes of a tree."""
+    first, second = above(one, parents), above(other, parents)
+    shared = len(set(first) & set(second))
+    return len(first) + len(second) - 2 * shared
+
+
+@settings(deadline=None, max_examples=60)
+@given(forest=FORESTS)
+def test_measures_are_those_of_the_definitions(forest: tuple[int | None, ...], tmp_path_factory: Any) -> None:
+    """Size, depth, breadth and virality of any trees agree with counting nodes and pairs one by one."""
+    parents = [None if parent is None or parent >= place else parent for place, parent in enumerate(forest)]
+    roots = [above(node, parents)[-1] for node in range(len(parents))]
+    lines = [
+        {
+            **{"event": "post.published", "agent_id": f"a{place % 3}", "post_id": f"p{place}"},
+            **{"kind": "post" if parent is None else "reply", "root_id": f"p{roots[place]}"},
+            "parent_id": None if parent is None else f"p{parent}",
+        }
+        for place, parent in enumerate(parents)
+    ]
+    path = tmp_path_factory.mktemp("forest") / "log.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    table = {row["root_id"]: row for row in cascades(read_log(path)).iter_rows(named=True)}
+    assert set(table) == {f"p{root}" for root in roots}
+    for root in set(roots):
+        nodes = [node for node in range(len(parents)) if roots[node] == root]
+        depths = Counter(len(above(node, parents)) - 1 for node in nodes)
+        row = table[f"p{root}"]
+        assert (row["size"], row["depth"], row["breadth"]) == (len(nodes), max(depths), max(depths.values()))
+        assert (row["agents"], row["missing"]) == (len({node % 3 for node in nodes}), 0)
+        assert (row["replies"], row["reshares"]) == (len(nodes) - 1, 0)
+        pairs = [distance(one, other, parents) for one, other in combinations(nodes, 2)]
+        assert row["virality"] == (pytest.approx(sum(pairs) / len(pairs)) if pairs else None)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    parents=st.integers(1, 12).flatmap(
+        lambda size: st.lists(st.none() | st.integers(0, size - 1), min_size=size, max_size=size)
+    )
+)
+def test_any_links_make_trees(parents: list[int | None]) -> None:
+    """Links in any order, even in circles, give trees: each node is one deeper than its parent, or a root."""
+    depths, roots, sizes = tree_shape(parents)
+    for node, parent in enumerate(parents):
+        if depths[node]:
+            assert parent is not None
+            assert (depths[node], roots[node]) == (depths[parent] + 1, roots[parent])
+        else:
+            assert roots[node] == node
+    assert sum(size for node, size in enumerate(sizes) if depths[node] == 0) == len(parents)
+    assert sum(parent is None for parent in parents) <= depths.count(0)
+
+
+def test_long_chain_is_no_burden() -> None:
+    """A chain of 200,000 posts, given from its end, has its depth and sizes."""
+    length = 200_000
+    depths, roots, sizes = tree_shape([*range(1, length), None])
+    assert (depths[0], roots[0], sizes[0]) == (length - 1, length - 1, 1)
+    assert sizes[-1] == length
+
+
+def test_virality_of_known_shapes(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """A star of n has 2 - 2/n, a chain of n has (n + 1) / 3, as in the paper."""
+    star = [make.post("x", "s0"), *(make.post("x", f"s{n}", "s0", "s0") for n in range(1, 10))]
+    chain = [make.post("x", "c0"), *(make.post("x", f"c{n}", f"c{n - 1}", "c0") for n in range(1, 10))]
+    table = {row["root_id"]: row for row in cascades(read_log(write_log([*star, *chain]))).iter_rows(named=True)}
+    assert table["s0"]["virality"] == pytest.approx(2 - 2 / 10)
+    assert table["c0"]["virality"] == pytest.approx(11 / 3)
+    assert (table["s0"]["depth"], table["s0"]["breadth"]) == (1, 9)
+    assert (table["c0"]["depth"], table["c0"]["breadth"]) == (9, 1)
+
+
+def test_largest_are_those_the_run_named(run: tuple[Path, Results]) -> None:
+    """The first rows are the simulation's own largest cascades, in its order."""
+    folder, results = run
+    table = cascades(read_log(folder)).head(len(results.cascades))
+    rows = table.select("root_id", "author_id", "text", "size", "depth", "breadth").rows()
+    assert rows == [(c.root_id, c.author_id, c.text, c.size, c.depth, c.breadth) for c in results.cascades]
+    assert rows
+
+
+def test_life_is_from_the_root_to_the_last_post(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """A lifetime is told in seconds and, where the run says how long a round is, in ticks; early posts count from 0."""
+    lines = [
+        make.started(rounds=3, ticks_per_round=4),
+        make.post("x", "p0", round=0, tick=0),
+        make.post("y", "p1", round=1, tick=3, timestamp="2026-01-01T00:03:00Z"),
+        make.post("z", "p2", "p1", "p1", round=2, tick=2, timestamp="2026-01-01T00:06:00.5Z"),
+        make.post("y", "p3", "p0", "p0", round=1, tick=4, timestamp="2026-01-01T00:04:00Z"),
+    ]
+    table = {row["root_id"]: row for row in cascades(read_log(write_log(lines))).iter_rows(named=True)}
+    assert (table["p1"]["lifetime_ticks"], table["p1"]["lifetime_seconds"]) == (3, 180.5)
+    assert (table["p0"]["lifetime_ticks"], table["p0"]["lifetime_seconds"]) == (4, 240.0)
+    bare = cascades(read_log(write_log(lines[2:4], "bare.jsonl")))
+    assert bare.select("lifetime_ticks", "lifetime_seconds").rows() == [(None, 180.5)]
+
+
+def test_lost_parent_is_put_back_below_the_root(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """A post whose line is corrupt but that others answer is put back, so the cascade stays one tree."""
+    lines = [
+        make.post("x", "root"),
+        b'{"event":"post.published","agent_id":"y","post_id":"lo',
+        make.post("z", "a", "lost", "root"),
+        make.post("z", "b", "lost", "root"),
+        make.post("z", "c", "a", "root"),
+    ]
+    (row,) = cascades(read_log(write_log(lines))).iter_rows(named=True)
+    assert (row["root_id"], row["size"], row["depth"], row["breadth"], row["missing"]) == ("root", 5, 3, 2, 1)
+    assert row["agents"] == 2
+
+
+def test_lost_root_is_put_back_without_author(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """Answers to a root that is not in the log stand under its id, with no author, text or lifetime."""
+    lines = [make.post("x", "a", "root", "root"), make.post("y", "b", "root", None, root_id=None)]
+    (row,) = cascades(read_log(write_log(lines))).iter_rows(named=True)
+    assert (row["root_id"], row["author_id"], row["text"], row["size"], row["missing"]) == ("root", None, None, 3, 1)
+    assert (row["started"], row["lifetime_seconds"]) == (None, None)
+
+
+def test_log_without_posts_gives_an_empty_table(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """Where nothing was posted there are no cascades."""
+    table = cascades(read_log(write_log([make.move("x", "a", "b")])))
+    assert (table.height, table.columns[:3]) == (0, ["root_id", "author_id", "size"])
+
+
+def test_same_ids_in_two_runs_do_not_meet(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """Posts belong to the cascades of their own run."""
+    lines = [make.post("x", "p"), make.post("y", "q", "p", "p")]
+    table = cascades(read_log(write_log(lines, "one.jsonl"), write_log(lines, "two.jsonl")))
+    assert table.select("run", "size").rows() == [("one", 2), ("two", 2)]

@@ -1,0 +1,157 @@
+"""``prism chart explain``."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prism.cli._main import app
+from prism.errors import InputError
+
+MODULE = """
+from prism.statechart import Statechart, Transition, state_enum
+
+Mood = state_enum("Mood", ["calm", "angry"])
+
+
+def is_strong(agent, force):
+    if isinstance(force, str):
+        raise ValueError(force)
+    return force > agent.patience
+
+
+chart = Statechart(
+    Mood,
+    [Transition("bumped", Mood("calm"), Mood("angry"), guard=is_strong)],
+    Mood("calm"),
+    name="moods",
+)
+"""
+
+EVALUATING = ("social_media", "decides", "--state", "evaluating")
+BUMPED = ("moods_for_explain:chart", "bumped", "--state", "calm")
+
+Explain = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def explain(capsys: pytest.CaptureFixture[str]) -> Explain:
+    """Give a function that runs the command in this process, and gives its exit status and what it printed."""
+
+    def run(*arguments: str) -> tuple[int, str]:
+        status = app(["chart", "explain", *arguments], prog_name="prism", standalone_mode=False)
+        return int(status or 0), capsys.readouterr().out
+
+    return run
+
+
+@pytest.fixture
+def _moods(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Put a chart of one's own, whose guard looks at a field of the agent, into the current folder."""
+    (tmp_path / "moods_for_explain.py").write_text(MODULE, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield
+    sys.modules.pop("moods_for_explain", None)
+
+
+def test_command_explains(command: Any) -> None:
+    """The command shows every candidate, its guard's outcome, and what would come of the event."""
+    ran = command("chart", "explain", *EVALUATING, "--context", "0.9")
+    assert (ran.status, ran.err) == (0, "")
+    assert ran.out.splitlines() == [
+        "agent 'agent' in 'evaluating', event 'decides', chart 'social_media':",
+        "  passed     evaluating --decides--> composing [should_engage]",
+        "  passed     evaluating --decides--> engaging_like [should_engage]",
+        "  passed     evaluating --decides--> scrolling",
+        "  fire moves the agent to 'composing'",
+        "  afire asks the reasoner to choose from composing, engaging_like, scrolling",
+    ]
+
+
+def test_agent_of_the_social_chart_is_a_social_agent(explain: Explain) -> None:
+    """For the states of social agents the fields are those of one, its pending action among them."""
+    persona = '{"agent_id": "ada", "interests": ["music"], "engagement_threshold": 0.2}'
+    _, shown = explain(*EVALUATING, "--context", '{"topics": ["music"]}', "--agent", persona)
+    assert "agent 'ada' in 'evaluating'" in shown
+    assert "passed     evaluating --decides--> composing" in shown
+    status, shown = explain(
+        "social_media", "compose_done", "--state", "composing", "--agent", '{"pending_action": "reshare"}'
+    )
+    assert (status, "fire moves the agent to 'engaging_reshare'" in shown) == (0, True)
+
+
+@pytest.mark.usefixtures("_moods")
+@pytest.mark.parametrize(("patience", "status", "outcome"), [(3, 0, "passed"), (9, 1, "failed")])
+def test_agent_of_another_chart_has_the_fields_given(
+    explain: Explain, patience: int, status: int, outcome: str
+) -> None:
+    """For other charts the agent has just the fields given; status 1 says that no transition would be made."""
+    found, shown = explain(*BUMPED, "--context", "5", "--agent", json.dumps({"patience": patience}))
+    assert (found, shown.splitlines()[1]) == (status, f"  {outcome:<9}  calm --bumped--> angry [is_strong]")
+
+
+@pytest.mark.usefixtures("_moods")
+def test_guard_that_raises_is_shown(explain: Explain) -> None:
+    """A field that the agent lacks is what the guard's exception says."""
+    status, shown = explain(*BUMPED, "--context", "5")
+    assert status == 1
+    assert "raised     calm --bumped--> angry [is_strong]: AttributeError" in shown
+    assert "patience" in shown
+
+
+def test_guards_of_a_file_are_known_by_name_only(explain: Explain, tmp_path: Path) -> None:
+    """A chart from a file has guards by name, apart from prism's own; what they would say is told to be unknown."""
+    transition = {"trigger": "push", "source": "shut", "target": "open", "guard": "is_strong"}
+    document = {"schema": 1, "states": ["open", "shut"], "initial": "shut", "transitions": [transition]}
+    (tmp_path / "doors.json").write_text(json.dumps(document), encoding="utf-8")
+    _, shown = explain(str(tmp_path / "doors.json"), "push", "--state", "shut")
+    assert "the guard 'is_strong' is known by name only" in shown
+
+
+def test_json_is_the_explanation_as_data(explain: Explain) -> None:
+    """As JSON the whole explanation can be read by a program."""
+    status, shown = explain("social_media", "nothing", "--state", "idle", "--json")
+    assert status == 1
+    assert json.loads(shown) == {
+        "chart": "social_media",
+        "agent": "agent",
+        "state": "idle",
+        "trigger": "nothing",
+        "candidates": [],
+        "outcome": "no reaction",
+        "target": None,
+        "options": [],
+        "reacts_to": ["feed_ready"],
+    }
+
+
+@pytest.mark.usefixtures("_moods")
+def test_what_a_terminal_would_obey_is_not_printed(explain: Explain) -> None:
+    """What a guard says in its exception is shown without control characters."""
+    _, shown = explain(*BUMPED, "--context", '"a\\u0007b"')
+    assert "ValueError: a" in shown
+    assert "\x07" not in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field", "problem"),
+    [
+        (("--state", "idel"), "--state", "chart 'social_media' has no state 'idel': use one of idle, scrolling"),
+        (("--state", "idle", "--context", "{"), "--context", "is not valid JSON"),
+        (("--state", "idle", "--agent", "["), "--agent", "is not valid JSON"),
+        (("--state", "idle", "--agent", "[]"), "--agent", "must be an object of fields"),
+        (("--state", "idle", "--agent", '{"state": "idle"}'), "--agent", "takes no 'state'"),
+        (("--state", "idle", "--agent", '{"shoe_size": 9}'), "--agent", "unexpected keyword argument 'shoe_size'"),
+        (("--state", "idle", "--agent", '{"engagement_threshold": 9}'), "--agent", "engagement_threshold must be"),
+    ],
+)
+def test_wrong_input_is_named(explain: Explain, arguments: tuple[str, ...], field: str, problem: str) -> None:
+    """What is wrong with an option is said with the option's name."""
+    with pytest.raises(InputError) as caught:
+        explain("social_media", "feed_ready", *arguments)
+    assert caught.value.field == field
+    assert problem in str(caught.value)

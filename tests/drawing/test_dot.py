@@ -1,0 +1,77 @@
+"""Charts as DOT text."""
+
+import re
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prism.drawing._diagram import Arrow, Diagram, showable
+from prism.drawing._dot import to_dot
+from prism.statechart import social_media_chart
+from prism.statechart.formats._diagram import to_diagram
+
+QUOTED = r'"((?:[^"\\\n]|\\["\\n])*)"'
+NODE = re.compile(rf"    (s\d+) \[label={QUOTED}(, peripheries=2)?\];")
+EDGE = re.compile(rf"    (s\d+|any) -> (s\d+) \[label={QUOTED}\];")
+FRAME = re.compile(rf"digraph {QUOTED} \{{|    (?:node|edge|any|start) \[[^\[\]]*\];|    start -> s\d+;|\}}")
+
+
+def unquoted(text: str) -> str:
+    """Read a quoted string as Graphviz does."""
+    return re.sub(r"\\(.)", lambda found: "\n" if found[1] == "n" else found[1], text).replace("&amp;", "&")
+
+
+@settings(max_examples=50, deadline=None)
+@given(data=st.data())
+def test_any_chart_makes_a_graph_of_known_lines(random_charts: Any, data: st.DataObject) -> None:
+    """Every line is a statement of the language, and nodes and edges give states and labels back."""
+    found = to_diagram(data.draw(random_charts.charts()))
+    lines = to_dot(found).split("\n")[:-1]
+    nodes = [match.groups() for match in map(NODE.fullmatch, lines) if match]
+    edges = [match.groups() for match in map(EDGE.fullmatch, lines) if match]
+    assert [line for line in lines if not (NODE.fullmatch(line) or EDGE.fullmatch(line) or FRAME.fullmatch(line))] == []
+    limits = [
+        f"\ntime-out after {found.timeouts[state]} ticks" if state in found.timeouts else "" for state in found.states
+    ]
+    assert [unquoted(label) for _, label, _ in nodes] == [
+        showable(state).replace("\r", " ") + limit for state, limit in zip(found.states, limits, strict=True)
+    ]
+    assert [bool(border) for _, _, border in nodes] == [state in found.decision_states for state in found.states]
+    assert [(source, target, unquoted(label)) for source, target, label in edges] == [
+        (
+            "any" if arrow.source is None else f"s{found.states.index(arrow.source)}",
+            f"s{found.states.index(arrow.target)}",
+            "\n".join(showable(label).replace("\r", " ") for label in arrow.labels),
+        )
+        for arrow in found.arrows
+    ]
+
+
+def test_the_social_chart_is_readable() -> None:
+    """Nodes carry the states' texts and limits, decision states two borders, edges their labels."""
+    written = f"{social_media_chart():dot}"
+    for line in (
+        's2 [label="evaluating", peripheries=2];',
+        's7 [label="resting\\ntime-out after 2 ticks"];',
+        "start -> s0;",
+        'any -> s0 [label="round_ends"];',
+        's3 -> s1 [label="compose_done\\ntimeout"];',
+    ):
+        assert f"    {line}\n" in written
+
+
+def test_characters_that_mean_something_are_escaped() -> None:
+    """Quotes, backslashes, ampersands and line ends cannot end a string, begin an escape or name an entity."""
+    written = to_dot(Diagram(('"]; x', "\\N\\", "&lt;\n"), (), name='a"b'))
+    assert written.startswith('digraph "a\\"b" {')
+    assert 's0 [label="\\"]; x"]' in written
+    assert 's1 [label="\\\\N\\\\"]' in written
+    assert 's2 [label="&amp;lt;\\n"]' in written
+
+
+def test_arrows_without_triggers_have_empty_labels() -> None:
+    """An outline from a log, without triggers and initial state, is a graph all the same."""
+    written = to_dot(Diagram(("a", "b"), (Arrow("a", "b"),)))
+    assert 's0 -> s1 [label=""];' in written
+    assert "start" not in written

@@ -1,0 +1,200 @@
+"""Placing boxes and arrows."""
+
+from itertools import combinations, pairwise
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from prism.drawing._layout import Box, Layout, Link, Point, lay_out
+
+SIZES = st.floats(10, 200)
+SLACK = 0.01
+
+
+@st.composite
+def diagrams(draw: st.DrawFn) -> tuple[list[Box], list[Link]]:
+    boxes = draw(
+        st.lists(st.builds(Box, SIZES, st.floats(10, 80), st.sampled_from([0.0, 60.0])), min_size=1, max_size=8)
+    )
+    ends = st.tuples(st.integers(0, len(boxes) - 1), st.integers(0, len(boxes) - 1)).filter(
+        lambda end: end[0] != end[1]
+    )
+    links = draw(st.lists(ends, max_size=16)) if len(boxes) > 1 else []
+    return boxes, [Link(*end, *draw(st.sampled_from([(0.0, 0.0), (90.0, 14.0), (40.0, 60.0)]))) for end in links]
+
+
+def rectangle(x: float, y: float, width: float, height: float, more: float = 0.0) -> tuple[float, ...]:
+    """Give left, right, top and bottom."""
+    return x - width / 2, x + width / 2 + more, y - height / 2, y + height / 2
+
+
+def overlap(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    across = one[0] < other[1] - SLACK and other[0] < one[1] - SLACK
+    return across and one[2] < other[3] - SLACK and other[2] < one[3] - SLACK
+
+
+def rectangles(boxes: list[Box], links: list[Link], layout: Layout) -> list[tuple[float, ...]]:
+    """List the room of all boxes, with what they keep beside them, then of all labels."""
+    placed = zip(layout.boxes, boxes, strict=True)
+    labelled = zip(layout.routes, links, strict=True)
+    return [
+        *(rectangle(found.x, found.y, found.width, found.height, box.beside) for found, box in placed),
+        *(rectangle(*route.label, link.width, link.height) for route, link in labelled if link.height),
+    ]
+
+
+def passed(points: tuple[Point, ...]) -> list[Point]:
+    """List places along a route: its curves, which leave and arrive vertically, and the straight parts between."""
+    found: list[Point] = []
+    for (x1, y1), (x2, y2) in zip(points[::2], points[1::2], strict=True):
+        for step in range(21):
+            t = step / 20
+            bend = 3 * t * t - 2 * t**3
+            height = y1 + (y2 - y1) * (1.5 * t - 1.5 * t * t + t**3)
+            found.append((x1 + (x2 - x1) * bend, height))
+    for (x1, y1), (x2, y2) in zip(points[1:-1:2], points[2::2], strict=True):
+        assert x1 == x2
+        found += [(x1, y1 + (y2 - y1) * step / 10) for step in range(11)]
+    return found
+
+
+@settings(max_examples=100, deadline=None)
+@given(diagrams())
+def test_nothing_overlaps(diagram: tuple[list[Box], list[Link]]) -> None:
+    """No two of all boxes and labels touch, and all lie within the picture."""
+    layout = lay_out(*diagram)
+    found = rectangles(*diagram, layout)
+    assert not any(overlap(one, other) for one, other in combinations(found, 2))
+    for left, right, top, bottom in found:
+        assert left >= -SLACK
+        assert right <= layout.width + SLACK
+        assert top >= -SLACK
+        assert bottom <= layout.height + SLACK
+
+
+@settings(max_examples=100, deadline=None)
+@given(diagrams())
+def test_arrows_run_through_no_box_and_no_other_label(diagram: tuple[list[Box], list[Link]]) -> None:
+    """On its way from source to target an arrow enters no box, and no label but its own."""
+    boxes, links = diagram
+    layout = lay_out(boxes, links)
+    for link, route in zip(links, layout.routes, strict=True):
+        others = [*layout.boxes]
+        labels = [
+            rectangle(*other.label, of.width, of.height)
+            for of, other in zip(links, layout.routes, strict=True)
+            if other is not route and of.height
+        ]
+        for x, y in passed(route.points):
+            for left, right, top, bottom in [*(rectangle(b.x, b.y, b.width, b.height) for b in others), *labels]:
+                assert not (left + SLACK < x < right - SLACK and top + SLACK < y < bottom - SLACK), (link, x, y)
+
+
+@settings(max_examples=100, deadline=None)
+@given(diagrams())
+def test_arrows_lead_from_source_to_target(diagram: tuple[list[Box], list[Link]]) -> None:
+    """An arrow begins on a side of its source, ends on one of its target, and passes its label."""
+    boxes, links = diagram
+    layout = lay_out(boxes, links)
+    for link, route in zip(links, layout.routes, strict=True):
+        for (x, y), box in (
+            (route.points[0], layout.boxes[link.source]),
+            (route.points[-1], layout.boxes[link.target]),
+        ):
+            assert box.left - SLACK <= x <= box.left + box.width + SLACK
+            assert abs(abs(y - box.y) - box.height / 2) < SLACK
+        label_x, label_y = route.label
+        lines = zip(route.points[1:-1:2], route.points[2::2], strict=True)
+        assert any(x1 == label_x and min(y1, y2) <= label_y <= max(y1, y2) for (x1, y1), (_, y2) in lines)
+
+
+@settings(max_examples=50, deadline=None)
+@given(diagrams())
+def test_a_layout_is_repeatable(diagram: Any) -> None:
+    """The same boxes and arrows are always placed alike."""
+    assert lay_out(*diagram) == lay_out(*diagram)
+
+
+@pytest.mark.parametrize("upwards", [False, True])
+def test_arrows_go_straight_past_a_tall_neighbour(upwards: bool) -> None:
+    """An arrow from a low box, or to one, turns aside only below or above the tall box that stands beside it."""
+    boxes = [Box(40, 10), Box(120, 200), *[Box(40, 20)] * 5]
+    links = [Link(0, lower, 120, 14) for lower in range(2, 7)]
+    if upwards:
+        links = [Link(link.target, link.source, link.width, link.height) for link in links] + [
+            Link(upper, 1) for upper in range(2, 7)
+        ]
+    layout = lay_out(boxes, links)
+    tall = layout.boxes[1]
+    assert tall.y == layout.boxes[0].y
+    for x, y in [place for route in layout.routes[:5] for place in passed(route.points)]:
+        assert not (abs(x - tall.x) < tall.width / 2 - SLACK and abs(y - tall.y) < tall.height / 2 - SLACK)
+
+
+def test_a_chain_runs_straight_down() -> None:
+    """Boxes that follow one another stand below one another, and the arrow back runs beside them."""
+    boxes = [Box(80, 30)] * 3
+    layout = lay_out(boxes, [Link(0, 1), Link(1, 2), Link(2, 0)])
+    assert [box.y for box in layout.boxes] == sorted(box.y for box in layout.boxes)
+    assert max(box.x for box in layout.boxes) - min(box.x for box in layout.boxes) < 20
+    assert layout.routes[2].points[0][1] > layout.routes[2].points[-1][1]
+
+
+def test_a_box_is_widened_for_its_arrows() -> None:
+    """A box that many arrows leave is as wide as they need, so that each is seen."""
+    layout = lay_out([Box(20, 20), *[Box(20, 20)] * 9], [Link(0, number) for number in range(1, 10)])
+    starts = sorted(route.points[0][0] for route in layout.routes)
+    assert layout.boxes[0].width > 120
+    assert min(later - earlier for earlier, later in pairwise(starts)) > 10
+
+
+def test_large_diagrams_are_placed_in_bounded_time() -> None:
+    """A hundred boxes with three hundred arrows are placed, with fewer rounds of improvement."""
+    links = [
+        Link(number % 100, (number * 7 + 3) % 100) for number in range(300) if number % 100 != (number * 7 + 3) % 100
+    ]
+    assert len(lay_out([Box(40, 20)] * 100, links).routes) == len(links)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_boxes_alone_stand_side_by_side(count: int) -> None:
+    """Boxes without arrows form one row."""
+    layout = lay_out([Box(50, 20)] * count, [])
+    assert layout.height == 20
+    assert layout.width >= 50 * count
+    assert layout.routes == ()
+
+
+RING = ([Box(80, 30)] * 3, [Link(0, 1), Link(1, 2), Link(2, 0)])
+
+
+@settings(max_examples=40, deadline=None)
+@given(diagrams(), st.booleans())
+@example(RING, False)
+@example(RING, True)
+def test_a_box_alone_costs_its_own_width(diagram: tuple[list[Box], list[Link]], comes_first: bool) -> None:
+    """A box without arrows makes a picture wider by no more than itself and the distance between two boxes."""
+    boxes, links = diagram
+    alone = Box(50, 20)
+    moved = [Link(link.source + comes_first, link.target + comes_first, link.width, link.height) for link in links]
+    more = lay_out([alone, *boxes] if comes_first else [*boxes, alone], moved)
+    assert more.width <= lay_out(boxes, links).width + alone.width + 18 + SLACK
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_parts_that_no_arrow_joins_are_drawn_as_if_alone(count: int) -> None:
+    """Each of several rings looks as one by itself, and they stand side by side, in whatever order their boxes are."""
+    boxes, links = RING
+    one = lay_out(boxes, links)
+    several = lay_out(
+        boxes * count, [Link(end.source * count + n, end.target * count + n) for n in range(count) for end in links]
+    )
+    assert several.height == one.height
+    assert several.width <= count * one.width + (count - 1) * 18 + SLACK
+    for ring in range(count):
+        shift = several.boxes[ring].x - one.boxes[0].x
+        for number, box in enumerate(one.boxes):
+            same = several.boxes[number * count + ring]
+            assert (same.x - shift, same.y) == (pytest.approx(box.x), box.y)

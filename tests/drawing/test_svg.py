@@ -1,0 +1,155 @@
+"""Diagrams as SVG."""
+
+import re
+import xml.etree.ElementTree as ET
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prism.drawing._diagram import Arrow, Diagram, showable
+from prism.drawing._svg import draw_svg, text_width
+from prism.errors import DefinitionError
+from prism.statechart import Statechart, Transition, social_media_chart, state_enum
+
+TIMES = "\N{MULTIPLICATION SIGN}"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def texts(svg: str) -> list[str]:
+    return [element.text or "" for element in ET.fromstring(svg).iter(f"{SVG}text")]
+
+
+def titles(svg: str) -> list[str]:
+    return [element.text or "" for element in ET.fromstring(svg).iter(f"{SVG}title")]
+
+
+def lines(svg: str) -> list[tuple[float, bool]]:
+    """List the width of every arrow's line, and whether it is faint."""
+    found = [element for element in ET.fromstring(svg).iter(f"{SVG}path") if "line" in element.get("class", "").split()]
+    return [(float(element.get("stroke-width", "0")), "idle" in element.get("class", "")) for element in found]
+
+
+@settings(max_examples=80, deadline=None)
+@given(data=st.data())
+def test_any_chart_is_drawn_as_well_formed_xml(random_charts: Any, data: st.DataObject) -> None:
+    """Whatever its texts, a chart's picture parses, says what each state and arrow is, and names no other resource."""
+    chart = data.draw(random_charts.charts())
+    svg = chart.to_svg()
+    found = [" ".join(title.split()) for title in titles(svg)]
+    assert {" ".join(showable(state).split()) for state in chart.states} <= set(found)
+    assert not re.search(r"href|url\(|@import|<script", re.sub(r"<(title|text)[^>]*>[^<]*<", "<", svg))
+
+
+def test_the_social_chart_shows_its_states_triggers_and_limit() -> None:
+    """Names, labels, the limit of RESTING and the meaning of the diamond stand in the picture; it fits 900 pixels."""
+    svg = social_media_chart().to_svg()
+    shown = texts(svg)
+    for text in (
+        "engaging_reshare",
+        "decides [should_engage]",
+        "time-out after 2 ticks",
+        "every other state",
+        "round_ends",
+    ):
+        assert text in shown
+    assert "evaluating → scrolling: ignores, decides, timeout" in titles(svg)
+    assert shown[-1].startswith("◆ decision state")
+    assert svg.count('class="mark"') == svg.count('class="box decision"') == svg.count('class="start"') == 1
+    assert float(ET.fromstring(svg).get("width", "")) <= 900
+
+
+def test_the_picture_has_colours_for_light_and_dark() -> None:
+    """Every colour is a variable that a page may set, with one value for light and one for dark surroundings."""
+    light, _, dark = social_media_chart().to_svg().partition("@media (prefers-color-scheme: dark)")
+    for colour in ("ink", "paper", "box", "line", "accent"):
+        (bright,), (dim,) = (set(re.findall(rf"--chart-{colour}, (#\w+)\)", half)) for half in (light, dark))
+        assert bright != dim
+
+
+def test_the_picture_has_colours_without_variables() -> None:
+    """Programs that know no CSS variables, such as those that turn SVG into PNG, find the same light colours."""
+    svg = social_media_chart().to_svg()
+    plain, _, others = svg.partition("@supports")
+    light = others.partition("@media")[0]
+    assert "var(" not in plain
+    for selector, colour in re.findall(
+        r"\.prism-chart (\S+) \{[^}]*?(?:fill|stroke): var\(--chart-\w+, (#\w+)\)", light
+    ):
+        assert re.search(rf"\.prism-chart {re.escape(selector)} \{{[^}}]*{colour};", plain)
+
+
+TRIANGLE = Diagram(
+    ("a", "b", "c"), (Arrow("a", "b", ("go",)), Arrow("b", "c", ("on",)), Arrow("c", "a", ("back",))), initial="a"
+)
+
+
+def test_traffic_sets_widths_and_counts() -> None:
+    """The busiest arrow is the widest, every arrow says how often it was used, and an unused one is faint."""
+    svg = draw_svg(TRIANGLE, {("a", "b"): 40_000, ("b", "c"): 100})
+    busy, rare, unused, _ = lines(svg)
+    assert busy[0] > 3 * rare[0]
+    assert rare[0] > unused[0]
+    assert [faint for _, faint in (busy, rare, unused)] == [False, False, True]
+    assert [text for text in texts(svg) if text.endswith(TIMES)] == [
+        f"{count}{TIMES}" for count in ("40,000", "100", "0")
+    ]
+    assert texts(svg)[-1].startswith("number and width")
+    assert not any(text.endswith(TIMES) for text in texts(draw_svg(TRIANGLE)))
+
+
+def test_traffic_that_no_trigger_explains_gets_its_own_arrow() -> None:
+    """A move that was made, though the outline does not have it, is drawn without a trigger; one never made is not."""
+    svg = draw_svg(TRIANGLE, {("a", "c"): 3, ("b", "a"): 0})
+    assert "a → c: " in titles(svg)
+    assert not any(title.startswith("b → a") for title in titles(svg))
+    assert len(lines(svg)) == len(lines(draw_svg(TRIANGLE))) + 1
+
+
+def test_traffic_from_everywhere_is_added_up() -> None:
+    """An arrow from every other state counts all moves to its target that no arrow of their own explains."""
+    everywhere = Diagram(("a", "b", "c"), (Arrow(None, "a", ("reset",)), Arrow("c", "a", ("back",))))
+    svg = draw_svg(everywhere, {("b", "a"): 5, ("a", "a"): 2, ("c", "a"): 4})
+    assert [text for text in texts(svg) if text.endswith(TIMES)] == [f"7{TIMES}", f"4{TIMES}"]
+
+
+def test_traffic_between_unknown_states_is_refused() -> None:
+    """Traffic that names a state which the outline lacks is refused by name."""
+    with pytest.raises(DefinitionError, match="the traffic names 'x', not among the states"):
+        draw_svg(TRIANGLE, {("a", "x"): 1})
+
+
+def test_a_move_to_itself_is_a_loop() -> None:
+    """A self-transition is drawn beside its box, with its label, and counts its traffic."""
+    loop = Diagram(("a",), (Arrow("a", "a", ("stay",)),))
+    svg = draw_svg(loop, {("a", "a"): 9})
+    assert texts(svg)[:3] == ["a", "stay", f"9{TIMES}"]
+    assert len(lines(svg)) == 1
+
+
+def test_long_texts_are_wrapped_and_cut() -> None:
+    """A long name takes several lines and ends in an ellipsis; a long list of triggers says how many are left out."""
+    long = "a state of many words that goes on and on " * 5
+    triggers = tuple(f"trigger {number} " + "x" * 60 for number in range(9))
+    svg = draw_svg(Diagram((long, "b"), (Arrow(long, "b", triggers),)))
+    shown = texts(svg)
+    assert len([text for text in shown if text.startswith("trigger") and text.endswith("…")]) == 5
+    assert "and 4 more" in shown
+    assert max(map(len, shown)) <= 44
+    assert long in titles(svg)
+
+
+def test_a_width_is_estimated_for_any_script() -> None:
+    """Wide characters count as wide, marks that stand on others as nothing."""
+    assert text_width("日本") > text_width("ab")
+    assert text_width("e\u0301") == text_width("e")
+    assert text_width("") == 0
+
+
+def test_a_chart_of_one_state_is_a_picture() -> None:
+    """The smallest chart there is has a box and an arrow from the dot."""
+    Only = state_enum("Only", ["only"])
+    svg = Statechart(Only, [Transition("stay", "*", Only("only"))], Only("only")).to_svg()
+    assert texts(svg) == ["only", "stay"]
+    assert len(lines(svg)) == 2

@@ -1,0 +1,74 @@
+"""Keeping a client in one event loop at a time."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from prism.errors import LLMError
+from prism.llm import OllamaPool
+from prism.llm._one_loop import OneLoop
+from prism.testing import FakeOllama
+
+HELLO = [{"role": "user", "content": "hello"}]
+
+USES: list[Callable[[OllamaPool], Coroutine[Any, Any, Any]]] = [
+    lambda pool: pool.chat(HELLO),
+    lambda pool: pool.systemone("s", {}),
+    OllamaPool.offers_decisions,
+    OllamaPool.warm_up,
+]
+
+
+@pytest.mark.parametrize("use", USES, ids=["chat", "systemone", "offers_decisions", "warm_up"])
+def test_two_loops_at_once_are_refused(
+    server: FakeOllama, use: Callable[[OllamaPool], Coroutine[Any, Any, Any]]
+) -> None:
+    """While one event loop asks, another one gets an error that says what to do, and the first its answer."""
+    pool = OllamaPool([server.host], "tiny", concurrency=1, timeout=5)
+    asking, refused = threading.Event(), threading.Event()
+    answers = []
+
+    async def ask() -> None:
+        task = asyncio.create_task(pool.chat(HELLO))
+        await asyncio.sleep(0)
+        asking.set()
+        refused.wait(5)  # and the whole loop with it, so that the answer cannot come first
+        answers.append((await task).text)
+
+    thread = threading.Thread(target=lambda: asyncio.run(ask()))
+    thread.start()
+    assert asking.wait(5)
+    with pytest.raises(LLMError, match="make one client for each event loop") as caught:
+        asyncio.run(use(pool))
+    refused.set()
+    thread.join(5)
+    assert caught.value.attempts == 0
+    assert answers == ["Hello."]
+
+
+def test_one_loop_after_another_is_welcome() -> None:
+    """A loop that has ended, even in the middle of something, keeps no other from going on."""
+    one_loop, entered = OneLoop(), []
+
+    async def hold(*, leaves: bool) -> None:
+        with one_loop.held():
+            entered.append(leaves)
+            if not leaves:
+                await asyncio.Event().wait()
+
+    asyncio.run(hold(leaves=True))
+    loop = asyncio.new_event_loop()
+    unfinished = hold(leaves=False)
+    loop.call_soon(unfinished.send, None)
+    loop.call_soon(loop.stop)
+    loop.run_forever()
+    with pytest.raises(LLMError):
+        asyncio.run(hold(leaves=True))
+    loop.close()
+    asyncio.run(hold(leaves=True))
+    unfinished.close()
+    asyncio.run(hold(leaves=True))
+    assert entered == [True, False, True, True]

@@ -1,0 +1,88 @@
+"""The tables that only a report needs."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from prism.analysis import RunLogs, activity, dwell_times, read_log
+from prism.report._facts.counts import agent_table, latency_counts, posts_below, visit_counts
+
+
+def test_visits_are_those_of_dwell_times(logs: RunLogs) -> None:
+    """The visits of all lengths add up to the visits, their mean and their maximum that dwell_times gives."""
+    ticks, visits = pl.col("ticks"), pl.col("visits")
+    summed = (
+        visit_counts(logs)
+        .group_by("state", maintain_order=True)
+        .agg(
+            total=visits.sum(),
+            zero=visits.filter(ticks == 0).sum(),
+            mean=(ticks * visits).sum() / visits.sum(),
+            max=ticks.max(),
+        )
+    )
+    wanted = dwell_times(logs).select("state", "zero", "mean", "max", total="visits")
+    assert_frame_equal(summed, wanted, check_column_order=False)
+
+
+def test_agents_are_those_of_the_log(logs: RunLogs, events: list[dict[str, Any]]) -> None:
+    """Each agent has its name, its last state, its moves and its decisions, as plain counting finds them."""
+    table = agent_table(logs)
+    moves = Counter(event["agent_id"] for event in events if event["event"] == "statechart.transition")
+    asked = Counter(event["agent_id"] for event in events if event["event"] == "reasoner.decision")
+    last = {event["agent_id"]: event["to_state"] for event in events if event["event"] == "statechart.transition"}
+    joined = {event["agent_id"]: event for event in events if event["event"] == "agent.joined"}
+    assert table.height == len(joined)
+    for row in table.iter_rows(named=True):
+        agent = row["agent_id"]
+        assert (row["name"], row["archetype"]) == (joined[agent]["display_name"], joined[agent]["archetype"])
+        assert (row["moves"], row["decisions"]) == (moves[agent], asked[agent])
+        assert row["state"] == last.get(agent, joined[agent]["state"])
+    counted = activity(logs)
+    assert_frame_equal(table.select(counted.columns), counted)
+
+
+@pytest.mark.parametrize(
+    ("latency", "step"),
+    [(1.0, 0), (0.999, -1), (1.26, 1), (0.1, -10), (0.001, -30), (10.0, 10), (3.2, 5), (0.0, -40), (1e-9, -40)],
+)
+def test_latencies_are_counted_in_tenths_of_a_decade(
+    write_log: Callable[..., Path], make: Any, latency: float, step: int
+) -> None:
+    """A latency counts at the tenth of a power of ten at or below it, and none below 0.1 ms."""
+    log = write_log([make.decision("ada", ["a", "b"], "a", source="model", latency=latency)])
+    assert latency_counts(read_log(log)).rows() == [("model", step, 1)]
+
+
+def test_latencies_are_of_decisions_that_a_model_was_asked_for(write_log: Callable[..., Path], make: Any) -> None:
+    """A fallback without a request is not counted, as in the percentiles of prism.analysis._tables.decisions."""
+    keys = {"source": "fallback", "latency": 1.0}
+    log = write_log([make.decision("ada", ["a"], "a", attempts=attempts, **keys) for attempts in (0, 1, 2)])
+    assert latency_counts(read_log(log)).rows() == [("fallback", 0, 2)]
+
+
+def test_decisions_without_latency_are_not_counted(logs: RunLogs) -> None:
+    """Where no model was asked there is no latency."""
+    assert latency_counts(logs).is_empty()
+
+
+def test_posts_of_some_cascades(write_log: Callable[..., Path], make: Any) -> None:
+    """Posts are found by root, or else by parent, and each is given once, as it came first."""
+    log = write_log(
+        [
+            make.post("ada", "p1"),
+            make.post("bo", "p2"),
+            make.post("cy", "r1", "p1", "p1"),
+            make.post("cy", "r2", "p2", "p2"),
+            {**make.post("di", "r3", "p1"), "root_id": None},
+            make.post("di", "r1", "p1", "p1"),
+        ]
+    )
+    found = posts_below(read_log(log), ["p1"])
+    assert found.select("post_id", "agent_id").rows() == [("p1", "ada"), ("r1", "cy"), ("r3", "di")]
+    assert posts_below(read_log(log), []).is_empty()

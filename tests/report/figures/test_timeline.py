@@ -1,0 +1,136 @@
+"""Rounds, ticks and times as intervals."""
+
+from datetime import UTC, datetime, timedelta
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism.report._figures.timeline import MOST_MOMENTS, Timeline, are_many, rounds_timeline, states_timeline
+
+
+def counts(rounds: int, ticks: int) -> pl.DataFrame:
+    """Make counts of two states, with as many agents in the first as the moment's number says."""
+    moments = [(one, other) for one in range(1, rounds + 1) for other in range(1, ticks + 1)]
+    rows = [
+        (one, other, state, agents, agents / 1000)
+        for place, (one, other) in enumerate(moments)
+        for state, agents in (("a", place), ("b", 1000 - place))
+    ]
+    return pl.DataFrame(rows, schema=["round", "tick", "state", "agents", "share"], orient="row")
+
+
+def intervals(timeline: Timeline) -> list[tuple[float, float]]:
+    """Give the intervals from left to right, each once."""
+    return timeline.table.select("begin", "end").unique().sort("begin").rows()
+
+
+def assert_without_gaps(timeline: Timeline) -> None:
+    """Each interval begins where the one before ends."""
+    found = intervals(timeline)
+    ends = [end for _, end in found]
+    assert [begin for begin, _ in found[1:]] == pytest.approx(ends[:-1])
+
+
+def test_few_ticks_are_drawn_one_by_one() -> None:
+    """Each tick has its part of its round, the last as wide as the first, and the counts are untouched."""
+    table = counts(4, 5)
+    timeline = states_timeline(table, by_round=are_many(table))
+    assert_without_gaps(timeline)
+    assert len(intervals(timeline)) == 20
+    assert intervals(timeline)[0] == pytest.approx((0.5, 0.7))
+    assert intervals(timeline)[-1] == pytest.approx((4.3, 4.5))
+    assert timeline.table["agents"].to_list() == table["agents"].to_list()
+    assert timeline.table["when"][2] == "round 1, tick 2"
+    assert timeline.labels == [1, 2, 3, 4]
+
+
+def test_many_ticks_are_drawn_as_the_mean_of_their_round() -> None:
+    """Where ticks would be closer than pixels, a round shows the mean over its ticks."""
+    table = counts(100, 12)
+    timeline = states_timeline(table, by_round=are_many(table))
+    assert_without_gaps(timeline)
+    assert timeline.title == "round (mean over its ticks)"
+    wanted = table.group_by("round", "state", maintain_order=True).agg(pl.col("agents").mean())["agents"]
+    assert timeline.table["agents"].to_list() == wanted.to_list()
+
+
+@given(st.integers(1, 2000), st.integers(1, 3))
+def test_there_are_never_too_many_moments(rounds: int, ticks: int) -> None:
+    """However long a run is, its moments can be told apart, cover all of it, and few numbers are on the axis."""
+    table = counts(rounds, ticks)
+    timeline = states_timeline(table, by_round=are_many(table))
+    assert len(intervals(timeline)) <= MOST_MOMENTS
+    assert_without_gaps(timeline)
+    last = rounds if rounds > 1 else ticks
+    assert intervals(timeline)[-1][1] == pytest.approx(last + 0.5)
+    labels = list(timeline.labels or [])
+    assert labels == sorted(set(labels))
+    assert 1 <= len(labels) <= 21
+    assert labels[-1] <= last
+
+
+def test_several_rounds_together_have_their_mean() -> None:
+    """In a run of very many rounds some stand together, and say which."""
+    table = counts(1000, 1)
+    timeline = states_timeline(table, by_round=are_many(table))
+    first = timeline.table.row(0, named=True)
+    assert (first["when"], first["agents"]) == ("rounds 1 to 5", 2.0)
+    assert timeline.title == "round (mean over its ticks, 5 rounds together)"
+
+
+def test_a_log_of_ticks_alone_is_drawn_by_tick() -> None:
+    """Where there is but one round, its ticks are the axis."""
+    timeline = states_timeline(counts(1, 10), by_round=False)
+    assert timeline.title == "tick"
+    assert intervals(timeline)[-1] == (9.5, 10.5)
+
+
+def test_a_log_of_rounds_alone_is_drawn_by_round() -> None:
+    """Where there are no ticks, each round is a moment."""
+    table = counts(6, 1).drop("tick")
+    timeline = states_timeline(table, by_round=are_many(table))
+    assert timeline.title == "round"
+    assert len(intervals(timeline)) == 6
+
+
+@pytest.mark.parametrize("steps", [1, 7, 999])
+def test_a_log_of_times_is_drawn_by_time(steps: int) -> None:
+    """Each count lasts until the next, and the last is as visible as the shortest."""
+    begin = datetime(2026, 3, 1, tzinfo=UTC)
+    times = [begin + timedelta(minutes=step) for step in range(steps)]
+    rows = [(time, "a", 3, 1.0) for time in times]
+    table = pl.DataFrame(rows, schema=["time", "state", "agents", "share"], orient="row")
+    timeline = states_timeline(table, by_round=are_many(table))
+    assert timeline.is_time
+    found = intervals(timeline)
+    assert len(found) <= MOST_MOMENTS
+    assert [begin for begin, _ in found[1:]] == [end for _, end in found[:-1]]
+    assert all(end > begin for begin, end in found)
+
+
+def test_counts_by_round_add_up() -> None:
+    """Rounds that stand together have the sum of their counts, for each text."""
+    table = pl.DataFrame({"round": [1, 1, 2, 481], "chosen": ["a", "b", "a", "a"], "asked": [1, 2, 3, 4]})
+    timeline = rounds_timeline(table)
+    assert timeline.table.select("when", "chosen", "asked").rows() == [
+        ("rounds 1 to 3", "a", 4),
+        ("rounds 1 to 3", "b", 2),
+        ("rounds 481 to 481", "a", 4),
+    ]
+
+
+def test_counts_without_rounds_are_one_bar() -> None:
+    """A log without rounds gives one bar for all of it."""
+    table = pl.DataFrame(
+        {"round": [None, None], "chosen": ["a", "a"], "asked": [1, 2]}, schema_overrides={"round": pl.Int64}
+    )
+    timeline = rounds_timeline(table)
+    assert timeline.table.select("when", "chosen", "asked", "begin", "end").rows() == [("all", "a", 3, 0.0, 1.0)]
+
+
+def test_decisions_outside_of_rounds_count_as_round_zero() -> None:
+    """What lacks a round among others that have one is shown at round 0, as state_counts has it."""
+    timeline = rounds_timeline(pl.DataFrame({"round": [None, 1], "asked": [1, 2]}))
+    assert timeline.table["when"].to_list() == ["round 0", "round 1"]

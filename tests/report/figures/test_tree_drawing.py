@@ -1,0 +1,100 @@
+"""Pictures of cascades."""
+
+from itertools import pairwise
+from math import dist
+from xml.etree import ElementTree
+
+import pytest
+
+from prism.report._facts.trees import MISSING, TreePost
+from prism.report._figures.tree_drawing import MOST_POSTS_DRAWN, draw_tree
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def chain(length: int) -> list[TreePost]:
+    """Make posts that each reply to the last."""
+    return [post(f"p{number}", f"p{number - 1}" if number else None) for number in range(length)]
+
+
+def broadcast(size: int) -> list[TreePost]:
+    """Make posts that all reply to one."""
+    return [post("p0", None), *(post(f"b{number}", "p0") for number in range(1, size))]
+
+
+def post(name: str, parent: str | None, **facts: str) -> TreePost:
+    """Make a post."""
+    return TreePost(
+        name, parent, **{"kind": "reply" if parent else "post", "agent_id": "ada", "text": f"text {name}", **facts}
+    )
+
+
+def points(svg: str) -> list[tuple[float, float]]:
+    """Give the places of the posts, the root last."""
+    return [
+        (float(circle.attrib["cx"]), float(circle.attrib["cy"]))
+        for circle in ElementTree.fromstring(svg).iter(f"{SVG}circle")
+    ]
+
+
+@pytest.mark.parametrize(
+    "posts", [chain(1), chain(2), chain(58), broadcast(30), broadcast(400), chain(40) + broadcast(300)[1:]]
+)
+def test_every_post_is_drawn_inside_the_picture(posts: list[TreePost]) -> None:
+    """There is a dot for every post and a line to each from its parent; none lies outside or on another."""
+    svg = draw_tree(posts)
+    picture = ElementTree.fromstring(svg)
+    found = points(svg)
+    assert len(found) == len(posts)
+    assert len(list(picture.iter(f"{SVG}path"))) == len(posts) - 1
+    assert all(0 < x < float(picture.attrib["width"]) and 0 < y < float(picture.attrib["height"]) for x, y in found)
+    assert len(set(found)) == len(found)
+
+
+def test_dots_do_not_lie_on_each_other_in_a_broadcast() -> None:
+    """The answers to a broad cascade's root lie on a circle about it, each some pixels from the next."""
+    *answers, root = points(draw_tree(broadcast(400)))
+    distances = [dist(root, answer) for answer in answers]
+    assert max(distances) - min(distances) < 0.2
+    assert min(dist(one, other) for one, other in pairwise(answers)) > 5.8
+
+
+def test_dots_do_not_lie_on_each_other_in_a_bush() -> None:
+    """Where many answer the root and some go on, the rings are so far out that dots on one do not touch."""
+    posts = [*broadcast(200), *(post(f"c{number}", f"b{number}") for number in range(1, 60, 3)), post("d", "c1")]
+    found = points(draw_tree(posts))
+    nearest = min(dist(one, other) for place, one in enumerate(found) for other in found[:place])
+    assert nearest > 5.8
+
+
+def test_a_deep_cascade_goes_from_left_to_right() -> None:
+    """Each step of depth is a column further right, and the picture of 57 steps fits a page."""
+    svg = draw_tree(chain(58))
+    across = [x for x, _ in reversed(points(svg))]
+    assert across == sorted(set(across))
+    assert float(ElementTree.fromstring(svg).attrib["width"]) < 1000
+
+
+def test_a_very_large_cascade_is_cut() -> None:
+    """Only so many posts are drawn, and a depth beyond Python's own limit does no harm."""
+    assert len(points(draw_tree(chain(5_000)))) == MOST_POSTS_DRAWN
+
+
+def test_texts_are_shown_as_texts() -> None:
+    """Markup, quotes and characters that XML lacks stand in the picture as what they are, and long texts are cut."""
+    texts = ("<script>x</script>&'\"", "a\x00b", "y" * 100_000)
+    svg = draw_tree(
+        [post("p", None, text=texts[0]), *(post(text, "p", text=text, agent_id=text) for text in texts[1:])]
+    )
+    titles = [title.text or "" for title in ElementTree.fromstring(svg).iter(f"{SVG}title")]
+    assert "ada (post): <script>x</script>&'\"" in titles
+    assert any("a\ufffdb" in title for title in titles)
+    assert max(map(len, titles)) <= 160
+    assert len(svg) < 5_000
+
+
+def test_a_lost_post_is_marked() -> None:
+    """A post that is not in the log says so; a post of a kind that prism does not know says who wrote it."""
+    svg = draw_tree([TreePost("gone", None, MISSING, "", ""), post("p", "gone", kind="quote")])
+    assert "gone: not in the log" in svg
+    assert "ada (quote): text p" in svg

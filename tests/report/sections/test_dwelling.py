@@ -1,0 +1,45 @@
+"""Visits beside the distribution fitted to them."""
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism.analysis import RunLogs, dwell_times
+from prism.report._facts.counts import visit_counts
+from prism.report._sections.dwelling import fit_table
+
+
+def test_fit_is_that_of_the_analysis(logs: RunLogs) -> None:
+    """Shares are of the visits of one tick or more, and what is expected follows from the p that dwell_times gives."""
+    dwelling, visits = dwell_times(logs), visit_counts(logs)
+    fitted = fit_table(visits, dwelling)
+    assert fitted["state"].unique().sort().to_list() == dwelling.filter(pl.col("p") < 1)["state"].sort().to_list()
+    for row in fitted.iter_rows(named=True):
+        (p,) = dwelling.filter(state=row["state"])["p"]
+        own = visits.filter(pl.col("ticks") > 0, state=row["state"])
+        found = own.filter(ticks=row["ticks"])["visits"].sum()
+        assert row["ticks"] == row["until"]
+        assert row["share"] == pytest.approx(found / own["visits"].sum())
+        assert row["expected"] == pytest.approx(p * (1 - p) ** (row["ticks"] - 1))
+
+
+@given(st.dictionaries(st.integers(0, 400), st.integers(1, 50), min_size=2))
+def test_long_visits_stand_together(found: dict[int, int]) -> None:
+    """However long visits are, there are few bars, without gaps, and they hold all visits up to the 99th percentile."""
+    visits = pl.DataFrame({"state": "a", "ticks": list(found), "visits": list(found.values())}).sort("ticks")
+    timed = visits.filter(pl.col("ticks") > 0)
+    total, ticks = timed["visits"].sum(), (timed["ticks"] * timed["visits"]).sum()
+    lengths = sorted(length for length, count in found.items() for _ in range(count))
+    p99 = lengths[-(-99 * len(lengths) // 100) - 1]
+    dwelling = pl.DataFrame({"state": ["a"], "p": [total / ticks], "p99": [p99]})
+    fitted = fit_table(visits, dwelling)
+    if total == ticks:
+        assert fitted.is_empty()
+        return
+    assert fitted.height <= 30
+    assert fitted["ticks"].to_list() == [1, *(until + 1 for until in fitted["until"][:-1])]
+    kept = sum(count for length, count in found.items() if 0 < length <= max(1, p99))
+    assert fitted["visits"].sum() == kept
+    assert fitted["share"].sum() == pytest.approx(kept / total)
+    assert fitted["expected"].sum() == pytest.approx(1 - (1 - total / ticks) ** fitted["until"][-1])

@@ -1,0 +1,50 @@
+"""The numbers that stand for whole runs."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from prism.analysis import read_log
+from prism.report import Report, make_report
+from prism.report._sections.numbers import key_numbers, make
+from prism.social import Results
+
+
+def test_key_numbers_are_those_of_the_simulation(report: Report, run: tuple[Path, Results]) -> None:
+    """What the log says of a run is what the simulation counted itself."""
+    results = run[1]
+    found = key_numbers(report.runs[0])
+    for name in ("posts", "replies", "reshares", "likes"):
+        assert found[name] == getattr(results.totals, name)
+    assert found["agents"] == results.agents
+    assert found["rounds"] == found["rounds planned"] == len(results.rounds)
+    assert found["moves"] == results.totals.transitions
+    assert found["time-outs"] == sum(results.totals.timeouts.values())
+    assert found["decisions asked"] == results.totals.decisions_asked
+    assert found["largest cascade, posts"] == results.cascades[0].size
+
+
+def test_two_runs_have_a_difference(report: Report, model_log: Path, parse: Callable[[str], Any]) -> None:
+    """Beside two runs stands how the second differs from the first; seeds have no difference, shares one in points."""
+    other = make_report(read_log(model_log))
+    cells = parse(make([report.runs[0], other.runs[0]])).all("td")[1:]
+    heads = [head.text for head in parse(make([report.runs[0], other.runs[0]])).all("th", scope="row")]
+    rows = {head: cells[3 * place : 3 * place + 3] for place, head in enumerate(heads)}
+    first, second, difference = (cell.text for cell in rows["agents"])
+    assert (first, second, difference) == ("80", "40", "-40")
+    assert [cell.text for cell in rows["seed"]] == ["3", "5", ""]
+    assert rows["of these fallbacks"][2].text.endswith(" points")
+    assert float(rows["moves"][2].attributes["data-value"]) == float(rows["moves"][1].attributes["data-value"]) - float(
+        rows["moves"][0].attributes["data-value"]
+    )
+
+
+def test_what_a_log_does_not_tell_is_left_out(write_log: Callable[..., Path], make: Any) -> None:
+    """A log without rounds and seed has no such rows, and rounds that were planned but not made are told of."""
+    bare = key_numbers(make_report(read_log(write_log([make.move("ada", "a", "b", round=None, tick=None)]))).runs[0])
+    assert bare["rounds"] is None
+    assert bare["seed"] is None
+    from prism.report._sections import numbers
+
+    cut = make_report(read_log(write_log([make.started(rounds=9), make.move("ada", "a", "b")], "cut.jsonl"))).runs
+    assert "rounds planned" in numbers.make(cut)

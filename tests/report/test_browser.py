@@ -1,0 +1,331 @@
+"""The page in a real browser: drawn, silent, offline, and with the numbers of the analysis."""
+
+from collections.abc import Callable, Sequence
+from math import isclose
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from prism.agents import opening_posts, synthetic_population
+from prism.analysis import (
+    RunLogs,
+    activity,
+    cascades,
+    decisions,
+    dwell_times,
+    engagement,
+    read_log,
+    state_counts,
+    timeouts,
+    transition_counts,
+)
+from prism.report import Report, make_report
+from prism.runlog import RunLog, SimulatedClock
+from prism.social import Simulation
+
+pytestmark = pytest.mark.slow
+
+CELLS = """
+    return Object.fromEntries([...document.querySelectorAll("table[id]")].map(table => [table.id.replace("table-", ""),
+        [...table.rows].map(row => [...row.cells].map(cell => cell.dataset.value ?? cell.textContent))]));
+"""
+MARKS = """
+    return Object.fromEntries([...document.querySelectorAll(".figure")].map(figure => [figure.id.replace("figure-", ""),
+        figure.querySelectorAll("svg [class*=mark-] path, svg .mark-text text").length]));
+"""
+
+
+@pytest.fixture(scope="module")
+def long_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the folder of a run of so many ticks that rounds are drawn, with cascades of some size."""
+    folder = tmp_path_factory.mktemp("runs") / "long"
+    folder.mkdir()
+    population, clock = synthetic_population(150, seed=2), SimulatedClock()
+    with RunLog(folder / "events.jsonl", clock) as log:
+        posts = opening_posts(population.agents, seed=2)
+        Simulation(population.agents, posts, rounds=25, seed=2, logger=log.logger, clock=clock).run()
+    return folder
+
+
+def told(value: object) -> str:
+    """Write a value of a table as a cell holds it."""
+    if value is None:
+        return ""
+    return repr(value) if isinstance(value, (int, float)) else str(value)
+
+
+def rows_of(table: pl.DataFrame, columns: Sequence[str]) -> list[list[str]]:
+    """Give rows as cells hold them."""
+    return [[told(value) for value in row] for row in table.select(columns).iter_rows()]
+
+
+def assert_tables(found: dict[str, list[list[str]]], logs: RunLogs, suffix: str) -> None:
+    """Hold every cell of a run's tables against the analysis of its log."""
+    tables = {
+        "moves": (transition_counts(logs), None),
+        "dwell": (dwell_times(logs).drop("log_likelihood"), None),
+        "engagement": (engagement(logs).drop("agents"), None),
+        "cascades": (cascades(logs).filter(pl.col("size") > 1), 20),
+        "decisions": (decisions(logs), None),
+    }
+    columns = {
+        "cascades": [
+            *("root_id", "author_id", "size", "depth", "breadth", "virality", "agents", "lifetime_ticks", "text"),
+        ],
+        "decisions": [
+            name
+            for name in decisions(logs).columns
+            if decisions(logs)[name].null_count() == 0
+            and not (name.startswith("from_") and decisions(logs)[name].sum() == 0)
+        ],
+    }
+    for name, (table, most) in tables.items():
+        shown = found[f"{name}-{suffix}"]
+        assert shown[1:] == rows_of(table.head(most or table.height), columns.get(name, table.columns)), name
+
+
+def numbers_of(logs: RunLogs) -> dict[str, object]:
+    """Work the key numbers out from the tables of the analysis."""
+    acts, asked = activity(logs), decisions(logs)
+    spread = cascades(logs).filter(pl.col("size") > 1)
+    given = engagement(logs).filter(measure="given", what="all").row(0, named=True)
+    return {
+        "agents": acts.height,
+        "rounds": logs.runs[0].rounds,
+        "ticks a round": logs.runs[0].ticks_per_round,
+        "seed": logs.runs[0].seed,
+        "moves": transition_counts(logs)["count"].sum(),
+        "time-outs": timeouts(logs)["timeouts"].sum(),
+        "decisions asked": asked["asked"].sum(),
+        "of these fallbacks": asked["from_fallback"].sum() / asked["asked"].sum(),
+        **{name: acts[name].sum() for name in ("posts", "replies", "reshares", "likes")},
+        "Gini of all that was given": given["gini"],
+        "share of the most active 1 %": given["top_1_percent"],
+        "share of the most active 10 %": given["top_10_percent"],
+        "cascades of two posts or more": spread.height,
+        "largest cascade, posts": spread["size"].max(),
+        "deepest cascade, steps": spread["depth"].max(),
+    }
+
+
+def data_of(browser: Any, figure: str) -> list[dict[str, Any]]:
+    """Give the longest table that a figure on the page is drawn from."""
+    datasets = browser.run(
+        f"return JSON.parse(document.getElementById('figures').textContent)['figure-{figure}'].datasets"
+    )
+    found: list[dict[str, Any]] = max(datasets.values(), key=len)
+    return found
+
+
+@pytest.fixture
+def shown(browser: Any, report: Report, tmp_path: Path) -> Any:
+    """Show the report of the real run."""
+    browser.open(report.html(), tmp_path)
+    return browser
+
+
+def test_figures_are_drawn_without_a_word_or_a_request(
+    browser: Any, folder: Path, long_run: Path, model_log: Path, tmp_path: Path
+) -> None:
+    """Alone and beside others, every figure has marks, the console stays empty, and only the file is asked for."""
+    for paths in ((folder,), (long_run,), (model_log,), (folder, model_log), (folder, long_run, model_log)):
+        browser.open(make_report(read_log(*paths)).html(), tmp_path)
+        marks = browser.run(MARKS)
+        assert len(marks) >= 8 * len(paths)
+        assert all(count > 3 for count in marks.values()), marks
+        assert browser.console() == []
+        assert [url for url in browser.requests() if not url.startswith(("file:", "data:", "blob:"))] == []
+        assert browser.run("return document.documentElement.scrollWidth <= window.innerWidth")
+
+
+@pytest.mark.parametrize("which", ["folder", "long_run", "model_log"])
+def test_numbers_equal_those_of_the_analysis(
+    browser: Any, tmp_path: Path, request: pytest.FixtureRequest, which: str
+) -> None:
+    """Every cell of every table on the page, and every key number, is what prism.analysis gives of the log."""
+    path = request.getfixturevalue(which)
+    logs = read_log(path)
+    browser.open(make_report(logs).html(), tmp_path)
+    tables = browser.run(CELLS)
+    assert_tables(tables, logs, "1")
+    assert tables["numbers"][1:] == [[name, told(value)] for name, value in numbers_of(logs).items()]
+    if "reasons-1" in tables:
+        reasons = decisions(logs, by=["reason"]).drop_nulls("reason").sort("asked", "reason", descending=[True, False])
+        assert [row[1] for row in tables["reasons-1"][1:]] == [told(count) for count in reasons["asked"]]
+
+
+def test_numbers_of_two_runs_equal_those_of_the_analysis(
+    browser: Any, folder: Path, model_log: Path, tmp_path: Path
+) -> None:
+    """Side by side, each run's tables are those of its own log, and the difference is that of the two."""
+    browser.open(make_report(read_log(folder, model_log)).html(), tmp_path)
+    tables = browser.run(CELLS)
+    both = [numbers_of(read_log(path)) for path in (folder, model_log)]
+    for number, path in enumerate((folder, model_log), start=1):
+        assert_tables(tables, read_log(path), str(number))
+    for name, one, other, difference in tables["numbers"][1:]:
+        values = [numbers[name] for numbers in both]
+        assert [one, other] == [told(value) for value in values]
+        assert name == "seed" or isclose(float(difference), values[1] - values[0])
+
+
+def test_figures_show_what_the_analysis_gives(browser: Any, long_run: Path, folder: Path, tmp_path: Path) -> None:
+    """The data under the figures are the tables of the analysis: ticks, means of rounds, shares, sizes and depths."""
+    logs = read_log(folder)
+    browser.open(make_report(logs).html(), tmp_path)
+    drawn = {(row["when"], row["state"]): row["agents"] for row in data_of(browser, "states-1")}
+    counted = state_counts(logs).filter(pl.col("agents") > 0)
+    assert drawn == {
+        (f"round {row['round']}, tick {row['tick']}", row["state"]): row["agents"]
+        for row in counted.iter_rows(named=True)
+    }
+    assert browser.run(MARKS)["states-1"] >= counted.height
+    chosen = decisions(logs, by=["round", "chosen"]).select(pl.format("round {}", "round"), "chosen", "asked")
+    found = [(row["when"], row["chosen"], row["asked"]) for row in data_of(browser, "choices-1")]
+    assert sorted(found) == sorted(chosen.rows())
+    means = decisions(logs, by=["round"])
+    assert [(row["round"], row["entropy"]) for row in data_of(browser, "entropy-1")] == means.select(
+        "round", "entropy"
+    ).rows()
+
+    logs = read_log(long_run)
+    browser.open(make_report(logs).html(), tmp_path)
+    means = state_counts(logs).group_by("round", "state").agg(pl.col("agents").mean())
+    wanted = {(f"round {row[0]}", row[1]): row[2] for row in means.iter_rows() if row[2]}
+    drawn = {(row["when"], row["state"]): row["agents"] for row in data_of(browser, "states-1")}
+    assert drawn.keys() == wanted.keys()
+    assert all(isclose(drawn[key], wanted[key]) for key in wanted)
+    sizes = cascades(logs)["size"]
+    for row in data_of(browser, "cascades-1"):
+        assert row["cascades"] == (sizes >= row["size"]).sum()
+    shapes = cascades(logs).filter(pl.col("size") > 1).group_by("size", "depth").len().rows()
+    assert sorted((row["size"], row["depth"], row["cascades"]) for row in data_of(browser, "shapes-1")) == sorted(
+        shapes
+    )
+
+
+def test_the_table_of_agents_can_be_searched(shown: Any, folder: Path) -> None:
+    """A search keeps the agents that all its words are found in, and says how many they are."""
+    from selenium.webdriver.common.by import By
+
+    box = shown.driver.find_element(By.ID, "search")
+    assert len(shown.run(CELLS)["agents"]) == 1 + 80
+    box.send_keys("AGENT_000")
+    assert [row[0] for row in shown.run(CELLS)["agents"][1:]] == [f"agent_000{number}" for number in range(1, 10)]
+    assert "9 of 80 agents" in shown.run("return document.getElementById('told').textContent")
+    box.send_keys(" lurker")
+    lurkers = [row for row in shown.run(CELLS)["agents"][1:] if "lurker" in row]
+    assert len(shown.run(CELLS)["agents"]) == 1 + len(lurkers)
+    box.send_keys(" nobody")
+    assert len(shown.run(CELLS)["agents"]) == 1
+
+
+def test_the_table_of_agents_can_be_sorted_by_keys(shown: Any, folder: Path) -> None:
+    """Each heading is reached by the keyboard; numbers are sorted as numbers, the largest first, then the least."""
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+
+    heads = shown.driver.find_elements(By.CSS_SELECTOR, ".agents th")
+    likes = next(place for place, head in enumerate(heads) if head.text == "likes")
+    wanted = sorted(activity(read_log(folder))["likes"].to_list(), reverse=True)
+    button = heads[likes].find_element(By.TAG_NAME, "button")
+    shown.run("document.getElementById('search').focus()")
+    for _ in range(2 + likes):
+        shown.driver.switch_to.active_element.send_keys(Keys.TAB)
+    assert shown.driver.switch_to.active_element == button
+    button.send_keys(Keys.ENTER)
+    assert [int(row[likes].replace(",", "")) for row in shown.run(CELLS)["agents"][1:]] == wanted
+    assert heads[likes].get_attribute("aria-sort") == "descending"
+    button.send_keys(Keys.SPACE)
+    assert [int(row[likes].replace(",", "")) for row in shown.run(CELLS)["agents"][1:]] == wanted[::-1]
+    heads[0].find_element(By.TAG_NAME, "button").click()
+    assert heads[likes].get_attribute("aria-sort") is None
+    names = [row[0] for row in shown.run(CELLS)["agents"][1:]]
+    assert names == sorted(names)
+
+
+def test_figures_can_be_saved_from_the_page(shown: Any) -> None:
+    """Each figure's menu offers SVG and PNG, and nothing that would need a network; what it gives is a picture."""
+    from selenium.webdriver.common.by import By
+
+    for figure in shown.driver.find_elements(By.CSS_SELECTOR, ".figure"):
+        links = figure.find_elements(By.CSS_SELECTOR, ".vega-actions a")
+        assert [link.get_attribute("textContent") for link in links] == ["Save as SVG", "Save as PNG"]
+    figure = shown.driver.find_element(By.ID, "figure-states-1")
+    figure.find_element(By.TAG_NAME, "summary").click()
+    for link, kind in zip(figure.find_elements(By.CSS_SELECTOR, ".vega-actions a"), ("svg", "png"), strict=True):
+        assert link.get_attribute("download") == f"states-1.{kind}"
+        link.click()
+        shown.wait(
+            f"document.querySelector('#figure-states-1 [download$={kind}]').href.match(/^(data:image.{kind}|blob:)/)"
+        )
+    assert shown.console() == []
+
+
+def test_pointing_at_a_figure_shows_its_numbers(shown: Any, folder: Path) -> None:
+    """The bar under the pointer says which state, when, and how many agents."""
+    from selenium.webdriver import ActionChains
+    from selenium.webdriver.common.by import By
+
+    bar = shown.driver.find_element(By.CSS_SELECTOR, "#figure-states-1 .mark-rect path")
+    shown.run("document.getElementById('figure-states-1').scrollIntoView({block: 'center'})")
+    ActionChains(shown.driver).move_to_element(bar).perform()
+    shown.wait("document.querySelector('#vg-tooltip-element.visible')")
+    text = shown.run("return document.getElementById('vg-tooltip-element').textContent")
+    assert "round 1, tick 1" in text
+    counted = state_counts(read_log(folder)).filter(pl.col("agents") > 0, round=1, tick=1)
+    assert any(f"state{row['state']}agents{row['agents']}share" in text for row in counted.iter_rows(named=True))
+
+
+@pytest.mark.parametrize("width", [1400, 700, 400])
+def test_the_page_fits_the_window(browser: Any, folder: Path, model_log: Path, tmp_path: Path, width: int) -> None:
+    """In windows wide and narrow nothing sticks out of the page, and no figure of its place without scrolling."""
+    browser.driver.set_window_size(width, 900)
+    try:
+        for paths in ((model_log,), (folder, model_log)):
+            browser.open(make_report(read_log(*paths)).html(), tmp_path)
+            assert browser.run("return document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+            stretched = browser.run(
+                "return [...document.querySelectorAll('.figure')].filter(figure => !figure.id.startsWith('figure-fit'))"
+                ".every(figure => figure.scrollWidth <= figure.clientWidth + 1)"
+            )
+            assert stretched
+    finally:
+        browser.driver.set_window_size(1200, 1000)
+
+
+def test_nothing_that_others_write_is_run(browser: Any, hostile_log: Path, folder: Path, tmp_path: Path) -> None:
+    """Names, texts, states and reasons that try to be code are shown as they are, pointed at, searched and sorted."""
+    from selenium.webdriver import ActionChains
+    from selenium.webdriver.common.by import By
+
+    for paths in ((hostile_log,), (hostile_log, folder)):
+        browser.open(make_report(read_log(*paths)).html(), tmp_path)
+        browser.driver.find_element(By.ID, "search").send_keys("<")
+        for button in browser.driver.find_elements(By.CSS_SELECTOR, ".agents button"):
+            button.click()
+        browser.run("document.getElementById('figure-states-1').scrollIntoView({block: 'center'})")
+        for bar in browser.driver.find_elements(By.CSS_SELECTOR, "#figure-states-1 .mark-rect path")[:6]:
+            ActionChains(browser.driver).move_to_element(bar).perform()
+        browser.run("document.querySelectorAll('details').forEach(details => { details.open = true; })")
+        assert browser.run("return window.hacked") is None
+        assert browser.run("return document.querySelectorAll('img, iframe, object').length") == 0
+        assert browser.console() == []
+        shown = browser.run("return document.body.innerText")
+        assert "</script><script>window.hacked = 1</script>" in shown
+
+
+def test_a_very_large_table_answers_at_once(
+    browser: Any, report: Report, tmp_path: Path, make: Any, write_log: Callable[..., Path]
+) -> None:
+    """Of tens of thousands of agents some are shown, and a search finds any of them."""
+    from selenium.webdriver.common.by import By
+
+    log = write_log([make.started(), *(make.joined(f"agent_{number:05}", state="idle") for number in range(30_000))])
+    browser.open(make_report(read_log(log)).html(), tmp_path)
+    assert len(browser.run(CELLS)["agents"]) == 1 + 200
+    assert "the first 200 of 30,000" in browser.run("return document.getElementById('told').textContent")
+    browser.driver.find_element(By.ID, "search").send_keys("29999")
+    assert [row[0] for row in browser.run(CELLS)["agents"][1:]] == ["agent_29999"]

@@ -1,0 +1,244 @@
+"""The page, as a file: what is in it, what is not, and its figures as files."""
+
+import gzip
+import re
+import subprocess
+import sys
+from base64 import b64encode
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from prism.analysis import read_log
+from prism.errors import InputError
+from prism.report import Report, make_report
+
+NAMESPACES = ("http://www.w3.org/2000/svg", "https://vega.github.io/schema/vega-lite/")
+SECTIONS = ["numbers", "chart", "states", "dwell", "decisions", "engagement", "cascades", "agents"]
+
+
+@pytest.fixture(scope="session")
+def html(report: Report) -> str:
+    """Give the page of the real run."""
+    return report.html()
+
+
+def policy(page: Any) -> str:
+    """Give what the page allows itself."""
+    (meta,) = page.all("meta", **{"http-equiv": "Content-Security-Policy"})
+    return str(meta.attributes["content"])
+
+
+def test_sections_stand_under_headings(html: str, parse: Callable[[str], Any]) -> None:
+    """Each section has a heading of its own, named by it, and a link in front; no id is given twice."""
+    page = parse(html)
+    assert [section.attributes["id"] for section in page.all("section")] == SECTIONS
+    assert [link.attributes["href"] for link in page.all("a")] == [f"#{name}" for name in SECTIONS]
+    assert len(page.all("h1")) == 1
+    headings = {heading.attributes["id"]: heading.text for heading in page.all("h2")}
+    assert [section.attributes["aria-labelledby"] for section in page.all("section")] == list(headings)
+    ids = [element.attributes["id"] for element in page.elements if "id" in element.attributes]
+    assert len(ids) == len(set(ids))
+
+
+def test_tables_name_their_columns(html: str, parse: Callable[[str], Any]) -> None:
+    """Every heading of a table says what it heads, what sorts is a button, and the search has a name."""
+    page = parse(html)
+    assert {head.attributes.get("scope") for head in page.all("th")} == {"col", "row"}
+    (search,) = page.all("input", id="search")
+    assert search.attributes["aria-label"]
+    columns = page.data("agents-data")["columns"]
+    assert [button.text for button in page.all("button")] == [name.replace("_", " ") for name in columns]
+
+
+def test_only_our_scripts_may_run(html: str, parse: Callable[[str], Any]) -> None:
+    """The page allows its own two scripts by their digests, evaluates no text, and loads nothing."""
+    page = parse(html)
+    scripts = [script.text for script in page.all("script") if "type" not in script.attributes]
+    digests = [f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in scripts]
+    assert len(digests) == 2
+    rules = dict(rule.strip().split(" ", 1) for rule in policy(page).split(";"))
+    assert rules["default-src"] == "'none'"
+    assert rules["script-src"].split() == digests
+    assert "connect-src" not in rules
+
+
+def test_nothing_is_fetched(html: str, parse: Callable[[str], Any]) -> None:
+    """No element names another file, and outside of the library no address stands but those that name a format."""
+    page = parse(html)
+    for element in page.elements:
+        for name in ("src", "href", "srcset", "action", "data", "poster"):
+            assert re.match(r"#|data:,$", element.attributes.get(name) or "#"), element
+    library = max((script.text for script in page.all("script")), key=len)
+    for address in re.findall(r"(?:https?:)?//[^\s\"'<>)\\]+", html.replace(library, "")):
+        assert address.startswith(NAMESPACES) or address.startswith("// "), address
+    assert "@import" not in html.replace(library, "")
+    assert "url(" not in html.replace(library, "")
+
+
+def test_every_figure_has_its_place(html: str, parse: Callable[[str], Any]) -> None:
+    """The figures that the page holds are those that it has places for, each with a description and data."""
+    page = parse(html)
+    figures = page.data("figures")
+    assert [
+        place.attributes["id"] for place in page.all("div") if "figure" in (place.attributes.get("class") or "").split()
+    ] == list(figures)
+    names = {name.removeprefix("figure-").removesuffix("-1") for name in figures}
+    assert names == {"states", "dwell", "fit", "choices", "sources", "entropy", "inequality", "cascades", "shapes"}
+    for figure in figures.values():
+        assert figure["description"]
+        assert all(figure["datasets"].values())
+
+
+def test_two_runs_stand_side_by_side(folder: Path, model_log: Path, parse: Callable[[str], Any]) -> None:
+    """Each section shows both runs, under their names, and all states have one colour on the page."""
+    page = parse(make_report(read_log(folder, model_log)).html())
+    (title,) = page.all("h1")
+    assert title.text == "real and model"
+    names = [heading.text for heading in page.all("h3") if heading.attributes.get("class") == "run"]
+    assert names == ["real", "model"] * 6
+    figures = page.data("figures")
+    assert {"figure-states-1", "figure-states-2", "figure-latency-2", "figure-tokens-2"} <= set(figures)
+    scales = [figures[f"figure-states-{number}"]["encoding"]["color"]["scale"] for number in (1, 2)]
+    first, second = (dict(zip(scale["domain"], scale["range"], strict=True)) for scale in scales)
+    assert first == second
+
+
+def test_texts_of_others_stay_texts(hostile_log: Path, html: str, parse: Callable[[str], Any]) -> None:
+    """Whatever agents, posts, states and reasons are called, the page has no element more, and shows it as it is."""
+    hostile = make_report(read_log(hostile_log)).html()
+    page = parse(hostile)
+    assert len(page.all("script")) == len(parse(html).all("script")) == 4
+    assert not page.all("img")
+    assert not [name for element in page.elements for name in element.attributes if name.startswith("on")]
+    rows = [cell.text for cell in page.all("td")]
+    for text in ("</script><script>window.hacked = 1</script>", "{{ 7 * 7 }}{% raw %}"):
+        assert any(text in row for row in rows)
+        assert any(text in str(row) for row in page.data("agents-data")["rows"])
+    assert len(hostile) < len(html) + 1_000_000
+
+
+def test_figures_are_saved_as_svg(report: Report, tmp_path: Path) -> None:
+    """Each figure is a file of well-formed SVG that needs no variables, the chart and the trees among them."""
+    saved = report.save_figures(tmp_path / "new" / "figures")
+    assert sorted(saved) == sorted((tmp_path / "new" / "figures").iterdir())
+    names = {path.name for path in saved}
+    assert {"states-1.svg", "chart-1.svg", "fit-1.svg", "tree-1-1.svg", "cascades-1.svg"} <= names
+    for path in saved:
+        text = path.read_text(encoding="utf-8")
+        assert ElementTree.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
+        assert "var(--" not in text.partition("@supports")[0]
+    assert "scrolling" in (tmp_path / "new" / "figures" / "states-1.svg").read_text(encoding="utf-8")
+
+
+def test_figures_are_saved_as_png(report: Report, tmp_path: Path) -> None:
+    """As PNG each figure is a picture of some size, more than one colour, and replaces an older one."""
+    (tmp_path / "states-1.png").write_bytes(b"old")
+    for path in report.save_figures(tmp_path, "png"):
+        data = path.read_bytes()
+        assert data.startswith(b"\x89PNG\r\n")
+        width, height = (int.from_bytes(data[start : start + 4]) for start in (16, 20))
+        assert min(width, height) > 50
+        assert len(data) > 1_000
+
+
+def test_another_format_is_refused(report: Report, tmp_path: Path) -> None:
+    """A format that figures cannot be saved in is named together with those that they can."""
+    with pytest.raises(InputError, match="svg or png, not 'pdf'"):
+        report.save_figures(tmp_path, "pdf")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda lines: [*lines[:-1], lines[-1][:40]], "cut off in its middle"),
+        (lambda lines: [*lines[:50], b'{"event": "stat', *lines[50:]], "line 51: is no JSON"),
+        (lambda lines: [lines[0].replace(b'"schema":1', b'"schema":9'), *lines[1:]], "events of version 9"),
+        (lambda lines: lines * 2, "holds 2 runs, which begin in lines 1"),
+        (lambda lines: lines[:-1], "has not ended: it is still going on, or was stopped"),
+        (lambda lines: [*lines, b'{"event": "<b>mine</b>"}'], "<b>mine</b> 1"),
+    ],
+    ids=["truncated", "corrupt", "newer", "mixed", "unfinished", "foreign"],
+)
+def test_damaged_logs_give_a_report_that_says_so(
+    folder: Path, tmp_path: Path, parse: Callable[[str], Any], damage: Callable[[list[bytes]], list[bytes]], said: str
+) -> None:
+    """What is wrong with a log stands in front of all that can be told of it nevertheless."""
+    lines = damage((folder / "events.jsonl").read_bytes().splitlines())
+    log = tmp_path / "damaged.jsonl"
+    log.write_bytes(b"\n".join(lines) + (b"" if said.startswith("cut off") else b"\n"))
+    made = make_report(read_log(log))
+    page = parse(made.html())
+    (notes,) = page.all("div", role="note")
+    assert said in notes.text
+    assert str(log) in notes.text
+    assert page.all("table", id="table-moves-1")
+    assert made.runs[0].agents.height == 80
+
+
+def test_packed_logs_are_read(folder: Path, tmp_path: Path) -> None:
+    """A log that is compressed gives the same report."""
+    log = tmp_path / "real.jsonl.gz"
+    log.write_bytes(gzip.compress((folder / "events.jsonl").read_bytes()))
+    packed, plain = (make_report(read_log(path)).html() for path in (log, folder))
+    assert packed.replace(str(log), "") == plain.replace(str(folder / "events.jsonl"), "")
+
+
+def test_an_empty_log_gives_no_report(tmp_path: Path) -> None:
+    """A log without a single event is refused, with what is wrong with it."""
+    log = tmp_path / "events.jsonl"
+    log.touch()
+    with pytest.raises(InputError, match="is empty: nothing has been written to it"):
+        make_report(read_log(log))
+
+
+def test_a_run_in_which_nothing_happens(write_log: Callable[..., Path], make: Any, parse: Callable[[str], Any]) -> None:
+    """Where there is nothing to show each section says so, also if a log only tells that it began."""
+    page = parse(make_report(read_log(write_log([make.started()]))).html())
+    texts = " ".join(section.text for section in page.all("section"))
+    for said in (
+        "No agent has moved.",
+        "The log names no agent.",
+        "No move says how long its agent had stayed.",
+        "Nothing was put to a reasoner.",
+        "Nobody has posted, replied, reshared or liked.",
+        "No post was replied to or reshared.",
+    ):
+        assert said in texts
+    assert page.data("figures") == {}
+    assert page.data("agents-data")["rows"] == []
+
+
+def test_a_loop_of_ones_own(write_log: Callable[..., Path], make: Any, parse: Callable[[str], Any]) -> None:
+    """A log without rounds and ticks is drawn by time, and its decisions as a whole."""
+    events = []
+    for second in range(20):
+        when = {"timestamp": f"2026-03-01T09:00:{second:02}Z", "round": None, "tick": None}
+        events += [
+            make.move("ada", "ab"[second % 2], "ba"[second % 2], **when),
+            make.decision("ada", ["a", "b"], "a", **when),
+        ]
+    figures = parse(make_report(read_log(write_log(events))).html()).data("figures")
+    assert figures["figure-states-1"]["encoding"]["x"]["title"] == "time (UTC)"
+    (rows,) = figures["figure-choices-1"]["datasets"].values()
+    assert [(row["when"], row["chosen"], row["asked"]) for row in rows] == [("all", "a", 20)]
+
+
+@pytest.mark.parametrize("package", ["altair", "vl_convert", "jinja2"])
+def test_a_missing_package_is_named(package: str) -> None:
+    """Without one of the packages that draw, the error names it and the command that installs it."""
+    code = f"import sys; sys.modules[{package!r}] = None; import prism.report"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert f"needs the package '{package}'" in done.stderr
+    assert "pip install 'prism-statecharts[analysis]'" in done.stderr
+
+
+def test_reading_logs_needs_no_figures() -> None:
+    """Tables alone are made without the packages that draw."""
+    code = "import sys; sys.modules['altair'] = None; import prism.analysis; print(prism.analysis.read_log)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr

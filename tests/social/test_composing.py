@@ -1,0 +1,52 @@
+"""Writing posts without a model."""
+
+from collections import Counter
+
+import pytest
+
+from prism.agents import SocialAgent
+from prism.social import Draft, Post, TemplateComposer
+from prism.social._composing import KIND_WEIGHTS
+from prism.statechart import RandomStream
+
+POST = Post("p1", "ben", "On bees.", ("bees",))
+
+
+def drafts(agent: SocialAgent, post: Post = POST, count: int = 2000) -> list[Draft]:
+    stream = RandomStream(0, agent.agent_id)
+    return [TemplateComposer().compose(agent, post, stream) for _ in range(count)]
+
+
+def test_same_stream_gives_the_same_drafts() -> None:
+    """What is written depends on the agent's own random numbers alone."""
+    agent = SocialAgent("ann", interests=["art"])
+    assert drafts(agent) == drafts(agent)
+    assert drafts(agent) != drafts(SocialAgent("cem", interests=["art"]))
+
+
+def test_kinds_come_by_their_weights() -> None:
+    """Replies, reshares and own posts are drawn in the proportion of their weights."""
+    found = Counter(draft.kind for draft in drafts(SocialAgent("ann", interests=["art"])))
+    assert {kind: round(found[kind] / 2000, 1) for kind in found} == pytest.approx(KIND_WEIGHTS, abs=0.06)
+
+
+@pytest.mark.parametrize(("kind", "topic"), [("reply", "bees"), ("reshare", "bees"), ("post", "art")])
+def test_topics_are_carried_on(kind: str, topic: str) -> None:
+    """An answer is about the topics of the post it answers, an own post about an interest of its author."""
+    found = [draft for draft in drafts(SocialAgent("ann", interests=["art"])) if draft.kind == kind]
+    assert {draft.topics for draft in found} == {(topic,)}
+    assert all(topic in draft.text for draft in found)
+    assert len({draft.text for draft in found}) == 3
+
+
+def test_every_interest_finds_its_post() -> None:
+    """Own posts go over all interests of their author."""
+    found = drafts(SocialAgent("ann", interests=["art", "chess"]))
+    assert {draft.topics for draft in found if draft.kind == "post"} == {("art",), ("chess",)}
+
+
+def test_there_is_something_to_say_without_topics() -> None:
+    """A post without topics is answered, and an agent without interests writes, without an empty place."""
+    found = drafts(SocialAgent("ann"), Post("p1", "ben", "Hm."))
+    assert {draft.topics for draft in found} == {()}
+    assert all("this" in draft.text and "{" not in draft.text for draft in found)

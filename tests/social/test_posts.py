@@ -1,0 +1,230 @@
+"""Posts, and the network that carries them to readers."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism.agents import SeedPost, SocialAgent
+from prism.errors import FieldValueError
+from prism.social import Draft, Network, Post
+from prism.social._posts import FEED_LENGTH, Reader
+
+AUTHORS = ("ann", "ben", "cem", "dee")
+TOPICS = ("art", "bees", "chess")
+
+
+def network_of(*, interests: Sequence[str] = (), following: Sequence[str] = ()) -> tuple[Network, Reader]:
+    """Make a network of four, and give the reader of the first, who has these interests and follows these."""
+    first, *others = AUTHORS
+    agents = [SocialAgent(first, interests=interests, following=following), *map(SocialAgent, others)]
+    network = Network(agents)
+    return network, network.readers[0]
+
+
+def write(network: Network, author: str, *topics: str, kind: Any = "post", about: Post | None = None) -> Post:
+    return network.publish(author, Draft(kind, "some text", topics), about)
+
+
+def read(network: Network, reader: Reader) -> list[Post]:
+    """Read a whole feed to its end."""
+    network.refresh(reader)
+    shown = list(reader.unread)
+    reader.unread.clear()
+    return shown
+
+
+def test_feed_shows_the_followed_and_the_interesting() -> None:
+    """A feed holds posts of followed authors and on interests, whatever the case, and no others."""
+    network, reader = network_of(interests=["Art"], following=["ben"])
+    followed, interesting = write(network, "ben", "chess"), write(network, "cem", "ART")
+    write(network, "cem", "chess")
+    assert read(network, reader) == [interesting, followed]
+
+
+def test_feed_is_newest_first() -> None:
+    """The newest post comes first, whichever way it reached the reader."""
+    network, reader = network_of(interests=["art", "bees"], following=["ben"])
+    posts = [write(network, *said) for said in (("ben",), ("cem", "bees"), ("cem", "art"), ("ben",), ("dee", "bees"))]
+    assert read(network, reader) == posts[::-1]
+
+
+def test_own_posts_are_not_shown() -> None:
+    """Nobody finds a post of its own in its feed, not even on its interests or if it follows itself."""
+    network, reader = network_of(interests=["art"], following=["ann"])
+    write(network, "ann", "art")
+    assert not network.refresh(reader)
+
+
+def test_post_that_arrives_twice_is_shown_once() -> None:
+    """A post by a followed author on two of the reader's interests is shown once, and never again."""
+    network, reader = network_of(interests=["art", "bees"], following=["ben", "ben"])
+    post = write(network, "ben", "art", "bees")
+    assert read(network, reader) == [post]
+    assert read(network, reader) == []
+
+
+def test_leftovers_follow_what_is_new() -> None:
+    """Posts that were not read stay in the feed, behind the new ones."""
+    network, reader = network_of(following=["ben"])
+    old = [write(network, "ben") for _ in range(3)]
+    network.refresh(reader)
+    assert reader.unread.popleft() is old[2]
+    new = write(network, "ben")
+    assert read(network, reader) == [new, old[1], old[0]]
+
+
+@pytest.mark.parametrize("liking", [{"following": ["ben"]}, {"interests": ["art"]}])
+def test_feed_has_a_bounded_length(liking: dict[str, Any]) -> None:
+    """A feed keeps the newest posts and drops the oldest when there are too many, new or left over."""
+    network, reader = network_of(**liking)
+    posts = [write(network, "ben", "art") for _ in range(2 * FEED_LENGTH)]
+    network.refresh(reader)
+    assert list(reader.unread) == posts[: FEED_LENGTH - 1 : -1]
+    newest = [write(network, "ben", "art") for _ in range(3)]
+    assert read(network, reader) == [*newest[::-1], *posts[: FEED_LENGTH + 2 : -1]]
+
+
+def test_refresh_tells_whether_there_is_anything_to_read() -> None:
+    """Refreshing says so as long as a post is unread."""
+    network, reader = network_of(following=["ben"])
+    assert not network.refresh(reader)
+    write(network, "ben")
+    assert network.refresh(reader)
+    assert network.refresh(reader)
+    reader.unread.clear()
+    assert not network.refresh(reader)
+
+
+happenings = st.one_of(
+    st.tuples(st.just("write"), st.sampled_from(AUTHORS), st.sets(st.sampled_from(TOPICS))),
+    st.tuples(st.just("read"), st.integers(0, 3), st.just(frozenset())),
+)
+
+
+@given(
+    st.sets(st.sampled_from(TOPICS)),
+    st.sets(st.sampled_from(AUTHORS)),
+    st.lists(happenings, max_size=FEED_LENGTH),
+)
+def test_feeds_follow_their_definition(interests: set[str], following: set[str], history: list[Any]) -> None:
+    """However writing and reading alternate, a feed is what its definition by a full scan says."""
+    network, reader = network_of(interests=sorted(interests), following=sorted(following))
+    waiting: list[Post] = []
+    expected: list[Post] = []
+    for what, detail, topics in history:
+        if what == "write":
+            post = write(network, detail, *sorted(topics))
+            if detail != "ann" and (detail in following or topics & interests):
+                waiting.insert(0, post)
+            continue
+        network.refresh(reader)
+        expected, waiting = [*waiting, *expected], []
+        assert list(reader.unread) == expected
+        for _ in range(min(detail, len(expected))):
+            assert reader.unread.popleft() is expected.pop(0)
+
+
+@given(
+    st.sets(st.sampled_from(TOPICS)),
+    st.sets(st.sampled_from(AUTHORS)),
+    st.lists(happenings, min_size=2 * FEED_LENGTH, max_size=6 * FEED_LENGTH),
+)
+def test_busy_feeds_keep_their_promises(interests: set[str], following: set[str], history: list[Any]) -> None:
+    """However much is written, a feed is short, without own posts, newest first, and shows nothing twice."""
+    network, reader = network_of(interests=sorted(interests), following=sorted(following))
+    shown: list[Post] = []
+    for what, detail, topics in history:
+        if what == "write":
+            write(network, detail, *sorted(topics))
+            continue
+        network.refresh(reader)
+        assert len(reader.unread) <= FEED_LENGTH
+        assert all(one.number > other.number for one, other in pairwise(reader.unread))
+        shown += [reader.unread.popleft() for _ in range(min(detail, len(reader.unread)))]
+    assert len({post.post_id for post in shown}) == len(shown)
+    assert all(post.author_id != "ann" for post in shown)
+
+
+@pytest.mark.parametrize("kind", ["reply", "reshare"])
+def test_answer_keeps_its_true_parent(kind: str) -> None:
+    """The parent of a reply or reshare is the very post it is about, the root the post where it all began."""
+    network, _ = network_of()
+    root = write(network, "ann")
+    middle = write(network, "ben", kind=kind, about=root)
+    leaf = write(network, "cem", kind=kind, about=middle)
+    assert [(post.parent, post.root, post.depth) for post in (root, middle, leaf)] == [
+        (None, root, 0),
+        (root, root, 1),
+        (middle, root, 2),
+    ]
+    assert leaf.kind == kind
+
+
+def test_own_post_has_no_parent() -> None:
+    """A post of one's own begins a cascade even if something else prompted it."""
+    network, _ = network_of()
+    own = write(network, "ben", about=write(network, "ann"))
+    assert (own.parent, own.root, own.depth) == (None, own, 0)
+
+
+@given(st.lists(st.integers(-1, 10), max_size=40))
+def test_root_and_depth_are_those_of_the_path_of_parents(choices: list[int]) -> None:
+    """In any forest of posts, walking up the parents leads to the root in as many steps as the depth says."""
+    network, _ = network_of()
+    for choice in choices:
+        about = network.posts[choice % len(network.posts)] if choice >= 0 and network.posts else None
+        write(network, "ann", kind="reply" if about else "post", about=about)
+    for post in network.posts:
+        at, steps = post, 0
+        while at.parent is not None:
+            at, steps = at.parent, steps + 1
+        assert (post.root, post.depth) == (at, steps)
+
+
+def test_post_of_a_long_cascade_can_be_shown() -> None:
+    """A post at the end of thousands of replies has a short representation."""
+    network, _ = network_of()
+    post = write(network, "ann")
+    for _ in range(5000):
+        post = write(network, "ben", kind="reply", about=post)
+    assert len(repr(post)) < 300
+
+
+@given(st.lists(st.none() | st.integers(0, 12), unique_by=lambda number: object() if number is None else number))
+def test_ids_are_unique(numbers: list[int | None]) -> None:
+    """Posts that bring an id keep it, and no made-up id is one of these, whichever comes first."""
+    given_ids = [None if number is None else f"post_{number:06}" for number in numbers]
+    network, _ = network_of()
+    seeds = network.seed(SeedPost("ann", "old", post_id=post_id) for post_id in given_ids)
+    for _ in range(12):
+        write(network, "ann")
+    assert all(seed.post_id == post_id for seed, post_id in zip(seeds, given_ids, strict=True) if post_id)
+    assert len({post.post_id for post in network.posts}) == len(given_ids) + 12
+
+
+def test_seeds_that_share_an_id_are_refused() -> None:
+    """Two earlier posts of one id are refused by name, and nothing is published."""
+    network, _ = network_of()
+    with pytest.raises(FieldValueError, match="more than once: p1, p2"):
+        network.seed(SeedPost("ann", "text", post_id=post_id) for post_id in ("p1", "p2", "p3", "p2", "p1"))
+    assert network.posts == []
+
+
+def test_seeds_reach_feeds() -> None:
+    """Earlier posts are in the feeds of followers and of those interested, in the order given."""
+    network, reader = network_of(interests=["art"], following=["ben"])
+    seeds = network.seed([SeedPost("ben", "one"), SeedPost("cem", "two", ("art",)), SeedPost("cem", "three")])
+    assert read(network, reader) == [seeds[1], seeds[0]]
+
+
+def test_likes_are_counted() -> None:
+    """Every like counts for the post that it was given to."""
+    network, _ = network_of()
+    one, other = write(network, "ann"), write(network, "ben")
+    for post in (one, other, one):
+        network.like(post)
+    assert network.likes == {one.post_id: 2, other.post_id: 1}

@@ -1,0 +1,117 @@
+"""What a run comes to."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from prism.agents import SocialAgent
+from prism.social import Activity, Cascade, Draft, Network, Post, RoundSummary
+from prism.social._results import LARGEST_CASCADES, largest_cascades, summarize
+
+COUNTS = (
+    "agent_ticks",
+    "transitions",
+    "posts",
+    "replies",
+    "reshares",
+    "likes",
+    "decisions_asked",
+    "decisions_answered",
+)
+
+
+def forest_of(choices: Sequence[int]) -> list[Post]:
+    """Make posts, each an answer to the post of that number, or an own one for numbers not yet there."""
+    network = Network([SocialAgent("ann")])
+    for choice in choices:
+        about = network.posts[choice] if 0 <= choice < len(network.posts) else None
+        network.publish("ann", Draft("reply" if about else "post", "text", ()), about)
+    return network.posts
+
+
+def by_brute_force(posts: Sequence[Post], root: Post) -> tuple[int, int, int]:
+    """Measure the tree below a root level by level."""
+    levels = [[root]]
+    while below := [post for post in posts if any(post.parent is above for above in levels[-1])]:
+        levels.append(below)
+    return sum(map(len, levels)), len(levels) - 1, max(map(len, levels))
+
+
+@given(st.lists(st.integers(-1, 25), max_size=30))
+def test_cascades_are_measured_as_by_brute_force(choices: list[int]) -> None:
+    """Size, depth and breadth of every cascade of any forest are those found by walking it level by level."""
+    posts = forest_of(choices)
+    found = {cascade.root_id: cascade for cascade in largest_cascades(posts, most=len(posts))}
+    expected = {post.post_id: by_brute_force(posts, post) for post in posts if post.parent is None}
+    measured = {root_id: (one.size, one.depth, one.breadth) for root_id, one in found.items()}
+    assert measured == {root_id: measures for root_id, measures in expected.items() if measures[0] > 1}
+
+
+@given(st.lists(st.integers(-1, 25), max_size=30), st.integers(0, 6))
+@example([-1, 0, 0, -1, 3, 4, -1, 6, 7], 3).via("three of one size, the second and third deeper than the first")
+def test_largest_cascades_come_first(choices: list[int], most: int) -> None:
+    """Cascades are given by size, then depth, then age, and no more of them than asked for."""
+    posts = forest_of(choices)
+    every = largest_cascades(posts, most=len(posts))
+    age = {post.post_id: post.number for post in posts}
+    assert list(every) == sorted(every, key=lambda one: (-one.size, -one.depth, age[one.root_id]))
+    assert largest_cascades(posts, most) == every[:most]
+
+
+def test_five_cascades_are_reported() -> None:
+    """Of more cascades the five largest are reported, each with its beginning."""
+    network = Network([SocialAgent("ann"), SocialAgent("ben")])
+    for size in range(1, 8):
+        root = network.publish("ann", Draft("post", f"begin {size}", ()), None)
+        for _ in range(size):
+            network.publish("ben", Draft("reshare", "look", ()), root)
+    cascades = summarize(network, []).cascades
+    assert [cascade.size for cascade in cascades] == [8, 7, 6, 5, 4]
+    assert len(cascades) == LARGEST_CASCADES
+    assert cascades[0] == Cascade(network.posts[-8].post_id, "ann", "begin 7", size=8, depth=1, breadth=7)
+
+
+def test_single_post_is_no_cascade() -> None:
+    """A post that nobody answered is not reported."""
+    assert largest_cascades(forest_of([-1, -1])) == ()
+
+
+def activity(number: int) -> Activity:
+    counts = {name: number * place for place, name in enumerate(COUNTS, start=1)}
+    return Activity(**counts, timeouts=Counter(resting=number), fallbacks=Counter({f"reason {number}": 1, "all": 2}))
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 3])
+def test_totals_are_the_sum_of_the_rounds(rounds: int) -> None:
+    """Every count of the totals is the sum of that count over the rounds."""
+    summaries = [RoundSummary(number, {"idle": 1}, activity(number)) for number in range(1, rounds + 1)]
+    totals = summarize(Network([SocialAgent("ann")]), summaries).totals
+    total = sum(range(1, rounds + 1))
+    assert {name: getattr(totals, name) for name in COUNTS} == {
+        name: total * place for place, name in enumerate(COUNTS, start=1)
+    }
+    assert +totals.timeouts == +Counter(resting=total)
+    assert +totals.fallbacks == +Counter({"all": 2 * rounds} | {f"reason {number + 1}": 1 for number in range(rounds)})
+
+
+def test_results_are_plain_data() -> None:
+    """Results as plain data survive JSON, and hold rounds, totals and cascades under their names."""
+    network = Network([SocialAgent("ann")])
+    root = network.publish("ann", Draft("post", "text", ()), None)
+    network.publish("ann", Draft("reply", "text", ()), root)
+    data = summarize(network, [RoundSummary(1, {"idle": 1}, activity(2))]).to_dict()
+    assert json.loads(json.dumps(data)) == data
+    assert list(data) == ["agents", "totals", "rounds", "cascades"]
+    assert data["rounds"][0] == {"round": 1, "states": {"idle": 1}, **data["totals"]}
+    assert data["totals"]["fallbacks"] == {"all": 2, "reason 2": 1}
+    assert data["cascades"][0]["root_id"] == root.post_id
+
+
+def test_counts_by_name_are_sorted() -> None:
+    """Time-outs and fallbacks are given by name, so that equal runs read equal."""
+    data = Activity(timeouts=Counter(["scrolling", "resting"]), fallbacks=Counter(["b", "a"])).to_dict()
+    assert [list(data["timeouts"]), list(data["fallbacks"])] == [["resting", "scrolling"], ["a", "b"]]

@@ -1,0 +1,236 @@
+"""A run gone on with is the run that was never stopped."""
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prism.agents import SocialAgent, synthetic_population
+from prism.errors import SimulationError
+from prism.runlog import ReplayReasoner, RunLog, SimulatedClock
+from prism.social import Results, RoundSummary, Simulation
+from prism.social._snapshot import restore_snapshot, take_snapshot
+from prism.statechart import AgentState, BaseReasoner, Budget, Decision, PolicyReasoner, Question, StateTransition
+
+MakeReasoner = Callable[[], BaseReasoner]
+
+
+class Late(BaseReasoner):
+    """Answers as the policy does, but late and out of order, so that agents go on meanwhile."""
+
+    concurrency = 3
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self._policy = PolicyReasoner(seed)
+        self._turns = random.Random(seed)
+
+    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
+        for _ in range(self._turns.randrange(6)):
+            await asyncio.sleep(0)
+        return await self._policy.answer(questions)
+
+
+class Spending(PolicyReasoner):
+    """Pays for each answer out of a budget, and falls back when it is spent, as a reasoner with a model does."""
+
+    def __init__(self, budget: Budget) -> None:
+        super().__init__()
+        self.budget = budget
+
+    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
+        return [await self._one(question) for question in questions]
+
+    async def _one(self, question: Question) -> Decision:
+        reason = self.budget.take()
+        if reason is not None:
+            return Decision(AgentState.SCROLLING, "fallback", reason)
+        self.budget.add(tokens=7)
+        (decision,) = await super().answer([question])
+        return decision
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a run is."""
+
+    agents: int = 12
+    seed: int = 3
+    rounds: int = 3
+    ticks: int = 8
+    reasoner: MakeReasoner = PolicyReasoner
+
+    def simulation(self, log: RunLog, clock: SimulatedClock) -> Simulation:
+        """Make the simulation, ready to begin."""
+        population = synthetic_population(self.agents, seed=self.seed)
+        for number, agent in enumerate(population.agents):
+            agent.max_history_depth = 1 + number % 40  # so that some forget moves within a run
+        return Simulation(
+            population.agents,
+            population.posts,
+            rounds=self.rounds,
+            ticks_per_round=self.ticks,
+            seed=self.seed,
+            reasoner=self.reasoner(),
+            logger=log.logger,
+            clock=clock,
+        )
+
+
+@dataclass
+class Run:
+    """A run that has ended, and what was kept of it at the end of each round."""
+
+    log: Path
+    simulation: Simulation
+    results: Results
+    kept: list[tuple[bytes, int]] = field(default_factory=list)
+
+    @property
+    def agents(self) -> list[tuple[Any, ...]]:
+        """Everything of the agents that later moves could depend on, and their histories."""
+        return [
+            (agent.agent_id, agent.state, agent.ticks_in_state, agent.pending_action, list(agent.state_history))
+            for agent in self.simulation.agents
+        ]
+
+
+class Runs:
+    """Makes runs whose logs are kept in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._paths = (folder / f"{number}.jsonl" for number in count())
+
+    def whole(self, settings: Settings) -> Run:
+        """Run to the end, and keep a snapshot of every round."""
+        clock, kept = SimulatedClock(), []
+        with RunLog(next(self._paths), clock) as log:
+            simulation = settings.simulation(log, clock)
+
+            def keep(_: RoundSummary) -> None:
+                kept.append((orjson.dumps(take_snapshot(simulation)), log.save()))
+
+            results = simulation.run(keep)
+        return Run(log.path, simulation, results, kept)
+
+    def resumed(self, run: Run, settings: Settings, done: int) -> Run:
+        """Go on with a run after so many of its rounds, from what was kept of it."""
+        snapshot, length = run.kept[done - 1]
+        path = next(self._paths)
+        path.write_bytes(run.log.read_bytes()[:length] + b'{"event":"torn')
+        events = [orjson.loads(line) for line in run.log.read_bytes()[:length].splitlines()]
+        clock = SimulatedClock()
+        with RunLog(path, clock, keep=length) as log:
+            simulation = settings.simulation(log, clock)
+            restore_snapshot(simulation, orjson.loads(snapshot), events)
+            assert len(simulation.finished) == done
+            results = simulation.run()
+        return Run(path, simulation, results)
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Runs:
+    """Give a maker of runs in a folder of its own."""
+    return Runs(tmp_path)
+
+
+def assert_equal(again: Run, run: Run) -> None:
+    """Fail unless two runs are the same in their logs, their results and their agents."""
+    assert again.log.read_bytes() == run.log.read_bytes()
+    assert again.results == run.results
+    assert again.agents == run.agents
+    assert again.simulation.network.likes == run.simulation.network.likes
+    assert again.simulation.clock.moment == run.simulation.clock.moment
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.builds(Settings, st.integers(1, 25), st.integers(0, 99), st.integers(1, 5), st.integers(1, 14)),
+    st.sampled_from([lambda seed: PolicyReasoner(seed), Late]),
+)
+def test_stopping_after_any_round_changes_nothing(drawn: Settings, decides: Callable[[int], BaseReasoner]) -> None:
+    """Whatever the run and whichever round it is stopped after, log, results and agents are those of the whole run."""
+    chosen = Settings(drawn.agents, drawn.seed, drawn.rounds, drawn.ticks, lambda: decides(drawn.seed))
+    with TemporaryDirectory() as folder:
+        runs = Runs(Path(folder))
+        run = runs.whole(chosen)
+        for done in range(1, chosen.rounds + 1):
+            assert_equal(runs.resumed(run, chosen, done), run)
+
+
+@pytest.mark.parametrize("verbatim", [True, False])
+def test_a_replay_goes_on_with_the_answers_that_are_left(verbatim: bool, runs: Runs) -> None:
+    """A replayed run stopped after any round goes on as it would have."""
+    recorded = runs.whole(Settings(agents=20, rounds=4))
+
+    def replay() -> ReplayReasoner:
+        return ReplayReasoner(recorded.log, verbatim=verbatim)
+
+    chosen = Settings(agents=20, rounds=4, reasoner=replay)
+    run = runs.whole(chosen)
+    for done in range(1, 5):
+        assert_equal(runs.resumed(run, chosen, done), run)
+
+
+@pytest.mark.parametrize("limit", [{"max_calls": 3}, {"max_tokens": 20}, {}])
+def test_a_budget_goes_on(limit: dict[str, int], runs: Runs) -> None:
+    """What was spent before counts afterwards: decisions fall back from the same one on, and the sums agree."""
+    chosen = Settings(reasoner=lambda: Spending(Budget(**limit)))
+    run = runs.whole(chosen)
+    fallbacks = run.results.totals.fallbacks.total()
+    assert fallbacks > 0 if limit else fallbacks == 0
+    for done in range(1, 4):
+        again = runs.resumed(run, chosen, done)
+        assert_equal(again, run)
+        budgets = [one.simulation.reasoner.budget for one in (again, run)]
+        assert budgets[0].calls == budgets[1].calls > 0
+        assert budgets[0].tokens == budgets[1].tokens > 0
+
+
+def test_a_reasoner_without_a_budget_can_take_over(runs: Runs) -> None:
+    """A snapshot that tells of a budget restores a run whose reasoner has none, and the other way round."""
+    with_budget, without = Settings(reasoner=lambda: Spending(Budget())), Settings()
+    run = runs.whole(without)
+    assert_equal(runs.resumed(runs.whole(with_budget), without, 2), run)
+    assert_equal(runs.resumed(run, with_budget, 2), run)
+
+
+def test_what_agents_lived_through_before_is_kept(tmp_path: Path) -> None:
+    """Agents that came with a history, a state and an intention have them after a resume as after a whole run."""
+    past = StateTransition(AgentState.IDLE, AgentState.COMPOSING, "woke", datetime(2025, 1, 1, tzinfo=UTC), {"why": 1})
+
+    class Experienced(Settings):
+        def simulation(self, log: RunLog, clock: SimulatedClock) -> Simulation:
+            agents = [
+                SocialAgent(
+                    f"a{n}", interests=["tea"], state=AgentState.COMPOSING, state_history=[past], ticks_in_state=n
+                )
+                for n in range(8)
+            ]
+            agents[3].state, agents[3].pending_action = AgentState.ENGAGING_REPLY, "reply"  # and then none
+            return Simulation(agents, rounds=3, ticks_per_round=3, logger=log.logger, clock=clock)
+
+    runs, chosen = Runs(tmp_path), Experienced()
+    run = runs.whole(chosen)
+    assert run.agents[0][-1][0] == past
+    assert run.simulation.agents[3].pending_action is None
+    for done in range(1, 4):
+        assert_equal(runs.resumed(run, chosen, done), run)
+
+
+@pytest.mark.parametrize("agents", [11, 13])
+def test_another_population_is_refused(agents: int, runs: Runs) -> None:
+    """A snapshot of other agents is an error that says what to give."""
+    run = runs.whole(Settings(agents=12))
+    with pytest.raises(SimulationError, match="has other agents: give the same population"):
+        runs.resumed(run, Settings(agents=agents), 1)

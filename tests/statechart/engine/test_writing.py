@@ -1,0 +1,436 @@
+"""Writing a move into an agent."""
+
+import tracemalloc
+from collections import deque
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import pytest
+
+from prism.agents._mixin import StatechartMixin
+from prism.errors import AgentError
+from prism.statechart._engine.writing import (
+    add_missing_fields,
+    count_tick,
+    make_record,
+    write_kept,
+    write_own,
+    write_plain,
+    writer_of,
+    writes_quietly,
+)
+from prism.statechart._identity import agent_name
+from prism.statechart.states import AgentState
+from prism.statechart.transitions import Edge, StateTransition
+
+S = AgentState
+GO = Edge(S.IDLE, S.SCROLLING, "go")
+
+
+class Kept(StatechartMixin):
+    """Keeps its fields where the engine writes them."""
+
+
+class KeptWithHook(StatechartMixin):
+    """Runs code of its own on every assignment."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+
+
+class Own:
+    """Writes itself."""
+
+    def __init__(self) -> None:
+        self.state, self.ticks_in_state, self.moves = S.IDLE, 4, []
+
+    def transition_to(self, new_state: S, trigger: str, context: Any = None) -> None:
+        self.state = new_state
+        self.moves.append((new_state, trigger, context))
+
+
+class Stubborn(Own):
+    """Refuses to move."""
+
+    def transition_to(self, new_state: S, trigger: str, context: Any = None) -> None:
+        self.moves.append((new_state, trigger, context))
+
+
+@dataclass
+class Plain:
+    """Has the fields, and nothing that runs when they are written."""
+
+    state: Any = S.IDLE
+    ticks_in_state: int = 4
+    state_history: Any = field(default_factory=list)
+    max_history_depth: int = 3
+
+
+class Bare:
+    """Has room for a state only."""
+
+    __slots__ = ("state",)
+
+    def __init__(self, state: Any = S.IDLE) -> None:
+        self.state = state
+
+
+class Watched(Bare):
+    """Runs a property's code when its state is written."""
+
+    @property
+    def state(self) -> Any:
+        return self._state
+
+    @state.setter
+    def state(self, value: Any) -> None:
+        self._state = value
+
+
+class Field:
+    """A descriptor that is no property."""
+
+    def __set__(self, agent: Any, value: Any) -> None:
+        agent.__dict__["state"] = value
+
+
+class Described:
+    """Runs a descriptor's code when its state is written."""
+
+    state = Field()
+
+
+class Guarded(Plain):
+    """Checks a field after it was set, as a model's validator does; what is in ``never`` is refused too late."""
+
+    never: ClassVar[Any] = ()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if (name, value) in self.never:
+            raise ValueError(f"never {value!r}")
+
+
+class Full(list[Any]):
+    """A history that takes no more."""
+
+    def append(self, record: Any) -> None:
+        raise OSError("no more")
+
+
+class Overridden(Plain):
+    """Runs code of its own on every assignment."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+
+
+@pytest.mark.parametrize(
+    ("cls", "writer"),
+    [(Kept, write_kept), (Own, write_own), (Plain, write_plain), (Bare, write_plain), (SimpleNamespace, write_plain)],
+)
+def test_a_class_has_one_write_path(cls: type, writer: Any) -> None:
+    """A class is written by the mixin's names, by its own transition_to, or field by field."""
+    assert writer_of(cls) is writer
+
+
+@pytest.mark.parametrize(
+    ("cls", "quiet"),
+    [
+        (Kept, True),
+        (KeptWithHook, False),
+        (Plain, True),
+        (Bare, True),
+        (Own, False),
+        (Watched, False),
+        (Described, False),
+        (Overridden, False),
+    ],
+)
+def test_quiet_classes_run_no_code_when_written(cls: type, quiet: bool) -> None:
+    """A class is written quietly only if no assignment can run code of the user's."""
+    assert writes_quietly(cls) is quiet
+
+
+@pytest.mark.parametrize(("write", "make"), [(write_kept, Kept), (write_plain, Plain)])
+def test_a_move_is_written_whole(write: Any, make: Any) -> None:
+    """Writing a move sets the state, resets the ticks, appends one record, and gives the ticks dwelt."""
+    agent = make()
+    agent.ticks_in_state = 7
+    assert write(agent, GO, 1_000_000.5, {"post_id": "p1"}) == 7
+    assert (agent.state, agent.ticks_in_state) == (S.SCROLLING, 0)
+    (entry,) = agent.state_history
+    assert entry.to_dict() == {
+        "from_state": "idle",
+        "to_state": "scrolling",
+        "trigger": "go",
+        "timestamp": "1970-01-12T13:46:40.500000Z",
+        "context": {"post_id": "p1"},
+    }
+
+
+def test_a_bare_object_is_given_its_state_only() -> None:
+    """An object with nothing but a state is moved, and its dwell time is unknown."""
+    agent = Bare()
+    assert write_plain(agent, GO, 0.0, None) is None
+    assert agent.state is S.SCROLLING
+
+
+def test_own_transition_to_is_the_one_write_path() -> None:
+    """A class with its own transition_to gets state, trigger and identified context, and is not written past it."""
+    agent = Own()
+    assert write_own(agent, GO, 0.0, SimpleNamespace(post_id="p1")) == 4
+    assert agent.moves == [(S.SCROLLING, "go", {"post_id": "p1"})]
+    assert agent.ticks_in_state == 4
+
+
+def test_own_transition_to_must_move() -> None:
+    """A transition_to that leaves the agent elsewhere is an error that names the class and the mend."""
+    message = r"Stubborn.transition_to left the agent in 'idle' instead of 'scrolling': it must set self.state"
+    with pytest.raises(AgentError, match=message):
+        write_own(Stubborn(), GO, 0.0, None)
+
+
+def test_an_object_that_takes_no_state_is_refused() -> None:
+    """An object whose state is read only is an error that says what to do, and has not changed."""
+
+    class Fixed(Plain):
+        state = property(lambda fixed: S.IDLE)  # type: ignore[assignment]
+
+        def __init__(self) -> None:
+            self.ticks_in_state, self.state_history = 4, []
+
+    agent = Fixed()
+    with pytest.raises(AgentError, match=r"Fixed takes no new state \(.+\): keep the frozen value .* transition_to"):
+        write_plain(agent, GO, 0.0, None)
+    assert (agent.state, agent.ticks_in_state, agent.state_history) == (S.IDLE, 4, [])
+
+
+@pytest.mark.parametrize("history", [(), "moves", {}])
+def test_a_history_that_takes_no_records_is_refused(history: Any) -> None:
+    """A history that is no list is an error that says what it must be, and the agent is where it was."""
+    agent = Plain(state_history=history)
+    with pytest.raises(AgentError, match=r"Plain.state_history must be a list or a deque, .* no attribute 'append'"):
+        write_plain(agent, GO, 0.0, None)
+    assert (agent.state, agent.ticks_in_state, agent.state_history) == (S.IDLE, 4, history)
+
+
+@pytest.mark.parametrize(("field", "value"), [("state", S.SCROLLING), ("ticks_in_state", 0)])
+def test_a_move_that_a_field_refuses_is_taken_back(field: str, value: Any) -> None:
+    """What a field's own code raises reaches the caller with a note, and nothing has changed, even if it was set."""
+
+    class Strict(Guarded):
+        never = ((field, value),)
+
+    old = make_record(GO, 0.0, None)
+    agent = Strict(state_history=deque([old], maxlen=1))
+    with pytest.raises(ValueError, match="never") as caught:
+        write_plain(agent, GO, 1.0, None)
+    assert (agent.state, agent.ticks_in_state, list(agent.state_history)) == (S.IDLE, 4, [old])
+    assert caught.value.__notes__ == [
+        f"Strict refused what prism wrote into '{field}' and is as it was before; "
+        "if it is frozen, let an agent with StatechartMixin hold it in a field of its own"
+    ]
+
+
+def test_ticks_that_cannot_be_written_are_refused() -> None:
+    """An object whose ticks are read only is an error with a way out, and has not changed."""
+
+    class Fixed(Plain):
+        ticks_in_state = property(lambda fixed: 4)  # type: ignore[assignment]
+
+        def __init__(self) -> None:
+            self.state, self.state_history = S.IDLE, []
+
+    agent = Fixed()
+    for write in (lambda: write_plain(agent, GO, 0.0, None), lambda: count_tick(agent, 4)):
+        with pytest.raises(
+            AgentError, match=r"Fixed takes no new ticks_in_state \(.+\): keep .* or leave out"
+        ) as caught:
+            write()
+        assert isinstance(caught.value.__cause__, AttributeError)
+    assert (agent.state, agent.ticks_in_state, agent.state_history) == (S.IDLE, 4, [])
+
+
+def test_a_tick_that_is_refused_is_not_counted() -> None:
+    """What the field's own code raises reaches the caller, and the ticks are what they were."""
+
+    class Strict(Guarded):
+        never = (("ticks_in_state", 5),)
+
+    agent = Strict()
+    with pytest.raises(ValueError, match="never 5"):
+        count_tick(agent, agent.ticks_in_state)
+    assert agent.ticks_in_state == 4
+    assert count_tick(Plain(), 4) == 5
+
+
+def test_a_history_may_raise() -> None:
+    """What a history of the user's own raises reaches the caller, and state and ticks are what they were."""
+    agent = Plain(state_history=Full())
+    with pytest.raises(OSError, match="no more") as caught:
+        write_plain(agent, GO, 0.0, None)
+    assert (agent.state, agent.ticks_in_state) == (S.IDLE, 4)
+    assert "refused what prism wrote into 'state_history'" in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize(
+    ("own", "problem"),
+    [
+        (lambda self, new_state: None, "too many positional arguments"),
+        (lambda self, new_state, trigger, context, when: None, "missing a required argument: 'when'"),
+        (lambda self, new_state, *, trigger, context: None, "too many positional arguments"),
+    ],
+)
+def test_a_transition_to_with_other_arguments_is_refused(own: Any, problem: str) -> None:
+    """A transition_to that does not take state, trigger and context is an error that shows how to define it."""
+    message = rf"Odd.transition_to cannot write a move \({problem}\): define it as  def transition_to\(self, new_state,"
+    with pytest.raises(AgentError, match=message):
+        writer_of(type("Odd", (), {"transition_to": own}))
+
+
+def test_an_async_transition_to_is_refused() -> None:
+    """A transition_to that would have to be awaited is an error before it is called."""
+
+    class Later(Own):
+        async def transition_to(self, new_state: S, trigger: str, context: Any = None) -> None:
+            self.state = new_state
+
+    with pytest.raises(AgentError, match="it is async, but a move is made at once"):
+        writer_of(Later)
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        lambda self, new_state, trigger, context=None: None,
+        lambda self, *arguments: None,
+        lambda self, state, reason, about, *, log=True: None,
+        staticmethod(lambda state, trigger, context: None),
+        SimpleNamespace,
+    ],
+)
+def test_a_transition_to_may_name_its_arguments(own: Any) -> None:
+    """Any callable that takes the three arguments by position is a class's own write path."""
+    assert writer_of(type("Fine", (), {"transition_to": own})) is write_own
+
+
+@pytest.mark.parametrize("history", [list, deque, lambda items: deque(items, maxlen=3)])
+def test_history_drops_the_oldest_first(history: Any) -> None:
+    """A history of any kind keeps the last records up to the depth, oldest first."""
+    agent = Plain(state_history=history([]))
+    for time in range(5):
+        write_plain(agent, GO, float(time), None)
+        assert len(agent.state_history) <= agent.max_history_depth
+    assert [entry.timestamp.second for entry in agent.state_history] == [2, 3, 4]
+
+
+@pytest.mark.parametrize("history", [list, deque])
+def test_an_overlong_history_is_cut_to_the_depth(history: Any) -> None:
+    """A history that was too long before the move is within its depth after it."""
+    old = [make_record(GO, float(time), None) for time in range(9)]
+    agent = Plain(state_history=history(old))
+    write_plain(agent, GO, 9.0, None)
+    assert [entry.timestamp.second for entry in agent.state_history] == [7, 8, 9]
+
+
+@pytest.mark.parametrize("history", [list, deque])
+def test_no_depth_is_no_limit(history: Any) -> None:
+    """An object whose depth is None keeps all its records."""
+    agent = Plain(state_history=history(), max_history_depth=None)  # type: ignore[arg-type]
+    for time in range(60):
+        write_plain(agent, GO, float(time), None)
+    assert (len(agent.state_history), agent.ticks_in_state) == (60, 0)
+
+
+@pytest.mark.parametrize("depth", ["3", [], object])
+def test_a_depth_that_is_no_number_is_refused(depth: Any) -> None:
+    """A depth that is no number is an error that says so, and nothing has changed."""
+    old = make_record(GO, 0.0, None)
+    for history in ([old], deque([old], maxlen=2)):
+        agent = Plain(state_history=history, max_history_depth=depth)
+        with pytest.raises(AgentError, match=r"with max_history_depth a number or None: '>' not supported") as caught:
+            write_plain(agent, GO, 1.0, None)
+        assert isinstance(caught.value.__cause__, TypeError)
+        assert (agent.state, agent.ticks_in_state, list(agent.state_history)) == (S.IDLE, 4, [old])
+
+
+def test_history_without_a_depth_holds_fifty() -> None:
+    """An object that sets no depth keeps fifty records."""
+    agent = SimpleNamespace(state=S.IDLE, state_history=[])
+    for time in range(60):
+        write_plain(agent, GO, float(time), None)
+    assert len(agent.state_history) == 50
+
+
+@pytest.mark.parametrize("context", [None, {}, {"post_id": "p1"}, {"a": 1, "b": [2]}, "text", SimpleNamespace(id=3)])
+def test_quick_records_equal_constructed_ones(context: Any) -> None:
+    """A record made from a chart's edge equals one made by the public constructor."""
+    quick = make_record(GO, 1_000_000.25, context)
+    assert quick == StateTransition(S.IDLE, S.SCROLLING, "go", quick.timestamp, context)
+
+
+def test_fifty_records_fit_in_ten_kilobytes() -> None:
+    """A full history with a context in every record takes less than the 10 KB that the specification allows."""
+    agents = [Kept() for _ in range(100)]
+    contexts = [{"post_id": f"post_{number}"} for number in range(50)]
+    tracemalloc.start()
+    try:
+        for agent in agents:
+            for number, context in enumerate(contexts):
+                write_kept(agent, GO, 1.7e9 + number, context)
+        used, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert used / len(agents) < 10_000
+
+
+def test_missing_fields_are_added() -> None:
+    """An empty object gets every field of an agent with its default."""
+    agent: Any = SimpleNamespace()
+    add_missing_fields(agent, S.IDLE)
+    assert agent == SimpleNamespace(
+        state=S.IDLE,
+        state_history=deque(maxlen=50),
+        ticks_in_state=0,
+        engagement_threshold=0.5,
+        timeout_threshold=5,
+        max_history_depth=50,
+    )
+    assert agent.state_history.maxlen == 50
+
+
+def test_present_fields_are_kept() -> None:
+    """Fields that an object has stay as they are, and its depth bounds the history it is given."""
+    agent: Any = SimpleNamespace(state=S.RESTING, timeout_threshold=9, max_history_depth=7)
+    add_missing_fields(agent, S.IDLE)
+    assert (agent.state, agent.timeout_threshold, agent.state_history.maxlen) == (S.RESTING, 9, 7)
+
+
+def test_an_object_without_room_is_refused() -> None:
+    """An object that takes no further fields is an error that lists them all and tells the ways out."""
+    fields = "engagement_threshold, max_history_depth, state_history, ticks_in_state, timeout_threshold"
+    with pytest.raises(AgentError, match=f"Bare has no room for {fields}: declare .* or derive it from") as caught:
+        add_missing_fields(Bare(), S.IDLE)
+    assert isinstance(caught.value, TypeError)
+
+
+@pytest.mark.parametrize(
+    ("agent", "name"),
+    [
+        (SimpleNamespace(agent_id="a1", unique_id=2, id=3, name="x"), "a1"),
+        (SimpleNamespace(unique_id=2, id=3, name="x"), "2"),
+        (SimpleNamespace(id=0, name="x"), "0"),
+        (SimpleNamespace(agent_id=None, name="x"), "x"),
+    ],
+)
+def test_an_agent_is_called_by_its_identifier(agent: Any, name: str) -> None:
+    """Logs call an agent by the first identifier it has."""
+    assert agent_name(agent) == name
+
+
+def test_an_agent_without_identifier_is_called_by_its_class() -> None:
+    """An agent without any identifier is called by its class and its address."""
+    agent = Bare()
+    assert agent_name(agent) == f"Bare@{id(agent):x}"

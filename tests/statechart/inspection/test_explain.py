@@ -1,0 +1,214 @@
+"""Explaining what an event would do, and why."""
+
+import asyncio
+import copy
+import logging
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism.agents import SocialAgent
+from prism.errors import AgentError, UnknownStateError
+from prism.statechart import AgentState, Statechart, Transition, social_media_chart
+from prism.statechart.inspection._explain import Candidate
+
+IDLE, SCROLLING, EVALUATING, RESTING = (
+    AgentState.IDLE,
+    AgentState.SCROLLING,
+    AgentState.EVALUATING,
+    AgentState.RESTING,
+)
+
+
+class Guard:
+    """A guard with a fixed outcome that counts how often it is asked."""
+
+    def __init__(self, outcome: object) -> None:
+        self.__name__ = f"is_{outcome}"
+        self.outcome = outcome
+        self.asked = 0
+
+    def __call__(self, agent: Any, context: Any) -> object:
+        self.asked += 1
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return self.outcome
+
+
+def chart_of(*outcomes: object, decides: bool = False, strict: bool = False) -> Statechart[AgentState]:
+    """Make a chart in which ``go`` leads from IDLE to the other states in turn, by guards with these outcomes."""
+    targets = (SCROLLING, EVALUATING, RESTING)
+    return Statechart(
+        AgentState,
+        [Transition("go", IDLE, target, Guard(outcome)) for target, outcome in zip(targets, outcomes, strict=False)],
+        IDLE,
+        name="test",
+        decision_states=[IDLE] if decides else [],
+        strict=strict,
+    )
+
+
+def outcomes_of(chart: Statechart[AgentState]) -> list[str]:
+    """Explain ``go`` to an idle agent, and give the candidates' outcomes."""
+    return [candidate.outcome for candidate in chart.explain(SimpleNamespace(state=IDLE), "go").candidates]
+
+
+def test_candidates_are_tried_up_to_the_first_that_passes() -> None:
+    """Guards are asked as fire asks them: in order, once each, and not after one has passed."""
+    chart = chart_of(False, True, True)
+    assert outcomes_of(chart) == ["failed", "passed", "not asked"]
+    assert [item.guard.asked for item in chart.transitions if isinstance(item.guard, Guard)] == [1, 1, 0]
+
+
+def test_decision_state_has_all_guards_asked() -> None:
+    """In a decision state every guard is asked once, and the options of afire are told besides the move of fire."""
+    chart = chart_of(True, False, True, decides=True)
+    explanation = chart.explain(SimpleNamespace(state=IDLE), "go")
+    assert [candidate.outcome for candidate in explanation.candidates] == ["passed", "failed", "passed"]
+    assert (explanation.outcome, explanation.target) == ("moves", SCROLLING)
+    assert explanation.options == (SCROLLING, RESTING)
+    assert str(explanation).endswith("afire asks the reasoner to choose from scrolling, resting")
+    assert [item.guard.asked for item in chart.transitions if isinstance(item.guard, Guard)] == [1, 1, 1]
+
+
+def test_no_reasoner_for_a_single_option() -> None:
+    """One enabled target leaves nothing to ask, also in a decision state."""
+    assert chart_of(False, True, decides=True).explain(SimpleNamespace(state=IDLE), "go").options == ()
+
+
+def test_guard_that_raises_is_shown_and_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """An exception of a guard counts as no and stands in the explanation, and nothing is logged."""
+    chart = chart_of(LookupError("no such post"), True)
+    with caplog.at_level(logging.DEBUG):
+        explanation = chart.explain(SimpleNamespace(state=IDLE), "go")
+    assert explanation.candidates[0].outcome == "raised"
+    assert "LookupError: no such post" in str(explanation)
+    assert explanation.target is EVALUATING
+    assert caplog.records == []
+
+
+def test_strict_chart_raises_at_the_first_fault() -> None:
+    """In a strict chart a guard that raises ends the matter: fire raises, and the later guards are not asked."""
+    explanation = chart_of(False, ValueError("x"), True, strict=True).explain(SimpleNamespace(state=IDLE), "go")
+    assert [candidate.outcome for candidate in explanation.candidates] == ["failed", "raised", "not asked"]
+    assert (explanation.outcome, explanation.target) == ("raises", None)
+    decided = chart_of(True, ValueError("x"), True, strict=True, decides=True)
+    explanation = decided.explain(SimpleNamespace(state=IDLE), "go")
+    assert (explanation.outcome, explanation.target, explanation.options) == ("moves", SCROLLING, ())
+
+
+def test_self_transition_stays() -> None:
+    """A move to the state itself is told apart: only its action runs."""
+    chart = Statechart(AgentState, [Transition("again", IDLE, IDLE)], IDLE)
+    explanation = chart.explain(SimpleNamespace(state=IDLE), "again")
+    assert (explanation.outcome, explanation.target) == ("stays", IDLE)
+    assert "stays in 'idle'" in str(explanation)
+
+
+def test_unknown_trigger_shows_what_the_state_reacts_to() -> None:
+    """An event that does nothing in a state is answered with those that would do something."""
+    explanation = social_media_chart().explain(SocialAgent("ada"), "sees_pots")
+    assert explanation.outcome == "no reaction"
+    assert "'idle' reacts to feed_ready" in str(explanation)
+
+
+def test_unknown_state_shows_the_states_there_are() -> None:
+    """An agent in a state of another chart is explained, not refused."""
+    explanation = social_media_chart().explain(SimpleNamespace(state="asleep"), "feed_ready")
+    assert explanation.outcome == "unknown state"
+    assert "idle, scrolling, evaluating" in str(explanation)
+    assert social_media_chart().explain(SimpleNamespace(state=[]), "feed_ready").outcome == "unknown state"
+
+
+def test_what_fire_would_not_take_is_refused() -> None:
+    """An object without state and arguments in another order are refused as fire refuses them."""
+    chart = social_media_chart()
+    with pytest.raises(AgentError, match="no 'state'"):
+        chart.explain(object(), "feed_ready")
+    with pytest.raises(TypeError, match="the agent comes first"):
+        chart.explain(SocialAgent("ada"), IDLE, "feed_ready")
+
+
+def test_text_is_a_block_of_lines() -> None:
+    """As text an explanation says who and where, gives each candidate a line, and ends with what fire would do."""
+    explanation = chart_of(False, True).explain(SimpleNamespace(state=IDLE, name="ada"), "go")
+    assert str(explanation).splitlines() == [
+        "agent 'ada' in 'idle', event 'go', chart 'test':",
+        "  failed     idle --go--> scrolling [is_False]",
+        "  passed     idle --go--> evaluating [is_True]",
+        "  fire moves the agent to 'evaluating'",
+    ]
+
+
+def test_lambda_has_no_name_to_show() -> None:
+    """A guard without a name of its own is shown as a guard all the same."""
+    candidate = Candidate(Transition("go", IDLE, RESTING, lambda agent, context: True), "passed")
+    assert str(candidate) == "passed     idle --go--> resting [guard]"
+
+
+def test_data_is_plain() -> None:
+    """As data an explanation holds texts, lists and None only."""
+    explanation = chart_of(LookupError("x"), True, decides=True).explain(SimpleNamespace(state=IDLE, name="ada"), "go")
+    assert explanation.to_dict() == {
+        "chart": "test",
+        "agent": "ada",
+        "state": "idle",
+        "trigger": "go",
+        "candidates": [
+            {"target": "scrolling", "guard": "is_x", "outcome": "raised", "error": "LookupError: x"},
+            {"target": "evaluating", "guard": "is_True", "outcome": "passed", "error": None},
+        ],
+        "outcome": "moves",
+        "target": "evaluating",
+        "options": [],
+        "reacts_to": ["go"],
+    }
+
+
+class _First:
+    """A reasoner that notes its options and takes the last."""
+
+    asked: tuple[Any, ...] = ()
+
+    async def decide(
+        self, agent: Any, current_state: Any, trigger: str, options: list[Any], context: Any = None
+    ) -> Any:
+        self.asked = tuple(options)
+        return options[-1]
+
+
+@pytest.mark.usefixtures("_faults_unheard")
+@given(
+    outcomes=st.lists(st.sampled_from([True, False, "raise"]), max_size=3),
+    decides=st.booleans(),
+    strict=st.booleans(),
+)
+def test_explanation_foretells_fire_and_afire(outcomes: list[Any], decides: bool, strict: bool) -> None:
+    """Whatever the guards say, fire does what the explanation says, afire asks for its options, and nothing changes."""
+    given = [LookupError("raised") if outcome == "raise" else outcome for outcome in outcomes]
+    chart = chart_of(*given, decides=decides, strict=strict)
+    agent = SocialAgent("ada")
+    before = copy.deepcopy(vars(agent))
+    explanation = chart.explain(agent, "go")
+    assert vars(agent) == before
+    reasoner = _First()
+    try:
+        asyncio.run(chart.afire(SocialAgent("bo"), "go", reasoner=reasoner))
+    except LookupError:
+        assert strict
+    assert explanation.options == reasoner.asked
+    try:
+        assert chart.fire(agent, "go") is explanation.target
+    except LookupError:
+        assert explanation.outcome == "raises"
+
+
+def test_unknown_state_is_what_fire_raises_for() -> None:
+    """Where the explanation says that fire raises UnknownStateError, it does."""
+    stray = SimpleNamespace(state="asleep")
+    assert "UnknownStateError" in str(social_media_chart().explain(stray, "feed_ready"))
+    with pytest.raises(UnknownStateError):
+        social_media_chart().fire(stray, "feed_ready")

@@ -1,0 +1,97 @@
+"""How much a run may spend."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from prism.errors import FieldValueError
+from prism.statechart.reasoner._budget import Budget
+
+
+@pytest.mark.parametrize("limit", ["max_calls", "max_tokens", "deadline"])
+@pytest.mark.parametrize("value", [0, -1, float("nan")])
+def test_limits_are_above_zero(limit: str, value: float) -> None:
+    """A limit that is not above 0 is a ValueError that names it."""
+    with pytest.raises(FieldValueError, match=f"{limit} must be above 0, got {value!r}"):
+        Budget(**{limit: value})
+
+
+def test_no_limits_are_never_reached() -> None:
+    """A budget without limits only counts."""
+    budget = Budget()
+    assert [budget.take() for _ in range(1000)] == [None] * 1000
+    budget.add(retries=10**6, tokens=10**9)
+    assert (budget.spent(), budget.seconds_left()) == (None, None)
+    assert (budget.calls, budget.tokens) == (1_001_000, 10**9)
+
+
+@pytest.mark.parametrize(
+    ("limits", "costs", "taken", "reason"),
+    [
+        ({"max_calls": 3}, {}, 3, "budget spent: 3 calls"),
+        ({"max_calls": 3}, {"retries": 1}, 2, "budget spent: 3 calls"),
+        ({"max_calls": 1}, {"retries": 5}, 1, "budget spent: 1 calls"),
+        ({"max_tokens": 100}, {"tokens": 50}, 2, "budget spent: 100 tokens"),
+        ({"max_tokens": 100}, {"tokens": 99}, 2, "budget spent: 100 tokens"),
+        ({"max_calls": 2, "max_tokens": 10}, {"tokens": 10}, 1, "budget spent: 10 tokens"),
+        ({"max_calls": 2, "deadline": 3600.0}, {}, 2, "budget spent: 2 calls"),
+    ],
+)
+def test_what_is_spent_is_spent(limits: Any, costs: Any, taken: int, reason: str) -> None:
+    """Calls can be taken until they, with their retries and tokens, reach a limit; then the reason is given."""
+    budget = Budget(**limits)
+    for _ in range(taken):
+        assert budget.take() is None
+        budget.add(**costs)
+    assert budget.spent() == budget.take() == budget.take() == reason
+    assert budget.calls == taken * (1 + costs.get("retries", 0))
+
+
+def test_what_was_spent_is_told_and_counted_again() -> None:
+    """A budget restored from what another tells has spent as much, and is spent at the same call."""
+    budget = Budget(max_calls=3)
+    assert budget.take() is None
+    budget.add(tokens=40)
+    told = budget.to_dict()
+    assert told == {"calls": 1, "tokens": 40, "seconds": 0.0}
+    again = Budget(max_calls=3)
+    again.restore(**told)
+    assert again.to_dict() == told
+    assert [again.take() for _ in range(3)] == [None, None, "budget spent: 3 calls"]
+
+
+def test_a_deadline_goes_on_where_it_was() -> None:
+    """Seconds that an interrupted run has asked for count; a deadline that had not begun begins with a question."""
+    budget = Budget(deadline=100)
+    budget.restore(calls=5, tokens=0, seconds=99.0)
+    left = budget.seconds_left()
+    assert left is not None
+    assert 0 < left <= 1
+    assert 99 <= budget.to_dict()["seconds"] <= 100
+    spent = Budget(deadline=100)
+    spent.restore(calls=5, tokens=0, seconds=100.0)
+    assert spent.take() == "budget spent: 100 seconds"
+    fresh = Budget(deadline=100)
+    fresh.restore(calls=0, tokens=0, seconds=0.0)
+    assert fresh.to_dict()["seconds"] == 0.0
+    assert fresh.take() is None
+    assert 0 < (fresh.seconds_left() or 0) <= 100
+
+
+def test_seconds_without_a_deadline_do_not_matter() -> None:
+    """A budget without a deadline tells no seconds and has none left after a restore."""
+    budget = Budget(max_calls=9)
+    budget.restore(calls=1, tokens=2, seconds=50.0)
+    assert (budget.seconds_left(), budget.to_dict()["seconds"], budget.calls, budget.tokens) == (None, 0.0, 1, 2)
+
+
+async def test_the_deadline_counts_from_the_first_question() -> None:
+    """A deadline begins with the first question, and when it is over nothing can be taken."""
+    budget = Budget(deadline=0.05)
+    await asyncio.sleep(0.06)
+    assert budget.take() is None
+    await asyncio.sleep(0.06)
+    assert budget.seconds_left() == 0.0
+    assert budget.take() == "budget spent: 0.05 seconds"
+    assert budget.calls == 1

@@ -1,0 +1,128 @@
+"""Deciding without a model."""
+
+import random
+from itertools import pairwise
+from math import exp, isclose
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from prism.errors import FieldValueError
+from prism.randomness import RandomStream
+from prism.statechart.reasoner._policy import PolicyReasoner
+from prism.statechart.reasoner._questions import Question
+from prism.statechart.social import social_media_chart
+from prism.statechart.states import AgentState
+
+S = AgentState
+OPTIONS = (S.COMPOSING, S.ENGAGING_LIKE, S.SCROLLING)
+
+
+def ask(relevance: float | None = None, inclinations: dict[str, float] | None = None, **fields: Any) -> Question:
+    agent = SimpleNamespace(**{"agent_id": "a1", **fields})
+    if relevance is not None:
+        agent.relevance = lambda post: relevance
+    if inclinations is not None:
+        agent.archetype = SimpleNamespace(inclinations=inclinations)
+    return Question(agent, S.EVALUATING, "decides", OPTIONS, "post")
+
+
+async def choices(reasoner: PolicyReasoner, question: Question, count: int = 40) -> list[Any]:
+    return [decision.chosen for decision in await reasoner.decide_many([question] * count)]
+
+
+@pytest.mark.parametrize("temperature", [0, -1, float("nan")])
+def test_temperature_must_be_above_zero(temperature: float) -> None:
+    """A temperature that is not above 0 is a ValueError that says so."""
+    with pytest.raises(FieldValueError, match="temperature must be above 0, got"):
+        PolicyReasoner(temperature=temperature)
+
+
+@pytest.mark.parametrize("temperature", [0.001, 0.5, 1.0, 100.0])
+@pytest.mark.parametrize("relevance", [None, 0.0, 0.7, 1.0])
+@pytest.mark.parametrize("inclinations", [None, {"composing": 1e3}, {"scrolling": -5.0}])
+def test_probabilities_sum_to_one(temperature: float, relevance: float | None, inclinations: Any) -> None:
+    """Whatever the utilities, there is one probability for each option and they sum to one."""
+    chances = PolicyReasoner(temperature=temperature).probabilities(ask(relevance, inclinations))
+    assert len(chances) == 3
+    assert isclose(sum(chances), 1.0)
+    assert all(0.0 <= chance <= 1.0 for chance in chances)
+
+
+def test_probabilities_are_the_softmax_of_the_utilities() -> None:
+    """An option's probability is proportional to exp(utility / temperature)."""
+    chances = PolicyReasoner(temperature=2.0).probabilities(ask(0.5, {"scrolling": 1.5, "composing": 0.2}))
+    weights = [exp(1.2 / 2), exp(1.0 / 2), exp(1.5 / 2)]
+    assert chances == pytest.approx([weight / sum(weights) for weight in weights])
+
+
+def test_an_agent_without_traits_has_even_odds() -> None:
+    """Without archetype and relevance every option is equally likely."""
+    assert PolicyReasoner().probabilities(ask()) == pytest.approx([1 / 3] * 3)
+
+
+def test_relevance_speaks_for_engagement() -> None:
+    """The more relevant the post, the likelier the agent engages and the less it scrolls on."""
+    by_relevance = [PolicyReasoner().probabilities(ask(tenth / 10)) for tenth in range(11)]
+    for earlier, later in pairwise(by_relevance):
+        assert later[0] > earlier[0]
+        assert later[1] > earlier[1]
+        assert later[2] < earlier[2]
+
+
+async def test_a_seed_fixes_the_decisions() -> None:
+    """The same seed gives the same decisions, and another seed gives others."""
+    assert await choices(PolicyReasoner(7), ask()) == await choices(PolicyReasoner(7), ask())
+    assert await choices(PolicyReasoner(7), ask()) != await choices(PolicyReasoner(8), ask())
+
+
+async def test_agents_do_not_disturb_each_other() -> None:
+    """An agent's decisions are the same whether or not others decide in between."""
+    alone = await choices(PolicyReasoner(7), ask())
+    mixed = await PolicyReasoner(7).decide_many([ask(), ask(agent_id="a2")] * 40)
+    assert [decision.chosen for decision in mixed[::2]] == alone
+    assert [decision.chosen for decision in mixed[1::2]] != alone
+
+
+async def test_an_agents_own_stream_is_used() -> None:
+    """An agent with a random stream of its own decides by that stream, whatever the reasoner's seed."""
+    first = await choices(PolicyReasoner(1), ask(random=RandomStream(5, "a1")))
+    second = await choices(PolicyReasoner(2), ask(random=RandomStream(5, "a1")))
+    stream = RandomStream(5, "a1")
+    assert first == second == [OPTIONS[stream.weighted_index([1 / 3] * 3)] for _ in first]
+
+
+async def test_another_kind_of_random_is_left_alone() -> None:
+    """An agent whose random is something else, as Mesa's agents have, decides by the reasoner's streams."""
+    foreign = random.Random(5)
+    before = foreign.getstate()
+    assert await choices(PolicyReasoner(7), ask(random=foreign)) == await choices(PolicyReasoner(7), ask())
+    assert foreign.getstate() == before
+
+
+async def test_choices_follow_the_probabilities() -> None:
+    """Over many draws every option is chosen about as often as its probability says."""
+    reasoner, question = PolicyReasoner(3), ask(0.5)
+    drawn = await choices(reasoner, question, 3000)
+    for option, chance in zip(OPTIONS, reasoner.probabilities(question), strict=True):
+        assert drawn.count(option) / 3000 == pytest.approx(chance, abs=0.03)
+
+
+async def test_a_low_temperature_takes_the_best() -> None:
+    """Near temperature 0 the option of the highest utility is all but certain."""
+    drawn = await choices(PolicyReasoner(temperature=0.01), ask(0.0, {"engaging_like": 1.0}))
+    assert set(drawn) == {S.ENGAGING_LIKE}
+
+
+async def test_a_decision_tells_its_probabilities() -> None:
+    """A decision by policy carries the probability of every option by its text."""
+    (decision,) = await PolicyReasoner().answer([ask()])
+    assert decision.source == "policy"
+    assert decision.probabilities == {"composing": 0.333333, "engaging_like": 0.333333, "scrolling": 0.333333}
+
+
+async def test_a_policy_serves_a_chart() -> None:
+    """A chart can ask the policy, which chooses among the enabled targets."""
+    agent = SimpleNamespace(state=S.EVALUATING, agent_id="a1", should_engage=lambda post: True)
+    assert await social_media_chart().afire(agent, "decides", reasoner=PolicyReasoner(1)) in OPTIONS

@@ -1,0 +1,11 @@
+"""Fixtures of the tests of loggers."""
+
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def events(heard: list[Any]) -> list[Any]:
+    """Give the list of all structlog events."""
+    return heard

@@ -1,0 +1,302 @@
+"""How the engine speaks."""
+
+import json
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import structlog
+from structlog.testing import LogCapture, ReturnLogger, ReturnLoggerFactory
+
+import prism
+from prism.statechart import AgentState, Statechart, Transition
+from prism.telemetry._loggers import (
+    active_logger,
+    describe,
+    moves_are_heard,
+    report_fault,
+    report_warning,
+    structlog_is_configured,
+)
+from prism.telemetry.events import GUARD_FAILED, TRANSITION
+
+BUSY_CHART = """
+from types import SimpleNamespace
+from prism.statechart import AgentState as S, Statechart, Transition
+{setup}
+def broken(agent, context):
+    raise LookupError("no such post")
+chart = Statechart(S, [
+    Transition("go", S.IDLE, S.SCROLLING, guard={guard}, action=lambda agent, post: chart.fire(agent, "on")),
+    Transition("on", S.SCROLLING, S.RESTING),
+    Transition("timeout", S.RESTING, S.IDLE),
+], S.IDLE)
+agent = chart.adopt(SimpleNamespace(timeout_threshold=1))
+for _ in range(3):
+    chart.fire(agent, "go", {{"post_id": "p1"}})
+    chart.fire(agent, "nonsense")
+    chart.tick(agent)
+    chart.tick(agent)
+"""
+
+
+def run_python(code: str) -> subprocess.CompletedProcess[str]:
+    """Run code in a fresh interpreter, where nobody has configured anything."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(prism.__file__).parents[1])}
+    return subprocess.run(
+        [sys.executable, "-P", "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+
+
+def broken() -> None:
+    """Fail in a function whose name a traceback shows."""
+    raise LookupError("no such\n   post")
+
+
+def failure() -> LookupError:
+    try:
+        broken()
+    except LookupError as error:
+        return error
+    raise AssertionError
+
+
+@pytest.mark.parametrize("setup", ["", "import structlog", "import structlog; structlog.get_logger()"])
+def test_moves_are_silent_until_structlog_is_configured(setup: str) -> None:
+    """An application that fires transitions sees nothing on stdout or stderr unless it configures structlog."""
+    done = run_python(BUSY_CHART.format(setup=setup, guard="None") + "assert len(agent.state_history) == 9")
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_moves_are_printed_once_structlog_is_configured() -> None:
+    """The same program prints one event for each of its nine moves after structlog was configured."""
+    setup = "import structlog; structlog.configure()"
+    done = run_python(BUSY_CHART.format(setup=setup, guard="None"))
+    assert done.stdout.count("statechart.transition") == 9
+
+
+def test_moves_reach_standard_logging_that_wants_them() -> None:
+    """The same program shows its nine moves once logging is set to INFO, without importing structlog."""
+    setup = "import logging, sys; logging.basicConfig(level=logging.INFO)"
+    done = run_python(BUSY_CHART.format(setup=setup, guard="None") + "assert 'structlog' not in sys.modules")
+    assert done.stderr.count("INFO:prism.statechart:statechart.transition {'chart': 'statechart', ") == 9
+    assert done.stdout == ""
+
+
+def test_faults_are_never_silent() -> None:
+    """A guard that raised is shown with its traceback on stderr even if nothing was configured."""
+    done = run_python(BUSY_CHART.format(setup="", guard="broken"))
+    assert done.stdout == ""
+    assert done.stderr.count("LookupError: no such post") == 3
+    assert "in broken" in done.stderr
+
+
+def test_importing_the_engine_loads_nothing_heavy() -> None:
+    """Importing the engine prints nothing, sets up no logging, and loads none of the heavy packages."""
+    heavy = {"ollama", "httpx", "pydantic", "polars", "numpy", "structlog", "rich"}
+    done = run_python(
+        "import logging, sys\n"
+        "import prism.statechart\n"
+        f"loaded = {heavy!r} & set(sys.modules)\n"
+        "assert not loaded, loaded\n"
+        "assert not logging.getLogger().handlers\n"
+        "named = [logging.getLogger(name) for name in logging.root.manager.loggerDict]\n"
+        "speaking = [h for log in named for h in log.handlers if not isinstance(h, logging.NullHandler)]\n"
+        "assert not speaking, speaking\n"
+    )
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_unconfigured_structlog_is_no_logger() -> None:
+    """Without configuration there is no logger to announce moves to."""
+    assert not structlog_is_configured()
+    assert active_logger(None) is None
+
+
+def test_configured_structlog_is_the_logger(events: list[Any]) -> None:
+    """Configured structlog is used where no logger was given."""
+    assert structlog_is_configured()
+    logger = active_logger(None)
+    assert logger is not None
+    logger.info("hello")
+    assert events == [{"event": "hello", "log_level": "info"}]
+
+
+@pytest.fixture
+def go() -> Callable[[], object]:
+    """Give a function that lets an agent make one move on a chart without a logger of its own."""
+    chart = Statechart(AgentState, [Transition("go", AgentState.IDLE, AgentState.RESTING)], AgentState.IDLE)
+    return lambda: chart.fire(SimpleNamespace(state=AgentState.IDLE, agent_id="a1", name="Ann"), "go", {"name": "x"})
+
+
+def test_standard_logging_carries_the_keys(go: Callable[[], object], caplog: pytest.LogCaptureFixture) -> None:
+    """A move is a record of logger prism.statechart at INFO, with its keys as one attribute and in the message."""
+    with caplog.at_level(logging.INFO, "prism.statechart"):
+        assert moves_are_heard()
+        go()
+    (entry,) = caplog.records
+    keys = {
+        "chart": "statechart",
+        "agent_id": "a1",
+        "from_state": "idle",
+        "to_state": "resting",
+        "trigger": "go",
+        "ticks_in_state": None,
+        "context": {"name": "x"},
+    }
+    assert (entry.name, entry.levelno) == ("prism.statechart", logging.INFO)
+    assert entry.prism == {"event": TRANSITION, **keys}
+    assert entry.getMessage() == f"{TRANSITION} {keys}"
+
+
+def test_standard_logging_is_silent_by_default(go: Callable[[], object], caplog: pytest.LogCaptureFixture) -> None:
+    """At the level that logging starts with nobody listens to moves, and none is recorded."""
+    assert not moves_are_heard()
+    go()
+    assert caplog.records == []
+
+
+def test_nothing_is_said_twice(go: Callable[[], object], events: list[Any], caplog: pytest.LogCaptureFixture) -> None:
+    """Where structlog is configured, standard logging gets nothing on top, however much it wants."""
+    with caplog.at_level(logging.DEBUG):
+        go()
+    assert [entry["event"] for entry in events] == [TRANSITION]
+    assert caplog.records == []
+
+
+def test_structlog_on_standard_logging_works(go: Callable[[], object], caplog: pytest.LogCaptureFixture) -> None:
+    """Structlog's own loggers of the standard library get moves under prism's name, by the level set there."""
+    structlog.configure(
+        processors=[structlog.stdlib.filter_by_level, structlog.processors.JSONRenderer()],
+        wrapper_class=structlog.stdlib.BoundLogger,
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=True,
+    )
+    go()
+    with caplog.at_level(logging.INFO, "prism.statechart"):
+        go()
+    (entry,) = caplog.records
+    assert (entry.name, entry.levelname) == ("prism.statechart", "INFO")
+    assert json.loads(entry.getMessage())["to_state"] == "resting"
+
+
+def to_processor(heard: list[Any]) -> None:
+    structlog.configure(processors=[lambda logger, method, event: heard.append(event["event"]) or ""])
+
+
+def to_factory(heard: list[Any]) -> None:
+    class Heard(ReturnLogger):
+        def info(self, *args: Any, **keys: Any) -> None:
+            heard.append(TRANSITION)
+
+    structlog.configure(logger_factory=lambda *names: Heard())
+
+
+def to_wrapper(heard: list[Any]) -> None:
+    class Heard(structlog.BoundLogger):
+        def info(self, event: str, **keys: Any) -> None:
+            heard.append(event)
+
+    structlog.configure(wrapper_class=Heard)
+
+
+@pytest.mark.parametrize("cached", [True, False])
+@pytest.mark.parametrize("reconfigure", [to_processor, to_factory, to_wrapper])
+def test_a_new_configuration_is_noticed(
+    go: Callable[[], object], reconfigure: Callable[[list[Any]], None], cached: bool
+) -> None:
+    """A chart that has spoken goes on as structlog is configured now, and is silent when it no longer is."""
+    structlog.configure(
+        processors=[structlog.processors.JSONRenderer()],
+        logger_factory=ReturnLoggerFactory(),
+        cache_logger_on_first_use=cached,
+    )
+    heard: list[Any] = []
+    go()
+    reconfigure(heard)
+    go()
+    assert heard == [TRANSITION]
+    structlog.reset_defaults()
+    go()
+    assert heard == [TRANSITION]
+
+
+def test_a_logger_is_kept_only_if_the_application_keeps_its_own(go: Callable[[], object]) -> None:
+    """Without caching, a move is written to what is standard output at the time, not at the first move."""
+    structlog.configure(processors=[structlog.processors.JSONRenderer()], logger_factory=structlog.WriteLoggerFactory())
+    outputs = [StringIO(), StringIO()]
+    for output in outputs:
+        with redirect_stdout(output):
+            go()
+    assert [output.getvalue().count(TRANSITION) for output in outputs] == [1, 1]
+
+
+def test_given_logger_comes_first(events: list[Any], logger: Any) -> None:
+    """A logger that was passed in is used even where structlog is configured."""
+    assert active_logger(logger) is logger
+    assert events == []
+
+
+def test_fault_goes_to_the_given_logger(logger: Any, capture: LogCapture) -> None:
+    """A fault is logged as an error with the exception, its summary and the keys."""
+    error = failure()
+    report_fault(logger, GUARD_FAILED, error, chart="c")
+    (entry,) = capture.entries
+    assert entry == {
+        "event": GUARD_FAILED,
+        "log_level": "error",
+        "exc_info": error,
+        "error": "LookupError: no such post",
+        "chart": "c",
+    }
+
+
+def test_fault_is_rendered_with_its_traceback() -> None:
+    """Structlog's own renderers turn a fault into a traceback that names the failing function."""
+    lines: list[str] = []
+    render = [structlog.processors.format_exc_info, lambda logger, name, event: lines.append(event["exception"]) or ""]
+    report_fault(structlog.wrap_logger(structlog.testing.ReturnLogger(), processors=render), GUARD_FAILED, failure())
+    assert "in broken" in lines[0]
+
+
+def test_fault_goes_to_standard_logging_without_structlog(caplog: pytest.LogCaptureFixture) -> None:
+    """Without structlog a fault reaches the standard logger prism.statechart with its traceback."""
+    report_fault(None, GUARD_FAILED, failure(), chart="c")
+    (entry,) = caplog.records
+    assert (entry.name, entry.levelno) == ("prism.statechart", logging.ERROR)
+    assert GUARD_FAILED in entry.getMessage()
+    assert "'chart': 'c'" in entry.getMessage()
+    assert "in broken" in caplog.text
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_warning_reaches_whoever_listens(
+    given: bool, logger: Any, capture: LogCapture, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A warning goes to the given logger, else to standard logging, never to both."""
+    report_warning(logger if given else None, "statechart.answer_discarded", chart="c")
+    assert [entry["log_level"] for entry in capture.entries] == ["warning"] * given
+    assert [entry.levelname for entry in caplog.records] == ["WARNING"] * (not given)
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (ValueError("a\n  b"), "ValueError: a b"),
+        (KeyError("x"), "KeyError: 'x'"),
+        (OSError("what:"), "OSError: what:"),
+        (TimeoutError(), "TimeoutError"),
+        (TimeoutError(" \n"), "TimeoutError"),
+    ],
+)
+def test_exception_is_described_on_one_line(error: Exception, text: str) -> None:
+    """An exception is given as its type and message on a single line, as its type alone if it has no message."""
+    assert describe(error) == text

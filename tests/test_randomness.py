@@ -1,0 +1,98 @@
+"""Random numbers that belong to a key."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism.randomness import RandomStream
+from prism.statechart.reasoner._agent_streams import AgentStreams
+
+
+def test_a_key_fixes_the_numbers() -> None:
+    """The numbers of a key are those of every later version, so an old run can be repeated."""
+    stream = RandomStream(7, "agent_001", 3)
+    assert [round(stream.random(), 9) for _ in range(3)] == [0.287390372, 0.678153439, 0.665863187]
+
+
+@pytest.mark.parametrize("other", [(8, "a", 3), (7, "b", 3), (7, "a", 4), (7, "a"), (7,)])
+def test_another_key_gives_other_numbers(other: tuple[int, str]) -> None:
+    """Streams of different seeds or keys are unlike each other."""
+    first, second = RandomStream(7, "a", 3), RandomStream(*other)
+    assert [first.random() for _ in range(8)] != [second.random() for _ in range(8)]
+
+
+def test_numbers_are_uniform() -> None:
+    """Draws fill [0, 1) evenly, across many blocks, without repeating one."""
+    stream = RandomStream(1)
+    draws = [stream.random() for _ in range(4000)]
+    tenths = [sum(int(draw * 10) == tenth for draw in draws) for tenth in range(10)]
+    assert all(0.0 <= draw < 1.0 for draw in draws)
+    assert len(set(draws)) == 4000
+    assert all(320 < count < 480 for count in tenths)
+
+
+def test_index_covers_the_whole_range() -> None:
+    """Indices run from 0 to the length minus one."""
+    stream = RandomStream(1)
+    assert {stream.index(5) for _ in range(200)} == {0, 1, 2, 3, 4}
+
+
+def test_weighted_index_follows_the_weights() -> None:
+    """An index is drawn in proportion to its weight, which need not sum to one, and never at weight zero."""
+    stream = RandomStream(1)
+    draws = [stream.weighted_index([0.0, 3.0, 0.0, 1.0, 0.0]) for _ in range(4000)]
+    assert set(draws) == {1, 3}
+    assert 2850 < draws.count(1) < 3150
+
+
+def test_an_agents_own_stream_is_used() -> None:
+    """An agent that brings a stream is drawn for from that."""
+    own = RandomStream(5)
+    assert AgentStreams(1).of(SimpleNamespace(random=own)) is own
+
+
+@pytest.mark.parametrize("own", [{}, {"random": None}, {"random": 4}])
+def test_other_agents_have_one_by_name(own: dict[str, Any]) -> None:
+    """An agent without a stream has one by seed and name, which goes on from draw to draw."""
+    agent, other = SimpleNamespace(agent_id="a1", **own), SimpleNamespace(agent_id="a2", **own)
+    streams, expected = AgentStreams(1), RandomStream(1, "a1")
+    draws = [streams.of(agent).random() for _ in range(20)]
+    assert draws == [expected.random() for _ in range(20)]
+    assert AgentStreams(1).of(other).random() != AgentStreams(2).of(other).random() != draws[0]
+
+
+class Walker:
+    """Has no name."""
+
+
+class Stone:
+    """Has no name, and takes no weak reference."""
+
+    __slots__ = ()
+
+
+@pytest.mark.parametrize("kind", [Walker, Stone])
+def test_nameless_agents_draw_by_the_order_they_come_in(kind: type) -> None:
+    """Agents without a name have streams by the order of their first decisions, whatever their addresses."""
+    one, two = AgentStreams(1), AgentStreams(1)
+    draws = [one.of(kind()).random() for _ in range(50)]
+    crowd = [kind() for _ in range(50)]
+    assert [two.of(agent).random() for agent in crowd] == draws
+    assert len(set(draws)) == 50
+
+
+@given(st.integers(1, 30), st.data())
+def test_what_is_put_back_comes_again_in_its_place(taken: int, data: st.DataObject) -> None:
+    """Numbers that are put back, some or all and in any order, are drawn again before others, in their own order."""
+    stream, expected = RandomStream(1, "a1"), RandomStream(1, "a1")
+    drawn = [stream.take() for _ in range(taken)]
+    numbers = [expected.random() for _ in range(taken + 10)]
+    assert [number for _, number in drawn] == numbers[:taken]
+    back = data.draw(st.lists(st.sampled_from(range(taken)), unique=True))
+    for place in back:
+        stream.put_back(drawn[place])
+    again = [stream.random() if data.draw(st.booleans()) else stream.take()[1] for _ in range(len(back) + 10)]
+    assert again == [numbers[place] for place in sorted(back)] + numbers[taken:]

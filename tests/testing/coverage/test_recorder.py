@@ -1,0 +1,280 @@
+"""Recording what of a chart is exercised."""
+
+import asyncio
+import json
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism.agents import SocialAgent
+from prism.errors import AgentError
+from prism.statechart import AgentState, Statechart, Transition, social_media_chart
+from prism.testing import ScriptedReasoner
+from prism.testing._coverage.recorder import ChartUse, Move, Recorder, percent
+
+IDLE, SCROLLING, RESTING = AgentState.IDLE, AgentState.SCROLLING, AgentState.RESTING
+
+
+def says(agent: Any, context: Any) -> object:
+    """Guard: what the event says; raises where it is an exception."""
+    if isinstance(context, Exception):
+        raise context
+    return context
+
+
+def make_chart(*, action: Any = None, strict: bool = False, decides: bool = False) -> Statechart[AgentState]:
+    """Make a chart of two moves from IDLE, the first guarded, and one of a state to itself."""
+    return Statechart(
+        [IDLE, SCROLLING, RESTING],
+        [
+            Transition("go", IDLE, SCROLLING, says, action),
+            Transition("go", IDLE, RESTING),
+            Transition("again", IDLE, IDLE),
+            Transition("timeout", SCROLLING, RESTING),
+        ],
+        IDLE,
+        name="small",
+        strict=strict,
+        decision_states=[IDLE] if decides else [],
+    )
+
+
+def recorded(**settings: Any) -> tuple[Statechart[AgentState], ChartUse]:
+    """Make a chart that is recorded, and give its record."""
+    recorder = Recorder()
+    with recorder.recording():
+        chart = make_chart(**settings)
+    (use,) = recorder.charts.values()
+    return chart, use
+
+
+def missing(use: ChartUse) -> list[str]:
+    """List everything that was never exercised."""
+    return [text for share in use.shares().values() for text in share.missing]
+
+
+def test_nothing_is_exercised_before_anything_fires() -> None:
+    """A chart that was only built has everything missing, and is not used."""
+    _, use = recorded()
+    assert not use.is_used()
+    assert [(share.covered, share.total) for share in use.shares().values()] == [(0, 3), (0, 4), (0, 2)]
+    assert missing(use) == [
+        "idle",
+        "scrolling",
+        "resting",
+        "idle --go--> scrolling [says]",
+        "idle --go--> resting",
+        "idle --again--> idle",
+        "scrolling --timeout--> resting",
+        "idle --go--> scrolling [says]: never passed",
+        "idle --go--> scrolling [says]: never failed",
+    ]
+
+
+def test_moves_and_guard_outcomes_count() -> None:
+    """A move counts with both its states, and each outcome of its guard by itself."""
+    chart, use = recorded()
+    chart.fire(SocialAgent("ada"), "go", True)
+    assert use.is_used()
+    assert missing(use) == [
+        "resting",
+        "idle --go--> resting",
+        "idle --again--> idle",
+        "scrolling --timeout--> resting",
+        "idle --go--> scrolling [says]: never failed",
+    ]
+    chart.fire(SocialAgent("bo"), "go", False)
+    assert missing(use) == ["idle --again--> idle", "scrolling --timeout--> resting"]
+
+
+def test_state_in_which_a_guard_was_asked_counts() -> None:
+    """A state is exercised by an agent in it whose event was refused, too."""
+    recorder = Recorder()
+    with recorder.recording():
+        chart = Statechart([IDLE, RESTING], [Transition("go", IDLE, RESTING, says)], IDLE)
+    assert chart.fire(SocialAgent("ada"), "go", False) is None
+    (use,) = recorder.used()
+    assert use.shares()["states"].missing == ("resting",)
+
+
+def test_self_transition_counts() -> None:
+    """A self-transition is exercised when it runs, though nothing is recorded of it."""
+    chart, use = recorded()
+    assert chart.fire(SocialAgent("ada"), "again") is IDLE
+    assert [str(move) for move in use.moves if move.made] == ["idle --again--> idle"]
+
+
+def test_guard_that_raised_has_shown_no_outcome() -> None:
+    """A guard that raises has neither passed nor failed; the report says so."""
+    chart, use = recorded(strict=True)
+    with pytest.raises(LookupError):
+        chart.fire(SocialAgent("ada"), "go", LookupError("x"))
+    assert use.shares()["guards"].missing == (
+        "idle --go--> scrolling [says]: never passed (raised 1 x)",
+        "idle --go--> scrolling [says]: never failed (raised 1 x)",
+    )
+
+
+def fails(agent: Any, context: Any) -> None:
+    """Action: fail."""
+    raise LookupError("x")
+
+
+def test_move_that_a_strict_action_prevents_does_not_count() -> None:
+    """Where the action of a strict chart raises, the agent stays, and only its state was exercised."""
+    recorder, agent = Recorder(), SocialAgent("ada")
+    with recorder.recording():
+        chart = Statechart([IDLE, RESTING], [Transition("go", IDLE, RESTING, action=fails)], IDLE, strict=True)
+    with pytest.raises(LookupError):
+        chart.fire(agent, "go")
+    assert agent.state is IDLE
+    (use,) = recorder.used()
+    assert missing(use) == ["resting", "idle --go--> resting"]
+
+
+def test_move_whose_action_fails_counts_where_it_is_made_all_the_same() -> None:
+    """A chart that is not strict logs what the action raised and moves the agent, which counts."""
+    chart, use = recorded(action=fails)
+    assert chart.fire(SocialAgent("ada"), "go", True) is SCROLLING
+    assert [move.made for move in use.moves] == [1, 0, 0, 0]
+
+
+class Refuses:
+    """An agent that takes no new state."""
+
+    @property
+    def state(self) -> AgentState:
+        """The state that it always has."""
+        return IDLE
+
+
+class Ignores:
+    """An agent whose own bookkeeping does nothing."""
+
+    state = IDLE
+
+    def transition_to(self, new_state: AgentState, trigger: str, context: Any = None) -> None:
+        """Stay."""
+
+
+@pytest.mark.parametrize("kind", [Refuses, Ignores])
+def test_move_that_the_agent_refuses_does_not_count(kind: type) -> None:
+    """A state that an agent does not take was not reached."""
+    chart, use = recorded()
+    with pytest.raises(AgentError):
+        chart.fire(kind(), "go", False)
+    assert [move.made for move in use.moves] == [0, 0, 0, 0]
+    assert use.shares()["states"].missing == ("scrolling", "resting")
+
+
+def test_every_way_to_fire_counts() -> None:
+    """Fires through fire_to, afire and tick count as those through fire do."""
+    chart, use = recorded(decides=True)
+    chart.fire_to(SocialAgent("ada"), "go", RESTING, True)
+    asyncio.run(chart.afire(SocialAgent("bo"), "go", True, reasoner=ScriptedReasoner(["scrolling"])))
+    tired = SocialAgent("cy", state=SCROLLING, timeout_threshold=1, ticks_in_state=1)
+    assert chart.tick(tired) is RESTING
+    assert [move.made for move in use.moves] == [1, 1, 0, 1]
+
+
+def test_fires_from_actions_count() -> None:
+    """A fire that an action queues is counted when it is made, and the action runs as ever."""
+    chart, use = recorded(action=lambda agent, context: chart.fire(agent, "timeout"))
+    assert chart.fire(SocialAgent("ada"), "go", True) is RESTING
+    assert [str(move) for move in use.moves if move.made] == [
+        "idle --go--> scrolling [says]",
+        "scrolling --timeout--> resting",
+    ]
+
+
+def test_charts_of_one_definition_are_one() -> None:
+    """Charts that look alike are counted together, also a pickled one; another name is another chart."""
+    recorder = Recorder()
+    with recorder.recording():
+        charts = [make_chart(), make_chart()]
+        charts.append(pickle.loads(pickle.dumps(charts[0])))
+        social_media_chart()
+    for chart in charts:
+        chart.fire(SocialAgent("ada"), "again")
+    assert [chart.name for chart in recorder.charts.values()] == ["small", "social_media"]
+    (use,) = recorder.used()
+    assert sum(move.made for move in use.moves) == 3
+
+
+def test_recorders_do_not_disturb_each_other() -> None:
+    """A chart that two recorders watch is counted by both, under the same names."""
+    outer, inner = Recorder(), Recorder()
+    with outer.recording(), inner.recording():
+        charts = [make_chart(), Statechart([IDLE], [Transition("go", IDLE, IDLE, lambda agent, context: True)], IDLE)]
+    for chart in charts:
+        chart.fire(SocialAgent("ada"), "go", True)
+    assert outer.dump() == inner.dump()
+    assert [move.guard for use in outer.charts.values() for move in use.moves] == ["says", None, None, None, "guard"]
+    assert [move.made for use in outer.charts.values() for move in use.moves] == [1, 0, 0, 0, 1]
+
+
+def test_other_processes_add_up() -> None:
+    """What one recorder dumps another can load: counts add up, and charts that it did not know come along."""
+    whole = Recorder()
+    for context in (True, False):
+        recorder = Recorder()
+        with recorder.recording():
+            make_chart().fire(SocialAgent("ada"), "go", context)
+            if context:
+                social_media_chart()
+        whole.load(json.loads(json.dumps(recorder.dump())))
+    small, social = whole.charts.values()
+    assert [(move.made, move.passed, move.failed) for move in small.moves[:2]] == [(1, 1, 1), (1, 0, 0)]
+    assert (social.name, social.is_used()) == ("social_media", False)
+
+
+def test_definition_stays_as_it_is() -> None:
+    """Recording touches neither the chart's transitions nor its Machine, and so neither equality nor export."""
+    chart, use = recorded()
+    assert chart == make_chart()
+    assert chart.to_dict() == make_chart().to_dict()
+    agent = SocialAgent("ada")
+    chart.machine.events["go"].trigger(agent, True)
+    assert not use.is_used()
+
+
+EVENTS = st.lists(
+    st.tuples(
+        st.sampled_from(["feed_ready", "sees_post", "decides", "ignores", "compose_done", "timeout", "unknown"]),
+        st.none() | st.floats(0, 1),
+    ),
+    max_size=20,
+)
+
+
+@given(EVENTS)
+def test_recorded_chart_behaves_as_ever(events: list[tuple[str, Any]]) -> None:
+    """A recorded chart does what an unrecorded one does, and what the history says is what was counted."""
+    recorder, plain = Recorder(), social_media_chart()
+    with recorder.recording():
+        watched = social_media_chart()
+    one, other = SocialAgent("ada"), SocialAgent("ada")
+    for trigger, context in events:
+        assert watched.fire(one, trigger, context) == plain.fire(other, trigger, context)
+        assert (watched.tick(one), one.ticks_in_state) == (plain.tick(other), other.ticks_in_state)
+    moves = [(record.from_state, record.trigger, record.to_state, record.context) for record in one.state_history]
+    assert moves == [(each.from_state, each.trigger, each.to_state, each.context) for each in other.state_history]
+    (use,) = recorder.charts.values()
+    assert sum(move.made for move in use.moves) == len(moves)
+
+
+@pytest.mark.parametrize(
+    ("covered", "total", "share"), [(0, 0, 100.0), (0, 3, 0.0), (2, 3, 66.6), (999, 1000, 99.9), (9999, 10000, 99.9)]
+)
+def test_percent_is_rounded_down(covered: int, total: int, share: float) -> None:
+    """A hundred percent means everything; there is nothing to miss of nothing."""
+    assert percent(covered, total) == share
+
+
+def test_move_is_written_as_everywhere() -> None:
+    """A move is shown as source, trigger and target, with its guard."""
+    assert str(Move("a", "go", "b", "is_late")) == "a --go--> b [is_late]"
+    assert str(Move("a", "go", "b")) == "a --go--> b"

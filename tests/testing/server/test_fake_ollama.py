@@ -1,0 +1,288 @@
+"""A model server for tests, as the real client and users meet it."""
+
+import asyncio
+import inspect
+import json
+import subprocess
+import sys
+from typing import Any
+
+import httpx
+import ollama
+import pytest
+
+from prism import testing
+from prism.errors import FieldValueError
+from prism.testing import Asked, FakeOllama, Fault
+from prism.testing._server.exchange import Exchange
+
+HELLO = [{"role": "user", "content": "hello there"}]
+SCHEMA = {"type": "object", "properties": {"next_state": {"enum": ["idle", "resting"]}}}
+CHOICE = {"type": "choice", "instructions": "What now?", "criteria": {"a": "first", "b": None, "c": None}}
+
+
+async def chat_all(server: FakeOllama, times: int) -> list[int]:
+    """Ask many questions at once and give their statuses."""
+    body = {"model": "llama3.2", "messages": HELLO, "stream": False}
+    async with httpx.AsyncClient(base_url=server.host, timeout=5) as client:
+        answers = await asyncio.gather(*(client.post("/api/chat", json=body) for _ in range(times)))
+    return [answer.status_code for answer in answers]
+
+
+# The wire format
+
+
+async def test_it_chats(server: FakeOllama, client: ollama.AsyncClient) -> None:
+    """A conversation gets a message with token counts, and a schema with an enum gets one of its options."""
+    reply = await client.chat("llama3.2", HELLO)
+    assert (reply.model, reply.message.role, reply.message.content, reply.done) == (
+        "llama3.2",
+        "assistant",
+        "Hello.",
+        True,
+    )
+    assert (reply.prompt_eval_count, reply.eval_count) == (2, 1)
+    reply = await client.chat("nimble", HELLO, format=SCHEMA)
+    assert json.loads(reply.message.content or "") == {"next_state": "idle"}
+    assert [(asked.path, asked.model, asked.prompt, asked.options) for asked in server.questions] == [
+        ("/api/chat", "llama3.2", "hello there", ()),
+        ("/api/chat", "nimble", "hello there", ("idle", "resting")),
+    ]
+
+
+async def test_it_streams(client: ollama.AsyncClient) -> None:
+    """A stream brings the message in pieces, and the counts with the last of them."""
+    parts = [part async for part in await client.chat("llama3.2", HELLO, stream=True)]
+    assert "".join(part.message.content or "" for part in parts) == "Hello."
+    assert len(parts) > 2
+    assert [part.done for part in parts] == [False] * (len(parts) - 1) + [True]
+    assert (parts[0].eval_count, parts[-1].eval_count) == (None, 1)
+
+
+async def test_it_streams_unless_told_otherwise(server: FakeOllama) -> None:
+    """A request that does not say gets a stream, as from Ollama."""
+    async with httpx.AsyncClient(base_url=server.host) as client:
+        answer = await client.post("/api/chat", json={"model": "llama3.2", "messages": HELLO})
+    assert len(answer.text.splitlines()) == 3
+
+
+async def test_it_decides(server: FakeOllama, client: ollama.AsyncClient) -> None:
+    """Each choice question gets a choice and probabilities that sum to one, in the order of its options."""
+    server.choose = lambda asked: asked.options[:2][-1]
+    reply = await client.systemone("nimble", "Ann is tired.", {"q0": CHOICE, "q1": {**CHOICE, "criteria": {"x": None}}})
+    first, second = reply.answers["q0"], reply.answers["q1"]
+    assert (first.type, first.choice, list(first.probabilities)) == ("choice", "b", ["a", "b", "c"])
+    assert sum(first.probabilities.values()) == pytest.approx(1)
+    assert max(first.probabilities, key=first.probabilities.__getitem__) == "b"
+    assert second.probabilities == {"x": 1.0}
+    assert (reply.usage.input_tokens, reply.usage.output_tokens) == (3, 0)
+
+
+async def test_it_describes_and_loads_models(server: FakeOllama, client: ollama.AsyncClient) -> None:
+    """The list names all models, each shows what it can do, and loading one is no question."""
+    assert [item.model for item in (await client.list()).models] == ["llama3.2", "nimble"]
+    assert (await client.show("llama3.2")).capabilities == ["completion"]
+    assert (await client.show("nimble")).capabilities == ["completion", "decision"]
+    assert (await client.generate("llama3.2", "")).done_reason == "load"
+    assert server.questions == []
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda client: client.chat("vast", HELLO),
+        lambda client: client.generate("vast", ""),
+        lambda client: client.show("vast"),
+        lambda client: client.systemone("vast", "s", {"q0": CHOICE}),
+    ],
+    ids=["chat", "generate", "show", "systemone"],
+)
+async def test_a_missing_model_is_not_found(client: ollama.AsyncClient, ask: Any) -> None:
+    """Whatever is asked of a model that is not there, the answer is Ollama's 404."""
+    with pytest.raises(ollama.ResponseError, match="model 'vast' not found") as caught:
+        await ask(client)
+    assert caught.value.status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("decides", "model", "state", "code", "message"),
+    [
+        (False, "nimble", "s", 404, "404 page not found"),
+        (True, "llama3.2", "s", 400, "does not support decisions"),
+        (True, "nimble", "s" * 65_537, 400, "state is larger than 65536 bytes"),
+    ],
+    ids=["old server", "old model", "long state"],
+)
+async def test_a_decision_can_be_refused(decides: bool, model: str, state: str, code: int, message: str) -> None:
+    """Servers before 0.35, models that do not decide, and states that are too large are refused as by Ollama."""
+    with FakeOllama(decides=decides) as server:
+        async with ollama.AsyncClient(server.host) as client:
+            with pytest.raises(ollama.ResponseError, match=message) as caught:
+                await client.systemone(model, state, {"q0": CHOICE})
+    assert caught.value.status_code == code
+
+
+async def test_who_chooses_sees_the_whole_question(server: FakeOllama, client: ollama.AsyncClient) -> None:
+    """The function that chooses is given prompt and options, for a decision also its instructions."""
+    seen: list[Asked] = []
+
+    def choose(asked: Asked) -> str:
+        seen.append(asked)
+        return asked.options[-1]
+
+    server.choose = choose
+    await client.chat("llama3.2", HELLO, format=SCHEMA)
+    await client.systemone("nimble", {"name": "Ann"}, {"q0": CHOICE})
+    assert [(asked.prompt, asked.options) for asked in seen] == [
+        ("hello there", ("idle", "resting")),
+        ('{"name": "Ann"}\n\nWhat now?', ("a", "b", "c")),
+    ]
+
+
+async def test_a_function_that_raises_is_a_500(server: FakeOllama, client: ollama.AsyncClient) -> None:
+    """A mistake in the test's own function is told to the client, and the server goes on."""
+
+    def choose(asked: Asked) -> str:
+        raise LookupError(asked.prompt)
+
+    server.choose = choose
+    with pytest.raises(ollama.ResponseError, match="LookupError: hello there") as caught:
+        await client.chat("llama3.2", HELLO)
+    assert caught.value.status_code == 500
+    assert (await client.list()).models
+
+
+@pytest.mark.parametrize(("remember", "kept"), [(None, 5), (8, 5), (3, 3), (0, 0)])
+async def test_it_remembers_as_much_as_it_is_told(remember: int | None, kept: int) -> None:
+    """All questions are counted, and the last of them kept."""
+    with FakeOllama(remember=remember, choose=lambda asked: str(len(asked.prompt))) as server:
+        async with ollama.AsyncClient(server.host) as client:
+            for number in range(5):
+                await client.chat("llama3.2", [{"role": "user", "content": f"hello {number}"}])
+    assert (server.asked, len(server.questions)) == (5, kept)
+    assert [asked.prompt for asked in server.questions] == [f"hello {number}" for number in range(5 - kept, 5)]
+
+
+@pytest.mark.parametrize("settings", [{"slots": 0}, {"models": "llama3.2"}, {"decision_models": "nimble"}])
+def test_settings_that_cannot_be_meant_are_refused(settings: dict[str, Any]) -> None:
+    """No slot at all, and a text in place of several names, are errors and not a server that never answers."""
+    with pytest.raises(FieldValueError):
+        FakeOllama(**settings)
+
+
+# Slots, queue and latency
+
+
+async def test_slots_bound_what_is_answered_at_once() -> None:
+    """No more answers than slots are made at a time, and the time they are busy is added up."""
+    with FakeOllama(latency=0.02, slots=2) as server:
+        assert await chat_all(server, 8) == [200] * 8
+        assert server.most_at_once == 2
+        assert server.busy_seconds > 0.1
+
+
+async def test_without_slots_all_are_answered_at_once() -> None:
+    """Where no slots are set, everything is answered side by side."""
+    with FakeOllama(latency=0.5) as server:
+        assert await chat_all(server, 20) == [200] * 20
+        assert server.most_at_once == 20
+
+
+@pytest.mark.parametrize(("limit", "refused"), [(0, 5), (2, 3), (None, 0)])
+async def test_beyond_the_queue_limit_it_is_busy(limit: int | None, refused: int) -> None:
+    """One is answered, as many as the limit says wait, and the others are refused with 503."""
+    with FakeOllama(latency=0.3, slots=1, queue_limit=limit) as server:
+        assert sorted(await chat_all(server, 6)) == [200] * (6 - refused) + [503] * refused
+
+
+async def test_who_hangs_up_frees_slot_and_queue() -> None:
+    """Answers that nobody waits for any more are given up, those under way and those in the queue."""
+    with FakeOllama(slots=1, queue_limit=1) as server:
+        server.fail_always(Fault.hang())
+        gone = [asyncio.create_task(chat_all(server, 1)) for _ in range(2)]
+        async with asyncio.timeout(5):
+            while len(server.questions) < 2:
+                await asyncio.sleep(0.005)
+            for task in gone:
+                task.cancel()
+            await asyncio.wait(gone)
+            while server.open_connections:
+                await asyncio.sleep(0.005)
+        server.recover()
+        assert await chat_all(server, 2) == [200, 200]
+
+
+# Starting and stopping
+
+
+async def test_it_stops_and_starts_on_its_port(server: FakeOllama) -> None:
+    """Stopping cuts off what is under way and refuses the next; started again it answers at the same address."""
+    address = server.host
+    server.latency = 10
+    asked = asyncio.create_task(chat_all(server, 1))
+    async with asyncio.timeout(5):
+        while not server.questions:
+            await asyncio.sleep(0.005)
+        await asyncio.to_thread(server.stop)
+        with pytest.raises((httpx.NetworkError, httpx.RemoteProtocolError)):
+            await asked
+    assert server.open_connections == 0
+    with pytest.raises(httpx.ConnectError):
+        await chat_all(server, 1)
+    server.latency = 0
+    server.start()
+    assert server.host == address
+    assert await chat_all(server, 3) == [200] * 3
+
+
+def test_it_runs_once(server: FakeOllama) -> None:
+    """Starting what runs is an error that names the address; stopping what is stopped is none."""
+    with pytest.raises(RuntimeError, match=f"running already, at {server.host}"):
+        server.start()
+    server.stop()
+    server.stop()
+
+
+def test_a_taken_port_is_an_error(server: FakeOllama) -> None:
+    """If somebody else has the port, starting again fails at once with the system's own error."""
+    other = FakeOllama()
+    other._port = server._port
+    with pytest.raises(OSError, match="in use"):
+        other.start()
+
+
+def test_it_runs_in_a_process_of_its_own() -> None:
+    """As a module it prints its address, serves until its input ends, and prints what it counted."""
+    command = [sys.executable, "-m", "prism.testing", "--latency", "0.01", "--slots", "2"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        client = ollama.Client(process.stdout.readline().strip(), timeout=5)
+        with client:
+            assert client.chat("llama3.2", HELLO).message.content == "Hello."
+        counted, _ = process.communicate(timeout=10)
+    assert process.returncode == 0
+    counts = json.loads(counted)
+    assert (counts["questions"], counts["most_at_once"]) == (1, 1)
+    assert counts["busy"] > 0
+
+
+def test_it_needs_no_pytest() -> None:
+    """The server works in a process that has no pytest."""
+    code = (
+        "import sys; sys.modules['pytest'] = None\n"
+        "from prism.testing import FakeOllama\n"
+        "with FakeOllama() as server: print(server.host)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    assert done.stdout.startswith("http://127.0.0.1:")
+
+
+@pytest.mark.parametrize("thing", [*(getattr(testing, name) for name in testing.__all__), Exchange])
+def test_everything_public_is_documented(thing: type) -> None:
+    """Every public class of the room and every public method and property of it has a docstring."""
+    members = [thing, *(value for name, value in vars(thing).items() if not name.startswith("_"))]
+    callables = [getattr(member, "__func__", getattr(member, "fget", member)) for member in members]
+    bare = [
+        member for member in callables if (inspect.isfunction(member) or inspect.isclass(member)) and not member.__doc__
+    ]
+    assert not bare

@@ -1,0 +1,24 @@
+"""Types of the smaller rooms, held by ``mypy --strict`` and pyright."""
+
+from pathlib import Path
+from typing import assert_type
+
+from prism.analysis import read_log
+from prism.drawing import Arrow, Diagram, draw_svg, to_mermaid
+from prism.files import write_durably
+from prism.report import Report, make_report
+from prism.runs import RunFolder
+from prism.simulation import ManyDecider
+from prism.statechart import PolicyReasoner
+from prism.telemetry import EventLogger, StandardLogger
+
+diagram = Diagram(("a", "b"), (Arrow("a", "b", ("go",)),), initial="a")
+assert_type(draw_svg(diagram), str)
+assert_type(to_mermaid(diagram), str)
+assert_type(make_report(read_log("runs/a")), Report)
+assert_type(RunFolder.for_new(Path("runs/b")), RunFolder)
+
+write_durably("note.txt", b"")  # type: ignore[arg-type]
+
+logger: EventLogger = StandardLogger("app")
+decider: ManyDecider = PolicyReasoner(seed=1)
