@@ -1,6 +1,7 @@
 """Set-up of the documentation's site, for Sphinx: ``sphinx-build -W --keep-going docs build/site``.
 
-The pages are plain Markdown. The reference is made from the docstrings, and that of the command line from the command.
+The pages are plain Markdown. The reference is made from the docstrings, and that of the command
+line from the command.
 """
 
 import sys
@@ -39,7 +40,8 @@ napoleon_numpy_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
 nitpicky = True
-nitpick_ignore_regex = [(r"py:(class|data|exc)", r".*")]  # types may be foreign or private; names in prose may not
+# types may be foreign or private; names in prose may not
+nitpick_ignore_regex = [(r"py:(class|data|exc)", r".*")]
 toc_object_entries_show_parents = "hide"
 
 html_theme = "furo"
@@ -68,7 +70,8 @@ ROOMS = (
     "testing",
 )
 
-for _name in prism.testing.__all__:  # these are imported when first used, so that autodoc would not see them
+# these are imported when first used, so that autodoc would not see them
+for _name in prism.testing.__all__:
     getattr(prism.testing, _name)
 
 
@@ -79,7 +82,7 @@ def add_command_line(_app: Sphinx, docname: str, source: list[str]) -> None:
 
 
 def public_paths() -> dict[str, str]:
-    """Give the path under which a name is documented, by its name alone and by the module that defines it."""
+    """Return the path under which a name is documented, by its name alone and by the module that defines it."""
     paths = {}
     for room in map(import_module, (f"prism.{room}" for room in ROOMS)):
         for name in getattr(room, "__all__", ()):
@@ -88,15 +91,21 @@ def public_paths() -> dict[str, str]:
     return paths
 
 
-def link_public_name(app: Sphinx, env: BuildEnvironment, node: pending_xref, contents: Element) -> Element | None:
+def link_public_name(
+    app: Sphinx, env: BuildEnvironment, node: pending_xref, contents: Element
+) -> Element | None:
     """Let docstrings name what other rooms offer as code does that has imported it."""
     if node.get("refdomain") != "py":
         return None
     paths = public_paths()
     name, dot, attribute = node["reftarget"].partition(".")
-    path = paths.get(node["reftarget"]) or (paths[name] + dot + attribute if name in paths else None)
+    path = paths.get(node["reftarget"]) or (
+        paths[name] + dot + attribute if name in paths else None
+    )
     python = env.get_domain("py")
-    found = path and python.resolve_xref(env, node["refdoc"], app.builder, "obj", path, node, contents)
+    found = path and python.resolve_xref(
+        env, node["refdoc"], app.builder, "obj", path, node, contents
+    )
     return found or None
 
 

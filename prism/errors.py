@@ -96,7 +96,7 @@ class InputError(PrismError, ValueError):
         super().__init__(str(self))
 
     def __str__(self) -> str:
-        """Give the message as ``file, line 3, field 'x': problem``."""
+        """Return the message as ``file, line 3, field 'x': problem``."""
         places = (
             self.path,
             None if self.line is None else f"line {self.line}",

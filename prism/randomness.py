@@ -1,7 +1,8 @@
 """Random numbers that belong to a key instead of to a moment.
 
-A stream keyed by (seed, agent, round) gives the same numbers whichever agent is served first, on however
-many machines, and after a resume. Numbers are blocks of keyed BLAKE2b (RFC 7693) over a counter.
+A stream keyed by (seed, agent, round) gives the same numbers whichever agent is served first, on
+however many machines, and after a resume. Numbers are blocks of keyed BLAKE2b (RFC 7693) over a
+counter.
 """
 
 from __future__ import annotations
@@ -42,10 +43,14 @@ class RandomStream:
         """Draw a float, uniform in [0, 1), with 53 random bits."""
         if self._put_back:
             return heappop(self._put_back)[1]
+
         if not self._ready:
-            block = blake2b(f"{self._seed}\x1e{self._counter}".encode(), digest_size=_BLOCK).digest()
+            block = blake2b(
+                f"{self._seed}\x1e{self._counter}".encode(), digest_size=_BLOCK
+            ).digest()
             self._ready = list(unpack("<8Q", block))
             self._counter += 1
+
         return (self._ready.pop() >> 11) * _TO_UNIT
 
     def index(self, length: int) -> int:
@@ -74,7 +79,7 @@ class RandomStream:
 
 
 def index_at(number: float, weights: Sequence[float]) -> int:
-    """Give the index on whose share of the weights a number falls.
+    """Return the index on whose share of the weights a number falls.
 
     Args:
         number: From 0 to below 1.

@@ -65,10 +65,19 @@ GUARDS = {name: OutcomeGuard(name) for name in ("is busy", "_x", "class", "true"
 def _charts(draw: st.DrawFn, texts: st.SearchStrategy[str] = TEXTS) -> Statechart[Any]:
     states = list(state_enum("Random", draw(st.lists(texts, min_size=1, max_size=5, unique=True))))
     state = st.sampled_from(states)
-    triggers = draw(st.lists(texts.filter(lambda text: text.strip() and text != "state"), min_size=1, max_size=3))
+    triggers = draw(
+        st.lists(
+            texts.filter(lambda text: text.strip() and text != "state"), min_size=1, max_size=3
+        )
+    )
     guard = st.none() | st.sampled_from(list(GUARDS.values()))
     move = st.builds(
-        Transition, st.sampled_from(triggers), st.just("*") | state, state, guard, st.none() | st.just(note)
+        Transition,
+        st.sampled_from(triggers),
+        st.just("*") | state,
+        state,
+        guard,
+        st.none() | st.just(note),
     )
     return Statechart(
         states,
@@ -83,7 +92,7 @@ def _charts(draw: st.DrawFn, texts: st.SearchStrategy[str] = TEXTS) -> Statechar
 
 @pytest.fixture(scope="session")
 def random_charts() -> RandomCharts:
-    """Give strategies for charts with any texts, guards that events decide, and one action."""
+    """Return strategies for charts with any texts, guards that events decide, and one action."""
     return RandomCharts(_charts, GUARDS, {"note": note})
 
 

@@ -18,7 +18,13 @@ from prism.testing import FakeOllama, Fault
 pytestmark = pytest.mark.slow
 
 CHECKOUT = Path(__file__).parents[1]
-PACKAGES = ["agent-framework-ollama==1.0.0b261022", "transitions", "structlog", "orjson", "tenacity"]
+PACKAGES = [
+    "agent-framework-ollama==1.0.0b261022",
+    "transitions",
+    "structlog",
+    "orjson",
+    "tenacity",
+]
 
 SCRIPT = """
 import asyncio, json, sys
@@ -81,10 +87,16 @@ def decide(python: Path, server: FakeOllama, kind: str, mode: str = "auto") -> l
 
 @pytest.mark.parametrize("mode", ["auto", "chat"])
 @pytest.mark.parametrize("kind", ["client", "agent"])
-def test_decisions_come_from_the_model(kind: str, mode: str, python: Path, server: FakeOllama) -> None:
+def test_decisions_come_from_the_model(
+    kind: str, mode: str, python: Path, server: FakeOllama
+) -> None:
     """Its client and its agent are asked in one chat each, bound to the options, and answer with token counts."""
     for decision in decide(python, server, kind, mode):
-        assert (decision["chosen"], decision["source"], decision["attempts"]) == ("scrolling", "model", 1)
+        assert (decision["chosen"], decision["source"], decision["attempts"]) == (
+            "scrolling",
+            "model",
+            1,
+        )
         assert all(tokens > 0 for tokens in decision["tokens"])
     assert [asked.path for asked in server.questions] == ["/api/chat"] * 3
     for asked in server.questions:
@@ -98,7 +110,9 @@ def test_failures_fall_back(kind: str, python: Path, server: FakeOllama) -> None
     server.fail(Fault.status(500, "boom"), Fault.says("nonsense"))
     refused, nonsense, answered = decide(python, server, kind)
     assert (
-        (refused["chosen"], refused["source"]) == (nonsense["chosen"], nonsense["source"]) == ("composing", "fallback")
+        (refused["chosen"], refused["source"])
+        == (nonsense["chosen"], nonsense["source"])
+        == ("composing", "fallback")
     )
     assert "boom" in refused["reason"]
     assert "nonsense" in nonsense["reason"]

@@ -39,19 +39,19 @@ MODULES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py"
 
 
 def room_of(module: str) -> str:
-    """Give the room of a dotted module name; the package itself is a room of its own."""
+    """Return the room of a dotted module name; the package itself is a room of its own."""
     parts = module.split(".")
     return parts[1] if len(parts) > 1 else parts[0]
 
 
 def name_of(path: str) -> str:
-    """Give the dotted name of a file of the package."""
+    """Return the dotted name of a file of the package."""
     parts = ["prism", *Path(path).with_suffix("").parts]
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def imports_of(path: str) -> Iterator[tuple[str, str]]:
-    """Give every module that a file imports, anywhere in it, and the name it imports from there."""
+    """Return every module that a file imports, anywhere in it, and the name it imports from there."""
     package = name_of(path).split(".")[: None if path.endswith("__init__.py") else -1]
     for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -63,7 +63,7 @@ def imports_of(path: str) -> Iterator[tuple[str, str]]:
 
 
 def rooms_used_by(path: str) -> set[str]:
-    """Give the rooms that a file imports from."""
+    """Return the rooms that a file imports from."""
     used = set()
     for module, name in imports_of(path):
         if module == "prism" and name in ORDER:
@@ -74,8 +74,12 @@ def rooms_used_by(path: str) -> set[str]:
 
 
 def importers_of(package: str) -> set[str]:
-    """Give the files that import a package."""
-    return {path for path in MODULES if any(module.split(".")[0] == package for module, _ in imports_of(path))}
+    """Return the files that import a package."""
+    return {
+        path
+        for path in MODULES
+        if any(module.split(".")[0] == package for module, _ in imports_of(path))
+    }
 
 
 @pytest.mark.parametrize("path", MODULES)
@@ -83,19 +87,28 @@ def test_a_room_imports_only_from_rooms_above(path: str) -> None:
     """Every module belongs to a known room and imports only from that room and those above it."""
     own = room_of(name_of(path))
     assert own in ORDER, f"{path} is in no room of the architecture"
-    below = {room for room in rooms_used_by(path) - {own} if ORDER.get(room, len(ROOMS)) >= ORDER[own]}
+    below = {
+        room for room in rooms_used_by(path) - {own} if ORDER.get(room, len(ROOMS)) >= ORDER[own]
+    }
     assert not below, f"{path} imports from {below}, which stand beside or below {own}"
 
 
 def test_imports_are_read_at_all() -> None:
     """The reader of imports sees those that are there."""
     assert {"errors", "statechart"} <= rooms_used_by("statechart/statechart.py")
-    assert {"errors", "statechart", "agents"} >= rooms_used_by("agents/_mixin.py") >= {"errors", "statechart"}
+    assert (
+        {"errors", "statechart", "agents"}
+        >= rooms_used_by("agents/_mixin.py")
+        >= {"errors", "statechart"}
+    )
 
 
 def test_one_module_knows_the_transitions_package() -> None:
     """The transitions package is imported by the adapter alone, and named by the chart only for its type."""
-    assert importers_of("transitions") == {"statechart/_engine/machine.py", "statechart/statechart.py"}
+    assert importers_of("transitions") == {
+        "statechart/_engine/machine.py",
+        "statechart/statechart.py",
+    }
     tree = ast.parse((ROOT / "statechart/statechart.py").read_text(encoding="utf-8"))
     guarded = [
         node
@@ -103,7 +116,11 @@ def test_one_module_knows_the_transitions_package() -> None:
         if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
         for node in block.body
     ]
-    named = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == "transitions"]
+    named = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "transitions"
+    ]
     assert named
     assert all(node in guarded for node in named)
 
@@ -116,7 +133,9 @@ def test_one_room_knows_ollama() -> None:
 def test_all_names_exactly_what_the_engine_offers() -> None:
     """What can be imported from prism.statechart is exactly its sorted __all__."""
     offered = {
-        name for name, value in vars(statechart).items() if not name.startswith("_") and not inspect.ismodule(value)
+        name
+        for name, value in vars(statechart).items()
+        if not name.startswith("_") and not inspect.ismodule(value)
     }
     assert offered == set(statechart.__all__)
     assert len(statechart.__all__) == len(offered)
@@ -131,11 +150,17 @@ def test_every_public_name_is_a_class_a_function_or_known_data() -> None:
     assert data == ["STATE_DESCRIPTIONS"]
 
 
-@pytest.mark.parametrize("name", [name for name in statechart.__all__ if callable(getattr(statechart, name))])
+@pytest.mark.parametrize(
+    "name", [name for name in statechart.__all__ if callable(getattr(statechart, name))]
+)
 def test_every_public_name_is_documented(name: str) -> None:
     """Every public class and function, and every public method of its classes, has a docstring."""
     value = getattr(statechart, name)
     assert value.__doc__
     methods = inspect.getmembers(value, inspect.isfunction) if inspect.isclass(value) else []
-    bare = [method for method, function in methods if not method.startswith("_") and not function.__doc__]
+    bare = [
+        method
+        for method, function in methods
+        if not method.startswith("_") and not function.__doc__
+    ]
     assert not bare, f"{name} has methods without docstring: {bare}"

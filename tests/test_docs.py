@@ -18,7 +18,11 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 LINKING = [ROOT / "README.md", ROOT / "CHANGELOG.md", *PAGES]
-ROOMS = sorted(path.stem for path in (DOCS / "reference").glob("*.md") if path.stem not in ("index", "command-line"))
+ROOMS = sorted(
+    path.stem
+    for path in (DOCS / "reference").glob("*.md")
+    if path.stem not in ("index", "command-line")
+)
 WORDS = {
     "trigger",
     "source",
@@ -48,26 +52,32 @@ def name_of(page: Path) -> str:
 
 
 def prose_of(page: Path) -> str:
-    """Give a page without its blocks of code."""
+    """Return a page without its blocks of code."""
     return _FENCED.sub("", page.read_text(encoding="utf-8"))
 
 
 def anchors_of(page: Path) -> list[str]:
-    """Give the anchors of a page's headings, as GitHub and the site make them."""
+    """Return the anchors of a page's headings, as GitHub and the site make them."""
     headings = re.findall(r"^#+ (.*)$", prose_of(page), re.MULTILINE)
     return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
 
 
 def links_of(page: Path) -> list[str]:
-    """Give the links of a page that lead to other pages or places of this repository."""
+    """Return the links of a page that lead to other pages or places of this repository."""
     text = re.sub("`[^`]*`", "", prose_of(page))
     return [link for link in _LINK.findall(text) if not re.match(r"https?://", link)]
 
 
 def entries_of(page: Path) -> list[Path]:
-    """Give the pages that a page puts into the navigation."""
-    trees = [body for _, kind, body in _FENCED.findall(page.read_text(encoding="utf-8")) if kind == "{toctree}"]
-    lines = [line for body in trees for line in body.splitlines() if line and not line.startswith(":")]
+    """Return the pages that a page puts into the navigation."""
+    trees = [
+        body
+        for _, kind, body in _FENCED.findall(page.read_text(encoding="utf-8"))
+        if kind == "{toctree}"
+    ]
+    lines = [
+        line for body in trees for line in body.splitlines() if line and not line.startswith(":")
+    ]
     names = [line.partition("<")[2].rstrip(">") or line for line in lines]
     return [page.parent / f"{name}.md" for name in names]
 
@@ -101,7 +111,12 @@ def test_links_are_read_at_all() -> None:
 def test_every_term_of_the_glossary_is_linked() -> None:
     """Each term has its definition linked from some page, is in alphabetical order, and stands there once."""
     title, *terms = anchors_of(DOCS / "glossary.md")
-    linked = {link.partition("#")[2] for page in PAGES for link in links_of(page) if "glossary.md#" in link}
+    linked = {
+        link.partition("#")[2]
+        for page in PAGES
+        for link in links_of(page)
+        if "glossary.md#" in link
+    }
     within = {link[1:] for link in links_of(DOCS / "glossary.md") if link.startswith("#")}
     assert title == "glossary"
     assert terms == sorted(set(terms))
@@ -135,7 +150,7 @@ def test_every_public_name_is_in_the_reference(room: str) -> None:
 
 
 def commands_of(command: Any, path: str = "prism") -> list[tuple[str, Any]]:
-    """Give every command below one, with the words that call it."""
+    """Return every command below one, with the words that call it."""
     below = getattr(command, "commands", {})
     found = [item for name, child in below.items() for item in commands_of(child, f"{path} {name}")]
     return found if path == "prism" else [(path, command), *found]
@@ -157,12 +172,16 @@ def test_the_reference_of_the_command_line_equals_its_help() -> None:
     commands = dict(commands_of(typer.main.get_command(app)))
     assert list(texts) == list(commands)
     for path, command in commands.items():
-        options = {option for item in command.params for option in item.opts if option.startswith("-")}
+        options = {
+            option for item in command.params for option in item.opts if option.startswith("-")
+        }
         heads = " ".join(re.findall(r"^\* `(.*?)`", texts[path], re.MULTILINE))
         assert set(re.findall(r"(?<!\S)--?[a-z][a-z-]*", heads)) == {*options, "--help"}, path
-        assert [item.name for item in command.params if (item.help or "") not in texts[path].replace("`", "")] == [], (
-            path
-        )
+        assert [
+            item.name
+            for item in command.params
+            if (item.help or "") not in texts[path].replace("`", "")
+        ] == [], path
 
 
 def test_what_stands_apart_is_said_and_documented() -> None:

@@ -22,7 +22,9 @@ BUILT_IN = {
     "TimedOutError": TimeoutError,
 }
 CLASSES = {
-    name: cls for name, cls in vars(errors).items() if inspect.isclass(cls) and cls.__module__ == errors.__name__
+    name: cls
+    for name, cls in vars(errors).items()
+    if inspect.isclass(cls) and cls.__module__ == errors.__name__
 }
 
 
@@ -42,14 +44,19 @@ def test_errors_are_also_what_a_caller_expects(name: str, built_in: type[Excepti
 def test_the_tree_in_the_docstring_is_complete() -> None:
     """The tree drawn in the module's docstring names every class, each under its built-in base."""
     assert errors.__doc__ is not None
-    lines = [line.strip("│├└─ ") for line in errors.__doc__.splitlines() if "──" in line or "PrismError" in line]
+    lines = [
+        line.strip("│├└─ ")
+        for line in errors.__doc__.splitlines()
+        if "──" in line or "PrismError" in line
+    ]
     drawn = {line.split()[0]: line for line in lines}
     assert set(drawn) == set(CLASSES)
     assert all(f"({base.__name__})" in drawn[name] for name, base in BUILT_IN.items())
 
 
 @pytest.mark.parametrize(
-    "name", ["UnreachableError", "TimedOutError", "OverloadedError", "ModelMissingError", "BadReplyError"]
+    "name",
+    ["UnreachableError", "TimedOutError", "OverloadedError", "ModelMissingError", "BadReplyError"],
 )
 def test_failures_of_a_model_are_one_family(name: str) -> None:
     """Whatever keeps a model from answering can be caught as LLMError."""
@@ -76,7 +83,12 @@ def test_an_input_error_says_where(place: dict[str, object], message: str) -> No
 def test_an_input_error_keeps_its_parts() -> None:
     """The parts of an input error can be read one by one."""
     error = InputError("give a number", path="a.yaml", line=3, field="x")
-    assert (error.problem, str(error.path), error.line, error.field) == ("give a number", "a.yaml", 3, "x")
+    assert (error.problem, str(error.path), error.line, error.field) == (
+        "give a number",
+        "a.yaml",
+        3,
+        "x",
+    )
 
 
 def test_a_missing_extra_carries_the_install_command() -> None:

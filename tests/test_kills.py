@@ -1,7 +1,7 @@
 """A run that is killed at any instant of its life, again and again, comes to the same bytes.
 
-``PRISM_KILLS`` sets how many instants each scenario is killed at, spread over the whole life of an undisturbed run
-from the start of the process to its end: 12 by default, 100 for the full proof.
+``PRISM_KILLS`` sets how many instants each scenario is killed at, spread over the whole life of an
+undisturbed run from the start of the process to its end: 12 by default, 100 for the full proof.
 """
 
 import logging
@@ -51,7 +51,9 @@ def start(folder: Path, *arguments: str | int) -> subprocess.Popen[bytes]:
     """Start the command in a folder."""
     line = [sys.executable, "-c", "from prism.cli import main; main()", *map(str, arguments)]
     environment = {**os.environ, "PYTHONPATH": str(Path(prism.__file__).parents[1])}
-    return subprocess.Popen(line, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    return subprocess.Popen(
+        line, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
 
 
 def complete(folder: Path, *arguments: str | int) -> float:
@@ -73,7 +75,7 @@ def kill(folder: Path, after: float, *arguments: str | int) -> bool:
 
 
 def files(folder: Path) -> dict[str, str]:
-    """Give every file below a folder with its digest."""
+    """Return every file below a folder with its digest."""
     found = (path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): sha256(path.read_bytes()).hexdigest() for path in found}
 
@@ -86,18 +88,29 @@ def where(run: Path) -> str:
     done = "results written" if b'"results"' in summary.read_bytes() else "under way"
     rounds = [int(path.name[-8:]) for path in run.glob("checkpoints/round_*")]
     unfinished = [path.name for path in run.rglob(".*.part")]
-    return f"{done}, round {max(rounds, default=0)}, unfinished: {', '.join(unfinished) or 'nothing'}"
+    return (
+        f"{done}, round {max(rounds, default=0)}, unfinished: {', '.join(unfinished) or 'nothing'}"
+    )
 
 
 @pytest.fixture(scope="module", params=["policy", "replay"])
 def scenario(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Scenario:
-    """Give a run that the policy decides, and one that replays what a model decided."""
+    """Return a run that the policy decides, and one that replays what a model decided."""
     home = tmp_path_factory.mktemp(request.param)
     if request.param == "policy":
         line = ("simulate", "--agents", 300, "--rounds", 20, "--seed", 4)
     else:
         with FakeOllama(choose=varied) as server:
-            model = ("--reasoner", "ollama", "--model", "llama3.2", "--host", server.host, "--concurrency", 16)
+            model = (
+                "--reasoner",
+                "ollama",
+                "--model",
+                "llama3.2",
+                "--host",
+                server.host,
+                "--concurrency",
+                16,
+            )
             complete(home, *MODEL_RUN, *model, "--out", "recorded")
         line = (*MODEL_RUN, "--replay", str(home / "recorded"))
     seconds = max(complete(home, *line, "--out", f"run{number}", *OUT[2:]) for number in range(2))
@@ -110,18 +123,27 @@ def varied(asked: Asked) -> str:
 
 
 @pytest.mark.parametrize("number", range(KILLS))
-def test_a_killed_run_comes_to_the_same_bytes(number: int, scenario: Scenario, tmp_path: Path) -> None:
+def test_a_killed_run_comes_to_the_same_bytes(
+    number: int, scenario: Scenario, tmp_path: Path
+) -> None:
     """Killed at an instant of its life, and maybe again while it is resumed, a run leaves what it would have left."""
     draw = random.Random(f"{scenario.line} {number}")
     run = tmp_path / "run"
     instant = scenario.seconds * (number + draw.random()) / KILLS
     alive = kill(tmp_path, instant, *scenario.line, *OUT)
-    logger.info("%s: killed after %.3f s: %s", scenario.home.name, instant, where(run) if alive else "after the end")
+    logger.info(
+        "%s: killed after %.3f s: %s",
+        scenario.home.name,
+        instant,
+        where(run) if alive else "after the end",
+    )
     for _ in range(MOST_KILLED_RESUMES):
         if draw.random() < 0.5:
             break
         again = draw.random() * scenario.seconds
-        alive = kill(tmp_path, again, *(RESUME if (run / "run.json").exists() else (*scenario.line, *OUT)))
+        alive = kill(
+            tmp_path, again, *(RESUME if (run / "run.json").exists() else (*scenario.line, *OUT))
+        )
         place = where(run) if alive else "after the end"
         logger.info("%s: killed again after %.3f s: %s", scenario.home.name, again, place)
     complete(tmp_path, *(RESUME if (run / "run.json").exists() else (*scenario.line, *OUT)))

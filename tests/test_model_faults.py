@@ -53,7 +53,12 @@ class Trial:
         self.pool = OllamaPool(hosts, "nimble", attempts=self.attempts, timeout=self.timeout)
         logger = structlog.wrap_logger(None, processors=[self.log])
         self.reasoner = Reasoner(
-            self.pool, mode=self.mode, pick="argmax", fallback=S.SCROLLING, cache=self.cache, logger=logger
+            self.pool,
+            mode=self.mode,
+            pick="argmax",
+            fallback=S.SCROLLING,
+            cache=self.cache,
+            logger=logger,
         )
         return self
 
@@ -62,19 +67,26 @@ class Trial:
 
     async def decide(self, post: dict[str, Any] = POST) -> tuple[S, dict[str, Any]]:
         """Let an agent decide about a post; give the state it ends in, and the one event that tells of it."""
-        agent, before = SocialAgent("ann", interests=["tea"], state=S.EVALUATING), len(self.log.entries)
+        agent, before = (
+            SocialAgent("ann", interests=["tea"], state=S.EVALUATING),
+            len(self.log.entries),
+        )
         async with asyncio.timeout(SECONDS):
             await CHART.afire(agent, "decides", post, reasoner=self.reasoner)
         (event,) = [entry for entry in self.log.entries[before:] if entry["event"] == DECISION]
         assert agent.state in CHART.valid_targets(S.EVALUATING, "decides")
         assert [move.to_state for move in agent.state_history] == [agent.state]
-        assert (event["agent_id"], event["state"], event["chosen"]) == ("ann", "evaluating", agent.state.value)
+        assert (event["agent_id"], event["state"], event["chosen"]) == (
+            "ann",
+            "evaluating",
+            agent.state.value,
+        )
         return agent.state, event
 
 
 @pytest.fixture
 def server() -> Iterator[FakeOllama]:
-    """Give a server whose model obeys a post that gives orders, and else takes the first option."""
+    """Return a server whose model obeys a post that gives orders, and else takes the first option."""
 
     def choose(asked: Asked) -> str:
         return "resting" if "answer resting" in asked.prompt else asked.options[0]
@@ -85,7 +97,7 @@ def server() -> Iterator[FakeOllama]:
 
 @pytest.fixture
 async def begin(server: FakeOllama) -> AsyncIterator[Any]:
-    """Give a maker of trials, each of whose connections are closed when the test ends."""
+    """Return a maker of trials, each of whose connections are closed when the test ends."""
     async with AsyncExitStack() as trials:
 
         async def make(**settings: Any) -> Trial:
@@ -101,28 +113,83 @@ ON_THE_WIRE = [
     ("dropped", Fault.drop(), "UnreachableError: the connection to "),
     ("dropped midway", Fault.drop_midway(), "UnreachableError: the connection to "),
     ("400", Fault.status(400, "bad format"), "LLMError: .* answered 400: bad format"),
-    ("404 model", Fault.status(404, "model 'nimble' not found"), "ModelMissingError: .* ollama pull nimble"),
-    ("404 path", Fault.status(404, body=b"404 page not found"), "(BadReply|DecisionsUnsupported)Error: "),
+    (
+        "404 model",
+        Fault.status(404, "model 'nimble' not found"),
+        "ModelMissingError: .* ollama pull nimble",
+    ),
+    (
+        "404 path",
+        Fault.status(404, body=b"404 page not found"),
+        "(BadReply|DecisionsUnsupported)Error: ",
+    ),
     ("429", Fault.status(429, "busy"), "OverloadedError: .* answered 429: busy"),
-    ("429 and when", Fault.status(429, "busy", retry_after="0.05"), "OverloadedError: .* answered 429: busy"),
+    (
+        "429 and when",
+        Fault.status(429, "busy", retry_after="0.05"),
+        "OverloadedError: .* answered 429: busy",
+    ),
     ("503", Fault.status(503, "busy"), "OverloadedError: .* answered 503: busy"),
-    ("503 and when", Fault.status(503, "busy", retry_after="0.05"), "OverloadedError: .* answered 503: busy"),
+    (
+        "503 and when",
+        Fault.status(503, "busy", retry_after="0.05"),
+        "OverloadedError: .* answered 503: busy",
+    ),
     ("500", Fault.status(500, "crashed"), "LLMError: .* answered 500: crashed"),
     ("not JSON", Fault.body(b"<html>"), "BadReplyError: .* is no reply"),
     ("error with 200", Fault.body(b'{"error": "oops"}'), "BadReplyError: .* is no reply"),
     ("array", Fault.body(b"[1, 2]"), "BadReplyError: .* is no reply"),
-    ("10 MB of no reply", Fault.body(b'"' + b"x" * 10_000_000 + b'"'), "BadReplyError: .* is no reply"),
+    (
+        "10 MB of no reply",
+        Fault.body(b'"' + b"x" * 10_000_000 + b'"'),
+        "BadReplyError: .* is no reply",
+    ),
     ("error in mid-stream", Fault.stream_error(), "BadReplyError: .* is no reply"),
 ]
 IN_THE_REPLY = [
     ("empty message", "chat", Fault.says(""), "BadReplyError: nimble at .* gave an empty reply"),
-    ("10 MB message", "chat", Fault.says("x" * 10_000_000), "ReasonerError: no JSON object with 'next_state'"),
-    ("10 MB of braces", "chat", Fault.says("{" * 10_000_000), "ReasonerError: no JSON object with 'next_state'"),
-    ("no option", "chat", Fault.says('{"next_state": "resting"}'), "ReasonerError: the reply names 'resting'"),
-    ("not one", "decision", Fault.weighs({"composing": 0.9, "engaging_like": 0.9, "scrolling": 0.9}), "sum to 2.7"),
-    ("NaN", "decision", Fault.weighs({"composing": nan, "engaging_like": 0.5, "scrolling": 0.5}), "probability nan"),
-    ("negative", "decision", Fault.weighs({"composing": 2, "engaging_like": -1, "scrolling": 0}), "probability 2"),
-    ("one missing", "decision", Fault.weighs({"composing": 0.5, "scrolling": 0.5}), "'engaging_like' .* None"),
+    (
+        "10 MB message",
+        "chat",
+        Fault.says("x" * 10_000_000),
+        "ReasonerError: no JSON object with 'next_state'",
+    ),
+    (
+        "10 MB of braces",
+        "chat",
+        Fault.says("{" * 10_000_000),
+        "ReasonerError: no JSON object with 'next_state'",
+    ),
+    (
+        "no option",
+        "chat",
+        Fault.says('{"next_state": "resting"}'),
+        "ReasonerError: the reply names 'resting'",
+    ),
+    (
+        "not one",
+        "decision",
+        Fault.weighs({"composing": 0.9, "engaging_like": 0.9, "scrolling": 0.9}),
+        "sum to 2.7",
+    ),
+    (
+        "NaN",
+        "decision",
+        Fault.weighs({"composing": nan, "engaging_like": 0.5, "scrolling": 0.5}),
+        "probability nan",
+    ),
+    (
+        "negative",
+        "decision",
+        Fault.weighs({"composing": 2, "engaging_like": -1, "scrolling": 0}),
+        "probability 2",
+    ),
+    (
+        "one missing",
+        "decision",
+        Fault.weighs({"composing": 0.5, "scrolling": 0.5}),
+        "'engaging_like' .* None",
+    ),
     ("none", "decision", Fault.weighs({}), "ReasonerError: "),
     ("no option weighed", "decision", Fault.weighs({"resting": 1.0}), "ReasonerError: "),
 ]
@@ -132,7 +199,10 @@ FAULTS = [
         for name, fault, why in ON_THE_WIRE
         for mode in ("chat", "decision")
     ),
-    *(pytest.param(mode, fault, why, id=f"{name}, {mode}") for name, mode, fault, why in IN_THE_REPLY),
+    *(
+        pytest.param(mode, fault, why, id=f"{name}, {mode}")
+        for name, mode, fault, why in IN_THE_REPLY
+    ),
 ]
 
 
@@ -160,10 +230,18 @@ def assert_matches(text: str, pattern: str) -> None:
 @pytest.mark.parametrize("mode", ["chat", "decision"])
 @pytest.mark.parametrize(
     "fault",
-    [Fault.drop(), Fault.drop_midway(), Fault.stall(), Fault.status(503), Fault.status(429, retry_after="0.05")],
+    [
+        Fault.drop(),
+        Fault.drop_midway(),
+        Fault.stall(),
+        Fault.status(503),
+        Fault.status(429, retry_after="0.05"),
+    ],
     ids=lambda fault: fault.name,
 )
-async def test_a_fault_that_passes_costs_an_attempt(server: FakeOllama, begin: Any, mode: str, fault: Fault) -> None:
+async def test_a_fault_that_passes_costs_an_attempt(
+    server: FakeOllama, begin: Any, mode: str, fault: Fault
+) -> None:
     """With a second attempt the decision is the model's, and the event counts both requests."""
     trial = await begin(mode=mode, attempts=2, timeout=1)
     server.fail(fault)
@@ -171,7 +249,9 @@ async def test_a_fault_that_passes_costs_an_attempt(server: FakeOllama, begin: A
     assert (state, event["source"], event["attempts"]) == (S.COMPOSING, "model", 2)
 
 
-@pytest.mark.parametrize("said", ['{"next_state": "ENGAGING_LIKE"}', '{"next_state": " Engaging_Like "}'])
+@pytest.mark.parametrize(
+    "said", ['{"next_state": "ENGAGING_LIKE"}', '{"next_state": " Engaging_Like "}']
+)
 async def test_a_state_in_capitals_is_that_state(server: FakeOllama, begin: Any, said: str) -> None:
     """How a model writes the name of an option does not matter."""
     server.fail(Fault.says(said))
@@ -190,7 +270,9 @@ async def test_a_post_cannot_order_a_state_outside_the_options(begin: Any, mode:
 
 
 @pytest.mark.parametrize("mode", ["auto", "chat", "decision"])
-async def test_a_host_that_dies_and_comes_back_decides_again(server: FakeOllama, begin: Any, mode: str) -> None:
+async def test_a_host_that_dies_and_comes_back_decides_again(
+    server: FakeOllama, begin: Any, mode: str
+) -> None:
     """While the server is gone decisions are the fallback, and once it is back they are the model's."""
     trial = await begin(mode=mode)
     states, events = zip(*[await trial.decide()], strict=True)
@@ -204,17 +286,32 @@ async def test_a_host_that_dies_and_comes_back_decides_again(server: FakeOllama,
 
 
 @pytest.mark.parametrize("mode", ["auto", "chat", "decision"])
-async def test_a_name_that_does_not_resolve_is_only_one_host(server: FakeOllama, begin: Any, mode: str) -> None:
+async def test_a_name_that_does_not_resolve_is_only_one_host(
+    server: FakeOllama, begin: Any, mode: str
+) -> None:
     """A host that does not exist means the fallback if it is the only one, and another attempt if it is not."""
     alone = await begin(mode=mode, hosts=("http://nowhere.invalid",))
     state, event = await alone.decide()
-    assert (state, event["source"], event["host"]) == (S.SCROLLING, "fallback", "http://nowhere.invalid")
+    assert (state, event["source"], event["host"]) == (
+        S.SCROLLING,
+        "fallback",
+        "http://nowhere.invalid",
+    )
     assert "UnreachableError: cannot reach http://nowhere.invalid" in event["reason"]
-    state, event = await (await begin(mode=mode, hosts=("http://nowhere.invalid", server.host), attempts=2)).decide()
-    assert (state, event["source"], event["attempts"], event["host"]) == (S.COMPOSING, "model", 2, server.host)
+    state, event = await (
+        await begin(mode=mode, hosts=("http://nowhere.invalid", server.host), attempts=2)
+    ).decide()
+    assert (state, event["source"], event["attempts"], event["host"]) == (
+        S.COMPOSING,
+        "model",
+        2,
+        server.host,
+    )
 
 
-async def test_in_auto_mode_a_server_that_cannot_say_is_asked_again(server: FakeOllama, begin: Any) -> None:
+async def test_in_auto_mode_a_server_that_cannot_say_is_asked_again(
+    server: FakeOllama, begin: Any
+) -> None:
     """If the server fails to tell what its model can do, one decision is a chat and a later one a decision."""
     trial = await begin(mode="auto")
     server.fail(Fault.status(500), path="/api/show")
@@ -223,11 +320,15 @@ async def test_in_auto_mode_a_server_that_cannot_say_is_asked_again(server: Fake
         while events[-1]["probabilities"] is None:
             events.append((await trial.decide())[1])
     assert {event["source"] for event in events} == {"model"}
-    assert [asked.path for asked in server.questions] == ["/api/chat"] * (len(events) - 1) + ["/v1/systemone"]
+    assert [asked.path for asked in server.questions] == ["/api/chat"] * (len(events) - 1) + [
+        "/v1/systemone"
+    ]
     assert len(events) > 1
 
 
-async def test_a_cancelled_decision_leaves_nothing_half_done(server: FakeOllama, begin: Any) -> None:
+async def test_a_cancelled_decision_leaves_nothing_half_done(
+    server: FakeOllama, begin: Any
+) -> None:
     """Cancelling a decision under way moves no agent, leaves no connection open, and the next one is answered."""
     trial = await begin()
     server.fail(Fault.hang())

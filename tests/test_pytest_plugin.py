@@ -38,7 +38,7 @@ USES_CHART = """
 
 @pytest.fixture
 def suite(pytester: pytest.Pytester) -> pytest.Pytester:
-    """Give a suite of two tests on a chart that its conftest builds."""
+    """Return a suite of two tests on a chart that its conftest builds."""
     pytester.makeconftest(SMALL_CHART)
     pytester.makepyfile(test_small=USES_CHART)
     return pytester
@@ -104,7 +104,9 @@ def test_fixtures_work_together(pytester: pytest.Pytester) -> None:
             assert agent.state_history[0].timestamp.year >= 2026
         """
     )
-    result = pytester.runpytest_subprocess("-W", "error", "-o", "asyncio_default_fixture_loop_scope=function")
+    result = pytester.runpytest_subprocess(
+        "-W", "error", "-o", "asyncio_default_fixture_loop_scope=function"
+    )
     result.assert_outcomes(passed=3)
 
 
@@ -223,13 +225,19 @@ def test_coverage_is_reported(suite: pytest.Pytester) -> None:
     )
 
 
-@pytest.mark.parametrize("workers", ["-n0", "-n2", pytest.param("-n2 --dist=each", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "workers", ["-n0", "-n2", pytest.param("-n2 --dist=each", marks=pytest.mark.slow)]
+)
 def test_coverage_is_added_up_over_workers(suite: pytest.Pytester, workers: str) -> None:
     """Under pytest-xdist the workers' records are put together, whichever worker ran which test."""
     path = suite.path / "report.json"
-    result = suite.runpytest_subprocess(*QUIET, *workers.split(), f"--statechart-coverage-json={path}")
+    result = suite.runpytest_subprocess(
+        *QUIET, *workers.split(), f"--statechart-coverage-json={path}"
+    )
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["small *3/3  100% *2/2  100% *2/2  100%   100%", f"written to {path}"])
+    result.stdout.fnmatch_lines(
+        ["small *3/3  100% *2/2  100% *2/2  100%   100%", f"written to {path}"]
+    )
     report = json.loads(path.read_text(encoding="utf-8"))
     assert (report["percent"], report["charts"][0]["guards"]["covered"]) == (100.0, 2)
 
@@ -240,7 +248,9 @@ def test_coverage_below_the_limit_fails(suite: pytest.Pytester, workers: str) ->
     low = suite.runpytest_subprocess(*QUIET, workers, "--statechart-fail-under=57.2", "-k", "late")
     assert low.ret == 1
     low.stdout.fnmatch_lines(["FAIL statechart coverage of 57.1% is below the required 57.2%"])
-    enough = suite.runpytest_subprocess(*QUIET, workers, "--statechart-fail-under=57.1", "-k", "late")
+    enough = suite.runpytest_subprocess(
+        *QUIET, workers, "--statechart-fail-under=57.1", "-k", "late"
+    )
     assert enough.ret == 0
     enough.stdout.no_fnmatch_line("FAIL *")
 
@@ -275,13 +285,23 @@ def test_limit_is_taken_as_it_is_written(pytester: pytest.Pytester) -> None:
 
 
 @pytest.mark.parametrize(
-    "option", ["--collect-only", "--setup-plan", "--setup-only", "--fixtures", "--fixtures-per-test", "--cache-show"]
+    "option",
+    [
+        "--collect-only",
+        "--setup-plan",
+        "--setup-only",
+        "--fixtures",
+        "--fixtures-per-test",
+        "--cache-show",
+    ],
 )
 def test_nothing_is_judged_where_no_test_runs(suite: pytest.Pytester, option: str) -> None:
     """Where pytest only looks at the tests, the limit of an ini file fails nothing, and the last report stays."""
     path = suite.path / "report.json"
     path.write_text("of the last run", encoding="utf-8")
-    suite.makeini(f"[pytest]\naddopts = --statechart-fail-under=100 --statechart-coverage-json={path}")
+    suite.makeini(
+        f"[pytest]\naddopts = --statechart-fail-under=100 --statechart-coverage-json={path}"
+    )
     result = suite.runpytest_inprocess("-p", "no:asyncio", option)
     assert result.ret == 0
     result.stdout.no_fnmatch_line("*statechart coverage*")
@@ -300,7 +320,9 @@ def test_report_that_cannot_be_written_fails(suite: pytest.Pytester) -> None:
     """A report that has nowhere to go fails the session, and says where it was to go."""
     result = suite.runpytest_inprocess(*QUIET, "--statechart-coverage-json=nowhere/report.json")
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["FAIL statechart coverage cannot be written to *nowhere/report.json: No such file *"])
+    result.stdout.fnmatch_lines(
+        ["FAIL statechart coverage cannot be written to *nowhere/report.json: No such file *"]
+    )
 
 
 @pytest.mark.slow
@@ -319,7 +341,9 @@ def test_limit_must_be_a_percentage(pytester: pytest.Pytester, limit: str) -> No
     result.stderr.fnmatch_lines([f"*must be a number from 0 to 100, got '{limit}'"])
 
 
-def test_plugin_named_by_a_conftest_works(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plugin_named_by_a_conftest_works(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without entry points a conftest can name the plugin; coverage then counts the charts that are built after it."""
     pytester.makeconftest('pytest_plugins = ["prism.pytest_plugin"]')
     pytester.makepyfile(
@@ -352,7 +376,9 @@ def test_exploration_is_collected(pytester: pytest.Pytester) -> None:
     )
     result = pytester.runpytest_subprocess(*QUIET)
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["E*AssertionError: woke up", "E*path: idle --feed_ready--> scrolling"])
+    result.stdout.fnmatch_lines(
+        ["E*AssertionError: woke up", "E*path: idle --feed_ready--> scrolling"]
+    )
 
 
 def test_documented_tests_pass(pytester: pytest.Pytester) -> None:
@@ -361,7 +387,12 @@ def test_documented_tests_pass(pytester: pytest.Pytester) -> None:
     blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     pytester.makepyfile(**{f"test_{number}": block for number, block in enumerate(blocks)})
     result = pytester.runpytest_subprocess(
-        "-W", "error", "-o", "asyncio_mode=auto", "-o", "asyncio_default_fixture_loop_scope=function"
+        "-W",
+        "error",
+        "-o",
+        "asyncio_mode=auto",
+        "-o",
+        "asyncio_default_fixture_loop_scope=function",
     )
     result.assert_outcomes(passed=6)
 
@@ -370,7 +401,9 @@ def test_types_of_the_fixtures_can_be_named() -> None:
     """prism.testing offers exactly what its __all__ says, the types of the fixtures among it."""
     import prism.testing
 
-    assert prism.testing.__all__ == sorted(prism.testing.__all__, key=lambda name: (name[0].islower(), name))
+    assert prism.testing.__all__ == sorted(
+        prism.testing.__all__, key=lambda name: (name[0].islower(), name)
+    )
     for name in prism.testing.__all__:
         assert getattr(prism.testing, name).__name__ == name
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
@@ -380,7 +413,9 @@ def test_types_of_the_fixtures_can_be_named() -> None:
 def test_missing_extra_is_named(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the packages of the extra, what needs them says which to install, and the rest works."""
     for package in ("h11", "hypothesis"):
-        pytester.makepyfile(**{f"blocked/{package}": f"raise ModuleNotFoundError('none', name={package!r})"})
+        pytester.makepyfile(
+            **{f"blocked/{package}": f"raise ModuleNotFoundError('none', name={package!r})"}
+        )
     code = """
 import prism.testing
 from prism.testing import ScriptedReasoner, assert_path, FrozenClock
@@ -393,5 +428,8 @@ for name in ("FakeOllama", "explore"):
     monkeypatch.setenv("PYTHONPATH", str(pytester.path / "blocked"))
     result = pytester.run(sys.executable, "-W", "error", "-c", code)
     result.stdout.fnmatch_lines(
-        ["prism.testing needs the package 'h11'*prism-statecharts[[]testing]'", "prism.testing needs *'hypothesis'*"]
+        [
+            "prism.testing needs the package 'h11'*prism-statecharts[[]testing]'",
+            "prism.testing needs *'hypothesis'*",
+        ]
     )

@@ -94,5 +94,8 @@ def test_what_is_put_back_comes_again_in_its_place(taken: int, data: st.DataObje
     back = data.draw(st.lists(st.sampled_from(range(taken)), unique=True))
     for place in back:
         stream.put_back(drawn[place])
-    again = [stream.random() if data.draw(st.booleans()) else stream.take()[1] for _ in range(len(back) + 10)]
+    again = [
+        stream.random() if data.draw(st.booleans()) else stream.take()[1]
+        for _ in range(len(back) + 10)
+    ]
     assert again == [numbers[place] for place in sorted(back)] + numbers[taken:]

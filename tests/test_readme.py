@@ -3,14 +3,13 @@
 The blocks of a page run in order, in one folder. What the language of a block promises:
 
 ``python``   a program of its own, which ends without an error or a warning
-``pycon``    a session of Python with what it shows; names go on into the next such block, up to a ``console``
-``console``  commands that succeed, and what they print where the page shows it; ``...`` stands for anything
-``sh``       commands that are there, with options that are there; they are not run
-``json``     JSON, or one JSON value a line
-``text``     nothing
+``pycon``    a session of Python with what it shows; names go on into the next such block, up to a
+``console`` ``console``  commands that succeed, and what they print where the page shows it; ``...``
+stands for anything ``sh``       commands that are there, with options that are there; they are not
+run ``json``     JSON, or one JSON value a line ``text``     nothing
 
-A comment ``<!-- test: needs a model -->`` before a block says why it is looked at as ``sh`` is, and not run.
-The guides in docs/how-to are run by tests/how_to.
+A comment ``<!-- test: needs a model -->`` before a block says why it is looked at as ``sh`` is, and
+not run. The guides in docs/how-to are run by tests/how_to.
 """
 
 import doctest
@@ -54,13 +53,17 @@ class Block(NamedTuple):
 
 
 def blocks_of(text: str) -> list[Block]:
-    """Give the blocks of a page, without what is said to the site alone."""
+    """Return the blocks of a page, without what is said to the site alone."""
     found = [Block(*found) for found in _BLOCK.findall(text)]
     return [block for block in found if block.language not in DIRECTIVES]
 
 
 def blocks(language: str) -> list[str]:
-    return [block.code for block in blocks_of(README.read_text(encoding="utf-8")) if block.language == language]
+    return [
+        block.code
+        for block in blocks_of(README.read_text(encoding="utf-8"))
+        if block.language == language
+    ]
 
 
 def joined(page: list[Block]) -> Iterator[Block]:
@@ -80,7 +83,9 @@ def run(*command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a command where ``prism`` is the one under test."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "COLUMNS": "80"}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120
+    )
 
 
 def run_python(code: str, folder: Path) -> None:
@@ -91,7 +96,9 @@ def run_python(code: str, folder: Path) -> None:
 def run_session(code: str, folder: Path) -> None:
     (folder / "session.txt").write_text(code, encoding="utf-8")
     options = ("-o", "ELLIPSIS", "-o", "NORMALIZE_WHITESPACE", "-o", "FAIL_FAST")
-    done = run(sys.executable, "-W", "error", "-m", "doctest", *options, "session.txt", folder=folder)
+    done = run(
+        sys.executable, "-W", "error", "-m", "doctest", *options, "session.txt", folder=folder
+    )
     assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
 
 
@@ -100,7 +107,9 @@ def run_console(code: str, folder: Path) -> None:
         command, _, wanted = part.partition("\n")
         done = run("bash", "-c", f"exec 2>&1; {command}", folder=folder)
         assert done.returncode == 0, f"{command}\n{done.stdout}"
-        shows = not wanted.strip() or doctest.OutputChecker().check_output(wanted, done.stdout, FLAGS)
+        shows = not wanted.strip() or doctest.OutputChecker().check_output(
+            wanted, done.stdout, FLAGS
+        )
         assert shows, f"{command}\n{done.stdout}"
 
 
@@ -127,7 +136,9 @@ def check_command(words: list[str]) -> None:
     else:
         assert not words or program in OTHER_PROGRAMS, f"no idea what {program} is"
     named = {extra for found in _EXTRAS.findall(" ".join(words)) for extra in found.split(",")}
-    assert named <= set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
+    assert named <= set(
+        tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    )
 
 
 def check_options(arguments: list[str]) -> None:
@@ -136,8 +147,12 @@ def check_options(arguments: list[str]) -> None:
     while rest and rest[0] in getattr(command, "commands", {}):
         command = command.commands[rest.pop(0)]
     known = {option for parameter in command.params for option in parameter.opts} | {"--help"}
-    assert not hasattr(command, "commands") or rest[:1] == ["--help"], f"prism has no command {' '.join(arguments)}"
-    assert {word.partition("=")[0] for word in rest if word.startswith("-") and word != "-"} <= known
+    assert not hasattr(command, "commands") or rest[:1] == ["--help"], (
+        f"prism has no command {' '.join(arguments)}"
+    )
+    assert {
+        word.partition("=")[0] for word in rest if word.startswith("-") and word != "-"
+    } <= known
 
 
 def check_json(code: str, _folder: Path) -> None:
@@ -163,7 +178,9 @@ def follow(text: str, folder: Path) -> None:
     for block in joined(blocks_of(text)):
         assert block.language in RUNNERS, f"no idea what to do with {block.language}"
         if block.reason:
-            assert (block.language, block.reason in REASONS) == ("console", True), f"no idea why: {block.reason}"
+            assert (block.language, block.reason in REASONS) == ("console", True), (
+                f"no idea why: {block.reason}"
+            )
             check_commands("\n".join(re.findall(r"^\$ .*", block.code, re.MULTILINE)), folder)
         else:
             RUNNERS[block.language](block.code, folder)
@@ -216,12 +233,20 @@ def test_json_example_is_a_valid_population_line(tmp_path: Path) -> None:
 
     followed = '{"agent_id": "bo", "interests": ["music"]}\n'
     (tmp_path / "agents.jsonl").write_text(blocks("json")[0] + followed, encoding="utf-8")
-    assert [agent.agent_id for agent in load_population(tmp_path / "agents.jsonl").agents] == ["ada", "bo"]
+    assert [agent.agent_id for agent in load_population(tmp_path / "agents.jsonl").agents] == [
+        "ada",
+        "bo",
+    ]
 
 
 def test_one_line_commands_set_themselves_up() -> None:
     """One line runs the simulation and one passes the tests, each from nothing but Python and pip."""
-    lines = [line for block in blocks("sh") for line in block.splitlines() if line.startswith("python3 -m venv")]
+    lines = [
+        line
+        for block in blocks("sh")
+        for line in block.splitlines()
+        if line.startswith("python3 -m venv")
+    ]
     assert [line.rsplit("/", 1)[-1] for line in lines] == [
         "prism simulate --agents 100 --rounds 10",
         "python -m pytest -n auto",

@@ -52,7 +52,9 @@ class MovesOn:
     def __init__(self, chart: Any) -> None:
         self._chart = chart
 
-    async def decide(self, agent: Any, state: Any, trigger: str, options: list[Any], context: Any = None) -> Any:
+    async def decide(
+        self, agent: Any, state: Any, trigger: str, options: list[Any], context: Any = None
+    ) -> Any:
         self._chart.fire(agent, "rest")
         return options[-1]
 
@@ -81,12 +83,21 @@ def simulate(path: Path, reasoner: Any = None, agents: int = 12) -> Lines:
 def with_a_model(folder: Path, mode: Any) -> Iterator[Lines]:
     """Run with a model that sometimes fails, once more from the cache, and once more from the log."""
     kept = AnswerCache(folder / f"{mode}.cache")
-    with FakeOllama(choose=lambda asked: asked.options[len(asked.prompt) % len(asked.options)]) as server:
+    with FakeOllama(
+        choose=lambda asked: asked.options[len(asked.prompt) % len(asked.options)]
+    ) as server:
         for run in ("asked", "cached"):
-            server.fail(Fault.status(400, "no"), Fault.drop(), Fault.says("nonsense"), Fault.weighs({"idle": 1.0}))
+            server.fail(
+                Fault.status(400, "no"),
+                Fault.drop(),
+                Fault.says("nonsense"),
+                Fault.weighs({"idle": 1.0}),
+            )
             client = OllamaChatClient(server.host, "nimble", attempts=1, concurrency=8)
             log = folder / f"{mode}-{run}.jsonl"
-            yield simulate(log, Reasoner(client, mode=mode, cache=kept, fallback=S.SCROLLING, seed=5))
+            yield simulate(
+                log, Reasoner(client, mode=mode, cache=kept, fallback=S.SCROLLING, seed=5)
+            )
     kept.close()
     yield simulate(folder / f"{mode}-again.jsonl", ReplayReasoner(log))
 
@@ -110,16 +121,26 @@ async def own_loop(folder: Path) -> None:
     await chart.afire(agent, "decide", reasoner=MovesOn(chart))
     closed = AnswerCache(folder / "closed.cache")
     closed.close()
-    question = Question(SocialAgent("bo", interests=["tea"]), S.EVALUATING, "decide", (S.SCROLLING,))
-    for reasoner in (Reasoner(Answers()), Reasoner(Answers(), model="any", cache=closed), Reasoner(CannotSay())):
+    question = Question(
+        SocialAgent("bo", interests=["tea"]), S.EVALUATING, "decide", (S.SCROLLING,)
+    )
+    for reasoner in (
+        Reasoner(Answers()),
+        Reasoner(Answers(), model="any", cache=closed),
+        Reasoner(CannotSay()),
+    ):
         await reasoner.decide_many([question])
 
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
-    """Give the logs of simulations, and one from a loop of its own."""
+    """Return the logs of simulations, and one from a loop of its own."""
     folder = tmp_path_factory.mktemp("logs")
-    simulations = [simulate(folder / "policy.jsonl"), *with_a_model(folder, "chat"), *with_a_model(folder, "decision")]
+    simulations = [
+        simulate(folder / "policy.jsonl"),
+        *with_a_model(folder, "chat"),
+        *with_a_model(folder, "decision"),
+    ]
     structlog.reset_defaults()
     with configure(folder / "own.jsonl"):
         asyncio.run(own_loop(folder))
@@ -128,13 +149,13 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
 
 @pytest.fixture
 def seen(logs: dict[str, list[Lines]]) -> Lines:
-    """Give all lines of all logs."""
+    """Return all lines of all logs."""
     return [*chain.from_iterable(chain.from_iterable(logs.values()))]
 
 
 @pytest.fixture(scope="module")
 def strict() -> Validator:
-    """Give a validator that refuses what prism does not write."""
+    """Return a validator that refuses what prism does not write."""
     return Draft202012Validator(json_schema(strict=True))
 
 
@@ -142,7 +163,9 @@ def test_the_committed_files_are_those_that_are_generated(tmp_path: Path) -> Non
     """Schema and page in the documentation are what the definition gives."""
     write(tmp_path)
     for name in (SCHEMA_NAME, PAGE_NAME):
-        assert (DOCS / name).read_text(encoding="utf-8") == (tmp_path / name).read_text(encoding="utf-8")
+        assert (DOCS / name).read_text(encoding="utf-8") == (tmp_path / name).read_text(
+            encoding="utf-8"
+        )
 
 
 @pytest.mark.parametrize("is_strict", [True, False])
@@ -167,11 +190,13 @@ def test_everything_published_is_written(seen: Lines) -> None:
         for key in event.keys:
             found = values[event.name, key.name]
             assert found, f"{event.name} never had {key.name}"
-            assert allowed_only(key) <= {repr(value) for value in found}, f"{event.name}: {key.name}"
+            assert allowed_only(key) <= {repr(value) for value in found}, (
+                f"{event.name}: {key.name}"
+            )
 
 
 def allowed_only(key: Key) -> set[str]:
-    """Give the values that would be seen if the definition allowed no more than there is."""
+    """Return the values that would be seen if the definition allowed no more than there is."""
     texts = {repr(text) for text in key.kind.schema.get("enum", ())}
     return texts | ({"None"} if "null" in key.kind.schema.get("type", ()) else set())
 
@@ -181,7 +206,9 @@ def test_required_is_what_is_always_there(seen: Lines) -> None:
     for event in EVENTS:
         lines = [line for line in seen if line["event"] == event.name]
         for key in event.keys:
-            assert key.required or any(key.name not in line for line in lines), f"{event.name}: {key.name}"
+            assert key.required or any(key.name not in line for line in lines), (
+                f"{event.name}: {key.name}"
+            )
 
 
 def test_a_simulation_says_where_it_is(logs: dict[str, list[Lines]]) -> None:
@@ -208,7 +235,10 @@ def test_a_call_is_told_whole_or_not_at_all(seen: Lines) -> None:
 def test_readers_accept_what_they_do_not_know(seen: Lines, strict: Validator) -> None:
     """A line with a new key, and an event of the application's own, pass the published schema, not the strict one."""
     published = Draft202012Validator(json_schema())
-    for line in (*({**line, "new": [1]} for line in seen[:50]), {"event": "mine", "timestamp": seen[0]["timestamp"]}):
+    for line in (
+        *({**line, "new": [1]} for line in seen[:50]),
+        {"event": "mine", "timestamp": seen[0]["timestamp"]},
+    ):
         published.validate(line)
         with pytest.raises(ValidationError):
             strict.validate(line)

@@ -42,7 +42,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         distributions.append(state_distribution(simulation.agents))
 
     with RunLog(path, clock) as log:
-        simulation = Simulation(population.agents, population.posts, rounds=ROUNDS, logger=log.logger, clock=clock)
+        simulation = Simulation(
+            population.agents, population.posts, rounds=ROUNDS, logger=log.logger, clock=clock
+        )
         results = simulation.run(ask)
     events = [orjson.loads(line) for line in path.read_bytes().splitlines()]
     return Run(simulation.agents, results, events, states, distributions)

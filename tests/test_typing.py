@@ -1,7 +1,8 @@
 """What type checkers say to users: tests/typing holds examples that are checked and never run.
 
-The examples state the types that they expect, by ``assert_type``, and mark the errors that they expect, by
-``type: ignore[code]``; a mark without an error is an error itself. ``.ci/run`` has pyright check the same files.
+The examples state the types that they expect, by ``assert_type``, and mark the errors that they
+expect, by ``type: ignore[code]``; a mark without an error is an error itself. ``.ci/run`` has
+pyright check the same files.
 """
 
 import os
@@ -20,7 +21,9 @@ def check(*paths: Path) -> list[str]:
     """Have mypy check files as strictly as it can; give what it complains of."""
     command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", *map(str, paths)]
     environment = {**os.environ, "MYPY_CACHE_DIR": str(ROOT / ".mypy_cache")}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300
+    )
     assert not done.stderr
     return [line for line in done.stdout.splitlines() if ": error:" in line]
 
@@ -37,8 +40,13 @@ def test_errors_are_found_at_all(tmp_path: Path) -> None:
     unmarked.write_text(re.sub(r"  # type: ignore\[.*?\]", "", text), encoding="utf-8")
     found = check(unmarked)
     lines = {int(line.split(":")[1]) for line in found}
-    assert lines == {number for number, line in enumerate(text.splitlines(), 1) if "# type: ignore[" in line}
-    assert any('"guard" to "Transition" has incompatible type "Callable[[Walker], bool]"' in line for line in found)
+    assert lines == {
+        number for number, line in enumerate(text.splitlines(), 1) if "# type: ignore[" in line
+    }
+    assert any(
+        '"guard" to "Transition" has incompatible type "Callable[[Walker], bool]"' in line
+        for line in found
+    )
 
 
 def test_every_room_is_shown() -> None:

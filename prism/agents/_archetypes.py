@@ -22,7 +22,8 @@ class Archetype:
         engagement_threshold: Relevance from which its agents engage, 0.0 to 1.0.
         timeout_threshold: Ticks its agents dwell in one state before they time out.
         share: Its share of a population that names no archetypes, 0.0 to 1.0.
-        inclinations: Utility of each option for `PolicyReasoner`, by the state's text; 0 where not given.
+        inclinations: Utility of each option for `PolicyReasoner`, by the state's text; 0 where not
+            given.
     """
 
     name: str

@@ -13,20 +13,34 @@ from prism.statechart import AgentState, StateTransition
 from prism.statechart._engine.writing import FIELD_DEFAULTS, is_pydantic, write_plain
 from prism.statechart.transitions import shared_edge
 
-_STORED = ("_state", "_ticks_in_state", "_state_history", "_engagement_threshold", "_timeout_threshold")
-_KEPT_FIELDS = ("state", "ticks_in_state", "state_history", "max_history_depth", "timeout_threshold", "transition_to")
+_STORED = (
+    "_state",
+    "_ticks_in_state",
+    "_state_history",
+    "_engagement_threshold",
+    "_timeout_threshold",
+)
+_KEPT_FIELDS = (
+    "state",
+    "ticks_in_state",
+    "state_history",
+    "max_history_depth",
+    "timeout_threshold",
+    "transition_to",
+)
 
 
 class StatechartMixin:
     """Adds state, history and time-out fields to a class, each validated when written.
 
-    The fields are there as soon as the object is, whether or not the class calls ``super().__init__()``.
-    A class for another enum names it: ``state_type = Mood``; new agents start in its first member.
+    The fields are there as soon as the object is, whether or not the class calls
+    ``super().__init__()``. A class for another enum names it: ``state_type = Mood``; new agents
+    start in its first member.
 
-    Equality, hash, repr and what is serialised stay those of a class that names its fields, as dataclasses do. One that
-    goes through all of ``vars(self)`` sees five more names there, each with an underscore in front. Copies and pickles
-    take the fields along, unless the class has a ``__reduce__``, ``__copy__`` or ``__deepcopy__`` of its own that
-    leaves them out.
+    Equality, hash, repr and what is serialised stay those of a class that names its fields, as
+    dataclasses do. One that goes through all of ``vars(self)`` sees five more names there, each
+    with an underscore in front. Copies and pickles take the fields along, unless the class has a
+    ``__reduce__``, ``__copy__`` or ``__deepcopy__`` of its own that leaves them out.
 
     Attributes:
         state: Current state, a member of ``state_type``. Writing anything else is a TypeError.
@@ -50,6 +64,7 @@ class StatechartMixin:
         make = super().__new__
         made: Self = make(cls) if make is object.__new__ else make(cls, *args, **kwargs)
         agent: Any = made
+
         try:
             agent._state = next(iter(cls.state_type))
         except AttributeError as error:
@@ -57,10 +72,12 @@ class StatechartMixin:
                 f"{cls.__name__} is frozen ({error}): let an agent with StatechartMixin hold the frozen value "
                 "in a field of its own"
             ) from error
+
         agent._ticks_in_state = FIELD_DEFAULTS["ticks_in_state"]
         agent._state_history = deque(maxlen=FIELD_DEFAULTS["max_history_depth"])
         agent._engagement_threshold = FIELD_DEFAULTS["engagement_threshold"]
         agent._timeout_threshold = FIELD_DEFAULTS["timeout_threshold"]
+
         return made
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -71,7 +88,10 @@ class StatechartMixin:
                 f"{cls.__name__} is a pydantic model, which keeps only declared fields: leave StatechartMixin out and "
                 "declare 'state', and 'ticks_in_state' and 'state_history' as needed, as fields of the model"
             )
-        cls._prism_kept = all(getattr(cls, name) is getattr(StatechartMixin, name) for name in _KEPT_FIELDS)
+
+        cls._prism_kept = all(
+            getattr(cls, name) is getattr(StatechartMixin, name) for name in _KEPT_FIELDS
+        )
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         """Copy and pickle with these fields, also where a class's own ``__getstate__`` (attrs' slots) omits them."""
@@ -79,10 +99,13 @@ class StatechartMixin:
         cls = type(self)
         if cls.__getstate__ is object.__getstate__ or cls.__reduce__ is not object.__reduce__:
             return reduced
+
         make, args, *rest = reduced
         if rest and isinstance(rest[0], dict) and "_state" in rest[0]:
             return reduced
+
         kept = {name: value for name, value in vars(self).items() if name in _STORED}
+
         return _revive, (make, args, kept), *rest
 
     @property
@@ -93,10 +116,13 @@ class StatechartMixin:
     @state.setter
     def state(self, value: Any) -> None:
         if not isinstance(value, self.state_type):
-            members = ", ".join(f"{self.state_type.__name__}.{member.name}" for member in self.state_type)
+            members = ", ".join(
+                f"{self.state_type.__name__}.{member.name}" for member in self.state_type
+            )
             raise FieldTypeError(
                 f"state must be a member of {self.state_type.__name__}, got {value!r}: use one of {members}"
             )
+
         self._state = value
 
     @property
@@ -124,7 +150,9 @@ class StatechartMixin:
 
     @max_history_depth.setter
     def max_history_depth(self, value: int) -> None:
-        self._state_history = deque(self._state_history, maxlen=_whole_number("max_history_depth", value, least=1))
+        self._state_history = deque(
+            self._state_history, maxlen=_whole_number("max_history_depth", value, least=1)
+        )
 
     @property
     def engagement_threshold(self) -> float:
@@ -133,8 +161,15 @@ class StatechartMixin:
 
     @engagement_threshold.setter
     def engagement_threshold(self, value: float) -> None:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value <= 1.0:
-            raise FieldValueError(f"engagement_threshold must be a number from 0.0 to 1.0, got {value!r}")
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, (int, float))
+            or not 0.0 <= value <= 1.0
+        ):
+            raise FieldValueError(
+                f"engagement_threshold must be a number from 0.0 to 1.0, got {value!r}"
+            )
+
         self._engagement_threshold = float(value)
 
     @property
@@ -156,7 +191,7 @@ class StatechartMixin:
         return self.ticks_in_state
 
     def is_timed_out(self) -> bool:
-        """Tell whether the agent has dwelt longer than its own ``timeout_threshold``."""
+        """Return whether the agent has dwelt longer than its own ``timeout_threshold``."""
         return self.ticks_in_state > self.timeout_threshold
 
     def transition_to(self, new_state: Any, trigger: str, context: Any = None) -> None:
@@ -175,6 +210,7 @@ class StatechartMixin:
         previous = self.state
         if new_state == previous and isinstance(new_state, self.state_type):
             return
+
         self.state = new_state
         write_plain(self, shared_edge(previous, new_state, trigger), time(), context)
 

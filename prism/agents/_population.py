@@ -69,10 +69,10 @@ class Population:
 def synthetic_population(size: int, *, seed: int = 0) -> Population:
     """Make up a population of communities: archetypes by their shares, interests, and a follow graph.
 
-    Every hundred agents are a community with topics of its own, so that a feed is as busy in a large population
-    as in a small one. Half of all follows go to those of the community who post (contributors and
-    superusers), the others to anyone anywhere, so that a few agents have many followers, as in real
-    networks. Everyone has one earlier post on one of its interests.
+    Every hundred agents are a community with topics of its own, so that a feed is as busy in a
+    large population as in a small one. Half of all follows go to those of the community who post
+    (contributors and superusers), the others to anyone anywhere, so that a few agents have many
+    followers, as in real networks. Everyone has one earlier post on one of its interests.
 
     Args:
         size: Number of agents, from 1 on.
@@ -83,10 +83,16 @@ def synthetic_population(size: int, *, seed: int = 0) -> Population:
     """
     if size < 1:
         raise FieldValueError(f"a population needs at least one agent, got {size}")
+
     draw = random.Random(f"population {seed}")
     width = max(4, len(str(size)))
     ids = [f"agent_{number:0{width}}" for number in range(1, size + 1)]
-    agents = [agent for start in range(0, size, _COMMUNITY) for agent in _community(draw, seed, ids, start)]
+    agents = [
+        agent
+        for start in range(0, size, _COMMUNITY)
+        for agent in _community(draw, seed, ids, start)
+    ]
+
     return Population(agents, opening_posts(agents, seed=seed))
 
 
@@ -97,14 +103,21 @@ def opening_posts(agents: Sequence[SocialAgent], *, seed: int = 0) -> list[SeedP
         agents: The authors, in order; those without interests post nothing.
         seed: The same seed gives the same posts.
     """
-    return [_seed_post(RandomStream(seed, agent.agent_id, "post"), agent) for agent in agents if agent.interests]
+    return [
+        _seed_post(RandomStream(seed, agent.agent_id, "post"), agent)
+        for agent in agents
+        if agent.interests
+    ]
 
 
 def _community(draw: random.Random, seed: int, ids: list[str], start: int) -> list[SocialAgent]:
     members = ids[start : start + _COMMUNITY]
     topics = [topic if start == 0 else f"{topic} {start // _COMMUNITY + 1}" for topic in TOPICS]
     kinds = [draw_archetype(RandomStream(seed, agent_id, "archetype")) for agent_id in members]
-    hubs = [agent_id for agent_id, kind in zip(members, kinds, strict=True) if kind is not LURKER] or members
+    hubs = [
+        agent_id for agent_id, kind in zip(members, kinds, strict=True) if kind is not LURKER
+    ] or members
+
     return [
         SocialAgent(
             agent_id,
@@ -119,7 +132,8 @@ def _community(draw: random.Random, seed: int, ids: list[str], start: int) -> li
 
 def _follow(draw: random.Random, agent_id: str, everyone: list[str], hubs: list[str]) -> list[str]:
     chosen = {
-        draw.choice(hubs if draw.random() < _HUB_CHANCE else everyone) for _ in range(draw.randint(2, _MOST_FOLLOWED))
+        draw.choice(hubs if draw.random() < _HUB_CHANCE else everyone)
+        for _ in range(draw.randint(2, _MOST_FOLLOWED))
     }
     return sorted(chosen - {agent_id})
 

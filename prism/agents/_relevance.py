@@ -35,14 +35,14 @@ def terms_of(topics: Iterable[str], text: str = "") -> Terms:
 def relevance(interests: Terms, context: Any) -> float:
     """Rate what an event is about by an agent's interests, from 0.0 (nothing in common) to 1.0.
 
-    For a post it is the larger of the overlaps of topics and of words, each measured by the cosine of the two
-    sets (Otsuka-Ochiai coefficient): ``|A & B| / sqrt(|A| * |B|)``.
+    For a post it is the larger of the overlaps of topics and of words, each measured by the cosine
+    of the two sets (Otsuka-Ochiai coefficient): ``|A & B| / sqrt(|A| * |B|)``.
 
     Args:
         interests: The agent's terms.
-        context: A number from 0 to 1, which is the relevance itself; a mapping with ``relevance``, or with
-            ``topics`` or ``text``; a post with ``topics`` and ``text``; or None. None, and a mapping that says
-            nothing of the kind, such as ``{"post_id": ...}``, is irrelevant.
+        context: A number from 0 to 1, which is the relevance itself; a mapping with ``relevance``,
+            or with ``topics`` or ``text``; a post with ``topics`` and ``text``; or None. None, and
+            a mapping that says nothing of the kind, such as ``{"post_id": ...}``, is irrelevant.
 
     Raises:
         FieldValueError: If the relevance is given and lies outside 0 to 1.
@@ -52,12 +52,14 @@ def relevance(interests: Terms, context: Any) -> float:
         return 0.0
     if isinstance(context, (int, float)):
         return _checked(context)
+
     terms = getattr(context, "terms", None)
     if not isinstance(terms, Terms):
         given = _read(context, "relevance")
         if given is not None:
             return _checked(given)
         terms = _terms_of_context(context)
+
     return max(_overlap(interests.topics, terms.topics), _overlap(interests.words, terms.words))
 
 
@@ -78,21 +80,27 @@ def _terms_of_context(context: Any) -> Terms:
         text = _read(context, "content")
     if topics is None and text is None and isinstance(context, Mapping):
         return terms_of(())
+
     if topics is None and text is None:
         raise FieldTypeError(
             f"cannot tell the relevance of {context!r}: give a number from 0 to 1, a mapping with 'relevance', "
             "'topics' or 'text', or a post with topics and text"
         )
+
     names = [] if topics is None else _names(topics)
     if text is not None and not isinstance(text, str):
         raise FieldTypeError(f"the text of a post must be a string, got {text!r}")
+
     return terms_of(names, text or "")
 
 
 def _names(topics: Any) -> list[str]:
-    names: list[Any] = list(topics) if isinstance(topics, Iterable) and not isinstance(topics, str) else [None]
+    names: list[Any] = (
+        list(topics) if isinstance(topics, Iterable) and not isinstance(topics, str) else [None]
+    )
     if not all(isinstance(name, str) for name in names):
         raise FieldTypeError(f"topics must be a list of strings, got {topics!r}")
+
     return names
 
 

@@ -39,7 +39,8 @@ class SocialAgent(StatechartMixin):
 
     Attributes:
         pending_action: What a composing agent is about to publish.
-        random: The agent's own stream of random numbers; a simulation gives it a new one every round.
+        random: The agent's own stream of random numbers; a simulation gives it a new one every
+            round.
 
     Raises:
         FieldTypeError: If the state is not an `AgentState`.
@@ -67,11 +68,14 @@ class SocialAgent(StatechartMixin):
     ) -> None:
         if not isinstance(agent_id, str) or not agent_id:
             raise FieldValueError(f"agent_id must be a non-empty string, got {agent_id!r}")
+
         self.agent_id = agent_id
         self.name: str = name or agent_id
         self.interests = interests
         self.personality = personality
-        self.archetype: Archetype | None = archetype_named(archetype) if isinstance(archetype, str) else archetype
+        self.archetype: Archetype | None = (
+            archetype_named(archetype) if isinstance(archetype, str) else archetype
+        )
         self.following: tuple[str, ...] = tuple(_texts("following", following))
         self.pending_action: PendingAction | None = None
         self.random: RandomStream | None = None
@@ -97,13 +101,15 @@ class SocialAgent(StatechartMixin):
         """Rate what an event is about by this agent's interests, from 0.0 to 1.0, as `PolicyReasoner` weighs it."""
         if context is self._rated:
             return self._rating
+
         rating = relevance(self._terms, context)
         if isinstance(getattr(context, "terms", None), Terms):
             self._rated, self._rating = context, rating
+
         return rating
 
     def should_engage(self, context: Any) -> bool:
-        """Tell whether something is relevant enough to engage with.
+        """Return whether something is relevant enough to engage with.
 
         Args:
             context: A relevance number, a mapping, or a post.
@@ -111,7 +117,7 @@ class SocialAgent(StatechartMixin):
         return self.relevance(context) >= self._engagement_threshold
 
     def to_dict(self) -> dict[str, Any]:
-        """Give state and history in the JSON shape of ``spec/data-model.md``, Serialization."""
+        """Return state and history in the JSON shape of ``spec/data-model.md``, Serialization."""
         return {
             "agent_id": self.agent_id,
             "current_state": self.state.value,
@@ -120,7 +126,7 @@ class SocialAgent(StatechartMixin):
         }
 
     def to_json(self) -> str:
-        """Give `to_dict` as JSON text."""
+        """Return `to_dict` as JSON text."""
         return json.dumps(self.to_dict(), indent=2)
 
     @classmethod
@@ -133,13 +139,16 @@ class SocialAgent(StatechartMixin):
                 ``max_history_depth``, it is large enough for the whole history.
 
         Raises:
-            FieldValueError: If a key is missing or unknown, or a value is none that the key can have.
+            FieldValueError: If a key is missing or unknown, or a value is none that the key can
+                have.
         """
         _require_keys("agent", data, _KEYS)
         history = data["state_history"]
         if not isinstance(history, list):
             raise FieldValueError(f"state_history must be a list of moves, got {history!r}")
+
         fields.setdefault("max_history_depth", max(DEFAULT_MAX_HISTORY_DEPTH, len(history)))
+
         return cls(
             data["agent_id"],
             state=_state(data["current_state"]),
@@ -170,22 +179,33 @@ class SocialAgent(StatechartMixin):
 
 def _texts(field: str, values: Iterable[str]) -> list[str]:
     if isinstance(values, str):
-        raise FieldValueError(f"{field} must be a list of strings, got the text {values!r}: write [{values!r}]")
+        raise FieldValueError(
+            f"{field} must be a list of strings, got the text {values!r}: write [{values!r}]"
+        )
+
     texts = list(values)
     wrong = [text for text in texts if not isinstance(text, str) or not text.strip()]
     if wrong:
-        raise FieldValueError(f"{field} must be non-empty strings, got {', '.join(map(repr, wrong))}")
+        raise FieldValueError(
+            f"{field} must be non-empty strings, got {', '.join(map(repr, wrong))}"
+        )
+
     return texts
 
 
 def _require_keys(what: str, data: Any, keys: tuple[str, ...]) -> None:
     if not isinstance(data, Mapping):
-        raise FieldValueError(f"{what} must be an object with the keys {', '.join(keys)}, got {data!r}")
+        raise FieldValueError(
+            f"{what} must be an object with the keys {', '.join(keys)}, got {data!r}"
+        )
+
     missing = [key for key in keys if key not in data]
     unknown = [str(key) for key in data if key not in keys]
     if missing or unknown:
         found = "; ".join(
-            f"{label} {', '.join(names)}" for label, names in (("missing", missing), ("unknown", unknown)) if names
+            f"{label} {', '.join(names)}"
+            for label, names in (("missing", missing), ("unknown", unknown))
+            if names
         )
         raise FieldValueError(f"{what}: {found}: its keys are {', '.join(keys)}")
 
@@ -194,7 +214,9 @@ def _state(text: Any) -> AgentState:
     try:
         return AgentState(text)
     except ValueError:
-        raise FieldValueError(f"{text!r} is not a state: use one of {', '.join(AgentState)}") from None
+        raise FieldValueError(
+            f"{text!r} is not a state: use one of {', '.join(AgentState)}"
+        ) from None
 
 
 def _record(entry: Any) -> StateTransition:
@@ -204,10 +226,14 @@ def _record(entry: Any) -> StateTransition:
         raise FieldValueError(f"trigger must be a non-empty string, got {trigger!r}")
     if context is not None and not isinstance(context, Mapping):
         raise FieldValueError(f"context must be an object or null, got {context!r}")
+
     try:
         timestamp = datetime.fromisoformat(entry["timestamp"])
     except (TypeError, ValueError):
         raise FieldValueError(
             f"timestamp must be a time such as 2026-01-30T10:00:00Z, got {entry['timestamp']!r}"
         ) from None
-    return StateTransition(_state(entry["from_state"]), _state(entry["to_state"]), trigger, timestamp, context)
+
+    return StateTransition(
+        _state(entry["from_state"]), _state(entry["to_state"]), trigger, timestamp, context
+    )

@@ -29,7 +29,9 @@ BUILT_IN: dict[str, Callable[[], Statechart[Any]]] = {"social_media": social_med
 MOST_CHARACTERS = 10_000_000
 
 charts: typer.Typer = typer.Typer(
-    help="Look at a chart, write it for other tools, and check it.", no_args_is_help=True, rich_markup_mode="rich"
+    help="Look at a chart, write it for other tools, and check it.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
 )
 
 ChartArgument = Annotated[
@@ -63,7 +65,9 @@ def show(chart: ChartArgument) -> None:
     """
     found = chart_from(chart)
     console = Console()
-    console.print(_plain(f"{found.name}: {len(found.states)} states, {len(found.transitions)} transitions"))
+    console.print(
+        _plain(f"{found.name}: {len(found.states)} states, {len(found.transitions)} transitions")
+    )
     console.print(_states_table(found))
     console.print(_transitions_table(found) if found.transitions else "No transitions.")
 
@@ -73,7 +77,10 @@ def export(
     chart: ChartArgument,
     as_format: Annotated[ChartFormat, typer.Option("--format", help="What to write it as.")],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="File to write to, instead of standard output.")
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="File to write to, instead of standard output."
+        ),
     ] = None,
 ) -> None:
     """Write a chart for Mermaid or Graphviz, as SCXML, as JSON that prism reads again, or as a picture.
@@ -88,16 +95,21 @@ def export(
     if out is None:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         return
+
     try:
         out.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8", newline="\n")
     except (OSError, ValueError) as error:
-        raise InputError(f"cannot be written: {getattr(error, 'strerror', None) or error}", path=out) from None
+        raise InputError(
+            f"cannot be written: {getattr(error, 'strerror', None) or error}", path=out
+        ) from None
 
 
 @charts.command()
 def check(
     chart: ChartArgument,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON instead of lines.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the findings as JSON instead of lines.")
+    ] = False,
 ) -> None:
     """List what is probably wrong with a chart, a line each.
 
@@ -115,6 +127,7 @@ def check(
     else:
         for finding in findings:
             typer.echo(f"{finding.kind}: {_plain(str(finding))}")
+
     if findings:
         raise typer.Exit(1)
 
@@ -122,11 +135,12 @@ def check(
 def chart_from(text: str) -> Statechart[Any]:
     """Find the chart that a user means.
 
-    Guards and actions of a file are known by name only, apart from those of prism's own charts: such a chart can be
-    shown, written and checked, but not run.
+    Guards and actions of a file are known by name only, apart from those of prism's own charts:
+    such a chart can be shown, written and checked, but not run.
 
     Args:
-        text: Name of a chart that comes with prism, a ``.json`` file, or ``package.module:attribute``.
+        text: Name of a chart that comes with prism, a ``.json`` file, or
+            ``package.module:attribute``.
 
     Raises:
         InputError: If there is none, or it cannot be read.
@@ -135,9 +149,11 @@ def chart_from(text: str) -> Statechart[Any]:
         return BUILT_IN[text]()
     if text.endswith(".json"):
         return _from_file(Path(text))
+
     module, colon, attribute = text.partition(":")
     if colon and all(part.isidentifier() for part in (*module.split("."), *attribute.split("."))):
         return _from_module(module, attribute)
+
     raise InputError(
         f"there is no chart {text!r}: give the name of one that comes with prism ({', '.join(BUILT_IN)}), "
         "a .json file, or package.module:attribute"
@@ -147,8 +163,12 @@ def chart_from(text: str) -> Statechart[Any]:
 def _from_file(path: Path) -> Statechart[Any]:
     with reading(path), path.open(encoding="utf-8-sig") as file:
         text = file.read(MOST_CHARACTERS + 1)
+
     if len(text) > MOST_CHARACTERS:
-        raise InputError(f"is longer than {MOST_CHARACTERS:,} characters: no chart needs that", path=path)
+        raise InputError(
+            f"is longer than {MOST_CHARACTERS:,} characters: no chart needs that", path=path
+        )
+
     try:
         return Statechart.from_json(
             text, guards=_Functions("guard", social_media_guards()), actions=_Functions("action")
@@ -162,7 +182,9 @@ def _from_file(path: Path) -> Statechart[Any]:
 class _Functions(dict[str, Callable[[Any, Any], object]]):
     """Functions by name; for a name that nobody knows a stand-in that has the name and nothing else."""
 
-    def __init__(self, kind: str, known: dict[str, Callable[[Any, Any], object]] | None = None) -> None:
+    def __init__(
+        self, kind: str, known: dict[str, Callable[[Any, Any], object]] | None = None
+    ) -> None:
         super().__init__(known or {})
         self._kind = kind
 
@@ -188,19 +210,32 @@ def _from_module(module: str, attribute: str) -> Statechart[Any]:
     """Import a chart as ``python -m`` would, from the current folder or an installed package."""
     if (folder := os.getcwd()) not in sys.path:  # noqa: PTH109
         sys.path.insert(0, folder)
+
     where = f"{module}:{attribute}"
     try:
         found: Any = import_module(module)
     except ImportError as error:
-        missing = isinstance(error, ModuleNotFoundError) and error.name and f"{module}.".startswith(f"{error.name}.")
-        problem = f"there is no module {error.name!r}" if missing else f"importing {module} failed: {error}"
+        missing = (
+            isinstance(error, ModuleNotFoundError)
+            and error.name
+            and f"{module}.".startswith(f"{error.name}.")
+        )
+        problem = (
+            f"there is no module {error.name!r}"
+            if missing
+            else f"importing {module} failed: {error}"
+        )
         raise InputError(f"{where}: {problem}") from None
     except Exception as error:
-        raise InputError(f"{where}: importing {module} failed: {type(error).__name__}: {error}") from error
+        raise InputError(
+            f"{where}: importing {module} failed: {type(error).__name__}: {error}"
+        ) from error
+
     for name in attribute.split("."):
         if not hasattr(found, name):
             raise InputError(f"{where}: {getattr(found, '__name__', found)!r} has no {name!r}")
         found = getattr(found, name)
+
     return _called(where, found)
 
 
@@ -211,18 +246,29 @@ def _called(where: str, found: Any) -> Statechart[Any]:
         except PrismError as error:
             raise InputError(f"{where}: {error}") from error
         except Exception as error:
-            raise InputError(f"{where}: calling it failed: {type(error).__name__}: {error}") from error
+            raise InputError(
+                f"{where}: calling it failed: {type(error).__name__}: {error}"
+            ) from error
+
     if not isinstance(found, Statechart):
-        raise InputError(f"{where} is {type(found).__name__}, not a chart: name a Statechart, or a function giving one")
+        raise InputError(
+            f"{where} is {type(found).__name__}, not a chart: name a Statechart, or a function giving one"
+        )
+
     return found
 
 
 def _states_table(chart: Statechart[Any]) -> Table:
     table = _table("state", "", "time-out after")
     for state in in_definition_order(chart.states):
-        notes = ["initial"] * (state == chart.initial) + ["decision"] * (state in chart.decision_states)
+        notes = ["initial"] * (state == chart.initial) + ["decision"] * (
+            state in chart.decision_states
+        )
         limit = chart.timeouts.get(state)
-        table.add_row(_plain(state_text(state)), ", ".join(notes), "" if limit is None else f"{limit} ticks")
+        table.add_row(
+            _plain(state_text(state)), ", ".join(notes), "" if limit is None else f"{limit} ticks"
+        )
+
     return table
 
 
@@ -235,6 +281,7 @@ def _transitions_table(chart: Statechart[Any]) -> Table:
                 source = "" if state == previous else state_text(state)
                 table.add_row(*map(_plain, (source, label_of(item), state_text(item.target))))
                 previous = state
+
     return table
 
 
@@ -242,12 +289,15 @@ def _table(*headings: str) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for heading in headings:
         table.add_column(Text(heading), overflow="fold")
+
     return table
 
 
 def _plain(text: str) -> Text:
     """Show text as it is: no markup, no line breaks, nothing that a terminal would obey."""
-    return Text("".join(character if character.isprintable() else " " for character in showable(text)))
+    return Text(
+        "".join(character if character.isprintable() else " " for character in showable(text))
+    )
 
 
 def _finding_data(finding: Finding) -> dict[str, Any]:

@@ -23,10 +23,17 @@ _MOVED = ("moves", "stays")
 
 def explain(
     chart: ChartArgument,
-    trigger: Annotated[str, typer.Argument(metavar="TRIGGER", help="Name of the event.", show_default=False)],
-    state: Annotated[str, typer.Option("--state", metavar="STATE", help="State that the agent is in.")],
+    trigger: Annotated[
+        str, typer.Argument(metavar="TRIGGER", help="Name of the event.", show_default=False)
+    ],
+    state: Annotated[
+        str, typer.Option("--state", metavar="STATE", help="State that the agent is in.")
+    ],
     context: Annotated[
-        str | None, typer.Option("--context", metavar="JSON", help="What the event is about; guards are given it.")
+        str | None,
+        typer.Option(
+            "--context", metavar="JSON", help="What the event is about; guards are given it."
+        ),
     ] = None,
     agent: Annotated[
         str,
@@ -36,7 +43,9 @@ def explain(
             help="Fields of the agent, as a JSON object. With the states of social agents it is such an agent.",
         ),
     ] = "{}",
-    as_json: Annotated[bool, typer.Option("--json", help="Print the explanation as JSON instead of lines.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the explanation as JSON instead of lines.")
+    ] = False,
 ) -> None:
     """Show every transition that an event could cause, what its guard says, and what would come of it.
 
@@ -46,7 +55,8 @@ def explain(
 
     prism chart explain social_media decides --state evaluating --context 0.9
 
-    prism chart explain social_media compose_done --state composing --agent '{"pending_action": "reply"}'
+    prism chart explain social_media compose_done --state composing --agent '{"pending_action":
+    "reply"}'
     """
     found = chart_from(chart)
     about = None if context is None else _json("--context", context)
@@ -56,6 +66,7 @@ def explain(
     else:
         for line in str(explanation).splitlines():
             typer.echo("".join(each if each.isprintable() else " " for each in showable(line)))
+
     if explanation.outcome not in _MOVED:
         raise typer.Exit(1)
 
@@ -72,14 +83,17 @@ def _agent(chart: Statechart[Any], state: str, fields: Any) -> Any:
     states = {state_text(member): member for member in in_definition_order(chart.states)}
     if state not in states:
         raise InputError(
-            f"chart {chart.name!r} has no state {state!r}: use one of {', '.join(states)}", field="--state"
+            f"chart {chart.name!r} has no state {state!r}: use one of {', '.join(states)}",
+            field="--state",
         )
+
     if not isinstance(fields, Mapping):
         raise InputError(f"must be an object of fields, got {fields!r}", field="--agent")
     if "state" in fields:
         raise InputError("takes no 'state': that is what --state gives", field="--agent")
     if not set(states) <= set(AgentState):
         return SimpleNamespace(**{"agent_id": "agent", **fields, "state": states[state]})
+
     return _social_agent(AgentState(state), {"agent_id": "agent", **fields})
 
 
@@ -91,5 +105,7 @@ def _social_agent(state: AgentState, fields: dict[str, Any]) -> SocialAgent:
         raise InputError(str(error), field="--agent") from error
     except TypeError as error:  # an argument that there is not, or a value of a wrong kind
         raise InputError(f"makes no social agent: {error}", field="--agent") from error
+
     made.pending_action = pending
+
     return made

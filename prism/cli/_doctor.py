@@ -28,7 +28,9 @@ def doctor(
 
     prism doctor --host http://127.0.0.1:11434 --model llama3.2
     """
-    client = OllamaChatClient(host, model, timeout=timeout, load_timeout=max(timeout, _LOAD_SECONDS))
+    client = OllamaChatClient(
+        host, model, timeout=timeout, load_timeout=max(timeout, _LOAD_SECONDS)
+    )
     if not asyncio.run(_is_well(client, Console())):
         raise typer.Exit(1)
 
@@ -40,4 +42,5 @@ async def _is_well(client: OllamaChatClient, console: Console) -> bool:
         async for check in diagnose(client):
             well = check.ok
             console.print(f"{_MARKS[well]} {check.what}: {escape(check.found)}", soft_wrap=True)
+
     return bool(well)

@@ -38,10 +38,16 @@ Runs = Annotated[
 ]
 Format = Annotated[
     TableFormat | None,
-    typer.Option("--format", help="What to write; by default what the file's name says, else a table to read."),
+    typer.Option(
+        "--format",
+        help="What to write; by default what the file's name says, else a table to read.",
+    ),
 ]
 Out = Annotated[
-    Path | None, typer.Option("--out", "-o", metavar="FILE", help="File to write to, instead of standard output.")
+    Path | None,
+    typer.Option(
+        "--out", "-o", metavar="FILE", help="File to write to, instead of standard output."
+    ),
 ]
 
 
@@ -95,7 +101,8 @@ def timeouts(runs: Runs, as_format: Format = None, out: Out = None) -> None:
 def decisions(
     runs: Runs,
     by: Annotated[
-        str, typer.Option(metavar="NAMES", help="What to tell decisions apart by, with commas between.")
+        str,
+        typer.Option(metavar="NAMES", help="What to tell decisions apart by, with commas between."),
     ] = "state,model",
     as_format: Format = None,
     out: Out = None,
@@ -128,7 +135,16 @@ def cascades(runs: Runs, as_format: Format = None, out: Out = None) -> None:
     """Measure every cascade: size, depth, breadth, structural virality, lifetime; the largest first."""
     from prism.analysis import cascades as measure
 
-    shown = ("root_id", "author_id", "size", "depth", "breadth", "virality", "agents", "lifetime_ticks")
+    shown = (
+        "root_id",
+        "author_id",
+        "size",
+        "depth",
+        "breadth",
+        "virality",
+        "agents",
+        "lifetime_ticks",
+    )
     _show(runs, measure, as_format, out, shown)
 
 
@@ -160,11 +176,13 @@ def agent(
 @logs.command()
 def events(
     runs: Runs,
-    activity: Annotated[str, typer.Option(help="What counts as activity: to_state or trigger.")] = "to_state",
+    activity: Annotated[
+        str, typer.Option(help="What counts as activity: to_state or trigger.")
+    ] = "to_state",
     as_format: Format = None,
     out: Out = None,
 ) -> None:
-    """Give the moves with the columns that process-mining tools, such as pm4py, expect.
+    """Return the moves with the columns that process-mining tools, such as pm4py, expect.
 
     [bold]Example[/bold]
 
@@ -180,17 +198,24 @@ def events(
 def check(
     runs: Runs,
     chart: Annotated[
-        str, typer.Option(metavar="CHART", help="Name of a chart, a .json file, or package.module:attribute.")
+        str,
+        typer.Option(
+            metavar="CHART", help="Name of a chart, a .json file, or package.module:attribute."
+        ),
     ],
     timeout: Annotated[
-        int | None, typer.Option(min=1, help="The agents' timeout_threshold, where neither chart nor log tell it.")
+        int | None,
+        typer.Option(
+            min=1, help="The agents' timeout_threshold, where neither chart nor log tell it."
+        ),
     ] = None,
     as_format: Format = None,
     out: Out = None,
 ) -> None:
     """Replay a log against a chart, and report every step that the chart does not allow.
 
-    A table to read shows the first; the other formats have them all. Exit status 0 if there are none, 1 if there are.
+    A table to read shows the first; the other formats have them all. Exit status 0 if there are
+    none, 1 if there are.
 
     [bold]Example[/bold]
 
@@ -202,11 +227,13 @@ def check(
     found = _make(runs, lambda opened: check_log(opened, known, timeout_threshold=timeout))
     if not found.checked:
         raise InputError(_nothing_checked(found, known.name))
+
     first, total = found.violations, sum(found.found.values())
     if chosen is not TableFormat.TABLE:
         write(first if first.height == total else found.all_violations, chosen, out, first.columns)
     elif total:
         write(first, chosen, out, first.columns, total=total)
+
     typer.echo(_verdict(found), err=True)
     if found.found:
         raise typer.Exit(1)
@@ -244,6 +271,7 @@ def _tell_notes(opened: RunLogs) -> None:
     nothing = None if opened.runs else notes.pop()
     for note in notes:
         typer.echo(f"prism: {note}", err=True)
+
     if nothing is not None:
         raise InputError(nothing.message, path=nothing.path, line=nothing.line)
 
@@ -253,46 +281,68 @@ def _side_by_side(counts: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     import polars as pl
 
     moment = [name for name in ("round", "tick", "time") if name in counts.columns]
-    if sum(counts.select(moment).null_count().row(0)):  # runs of different shape do not fit beside each other
+    # runs of different shape do not fit beside each other
+    if sum(counts.select(moment).null_count().row(0)):
         return counts, None
+
     ends, what = _last_ticks(counts) if moment == ["round", "tick"] else (counts, moment[-1])
     moments = ends[what].unique().sort()
     some = moments[_evenly(moments.len(), _MOST_TIMES if what == "time" else _MOST_MOMENTS)]
     shown = ends.filter(pl.col(what).is_in(some.implode()))
-    if "run" in counts.columns and shown["run"].n_unique() < counts["run"].n_unique():  # nor those of different times
+    # nor those of different times
+    if "run" in counts.columns and shown["run"].n_unique() < counts["run"].n_unique():
         return counts, None
+
     title = pl.col(what).dt.strftime("%F %T") if what == "time" else pl.format(f"{what} {{}}", what)
     index = [name for name in counts.columns if name not in (*moment, "agents", "share")]
-    wide = shown.with_columns(moment=title).pivot("moment", index=index, values="agents", maintain_order=True)
+    wide = shown.with_columns(moment=title).pivot(
+        "moment", index=index, values="agents", maintain_order=True
+    )
     hint = f"Agents at the end of {some.len()} of {moments.len()} {what}s; all of them with --format csv"
+
     return wide.select(*index, *some.to_frame().select(title).to_series()), hint
 
 
 def _last_ticks(counts: pl.DataFrame) -> tuple[pl.DataFrame, str]:
-    """Give every run's last tick of each round, where there are several rounds; runs may have ticks of their own."""
+    """Return every run's last tick of each round, where there are several rounds; runs may have ticks of their own."""
     import polars as pl
 
     if counts["round"].n_unique() == 1:
         return counts, "tick"
+
     each = [name for name in ("run", "round") if name in counts.columns]
     return counts.filter(pl.col("tick") == pl.col("tick").max().over(each)), "round"
 
 
 def _evenly(count: int, most: int) -> list[int]:
     """Pick places evenly, the first and the last among them."""
-    return list(range(count)) if count <= most else [round(place * (count - 1) / (most - 1)) for place in range(most)]
+    return (
+        list(range(count))
+        if count <= most
+        else [round(place * (count - 1) / (most - 1)) for place in range(most)]
+    )
 
 
 def _nothing_checked(found: Conformance, chart: str) -> str:
     others = ", ".join(sorted(found.other_charts))
-    return f"nothing to check: its moves are by the chart {others}, not {chart}" if others else "holds nothing to check"
+    return (
+        f"nothing to check: its moves are by the chart {others}, not {chart}"
+        if others
+        else "holds nothing to check"
+    )
 
 
 def _verdict(found: Conformance) -> str:
     total = sum(found.found.values())
     kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(found.found.items()))
     verdict = (
-        f"{total:,} violations in {found.checked:,} steps ({kinds})" if total else f"{found.checked:,} steps agree"
+        f"{total:,} violations in {found.checked:,} steps ({kinds})"
+        if total
+        else f"{found.checked:,} steps agree"
     )
-    others = "".join(f"; {count:,} moves by the chart {name} not checked" for name, count in found.other_charts.items())
+    others = "".join(
+        f"; {count:,} moves by the chart {name} not checked"
+        for name, count in found.other_charts.items()
+    )
+
     return f"prism: {verdict}{others}"

@@ -45,7 +45,10 @@ def _print_version(asked: bool) -> None:
 @app.callback()
 def _common(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
 ) -> None:
     """Take the options that stand before a command."""
@@ -54,8 +57,11 @@ def _common(
 def main() -> None:
     """Run the command line and exit: 0 done, 1 failed, 2 wrong input, 130 interrupted; one line says what is wrong."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # posts may say what the user's terminal cannot show
-    logging.getLogger("prism").addHandler(logging.NullHandler())  # what went wrong is in the run's log and summary
+        # posts may say what the user's terminal cannot show
+        sys.stdout.reconfigure(errors="replace")
+
+    # what went wrong is in the run's log and summary
+    logging.getLogger("prism").addHandler(logging.NullHandler())
     sys.exit(_run())
 
 
@@ -71,8 +77,10 @@ def _run() -> int:
         _complain(f"{error.filename or 'output'}: {error.strerror or error}")
         _give_up_output()
         return 1
+
     if status == _INTERRUPTED:  # what typer makes of a KeyboardInterrupt
         typer.echo("prism: interrupted", err=True)
+
     return status
 
 

@@ -53,7 +53,10 @@ class RoundProgress:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         """Stop drawing."""
         self._bar.stop()
@@ -62,16 +65,26 @@ class RoundProgress:
 def print_results(results: Results, folder: Path | None) -> None:
     """Print the states of every round, engagement, and the largest cascades."""
     console = Console()
-    console.print(f"[bold]Agents in each state when a round ends[/bold] ({results.agents:,} agents)")
+    console.print(
+        f"[bold]Agents in each state when a round ends[/bold] ({results.agents:,} agents)"
+    )
     console.print(_states_table(results, console.width))
     console.print("[bold]Engagement[/bold]")
     console.print(_engagement_table(results))
     for reason, count in results.totals.fallbacks.most_common(_MOST_REASONS_SHOWN):
         console.print(_plain(f"Fallback taken {count:,} x: {reason}"))
+
     console.print("[bold]Largest cascades[/bold]")
-    console.print(_cascade_table(results.cascades) if results.cascades else "No post was replied to or reshared.")
+    console.print(
+        _cascade_table(results.cascades)
+        if results.cascades
+        else "No post was replied to or reshared."
+    )
+
     if folder is not None:
-        where = f"Every move is in {folder / 'events.jsonl'}, this summary in {folder / 'run.json'}."
+        where = (
+            f"Every move is in {folder / 'events.jsonl'}, this summary in {folder / 'run.json'}."
+        )
         console.print(_plain(where), soft_wrap=True)
 
 
@@ -81,18 +94,24 @@ def _states_table(results: Results, width: int) -> Table:
     table.add_column("round", no_wrap=True)
     for summary in shown:
         table.add_column(str(summary.number), justify="right", no_wrap=True)
+
     for state in shown[0].states:
         table.add_row(state, *(f"{summary.states[state]:,}" for summary in shown))
+
     if len(shown) < len(results.rounds):
         table.caption = f"{len(shown)} of {len(results.rounds)} rounds"
+
     return table
 
 
 def _most_rounds(results: Results, width: int) -> int:
     """Find how many rounds fit beside the names of the states; each column has a blank on either side."""
     names = max(map(len, results.rounds[0].states))
-    counts = (count for summary in results.rounds for count in (*summary.states.values(), summary.number))
+    counts = (
+        count for summary in results.rounds for count in (*summary.states.values(), summary.number)
+    )
     numbers = max(len(f"{count:,}") for count in counts)
+
     return min(_MOST_ROUNDS_SHOWN, max(2, (width - names - 2) // (numbers + 2)))
 
 
@@ -101,6 +120,7 @@ def _engagement_table(results: Results) -> Table:
     table = _table()
     table.add_column("what")
     table.add_column("count", justify="right")
+
     for what, count in (
         ("posts", totals.posts),
         ("replies", totals.replies),
@@ -112,8 +132,10 @@ def _engagement_table(results: Results) -> Table:
         ("decisions that fell back", totals.decisions_asked - totals.decisions_answered),
     ):
         table.add_row(what, f"{count:,}")
+
     for state, count in sorted(totals.timeouts.items()):
         table.add_row(f"time-outs from {state}", f"{count:,}")
+
     return table
 
 
@@ -121,13 +143,17 @@ def _cascade_table(cascades: Sequence[Cascade]) -> Table:
     table = _table()
     for heading in ("size", "depth", "breadth"):
         table.add_column(heading, justify="right", no_wrap=True)
+
     table.add_column("by", no_wrap=True, overflow="ellipsis", max_width=_MOST_NAME)
     table.add_column("began with", overflow="ellipsis", max_width=_MOST_TEXT)
+
     for cascade in cascades:
         numbers = (f"{number:,}" for number in (cascade.size, cascade.depth, cascade.breadth))
         text = _plain(cascade.text)
-        text.no_wrap = True  # of the text alone: this column gives way first where a line is too narrow for all
+        # of the text alone: this column gives way first where a line is too narrow for all
+        text.no_wrap = True
         table.add_row(*numbers, _plain(cascade.author_id), text)
+
     return table
 
 

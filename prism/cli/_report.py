@@ -32,16 +32,23 @@ Runs = Annotated[
     ),
 ]
 Output = Annotated[
-    Path, typer.Option("--output", "-o", metavar="FILE", help="The page to write; - for standard output.")
+    Path,
+    typer.Option(
+        "--output", "-o", metavar="FILE", help="The page to write; - for standard output."
+    ),
 ]
 Figures = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Also save every figure in this folder, for a paper.")
+    Path | None,
+    typer.Option(metavar="DIR", help="Also save every figure in this folder, for a paper."),
 ]
 Kind = Annotated[FigureKind, typer.Option(help="How to save them.")]
 
 
 def report(
-    runs: Runs, output: Output = Path("report.html"), figures: Figures = None, figure_format: Kind = FigureKind.SVG
+    runs: Runs,
+    output: Output = Path("report.html"),
+    figures: Figures = None,
+    figure_format: Kind = FigureKind.SVG,
 ) -> None:
     """Make one HTML page of a run: it works offline, and everything is in it.
 
@@ -64,8 +71,10 @@ def report(
     with Console(stderr=True).status("Reading the log" if len(runs) == 1 else "Reading the logs"):
         made = make_report(logs)
         page = made.html().encode()
+
     for note in made.notes:
         typer.echo(f"prism: {note}", err=True)
+
     _write(page, output)
     if figures is not None:
         saved = made.save_figures(figures, figure_format.value)
@@ -103,5 +112,6 @@ def _write(page: bytes, output: Path) -> None:
         sys.stdout.buffer.write(page)
         sys.stdout.buffer.flush()
         return
+
     output.write_bytes(page)
     typer.echo(f"{output}: {len(page) / 1e6:.1f} MB")

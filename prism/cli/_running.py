@@ -12,7 +12,13 @@ from typing import Any
 import typer
 
 from prism.cli._output import RoundProgress, print_results
-from prism.errors import InputError, ModelMissingError, OverloadedError, TimedOutError, UnreachableError
+from prism.errors import (
+    InputError,
+    ModelMissingError,
+    OverloadedError,
+    TimedOutError,
+    UnreachableError,
+)
 from prism.llm import AnswerCache, OllamaPool
 from prism.runlog import SimulatedClock
 from prism.runs._folder import RunFolder, describe_run
@@ -24,7 +30,9 @@ _QUIET_SECONDS = 2.0
 _WILL_FALL_BACK = (ModelMissingError, OverloadedError, TimedOutError, UnreachableError)
 
 
-def carry_out(plan: RunPlan, folder: RunFolder | None, *, checkpoint_every: float, as_json: bool) -> None:
+def carry_out(
+    plan: RunPlan, folder: RunFolder | None, *, checkpoint_every: float, as_json: bool
+) -> None:
     """Run a simulation to its end, from the beginning or from where it was stopped, and print the results.
 
     Args:
@@ -44,16 +52,21 @@ def carry_out(plan: RunPlan, folder: RunFolder | None, *, checkpoint_every: floa
         logger = None
         if folder is not None:
             stack.enter_context(_telling_how_to_go_on(folder))
-            logger = stack.enter_context(folder.writing(config, clock, is_repeatable=plan.is_repeatable))
+            logger = stack.enter_context(
+                folder.writing(config, clock, is_repeatable=plan.is_repeatable)
+            )
+
         simulation = begin(logger)
         stack.enter_context(_closing_cache(simulation.reasoner))
         if folder is not None:
             _restore(folder, simulation)
+
         _warn_of_trouble(simulation.reasoner, plan.options.deadline)
         results = _run(simulation, plan.rounds, folder, checkpoint_every)
         outcome = _outcome(results, simulation.reasoner)
         if folder is not None:
             folder.complete(outcome)
+
     if as_json:
         typer.echo(json.dumps(describe_run(config, outcome), indent=2))
     else:
@@ -64,13 +77,20 @@ def _restore(folder: RunFolder, simulation: Simulation) -> None:
     folder.restore(simulation)
     for fault in folder.faults:
         typer.echo(f"prism: {fault}", err=True)
+
     if not folder.is_new:
         finished = len(simulation.finished)
-        place = f"going on after round {finished}" if finished else "beginning again, as there is no checkpoint"
+        place = (
+            f"going on after round {finished}"
+            if finished
+            else "beginning again, as there is no checkpoint"
+        )
         typer.echo(f"prism: {folder.path}: {place}", err=True)
 
 
-def _run(simulation: Simulation, rounds: int, folder: RunFolder | None, checkpoint_every: float) -> Results:
+def _run(
+    simulation: Simulation, rounds: int, folder: RunFolder | None, checkpoint_every: float
+) -> Results:
     with RoundProgress(rounds, done=len(simulation.finished)) as progress:
 
         def after_round(summary: RoundSummary) -> None:
@@ -125,11 +145,22 @@ def _warn_of_trouble(reasoner: Any, deadline: float | None) -> None:
         async with pool:
             loading = asyncio.create_task(pool.warm_up(deadline))
             if not (await asyncio.wait({loading}, timeout=_QUIET_SECONDS))[0]:
-                typer.echo(f"prism: waiting for {pool.model} to be loaded at {', '.join(pool.hosts)}", err=True)
-            return [str(trouble) for trouble in (await loading).values() if isinstance(trouble, _WILL_FALL_BACK)]
+                typer.echo(
+                    f"prism: waiting for {pool.model} to be loaded at {', '.join(pool.hosts)}",
+                    err=True,
+                )
+
+            return [
+                str(trouble)
+                for trouble in (await loading).values()
+                if isinstance(trouble, _WILL_FALL_BACK)
+            ]
 
     for trouble in asyncio.run(warm_up()):
-        typer.echo(f"prism: {' '.join(trouble.split())}; its decisions will fall back (see: prism doctor)", err=True)
+        typer.echo(
+            f"prism: {' '.join(trouble.split())}; its decisions will fall back (see: prism doctor)",
+            err=True,
+        )
 
 
 def _outcome(results: Results, reasoner: Any) -> dict[str, Any]:

@@ -41,13 +41,19 @@ def simulate(
         ),
     ] = None,
     rounds: Annotated[int, typer.Option(min=1, help="Number of rounds.")] = DEFAULT_ROUNDS,
-    ticks: Annotated[int, typer.Option(min=1, help="Steps every agent takes in a round.")] = DEFAULT_TICKS_PER_ROUND,
-    seed: Annotated[int, typer.Option(help="Seed of every random number; the same seed gives the same run.")] = 0,
+    ticks: Annotated[
+        int, typer.Option(min=1, help="Steps every agent takes in a round.")
+    ] = DEFAULT_TICKS_PER_ROUND,
+    seed: Annotated[
+        int, typer.Option(help="Seed of every random number; the same seed gives the same run.")
+    ] = 0,
     reasoner: Annotated[
-        ReasonerKind, typer.Option(help="Who decides: a seeded policy without any model, or a model on Ollama.")
+        ReasonerKind,
+        typer.Option(help="Who decides: a seeded policy without any model, or a model on Ollama."),
     ] = ReasonerKind.POLICY,
     model: Annotated[
-        str | None, typer.Option(help="Model to ask, with --reasoner ollama.", rich_help_panel=_MODEL)
+        str | None,
+        typer.Option(help="Model to ask, with --reasoner ollama.", rich_help_panel=_MODEL),
     ] = None,
     host: Annotated[
         list[str] | None,
@@ -67,7 +73,9 @@ def simulate(
     ] = None,
     pick: Annotated[
         PickName | None,
-        typer.Option(help="Draw from the probabilities, or take the likeliest.", rich_help_panel=_MODEL),
+        typer.Option(
+            help="Draw from the probabilities, or take the likeliest.", rich_help_panel=_MODEL
+        ),
     ] = None,
     think: Annotated[
         ThinkName | None,
@@ -78,11 +86,17 @@ def simulate(
     ] = None,
     concurrency: Annotated[
         int | None,
-        typer.Option(min=1, help="Questions under way at once on each server. 4 by default.", rich_help_panel=_MODEL),
+        typer.Option(
+            min=1,
+            help="Questions under way at once on each server. 4 by default.",
+            rich_help_panel=_MODEL,
+        ),
     ] = None,
     timeout: Annotated[
         float | None,
-        typer.Option(min=0.01, help="Seconds to wait for one reply. 60 by default.", rich_help_panel=_MODEL),
+        typer.Option(
+            min=0.01, help="Seconds to wait for one reply. 60 by default.", rich_help_panel=_MODEL
+        ),
     ] = None,
     patience: Annotated[
         float | None,
@@ -99,11 +113,16 @@ def simulate(
         int | None, typer.Option(min=1, help="Tokens the run may use.", rich_help_panel=_MODEL)
     ] = None,
     deadline: Annotated[
-        float | None, typer.Option(min=0.01, help="Seconds for which the run may ask.", rich_help_panel=_MODEL)
+        float | None,
+        typer.Option(min=0.01, help="Seconds for which the run may ask.", rich_help_panel=_MODEL),
     ] = None,
     cache: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Keep answers in this file, and use those in it.", rich_help_panel=_MODEL),
+        typer.Option(
+            metavar="FILE",
+            help="Keep answers in this file, and use those in it.",
+            rich_help_panel=_MODEL,
+        ),
     ] = None,
     replay: Annotated[
         Path | None,
@@ -141,7 +160,9 @@ def simulate(
             rich_help_panel=_KEEPING,
         ),
     ] = DEFAULT_SECONDS_BETWEEN,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON instead of tables.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the results as JSON instead of tables.")
+    ] = False,
 ) -> None:
     """Run agents through rounds of scrolling, weighing, writing and sharing.
 
@@ -161,8 +182,10 @@ def simulate(
         _refuse_what_is_settled(context)
         _resume(resume, checkpoint_every, as_json=as_json)
         return
+
     if out is None and _is_given(context, "checkpoint_every"):
         raise InputError("--checkpoint-every needs --out, the folder to keep checkpoints in")
+
     options = ModelOptions(
         model=model,
         host=tuple(host) if host else None,
@@ -188,13 +211,16 @@ def _resume(path: Path, checkpoint_every: float, *, as_json: bool) -> None:
         folder.tidy()
         typer.echo(f"prism: {path} is complete: there is nothing to resume", err=True)
         return
+
     plan = RunPlan.from_config(config, path / SUMMARY_NAME)
     carry_out(plan, folder, checkpoint_every=checkpoint_every, as_json=as_json)
 
 
 def _refuse_what_is_settled(context: typer.Context) -> None:
     """Refuse options beside --resume that would make the run another one."""
-    given = sorted(name for name in context.params if name not in _WITH_RESUME and _is_given(context, name))
+    given = sorted(
+        name for name in context.params if name not in _WITH_RESUME and _is_given(context, name)
+    )
     if given:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise InputError(f"--resume takes everything from the run's folder: leave out {options}")

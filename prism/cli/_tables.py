@@ -53,7 +53,10 @@ def choose_format(given: TableFormat | None, out: Path | None) -> TableFormat:
     suffix = "" if out is None else out.suffix.removeprefix(".")
     chosen = given or (TableFormat(suffix) if suffix in set(TableFormat) else TableFormat.TABLE)
     if chosen is TableFormat.PARQUET and out is None and sys.stdout.isatty():
-        raise InputError("--format parquet is not for a terminal: name a file with --out, or pipe it on")
+        raise InputError(
+            "--format parquet is not for a terminal: name a file with --out, or pipe it on"
+        )
+
     return chosen
 
 
@@ -81,6 +84,7 @@ def write(
     if as_format is TableFormat.TABLE:
         _draw(table, out, shown, hint, total)
         return
+
     with _opened(out) as file:
         if as_format is TableFormat.CSV:
             _write_csv(table, file)
@@ -96,21 +100,24 @@ def _opened(out: Path | None) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
+
     try:
         file = out.open("wb")
     except OSError as error:
         raise InputError(f"cannot be written to: {error.strerror}", path=out) from None
+
     with file:
         yield file
 
 
 def _batches(table: pl.DataFrame | pl.LazyFrame) -> Iterator[pl.DataFrame]:
-    """Give a table in parts of bounded size; the first may be empty, but there is one."""
+    """Return a table in parts of bounded size; the first may be empty, but there is one."""
     import polars as pl
 
     if isinstance(table, pl.DataFrame):
         yield table
         return
+
     yield pl.DataFrame(schema=table.collect_schema())
     yield from table.collect_batches(maintain_order=True)
 
@@ -137,6 +144,7 @@ def _write_json(table: pl.DataFrame | pl.LazyFrame, file: IO[bytes]) -> None:
             rows = batch.write_ndjson().rstrip("\n").replace("\n", ",\n")
             file.write(before + b"\n" + rows.encode())
             before = b","
+
     file.write(b"[]\n" if before == b"[" else b"\n]\n")
 
 
@@ -149,7 +157,11 @@ def _write_parquet(table: pl.DataFrame | pl.LazyFrame, file: IO[bytes]) -> None:
 
 
 def _draw(
-    table: pl.DataFrame | pl.LazyFrame, out: Path | None, shown: Sequence[str], hint: str | None, total: int | None
+    table: pl.DataFrame | pl.LazyFrame,
+    out: Path | None,
+    shown: Sequence[str],
+    hint: str | None,
+    total: int | None,
 ) -> None:
     """Draw the first rows on a terminal, or all of them in a file, and the columns that there is room for."""
     frame = table.lazy().head(MOST_ROWS + 1).collect() if out is None else table.lazy().collect()
@@ -169,7 +181,8 @@ class _Column:
     Attributes:
         cells: Its cells.
         least: The width it needs.
-        heading: Its heading, broken into lines by hand: rich would widen the column before it breaks one.
+        heading: Its heading, broken into lines by hand: rich would widen the column before it
+            breaks one.
         is_number: Whether it holds numbers.
     """
 
@@ -178,7 +191,9 @@ class _Column:
         self.cells = [_cell(value) for value in values.to_list()]
         widest = max(map(len, self.cells), default=0)
         self.is_number = values.dtype.is_numeric()
-        self.least = max(widest if self.is_number else min(widest, _LEAST_TEXT), *map(len, heading.split()))
+        self.least = max(
+            widest if self.is_number else min(widest, _LEAST_TEXT), *map(len, heading.split())
+        )
         self.heading = "\n".join(wrap(heading, self.least))
 
 
@@ -187,6 +202,7 @@ def _fitting(columns: list[_Column], width: int) -> list[_Column]:
     fitting = list(columns)
     while len(fitting) > 1 and sum(column.least + _BETWEEN_COLUMNS for column in fitting) >= width:
         fitting.pop()
+
     return fitting
 
 
@@ -195,6 +211,7 @@ def _console(out: Path | None) -> Iterator[Console]:
     if out is None:
         yield Console()
         return
+
     with _opened(out) as file, TextIOWrapper(file, encoding="utf-8") as text:
         yield Console(file=text, width=_WIDTH_IN_FILE)
 
@@ -206,6 +223,7 @@ def _left_out(frame: pl.DataFrame, rows: int, columns: int, total: int | None) -
         parts.append(f"the first {rows:,} rows" + (f" of {total:,}" if total else ""))
     if columns < frame.width:
         parts.append(f"{columns} of {frame.width} columns")
+
     return f"{' and '.join(parts)}; all with --format csv" if parts else None
 
 
@@ -214,8 +232,10 @@ def _drawing(columns: Sequence[_Column]) -> Table:
     for column in columns:
         justify: Literal["left", "right"] = "right" if column.is_number else "left"
         table.add_column(column.heading, justify=justify, min_width=column.least, overflow="fold")
+
     for row in zip(*(column.cells for column in columns), strict=True):
         table.add_row(*map(Text, row))
+
     return table
 
 
@@ -228,12 +248,14 @@ def _cell(value: Any) -> str:
         return f"{value:,}"
     if isinstance(value, datetime):
         return value.isoformat(sep=" ", timespec="seconds").removesuffix("+00:00")
+
     text = _BETWEEN_ITEMS.join(map(str, value)) if isinstance(value, list) else str(value)
+
     return "".join(character if character.isprintable() else " " for character in text)
 
 
 def _significant(value: float) -> str:
-    """Give a number with three significant digits."""
+    """Return a number with three significant digits."""
     if not value or not isfinite(value):
         return f"{value:g}"
     places = _DIGITS - 1 - floor(log10(abs(value)))

@@ -16,7 +16,8 @@ class Arrow:
     """All moves from one state to another, drawn as one arrow.
 
     Args:
-        source: State they start from; None means every other state, and the target's own where it is a source, too.
+        source: State they start from; None means every other state, and the target's own where it
+            is a source, too.
         target: State they lead to.
         labels: One text for each, such as ``"decides [should_engage] / note"``.
     """
@@ -39,7 +40,8 @@ class Diagram:
         timeouts: Ticks after which a state is left, for states that have a limit of their own.
 
     Raises:
-        DefinitionError: (a ValueError) if there are no states, or something names a state that is not among them.
+        DefinitionError: (a ValueError) if there are no states, or something names a state that is
+            not among them.
     """
 
     states: tuple[str, ...]
@@ -55,9 +57,14 @@ class Diagram:
         named = dict.fromkeys([*ends, self.initial, *sorted(self.decision_states), *self.timeouts])
         unknown = [repr(state) for state in named if state is not None and state not in self.states]
         if unknown:
-            raise DefinitionError(f"outline {self.name!r}: {', '.join(unknown)} not among the states: add them")
+            raise DefinitionError(
+                f"outline {self.name!r}: {', '.join(unknown)} not among the states: add them"
+            )
+
         if not self.states or len(set(self.states)) < len(self.states):
-            raise DefinitionError(f"outline {self.name!r}: give at least one state, and each state once")
+            raise DefinitionError(
+                f"outline {self.name!r}: give at least one state, and each state once"
+            )
 
 
 def showable(text: str) -> str:

@@ -1,11 +1,12 @@
 """Placing the boxes and arrows of a diagram, in layers from top to bottom.
 
-The method is that of Sugiyama, Tagawa and Toda (1981): arrows that close a cycle are turned round, boxes are put
-into layers so that all arrows lead down, an arrow gets a knot in every layer that it passes, and the order within
-the layers is improved until few arrows cross. Between any two layers of boxes lies one of labels, and a label takes
-up room as a box does. An arrow runs straight down through a layer, at a knot of its own, and bends only in the gaps
-between layers: so it never runs through a box, and no two labels overlap. Parts that no arrow joins are placed each
-by itself, and then beside each other.
+The method is that of Sugiyama, Tagawa and Toda (1981): arrows that close a cycle are turned round,
+boxes are put into layers so that all arrows lead down, an arrow gets a knot in every layer that it
+passes, and the order within the layers is improved until few arrows cross. Between any two layers
+of boxes lies one of labels, and a label takes up room as a box does. An arrow runs straight down
+through a layer, at a knot of its own, and bends only in the gaps between layers: so it never runs
+through a box, and no two labels overlap. Parts that no arrow joins are placed each by itself, and
+then beside each other.
 
 Everything is deterministic: the same input gives the same picture.
 """
@@ -67,8 +68,8 @@ Point = tuple[float, float]
 class Route:
     """Where an arrow runs: through ``points``, from source to target, straight within a layer.
 
-    Points come in pairs, and each pair is joined by a curve that leaves and arrives vertically; from the second
-    point of a pair to the first of the next the arrow runs straight.
+    Points come in pairs, and each pair is joined by a curve that leaves and arrives vertically;
+    from the second point of a pair to the first of the next the arrow runs straight.
 
     Args:
         points: An even number of points.
@@ -157,16 +158,21 @@ def lay_out(boxes: Sequence[Box], links: Sequence[Link]) -> Layout:
         for box, half, layer in zip(boxes, halves, _layers(len(boxes), ends), strict=True)
     ]
     used = [0.0] * (max(node.layer for node in nodes) + 1)
-    chains = [_chain(nodes, used, link, turned=number in turned) for number, link in enumerate(links)]
+    chains = [
+        _chain(nodes, used, link, turned=number in turned) for number, link in enumerate(links)
+    ]
     parts = [_ordered(nodes, part) for part in _parts(nodes)]
     for rows in parts:
         _place_across(nodes, rows)
+
     rows = _side_by_side(nodes, parts)
     _place_down(nodes, rows)
     left = min(node.x - node.left for node in nodes)
     for node in nodes:
         node.x -= left
+
     ports = _ports(nodes, chains)
+
     return Layout(
         max(node.x + node.right for node in nodes),
         max(node.y + node.height / 2 for node in nodes),
@@ -180,6 +186,7 @@ def _turned(size: int, links: Sequence[Link]) -> set[int]:
     leaving: list[list[int]] = [[] for _ in range(size)]
     for number, link in enumerate(links):
         leaving[link.source].append(number)
+
     turned: set[int] = set()
     entered, left = set[int](), set[int]()
     for start in range(size):
@@ -196,6 +203,7 @@ def _turned(size: int, links: Sequence[Link]) -> set[int]:
                 path.append((target, iter(leaving[target])))
             elif target not in left:
                 turned.add(number)
+
     return turned
 
 
@@ -221,6 +229,7 @@ def _layers(size: int, ends: Sequence[tuple[int, int]]) -> list[int]:
     for upper, lower in ends:
         below[upper].append(lower)
         waiting[lower] += 1
+
     layers = [0] * size
     sources = [box for box in range(size) if not waiting[box]]
     ready = list(sources)
@@ -231,8 +240,10 @@ def _layers(size: int, ends: Sequence[tuple[int, int]]) -> list[int]:
             waiting[lower] -= 1
             if not waiting[lower]:
                 ready.append(lower)
+
     for box in sources:
         layers[box] = min((layers[lower] for lower in below[box]), default=2) - 2
+
     return layers
 
 
@@ -249,10 +260,12 @@ def _chain(nodes: list[_Node], used: list[float], link: Link, *, turned: bool) -
         nodes.append(_Node(half, half, height, layer, pull))
         used[layer] += 2 * half + _BESIDE
         chain.append(len(nodes) - 1)
+
     chain.append(lower)
     for one, next_ in pairwise(chain):
         nodes[one].below.append(next_)
         nodes[next_].above.append(one)
+
     return _Chain(chain, chain[1 + labelled - between[0]], turned)
 
 
@@ -266,7 +279,9 @@ def _parts(nodes: Sequence[_Node]) -> list[list[int]]:
             if near not in joined:
                 joined[near] = part
                 ahead += (*nodes[near].above, *nodes[near].below)
+
         joined[number].append(number)
+
     return list({id(part): part for part in joined.values()}.values())
 
 
@@ -275,15 +290,18 @@ def _ordered(nodes: Sequence[_Node], part: Sequence[int]) -> list[list[int]]:
     rows: list[list[int]] = [[] for _ in range(max(nodes[number].layer for number in part) + 1)]
     for number in part:
         rows[nodes[number].layer].append(number)
+
     best, fewest = [list(row) for row in rows], _crossings(nodes, rows)
     for sweep in range(_sweeps(nodes)):
         down = sweep % 2 == 0
         order = rows[1:] if down else rows[-2::-1]
         for row in order:
             _sort_by_neighbours(nodes, rows, row, above=down)
+
         crossings = _crossings(nodes, rows)
         if crossings < fewest:
             best, fewest = [list(row) for row in rows], crossings
+
     return best
 
 
@@ -302,10 +320,13 @@ def _walk(nodes: Sequence[_Node]) -> list[int]:
             if number not in found:
                 found[number] = None
                 ahead += reversed(nodes[number].below)
+
     return list(found)
 
 
-def _sort_by_neighbours(nodes: Sequence[_Node], rows: Sequence[list[int]], row: list[int], *, above: bool) -> None:
+def _sort_by_neighbours(
+    nodes: Sequence[_Node], rows: Sequence[list[int]], row: list[int], *, above: bool
+) -> None:
     layer = nodes[row[0]].layer
     place = {number: place for place, number in enumerate(rows[layer + (-1 if above else 1)])}
     own = {number: float(place) for place, number in enumerate(row)}
@@ -327,6 +348,7 @@ def _crossings(nodes: Sequence[_Node], rows: Sequence[Sequence[int]]) -> int:
             total += sum(len(passed) - bisect_right(passed, end) for end in ends)
             for end in ends:
                 insort(passed, end)
+
     return total
 
 
@@ -334,25 +356,33 @@ def _place_across(nodes: Sequence[_Node], rows: Sequence[Sequence[int]]) -> None
     """Give every node its x, in order and without touching: near its neighbours, and knots in line with knots."""
     for row in rows:
         _settle(nodes, row, lambda _: ())
+
     for _ in range(_sweeps(nodes)):
         for row in rows:
             _settle(nodes, row, lambda node: node.above)
+
         for row in reversed(rows):
             _settle(nodes, row, lambda node: node.below)
+
     for _ in range(_sweeps(nodes)):
         for row in (*rows, *reversed(rows)):
             _settle(nodes, row, lambda node: (*node.above, *node.below))
 
 
-def _settle(nodes: Sequence[_Node], row: Sequence[int], near: Callable[[_Node], Sequence[int]]) -> None:
+def _settle(
+    nodes: Sequence[_Node], row: Sequence[int], near: Callable[[_Node], Sequence[int]]
+) -> None:
     wanted: list[float] = []
     weights: list[float] = []
     for number in row:
         node = nodes[number]
-        pulls = [(other.x, _pull(node, other)) for other in (nodes[number] for number in near(node))]
+        pulls = [
+            (other.x, _pull(node, other)) for other in (nodes[number] for number in near(node))
+        ]
         weight = sum(pull for _, pull in pulls)
         wanted.append(sum(x * pull for x, pull in pulls) / weight if pulls else node.x)
         weights.append(weight or 0.1)
+
     distances = [nodes[one].right + nodes[next_].left + _BESIDE for one, next_ in pairwise(row)]
     for number, x in zip(row, spread(wanted, weights, distances), strict=True):
         nodes[number].x = x
@@ -366,12 +396,19 @@ def _side_by_side(nodes: Sequence[_Node], parts: Sequence[Sequence[list[int]]]) 
     """Move every part to the right until it is clear of those before, layer by layer; give the layers of them all."""
     rows: list[list[int]] = [[] for _ in range(max(map(len, parts)))]
     for part in parts:
-        beside = [(nodes[row[-1]], nodes[added[0]]) for row, added in zip(rows, part, strict=False) if row]
-        shift = max((end.x + end.right + _BESIDE - (next_.x - next_.left) for end, next_ in beside), default=0.0)
+        beside = [
+            (nodes[row[-1]], nodes[added[0]]) for row, added in zip(rows, part, strict=False) if row
+        ]
+        shift = max(
+            (end.x + end.right + _BESIDE - (next_.x - next_.left) for end, next_ in beside),
+            default=0.0,
+        )
         for row, added in zip(rows, part, strict=False):
             for number in added:
                 nodes[number].x += shift
+
             row += added
+
     return rows
 
 
@@ -382,8 +419,14 @@ def _place_down(nodes: Sequence[_Node], rows: Sequence[Sequence[int]]) -> None:
         height = max((nodes[number].height for number in row), default=0.0)
         for number in row:
             nodes[number].y = y + height / 2
+
         shift = max(
-            (abs(nodes[number].x - nodes[other].x) for number in row for other in nodes[number].below), default=0
+            (
+                abs(nodes[number].x - nodes[other].x)
+                for number in row
+                for other in nodes[number].below
+            ),
+            default=0,
         )
         y += height + min(_MOST_GAP, _LEAST_GAP + _GAP_PER_SHIFT * shift) * bool(following)
 
@@ -395,27 +438,42 @@ def _ports(nodes: Sequence[_Node], chains: Sequence[_Chain]) -> list[tuple[float
     for number, chain in enumerate(chains):
         sides.setdefault((chain.nodes[0], 0), []).append(number)
         sides.setdefault((chain.nodes[-1], 1), []).append(number)
+
     for (box, end), arriving in sides.items():
         node = nodes[box]
-        knots = {number: nodes[chains[number].nodes[1 if end == 0 else -2]].x for number in arriving}
+        knots = {
+            number: nodes[chains[number].nodes[1 if end == 0 else -2]].x for number in arriving
+        }
         arriving.sort(key=lambda number: knots[number])
         room = max(0.0, node.left - _PORT_MARGIN)
         wanted = [knots[number] for number in arriving]
-        for number, x in zip(arriving, within(node.x - room, node.x + room, wanted, _PORT_DISTANCE), strict=True):
+        for number, x in zip(
+            arriving, within(node.x - room, node.x + room, wanted, _PORT_DISTANCE), strict=True
+        ):
             found[number][end] = x
+
     return [(upper, lower) for upper, lower in found]
 
 
-def _route(nodes: Sequence[_Node], rows: Sequence[Sequence[int]], chain: _Chain, ports: tuple[float, float]) -> Route:
+def _route(
+    nodes: Sequence[_Node], rows: Sequence[Sequence[int]], chain: _Chain, ports: tuple[float, float]
+) -> Route:
     first, *knots, last = (nodes[number] for number in chain.nodes)
-    half = {node.layer: max(nodes[number].height for number in rows[node.layer]) / 2 for node in (first, *knots, last)}
+    half = {
+        node.layer: max(nodes[number].height for number in rows[node.layer]) / 2
+        for node in (first, *knots, last)
+    }
     points: list[Point] = [(ports[0], first.y + first.height / 2)]
     if first.height / 2 < half[first.layer]:
         points += [(ports[0], first.y + half[first.layer])] * 2
+
     for knot in knots:
         points += [(knot.x, knot.y - half[knot.layer]), (knot.x, knot.y + half[knot.layer])]
+
     if last.height / 2 < half[last.layer]:
         points += [(ports[1], last.y - half[last.layer])] * 2
+
     points.append((ports[1], last.y - last.height / 2))
     label = nodes[chain.label]
+
     return Route(tuple(reversed(points) if chain.turned else points), (label.x, label.y))

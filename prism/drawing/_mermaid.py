@@ -16,8 +16,8 @@ _SPECIAL = re.compile(
 def to_mermaid(outline: Diagram) -> str:
     """Write a state diagram.
 
-    States have generated ids (``s0``, ``s1``, ...) in definition order, so that any text can be a state, and
-    their texts as descriptions.
+    States have generated ids (``s0``, ``s1``, ...) in definition order, so that any text can be a
+    state, and their texts as descriptions.
 
     Args:
         outline: What to show.
@@ -26,19 +26,26 @@ def to_mermaid(outline: Diagram) -> str:
     lines = ["stateDiagram-v2"]
     lines += [f'    state "{_escaped(state)}" as {name}' for state, name in ids.items()]
     lines += [
-        f"    note right of {ids[state]} : time-out after {ticks} ticks" for state, ticks in outline.timeouts.items()
+        f"    note right of {ids[state]} : time-out after {ticks} ticks"
+        for state, ticks in outline.timeouts.items()
     ]
     if any(arrow.source is None for arrow in outline.arrows):
         lines.append('    state "every other state" as any')
     if outline.initial is not None:
         lines.append(f"    [*] --> {ids[outline.initial]}")
+
     for arrow in outline.arrows:
         source = "any" if arrow.source is None else ids[arrow.source]
         label = "<br/>".join(map(_escaped, arrow.labels))
         lines.append(f"    {source} --> {ids[arrow.target]}" + (f" : {label}" if label else ""))
+
     decisions = [name for state, name in ids.items() if state in outline.decision_states]
     if decisions:
-        lines += ["    classDef decision stroke-width:3px", f"    class {','.join(decisions)} decision"]
+        lines += [
+            "    classDef decision stroke-width:3px",
+            f"    class {','.join(decisions)} decision",
+        ]
+
     return "\n".join(lines) + "\n"
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def spread(wanted: Sequence[float], weights: Sequence[float], distances: Sequence[float]) -> list[float]:
+def spread(
+    wanted: Sequence[float], weights: Sequence[float], distances: Sequence[float]
+) -> list[float]:
     """Place points on a line as near as can be to where they want to be, in order and with distances kept.
 
-    The weighted sum of squared deviations is least: an isotonic regression, by pooling adjacent violators (Ayer et
-    al., 1955).
+    The weighted sum of squared deviations is least: an isotonic regression, by pooling adjacent
+    violators (Ayer et al., 1955).
 
     Args:
         wanted: Where each point wants to be.
@@ -19,15 +21,20 @@ def spread(wanted: Sequence[float], weights: Sequence[float], distances: Sequenc
     offsets = [0.0]
     for distance in distances:
         offsets.append(offsets[-1] + distance)
+
     pools: list[tuple[float, float, int]] = []
+
     for place, weight, offset in zip(wanted, weights, offsets, strict=False):
         value, total, count = place - offset, weight, 1
         while pools and pools[-1][0] > value:
             other, other_total, other_count = pools.pop()
             value = (value * total + other * other_total) / (total + other_total)
             total, count = total + other_total, count + other_count
+
         pools.append((value, total, count))
+
     placed = [value for value, _, count in pools for _ in range(count)]
+
     return [value + offset for value, offset in zip(placed, offsets, strict=False)]
 
 
@@ -43,6 +50,8 @@ def within(least: float, most: float, wanted: Sequence[float], distance: float) 
     distance = min(distance, (most - least) / max(1, len(wanted) - 1))
     placed = spread(wanted, [1.0] * len(wanted), [distance] * (len(wanted) - 1))
     slack = most - least - distance * (len(wanted) - 1)
+
     return [
-        min(max(x, least + distance * number), least + distance * number + slack) for number, x in enumerate(placed)
+        min(max(x, least + distance * number), least + distance * number + slack)
+        for number, x in enumerate(placed)
     ]

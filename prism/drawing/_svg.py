@@ -1,7 +1,8 @@
 """A diagram of a chart as SVG, drawn without any other program.
 
-The picture brings its own colours, for light and dark surroundings; a page may set others by the CSS variables
-``--chart-ink``, ``--chart-paper``, ``--chart-box``, ``--chart-line`` and ``--chart-accent``.
+The picture brings its own colours, for light and dark surroundings; a page may set others by the
+CSS variables ``--chart-ink``, ``--chart-paper``, ``--chart-box``, ``--chart-line`` and
+``--chart-accent``.
 """
 
 from __future__ import annotations
@@ -26,8 +27,20 @@ _THINNEST, _THICKEST = 1.3, 7.0
 _LOOP = 26.0
 _MARK = 46.0
 
-_LIGHT = {"ink": "#1f2328", "paper": "#ffffff", "box": "#f0f3f6", "line": "#6e7781", "accent": "#8250df"}
-_DARK = {"ink": "#e6edf3", "paper": "#0d1117", "box": "#1c232c", "line": "#8b949e", "accent": "#b58cff"}
+_LIGHT = {
+    "ink": "#1f2328",
+    "paper": "#ffffff",
+    "box": "#f0f3f6",
+    "line": "#6e7781",
+    "accent": "#8250df",
+}
+_DARK = {
+    "ink": "#e6edf3",
+    "paper": "#0d1117",
+    "box": "#1c232c",
+    "line": "#8b949e",
+    "accent": "#b58cff",
+}
 
 _STYLE = """
 .prism-chart text { font-family: system-ui, "Segoe UI", Helvetica, Arial, sans-serif; fill: INK; }
@@ -48,9 +61,10 @@ _STYLE = """
 def draw_svg(outline: Diagram, traffic: Mapping[tuple[str, str], int] | None = None) -> str:
     """Draw a diagram of states and moves.
 
-    Decision states have a thick border and a diamond, the initial state an arrow from a dot. With traffic, an arrow is
-    the wider the more often its moves were made, and says how often; one that was never used is faint. Moves
-    that were made but that the outline does not have get arrows without triggers.
+    Decision states have a thick border and a diamond, the initial state an arrow from a dot. With
+    traffic, an arrow is the wider the more often its moves were made, and says how often; one that
+    was never used is faint. Moves that were made but that the outline does not have get arrows
+    without triggers.
 
     Args:
         outline: What to draw; ``chart.to_svg()`` draws a chart itself.
@@ -72,24 +86,29 @@ class _Traffic:
     def __init__(self, outline: Diagram, traffic: Mapping[tuple[str, str], int]) -> None:
         unknown = sorted({end for ends in traffic for end in ends} - set(outline.states))
         if unknown:
-            raise DefinitionError(f"the traffic names {', '.join(map(repr, unknown))}, not among the states: add them")
+            raise DefinitionError(
+                f"the traffic names {', '.join(map(repr, unknown))}, not among the states: add them"
+            )
+
         drawn = {(arrow.source, arrow.target) for arrow in outline.arrows}
         self._counts: dict[tuple[str | None, str], int] = {}
         self.unexplained: list[Arrow] = []
+
         for (source, target), count in traffic.items():
             explained = [end for end in (source, None) if (end, target) in drawn]
             key = ((explained or [source])[0], target)
             self._counts[key] = self._counts.get(key, 0) + count
             if not explained and count:
                 self.unexplained.append(Arrow(source, target))
+
         self._most = max(self._counts.values(), default=0) or 1
 
     def of(self, arrow: Arrow) -> int:
-        """Give how often an arrow was used."""
+        """Return how often an arrow was used."""
         return self._counts.get((arrow.source, arrow.target), 0)
 
     def width(self, arrow: Arrow) -> float:
-        """Give the width of an arrow in pixels: its area, not its width, is what is seen, hence the root."""
+        """Return the width of an arrow in pixels: its area, not its width, is what is seen, hence the root."""
         return _THINNEST + (_THICKEST - _THINNEST) * sqrt(self.of(arrow) / self._most)
 
 
@@ -120,6 +139,7 @@ class _Text:
                 f"{escape(line, quote=False)}</text>"
             )
             top += height
+
         return "".join(parts)
 
 
@@ -139,6 +159,7 @@ def _character_width(character: str) -> float:
         return 0.0
     if east_asian_width(character) in "WF":
         return 1.05
+
     return 0.86 if character in "mwMW@%—" else 0.7 if character.isupper() else 0.6
 
 
@@ -151,11 +172,13 @@ class _Picture:
         self._numbers = {state: number for number, state in enumerate(outline.states)}
         self._loops: dict[str, tuple[Arrow, _Text]] = {}
         self._arrows: list[Arrow] = []
+
         for arrow in (*outline.arrows, *(traffic.unexplained if traffic else ())):
             if arrow.source == arrow.target:
                 self._loops[arrow.target] = (arrow, self._label(arrow))
             else:
                 self._arrows.append(arrow)
+
         self._labels = [self._label(arrow) for arrow in self._arrows]
         self._names = [_name_of(outline, state) for state in outline.states]
         self._has_rest = any(arrow.source is None for arrow in self._arrows)
@@ -180,6 +203,7 @@ class _Picture:
             legend.at(_MARGIN, height - _MARGIN - legend.height / 2, "start"),
             "</svg>",
         ]
+
         return "\n".join(filter(None, parts)) + "\n"
 
     def _laid_out(self) -> tuple[Layout, dict[str, Placed]]:
@@ -188,7 +212,9 @@ class _Picture:
         extra += [Box(self._rest.width + 22, 24)] * self._has_rest
         links = [
             Link(
-                len(extra) - 1 if arrow.source is None else len(extra) + self._numbers[arrow.source],
+                len(extra) - 1
+                if arrow.source is None
+                else len(extra) + self._numbers[arrow.source],
                 len(extra) + self._numbers[arrow.target],
                 label.width + 8 if label.lines else 0,
                 label.height,
@@ -197,8 +223,13 @@ class _Picture:
         ]
         if self._outline.initial is not None:
             links.append(Link(0, len(extra) + self._numbers[self._outline.initial]))
-        boxes = [self._box(state, name) for state, name in zip(self._outline.states, self._names, strict=True)]
+
+        boxes = [
+            self._box(state, name)
+            for state, name in zip(self._outline.states, self._names, strict=True)
+        ]
         layout = lay_out([*extra, *boxes], links)
+
         return layout, dict(zip(self._outline.states, layout.boxes[len(extra) :], strict=True))
 
     def _box(self, state: str, name: _Text) -> Box:
@@ -212,24 +243,34 @@ class _Picture:
         lines = [_shortened(showable(label), _MOST_LABEL_CHARACTERS) for label in arrow.labels]
         if len(lines) > _MOST_LABEL_LINES:
             lines[_MOST_LABEL_LINES - 1 :] = [f"and {len(lines) - _MOST_LABEL_LINES + 1} more"]
+
         classes = ["small"] * len(lines)
         if self._traffic is not None:
             lines.append(f"{self._traffic.of(arrow):,}\N{MULTIPLICATION SIGN}")
             classes.append("count")
+
         source = "every other state" if arrow.source is None else arrow.source
-        return _Text(tuple(lines), tuple(classes), f"{source} → {arrow.target}: {', '.join(arrow.labels)}")
+
+        return _Text(
+            tuple(lines), tuple(classes), f"{source} → {arrow.target}: {', '.join(arrow.labels)}"
+        )
 
     def _legend(self) -> _Text:
         lines = ["◆ decision state: where several moves are open, a reasoner chooses"] * bool(
             self._outline.decision_states
         )
-        lines += ["number and width of an arrow: how often its moves were made"] * (self._traffic is not None)
+        lines += ["number and width of an arrow: how often its moves were made"] * (
+            self._traffic is not None
+        )
         return _Text(tuple(lines), ("small",) * len(lines))
 
     def _drawn_arrows(self, layout: Layout) -> Iterable[str]:
         """Draw all arrows, then the labels on top of them."""
         for arrow, route in zip(self._arrows, layout.routes, strict=False):
-            yield self._drawn(arrow, _path(route.points, self._width(arrow)), route.points[-1], _heading(route))
+            yield self._drawn(
+                arrow, _path(route.points, self._width(arrow)), route.points[-1], _heading(route)
+            )
+
         for label, route in zip(self._labels, layout.routes, strict=False):
             x, y = route.label
             if label.lines:
@@ -238,11 +279,13 @@ class _Picture:
                     f'y="{y - label.height / 2:.1f}" width="{label.width + 6:.1f}" height="{label.height:.1f}"/>'
                     f"{label.at(x, y)}</g>"
                 )
+
         if self._outline.initial is not None:
             route, dot = layout.routes[-1], layout.boxes[0]
             yield f'<circle class="start" cx="{dot.x:.1f}" cy="{dot.y:.1f}" r="5"/>'
             yield f'<path class="line" stroke-width="{_THINNEST}" d="{_path(route.points, _THINNEST)}"/>'
             yield _head(route.points[-1], (0, 1), _THINNEST)
+
         if self._has_rest:
             box = layout.boxes[1 if self._outline.initial is not None else 0]
             yield f'<rect class="box rest" {_rectangle(box)} rx="12"/>{self._rest.at(box.x, box.y)}'
@@ -288,9 +331,13 @@ def _name_of(outline: Diagram, state: str) -> _Text:
     text = " ".join(showable(state).split()) or state
     lines = wrap(text, _MOST_BOX_CHARACTERS, break_on_hyphens=False) or [" "]
     if len(lines) > _MOST_BOX_LINES:
-        lines[_MOST_BOX_LINES - 1 :] = [_shortened(lines[_MOST_BOX_LINES - 1] + " …", _MOST_BOX_CHARACTERS)]
+        lines[_MOST_BOX_LINES - 1 :] = [
+            _shortened(lines[_MOST_BOX_LINES - 1] + " …", _MOST_BOX_CHARACTERS)
+        ]
+
     limit = outline.timeouts.get(state)
     below = () if limit is None else (f"time-out after {limit} ticks",)
+
     return _Text((*lines, *below), ("name",) * len(lines) + ("small",) * len(below), state)
 
 
@@ -314,11 +361,14 @@ def _path(points: Sequence[Point], width: float) -> str:
     back = _head_length(width) - 1
     points = [*points[:-1], (x, y - back if y > before else y + back)]
     parts = [f"M{points[0][0]:.1f} {points[0][1]:.1f}"]
-    for (x1, y1), (x2, y2), following in zip(points[::2], points[1::2], [*points[2::2], None], strict=True):
+    for (x1, y1), (x2, y2), following in zip(
+        points[::2], points[1::2], [*points[2::2], None], strict=True
+    ):
         middle = (y1 + y2) / 2
         parts.append(f"C{x1:.1f} {middle:.1f} {x2:.1f} {middle:.1f} {x2:.1f} {y2:.1f}")
         if following is not None:
             parts.append(f"L{following[0]:.1f} {following[1]:.1f}")
+
     return " ".join(parts)
 
 
@@ -329,23 +379,28 @@ def _head(tip: Point, heading: Point, width: float, extra: str = "") -> str:
     dx, dy = heading[0] / size, heading[1] / size
     x, y = tip[0] - dx * length, tip[1] - dy * length
     corners = [tip, (x - dy * half, y + dx * half), (x + dy * half, y - dx * half)]
+
     return f'<polygon class="head{extra}" points="{" ".join(f"{one:.1f},{two:.1f}" for one, two in corners)}"/>'
 
 
 def _styles() -> str:
-    """Give the style sheet: plain colours for programs that know no variables, and variables for those that do."""
+    """Return the style sheet: plain colours for programs that know no variables, and variables for those that do."""
 
     def coloured(colours: Mapping[str, str], *, variable: bool) -> str:
         style = _STYLE
         for name, colour in colours.items():
             style = style.replace(
-                f" {name.upper()};", f" var(--chart-{name}, {colour});" if variable else f" {colour};"
+                f" {name.upper()};",
+                f" var(--chart-{name}, {colour});" if variable else f" {colour};",
             )
+
         return style
 
     def only_colours(colours: Mapping[str, str]) -> str:
         return "\n".join(
-            line for line in coloured(colours, variable=True).splitlines() if "var(" in line or "none" in line
+            line
+            for line in coloured(colours, variable=True).splitlines()
+            if "var(" in line or "none" in line
         )
 
     return (

@@ -10,7 +10,8 @@ def write_durably(path: Path, content: bytes) -> None:
     """Put a file in its place at once, and do not return before the disk has it.
 
     Raises:
-        OSError: If that fails; an earlier file of the name is left as it was, and nothing else is left behind.
+        OSError: If that fails; an earlier file of the name is left as it was, and nothing else is
+            left behind.
     """
     unfinished = path.with_name(f".{path.name}.part")
     try:
@@ -18,10 +19,12 @@ def write_durably(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+
         unfinished.replace(path)
     except OSError:
         unfinished.unlink(missing_ok=True)
         raise
+
     save_folder(path.parent)
 
 
@@ -33,6 +36,7 @@ def make_folder(path: Path) -> None:
     """
     if path.is_dir():
         return
+
     make_folder(path.parent)
     path.mkdir(exist_ok=True)
     save_folder(path.parent)
@@ -42,6 +46,7 @@ def save_folder(path: Path) -> None:
     """Have the disk keep what is in a folder: names that were added, replaced and removed."""
     if os.name == "nt":  # cannot open a folder, and keeps its names by itself
         return
+
     folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)

@@ -24,25 +24,26 @@ def check_address(host: str) -> None:
         usable = parts.port != 0 and parts.scheme in ("http", "https") and bool(parts.hostname)
     except (TypeError, ValueError):
         usable = False
+
     if not usable:
         shown = shown_address(host) if isinstance(host, str) else host
         raise FieldValueError(f"host must be an address such as {DEFAULT_HOST}, got {shown!r}")
 
 
 def same_address(host: str) -> tuple[str, str, int, str]:
-    """Give what is equal for all spellings of one address: scheme, name, port and path."""
+    """Return what is equal for all spellings of one address: scheme, name, port and path."""
     parts = _split(host)
     port = parts.port or _PORTS[parts.scheme if "://" in host else ""]
     return parts.scheme, parts.hostname or "", port, parts.path.strip("/")
 
 
 def shown_address(host: str) -> str:
-    """Give an address as it was written, but for the name and password of a user."""
+    """Return an address as it was written, but for the name and password of a user."""
     return re.sub(r"^(\w+://)?[^/]*@", r"\1", host)
 
 
 def credentials(host: str) -> tuple[str, str] | None:
-    """Give the name and password of a user that an address holds."""
+    """Return the name and password of a user that an address holds."""
     parts = _split(host)
     if parts.username is None:
         return None

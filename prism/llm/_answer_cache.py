@@ -20,15 +20,16 @@ _PATIENCE_SECONDS = 10.0
 class AnswerCache:
     """A file of answers by what was asked: model, options, prompt and seed.
 
-    Several processes may use one file, and several threads one cache. Give it to a `Reasoner`, and close it when the
-    run is over. An answer that finds the file locked is kept in memory and written with the next one, or when the cache
-    is closed: nobody waits.
+    Several processes may use one file, and several threads one cache. Give it to a `Reasoner`, and
+    close it when the run is over. An answer that finds the file locked is kept in memory and
+    written with the next one, or when the cache is closed: nobody waits.
 
     Args:
         path: The file; it is made if it does not exist.
 
     Raises:
-        InputError: If the file cannot be opened or is something else; also later, if it can no longer be used.
+        InputError: If the file cannot be opened or is something else; also later, if it can no
+            longer be used.
     """
 
     def __init__(self, path: PathLike[str] | str) -> None:
@@ -41,9 +42,11 @@ class AnswerCache:
             )
         except sqlite3.Error as error:
             raise self._unusable(error) from None
+
         try:
             if not self._is_ours():
                 self._set_up()
+
             self._database.execute("SELECT key, value FROM answers LIMIT 1").fetchall()
             self._database.execute("PRAGMA journal_mode=WAL")
             self._database.execute("PRAGMA synchronous=NORMAL")
@@ -53,16 +56,20 @@ class AnswerCache:
             raise self._unusable(error) from None
 
     def get(self, key: str) -> str | None:
-        """Give what was put under a key, or None."""
+        """Return what was put under a key, or None."""
         with self._lock:
             if key in self._unwritten:
                 return self._unwritten[key]
+
             try:
-                row = self._database.execute("SELECT value FROM answers WHERE key = ?", (key,)).fetchone()
+                row = self._database.execute(
+                    "SELECT value FROM answers WHERE key = ?", (key,)
+                ).fetchone()
             except sqlite3.Error as error:
                 if _is_locked(error):
                     return None
                 raise self._unusable(error) from error
+
         return None if row is None else str(row[0])
 
     def put(self, key: str, value: str) -> None:
@@ -101,13 +108,18 @@ class AnswerCache:
     def _write(self) -> None:
         self._database.execute("BEGIN IMMEDIATE")
         try:
-            self._database.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?)", self._unwritten.items())
+            self._database.executemany(
+                "INSERT OR REPLACE INTO answers VALUES (?, ?)", self._unwritten.items()
+            )
         finally:
             self._database.execute("COMMIT")
+
         self._unwritten.clear()
 
     def _is_ours(self) -> bool:
-        return bool(self._database.execute("PRAGMA application_id").fetchone()[0] == _APPLICATION_ID)
+        return bool(
+            self._database.execute("PRAGMA application_id").fetchone()[0] == _APPLICATION_ID
+        )
 
     def _set_up(self) -> None:
         """Make an empty file a cache, unless another process does at the same time.
@@ -121,6 +133,7 @@ class AnswerCache:
                 return
             if self._database.execute("SELECT 1 FROM sqlite_master").fetchone() is not None:
                 raise InputError("it is a database of something else")
+
             self._database.execute(_SCHEMA)
             self._database.execute(f"PRAGMA application_id={_APPLICATION_ID}")
         finally:
@@ -133,11 +146,14 @@ class AnswerCache:
         return InputError(f"cannot be used as an answer cache: {error}", path=self._path)
 
     def __enter__(self) -> Self:
-        """Give the cache itself."""
+        """Return the cache itself."""
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         """Close the file."""
         self.close()

@@ -18,16 +18,18 @@ PROBE_SECONDS = 10.0
 class CircuitBreaker:
     """Tells whether a host should be asked (Nygard, "Release It!", 2007).
 
-    After a few failures in a row it opens: the host is not asked for a pause. Then one question is let
-    through as a probe. If that succeeds the breaker closes, if it fails the pause doubles. Questions that were
-    under way when it opened cannot make the pause longer, nor end the probe. Others may wait for the probe's
-    outcome for a while, and, if there is patience, for the next probe until the host has failed for too long.
+    After a few failures in a row it opens: the host is not asked for a pause. Then one question is
+    let through as a probe. If that succeeds the breaker closes, if it fails the pause doubles.
+    Questions that were under way when it opened cannot make the pause longer, nor end the probe.
+    Others may wait for the probe's outcome for a while, and, if there is patience, for the next
+    probe until the host has failed for too long.
 
     Args:
         now: Gives a time in seconds that only grows.
         first_pause: Seconds of the first pause.
         probe_wait: Seconds that others may wait for a probe.
-        patience: Seconds after it has opened in which it pays to wait for the host, whatever the probes say.
+        patience: Seconds after it has opened in which it pays to wait for the host, whatever the
+            probes say.
     """
 
     def __init__(
@@ -49,29 +51,34 @@ class CircuitBreaker:
         self._awaited_until = 0.0
 
     def allows(self) -> bool:
-        """Tell whether a question may be put now."""
+        """Return whether a question may be put now."""
         if self._open_until is None:
             return True
         return self._probe_began is None and self._now() >= self._open_until
 
     def is_open(self) -> bool:
-        """Tell whether the host is being left alone or probed."""
+        """Return whether the host is being left alone or probed."""
         return self._open_until is not None
 
     def is_hopeless(self) -> bool:
-        """Tell whether it is open, the patience is over, and no probe is under way that it pays to wait for."""
+        """Return whether it is open, the patience is over, and no probe is under way that it pays to wait for."""
         if self._open_until is None:
             return False
+
         now = self._now()
         is_probed = self._probe_began is not None and now < self._probe_began + self._probe_wait
         return not is_probed and now >= self._awaited_until
 
     def seconds_left(self) -> float:
-        """Give the seconds until something changes by itself: a pause, the wait for a probe or the patience ends."""
+        """Return the seconds until something changes by itself: a pause, the wait for a probe or the patience ends."""
         if self._open_until is None:
             return 0.0
+
         now = self._now()
-        ends = self._open_until if self._probe_began is None else self._probe_began + self._probe_wait
+        ends = (
+            self._open_until if self._probe_began is None else self._probe_began + self._probe_wait
+        )
+
         return min((end - now for end in (ends, self._awaited_until) if end > now), default=0.0)
 
     def asked(self) -> bool:

@@ -7,7 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from time import perf_counter
 
-from prism.errors import BadReplyError, DecisionsUnsupportedError, LLMError, ModelMissingError, ReasonerError
+from prism.errors import (
+    BadReplyError,
+    DecisionsUnsupportedError,
+    LLMError,
+    ModelMissingError,
+    ReasonerError,
+)
 from prism.llm._faults import lacks_path, refuses_for_good
 from prism.llm._host import OllamaHost
 from prism.llm._pool import OllamaChatClient
@@ -17,7 +23,11 @@ from prism.statechart.reasoner._replies import parse_reasoner_response, read_pro
 _OPTIONS = ["idle", "scrolling"]
 _TRIAL = 'Choose a state: idle or scrolling. Respond with JSON only: {"next_state": "<state>"}'
 _HIDDEN = "not told: the server lacks Ollama's own path for it, so the answer has to show"
-_QUESTION = {"type": "choice", "instructions": "Choose a state.", "criteria": dict.fromkeys(_OPTIONS)}
+_QUESTION = {
+    "type": "choice",
+    "instructions": "Choose a state.",
+    "criteria": dict.fromkeys(_OPTIONS),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +55,28 @@ async def diagnose(client: OllamaChatClient) -> AsyncGenerator[Check, None]:
         What was looked at, in order, as soon as it is known; only the last may be wrong.
     """
     host = client.only_host
-    for what, look in (("server", _server), ("model", _model), ("decisions", _decisions), ("load", _load)):
+    for what, look in (
+        ("server", _server),
+        ("model", _model),
+        ("decisions", _decisions),
+        ("load", _load),
+    ):
         if look is _load:
-            yield Check(what, ok=None, found=f"can take up to {_duration(host.settings.load_timeout)}")
+            yield Check(
+                what, ok=None, found=f"can take up to {_duration(host.settings.load_timeout)}"
+            )
+
         check = await _check(what, look, host)
         yield check
         if not check.ok:
             return
+
     yield await _check("answer", _answer, host)
 
 
-async def _check(what: str, look: Callable[[OllamaHost], Awaitable[str]], host: OllamaHost) -> Check:
+async def _check(
+    what: str, look: Callable[[OllamaHost], Awaitable[str]], host: OllamaHost
+) -> Check:
     began = perf_counter()
     try:
         found = await look(host)
@@ -64,7 +85,9 @@ async def _check(what: str, look: Callable[[OllamaHost], Awaitable[str]], host: 
             return Check(what, ok=True, found=_HIDDEN)
         if look is _load and refuses_for_good(error) and not isinstance(error, ModelMissingError):
             return Check(what, ok=True, found=f"not told: {error}; so the answer has to show")
+
         return Check(what, ok=False, found=str(error))
+
     return Check(what, ok=True, found=f"{found} ({(perf_counter() - began) * 1000:.0f} ms)")
 
 
@@ -87,6 +110,7 @@ async def _decisions(host: OllamaHost) -> str:
         return _HIDDEN
     if decides:
         return "the model takes decision questions: prism will use them"
+
     return "the model takes no decision questions: prism will chat with it"
 
 
@@ -101,8 +125,14 @@ async def _answer(host: OllamaHost) -> str:
         if await host.decides() is not False:
             with suppress(DecisionsUnsupportedError):
                 return await _decision(host)
+
         reply = await host.chat([{"role": "user", "content": _TRIAL}], answer_schema(_OPTIONS))
-        told = "; it refuses to be told not to think, so prism does not tell it" if host.must_think else ""
+        told = (
+            "; it refuses to be told not to think, so prism does not tell it"
+            if host.must_think
+            else ""
+        )
+
         return f"answers {parse_reasoner_response(reply.text, list(_OPTIONS))}{told}"
     except ReasonerError as error:
         raise BadReplyError(

@@ -1,7 +1,8 @@
 """The one place that knows what the ollama client raises, and what of it can heal.
 
-Measured for version 0.6.3 of the client: besides its own ``ResponseError`` it lets through built-in, httpx, json
-and pydantic exceptions, and stumbles (AttributeError) over an error body that is JSON but no object.
+Measured for version 0.6.3 of the client: besides its own ``ResponseError`` it lets through
+built-in, httpx, json and pydantic exceptions, and stumbles (AttributeError) over an error body that
+is JSON but no object.
 """
 
 from __future__ import annotations
@@ -27,20 +28,21 @@ NO_SUCH_PATH = (404, 405, 501)
 
 
 def can_heal(error: BaseException) -> bool:
-    """Tell whether asking again may help: the server was busy, or the connection failed."""
+    """Return whether asking again may help: the server was busy, or the connection failed."""
     healing = isinstance(error, (OverloadedError, UnreachableError, TimedOutError))
     return healing and not isinstance(error, LeftAloneError)
 
 
 def is_busy(error: BaseException) -> bool:
-    """Tell whether the server works but takes no more now (HTTP 429 or 503), other than a gateway without one."""
+    """Return whether the server works but takes no more now (HTTP 429 or 503), other than a gateway without one."""
     return isinstance(error, OverloadedError) and _status_of(error.__cause__) in BUSY
 
 
 def is_useless(error: BaseException) -> bool:
-    """Tell whether a host answers, but with nothing that helps: no model, an internal error, no reply.
+    """Return whether a host answers, but with nothing that helps: no model, an internal error, no reply.
 
-    Failing fast, it has the fewest questions under way, and would draw those that another host could answer.
+    Failing fast, it has the fewest questions under way, and would draw those that another host
+    could answer.
     """
     cause = error.__cause__  # an empty reply has none, and is the model's own
     if cause is None:
@@ -49,30 +51,35 @@ def is_useless(error: BaseException) -> bool:
 
 
 def refuses_for_good(error: BaseException) -> bool:
-    """Tell whether the server understood a request and will never serve it (HTTP 4xx but 429)."""
+    """Return whether the server understood a request and will never serve it (HTTP 4xx but 429)."""
     return 400 <= _status_of(error.__cause__) < 500 and not can_heal(error)
 
 
 def refuses_to_be_told(error: BaseException) -> bool:
-    """Tell whether a request was refused for what it said of thinking: some models take levels only, or nothing."""
+    """Return whether a request was refused for what it said of thinking: some models take levels only, or nothing."""
     return _status_of(error.__cause__) in (400, 422) and "think" in str(error).lower()
 
 
 def lacks_path(error: BaseException) -> bool:
-    """Tell whether the server does not know what was asked for, as others than Ollama do not know its own paths."""
+    """Return whether the server does not know what was asked for, as others than Ollama do not know its own paths."""
     return _status_of(error.__cause__) in NO_SUCH_PATH and not isinstance(error, ModelMissingError)
 
 
 def _status_of(cause: BaseException | None) -> int:
-    """Give the HTTP status, which the client's exception holds, or httpx's, or one of those in whose place it is."""
+    """Return the HTTP status, which the client's exception holds, or httpx's, or one of those in whose place it is."""
     for raised in (cause, getattr(cause, "__context__", None)):
-        status = getattr(raised, "status_code", None) or getattr(getattr(raised, "response", None), "status_code", None)
+        status = getattr(raised, "status_code", None) or getattr(
+            getattr(raised, "response", None), "status_code", None
+        )
         if status is not None:
             return int(status)
+
     return 0
 
 
-def translate(error: Exception, *, host: str, model: str, timeout: float, sent: bool = True) -> LLMError:
+def translate(
+    error: Exception, *, host: str, model: str, timeout: float, sent: bool = True
+) -> LLMError:
     """Map what the ollama client raised to prism's tree.
 
     Args:
@@ -80,14 +87,17 @@ def translate(error: Exception, *, host: str, model: str, timeout: float, sent: 
         host: Server asked.
         model: Model asked.
         timeout: Seconds that were allowed.
-        sent: Whether it came as far as sending something; if not, nothing is known of the server, and the error's
-            ``attempts`` are 0.
+        sent: Whether it came as far as sending something; if not, nothing is known of the server,
+            and the error's ``attempts`` are 0.
     """
     if sent:
         translated = _translate(error, host=host, model=model, timeout=timeout)
     else:  # such as half a surrogate pair, which JSON can carry but HTTP cannot
-        translated = LLMError(f"the question cannot be sent to {model} at {host} ({_first_line(error)})")
+        translated = LLMError(
+            f"the question cannot be sent to {model} at {host} ({_first_line(error)})"
+        )
         translated.attempts = 0
+
     translated.host = host
     return translated
 
@@ -99,19 +109,31 @@ def _translate(error: Exception, *, host: str, model: str, timeout: float) -> LL
     refused = error.__context__  # kept by the ollama client, though not shown
     if isinstance(error, ollama.ResponseError):
         return _of_status(error.status_code, str(error.error), refused, host=host, model=model)
+
     if isinstance(error, AttributeError) and isinstance(refused, httpx.HTTPStatusError):
-        return _of_status(refused.response.status_code, refused.response.text, refused, host=host, model=model)
+        return _of_status(
+            refused.response.status_code, refused.response.text, refused, host=host, model=model
+        )
+
     if isinstance(error, httpx.HTTPStatusError):
-        return _of_status(error.response.status_code, error.response.text, error, host=host, model=model)
+        return _of_status(
+            error.response.status_code, error.response.text, error, host=host, model=model
+        )
+
     if isinstance(error, (TimeoutError, httpx.TimeoutException)):
         return TimedOutError(f"no complete reply from {model} at {host} within {timeout:g} s")
     if isinstance(error, httpx.TransportError) and not isinstance(error, httpx.ConnectError):
         return UnreachableError(f"the connection to {host} broke ({_first_line(error)})")
+
     if isinstance(error, (ConnectionError, httpx.TransportError)):
         why = _first_line(refused if isinstance(refused, httpx.ConnectError) else error)
         return UnreachableError(f"cannot reach {host} ({why}): is 'ollama serve' running there?")
+
     if isinstance(error, (ValueError, TypeError, AttributeError, LookupError)):
-        return BadReplyError(f"{model} at {host} answered with something that is no reply ({_first_line(error)})")
+        return BadReplyError(
+            f"{model} at {host} answered with something that is no reply ({_first_line(error)})"
+        )
+
     return LLMError(f"{model} at {host} failed: {type(error).__name__}: {_first_line(error)}")
 
 
@@ -122,10 +144,15 @@ def _of_status(status: int, message: str, refused: Any, *, host: str, model: str
         error = OverloadedError(what)
         error.retry_after = _retry_after(refused)
         return error
+
     if status == 404 and "model" in message:
         return ModelMissingError(f"{host} does not have the model: run  ollama pull {model}")
-    if _asked_to_decide(refused) and (status in NO_SUCH_PATH or (status == 400 and "support" in message)):
+
+    if _asked_to_decide(refused) and (
+        status in NO_SUCH_PATH or (status == 400 and "support" in message)
+    ):
         return DecisionsUnsupportedError(f"{model} at {host} takes no decision questions ({said})")
+
     return BadReplyError(what) if status == 404 else LLMError(what)
 
 
@@ -143,6 +170,7 @@ def _retry_after(refused: Any) -> float | None:
             return max(0.0, read(given))
         except ValueError:
             continue
+
     return None
 
 

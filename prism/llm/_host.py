@@ -34,10 +34,13 @@ class ModelSettings:
         load_timeout: Seconds to wait for the model to be loaded, which can take minutes.
         temperature: Sampling temperature; 0 for the likeliest answer.
         seed: Seed of the sampling; the server's own parallelism still makes replies vary.
-        think: Whether a thinking model may think first; some take ``"low"``, ``"medium"`` or ``"high"``.
+        think: Whether a thinking model may think first; some take ``"low"``, ``"medium"`` or
+            ``"high"``.
         keep_alive: How long the server keeps the model loaded.
-        patience: Seconds to wait for a server that has begun to fail, before every question fails at once.
-        look_timeout: Seconds to wait for what the server knows without a model, if that is less than ``timeout``.
+        patience: Seconds to wait for a server that has begun to fail, before every question fails
+            at once.
+        look_timeout: Seconds to wait for what the server knows without a model, if that is less
+            than ``timeout``.
     """
 
     model: str
@@ -94,8 +97,8 @@ class DecisionReply:
 class OllamaHost:
     """A server and what is known of it.
 
-    The connection is made with the first question, and again in every event loop it is used from. It ends with its
-    loop, if nobody closes it before.
+    The connection is made with the first question, and again in every event loop it is used from.
+    It ends with its loop, if nobody closes it before.
 
     Args:
         address: Address of the server, such as ``http://127.0.0.1:11434``.
@@ -126,15 +129,23 @@ class OllamaHost:
         self._client: Any = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def chat(self, messages: Sequence[Mapping[str, Any]], format: dict[str, Any] | None) -> ChatReply:  # noqa: A002
+    async def chat(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        format: dict[str, Any] | None,  # noqa: A002
+    ) -> ChatReply:
         """Send a conversation, once more if the model refuses to be told not to think, and remember that."""
         if self.settings.think is not False or self.must_think:
-            return await self._chat(messages, format, None if self.must_think else self.settings.think)
+            return await self._chat(
+                messages, format, None if self.must_think else self.settings.think
+            )
+
         try:
             return await self._chat(messages, format, think=False)
         except LLMError as error:
             if not refuses_to_be_told(error):
                 raise
+
         self.must_think = True
         try:
             return replace(await self._chat(messages, format, think=None), attempts=2)
@@ -162,22 +173,32 @@ class OllamaHost:
         text = reply.message.content
         if not text:
             raise self._bad("gave an empty reply")
-        return ChatReply(text, settings.model, self.address, reply.prompt_eval_count, reply.eval_count)
 
-    async def systemone(self, state: str, questions: Mapping[str, Mapping[str, Any]]) -> DecisionReply:
+        return ChatReply(
+            text, settings.model, self.address, reply.prompt_eval_count, reply.eval_count
+        )
+
+    async def systemone(
+        self, state: str, questions: Mapping[str, Mapping[str, Any]]
+    ) -> DecisionReply:
         """Put choice questions about one state, and remember whether the host takes them."""
         settings = self.settings
         try:
             reply = await self._call(
                 lambda client: client.systemone(
-                    model=settings.model, state=state, questions=questions, keep_alive=settings.keep_alive
+                    model=settings.model,
+                    state=state,
+                    questions=questions,
+                    keep_alive=settings.keep_alive,
                 )
             )
         except DecisionsUnsupportedError:
             self._decides = False
             raise
+
         self._decides = True
         answers = {name: answer.model_dump() for name, answer in reply.answers.items()}
+
         return DecisionReply(answers, reply.usage.model_dump(), settings.model, self.address)
 
     @property
@@ -186,31 +207,37 @@ class OllamaHost:
         return self._decides
 
     async def decides(self) -> bool | None:
-        """Tell whether server and model take decision questions; asked once.
+        """Return whether server and model take decision questions; asked once.
 
         Returns:
-            None if only a decision question can tell: others than Ollama serve those, but not ``/api/show``.
+            None if only a decision question can tell: others than Ollama serve those, but not
+            ``/api/show``.
 
         Raises:
             LLMError: If the server cannot be asked now, or does not have the model yet.
         """
         if self._decides is None:
             try:
-                shown = await self._call(lambda client: client.show(self.settings.model), self._look_timeout)
+                shown = await self._call(
+                    lambda client: client.show(self.settings.model), self._look_timeout
+                )
             except LLMError as error:
                 if lacks_path(error):
                     return None
                 if isinstance(error, ModelMissingError) or not refuses_for_good(error):
                     raise
+
                 self._decides = False
             else:
                 self._decides = "decision" in (shown.capabilities or ())
+
         return self._decides
 
     async def version(self) -> str:
-        """Give the server's version."""
+        """Return the server's version."""
 
-        async def ask(client: Any) -> str:  # by the client inside, which has the same headers and follows redirects
+        # by the client inside, which has the same headers and follows redirects
+        async def ask(client: Any) -> str:
             answer = await client._client.get("/api/version")
             return str(answer.raise_for_status().json()["version"])
 
@@ -224,7 +251,9 @@ class OllamaHost:
     async def load(self) -> None:
         """Load the model, so that the first question does not wait for it."""
         await self._call(
-            lambda client: client.generate(model=self.settings.model, prompt="", keep_alive=self.settings.keep_alive),
+            lambda client: client.generate(
+                model=self.settings.model, prompt="", keep_alive=self.settings.keep_alive
+            ),
             self.settings.load_timeout,
         )
 
@@ -234,6 +263,7 @@ class OllamaHost:
         if self._calls and is_here:  # they may be making connections that nobody would close
             self._closes_when_idle = True
             return
+
         connection, self._connection, self._client = self._connection, None, None
         if connection is not None and is_here:
             await connection.aclose()
@@ -242,13 +272,17 @@ class OllamaHost:
     def _look_timeout(self) -> float:
         return min(self.settings.timeout, self.settings.look_timeout)
 
-    async def _call(self, make: Callable[[Any], Awaitable[ResultT]], timeout: float | None = None) -> ResultT:
+    async def _call(
+        self, make: Callable[[Any], Awaitable[ResultT]], timeout: float | None = None
+    ) -> ResultT:
         limit = timeout or self.settings.timeout
         sent: list[bool] = []
         _sent.set(sent)
         self._calls += 1
+
         try:
-            client = await self._connected()  # takes a moment the first time, which is not the server's
+            # takes a moment the first time, which is not the server's
+            client = await self._connected()
             async with asyncio.timeout(limit):
                 return await make(client)
         except asyncio.CancelledError:
@@ -274,6 +308,7 @@ class OllamaHost:
         if self._client is None or self._loop is not loop:
             self._connection, self._loop = _connection(self._full_address), loop
             self._client = await anext(self._connection)
+
         return self._client
 
     def _bad(self, what: str) -> LLMError:
@@ -295,6 +330,7 @@ async def _connection(address: str) -> AsyncGenerator[Any, None]:
         event_hooks={"request": [_note_sent]},
         verify=_certificates(),
     )
+
     try:
         yield client
     finally:

@@ -12,7 +12,8 @@ from prism.errors import LLMError
 class OneLoop:
     """Refuses an event loop while another one is using the same client.
 
-    Connections and waiting lists belong to their loop: two that share them wait for each other without end.
+    Connections and waiting lists belong to their loop: two that share them wait for each other
+    without end.
     """
 
     def __init__(self) -> None:
@@ -24,17 +25,23 @@ class OneLoop:
         """Hold the running loop while something is under way in it.
 
         Raises:
-            LLMError: If something is under way in another loop; ``attempts`` is 0, for nothing was asked.
+            LLMError: If something is under way in another loop; ``attempts`` is 0, for nothing was
+                asked.
         """
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             if self._inside and self._loop is not None and not self._loop.is_closed():
-                error = LLMError("the client is in use by another event loop: make one client for each event loop")
+                error = LLMError(
+                    "the client is in use by another event loop: make one client for each event loop"
+                )
                 error.attempts = 0
                 raise error
+
             self._loop, self._inside = loop, set()
+
         inside, token = self._inside, object()
         inside.add(token)
+
         try:
             yield
         finally:

@@ -63,31 +63,36 @@ class PoolSettings(TypedDict, total=False):
 class OllamaPool:
     """Asks one model on several Ollama servers, at most so many questions at once on each.
 
-    Every question goes to the server with the fewest under way. What can heal (a busy server, a broken
-    connection, a time-out) is tried again, on another server where there is one, after a jittered pause or as
-    long as the server asks for. One that lacks the model costs a question only the request that told so. A server
-    that fails again and again is left alone for a while, then probed. When all are, questions fail at once, or, with
-    patience, when all have been for so long. Use a pool in one event loop at a time.
+    Every question goes to the server with the fewest under way. What can heal (a busy server, a
+    broken connection, a time-out) is tried again, on another server where there is one, after a
+    jittered pause or as long as the server asks for. One that lacks the model costs a question only
+    the request that told so. A server that fails again and again is left alone for a while, then
+    probed. When all are, questions fail at once, or, with patience, when all have been for so long.
+    Use a pool in one event loop at a time.
 
     Args:
-        hosts: Addresses of the servers. One that is named twice, in whatever spelling, is one. A user's name and
-            password in it (``https://name:password@host``) are sent, but never shown.
+        hosts: Addresses of the servers. One that is named twice, in whatever spelling, is one. A
+            user's name and password in it (``https://name:password@host``) are sent, but never
+            shown.
         model: Name of the model, as ``ollama list`` shows it.
-        concurrency: Questions under way at once on each host. A server answers ``OLLAMA_NUM_PARALLEL`` (1 by
-            default) at a time and queues the others without bound, so the limit has to be here.
+        concurrency: Questions under way at once on each host. A server answers
+            ``OLLAMA_NUM_PARALLEL`` (1 by default) at a time and queues the others without bound, so
+            the limit has to be here.
         timeout: Seconds to wait for one reply.
         attempts: Requests to make for one question before giving up.
         load_timeout: Seconds to wait for a model to be loaded, by `warm_up`.
         temperature: Sampling temperature; 0 for the likeliest answer.
         seed: Seed of the sampling; the server's own parallelism still makes replies vary.
-        think: Whether a thinking model may think first; some take ``"low"``, ``"medium"`` or ``"high"``.
+        think: Whether a thinking model may think first; some take ``"low"``, ``"medium"`` or
+            ``"high"``.
         keep_alive: How long the server keeps the model loaded.
-        patience: Seconds that a server may fail before its questions fail at once. Until then they wait for its next
-            probe, within the time that a `Reasoner` allows them. 0 to wait for nobody.
+        patience: Seconds that a server may fail before its questions fail at once. Until then they
+            wait for its next probe, within the time that a `Reasoner` allows them. 0 to wait for
+            nobody.
 
     Raises:
-        FieldValueError: If there is no host or one is no address, the model is empty, a limit is not above 0, or
-            temperature or patience is no finite number, or the patience below 0.
+        FieldValueError: If there is no host or one is no address, the model is empty, a limit is
+            not above 0, or temperature or patience is no finite number, or the patience below 0.
 
     Attributes:
         model: Name of the model.
@@ -117,14 +122,23 @@ class OllamaPool:
     ) -> None:
         if isinstance(hosts, str) or not hosts:
             raise FieldValueError(f"hosts must be a list of at least one address, got {hosts!r}")
+
         if not model:
-            raise FieldValueError("model must be the name of a model on the server, such as 'llama3.2'")
-        _require_positive(concurrency=concurrency, timeout=timeout, attempts=attempts, load_timeout=load_timeout)
+            raise FieldValueError(
+                "model must be the name of a model on the server, such as 'llama3.2'"
+            )
+
+        _require_positive(
+            concurrency=concurrency, timeout=timeout, attempts=attempts, load_timeout=load_timeout
+        )
         if not isfinite(temperature):
             raise FieldValueError(f"temperature must be a finite number, got {temperature!r}")
         if not (isfinite(patience) and patience >= 0):
             raise FieldValueError(f"patience must be a finite number, 0 or above, got {patience!r}")
-        settings = ModelSettings(model, timeout, load_timeout, temperature, seed, think, keep_alive, patience)
+
+        settings = ModelSettings(
+            model, timeout, load_timeout, temperature, seed, think, keep_alive, patience
+        )
         self.model = model
         self.temperature = temperature
         self.seed = seed
@@ -133,6 +147,7 @@ class OllamaPool:
         for host in hosts:
             check_address(host)
             servers.setdefault(same_address(host), host)
+
         self._hosts = tuple(OllamaHost(host, settings) for host in servers.values())
         self.concurrency: int = concurrency * len(self._hosts)
         self._attempts = attempts
@@ -144,7 +159,12 @@ class OllamaPool:
         """Addresses of the servers, without names and passwords of users."""
         return [host.address for host in self._hosts]
 
-    async def chat(self, messages: Sequence[Mapping[str, Any]], *, format: dict[str, Any] | None = None) -> ChatReply:  # noqa: A002
+    async def chat(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        format: dict[str, Any] | None = None,  # noqa: A002
+    ) -> ChatReply:
         """Send a conversation.
 
         Args:
@@ -157,11 +177,14 @@ class OllamaPool:
             OverloadedError: If the servers are too busy.
             ModelMissingError: If the server does not have the model.
             BadReplyError: If the answer is no chat reply, or an empty one.
-            LLMError: If the server refuses the request for any other reason, or another event loop uses the pool.
+            LLMError: If the server refuses the request for any other reason, or another event loop
+                uses the pool.
         """
         return await self._ask(lambda host: host.chat(messages, format))
 
-    async def systemone(self, state: str, questions: Mapping[str, Mapping[str, Any]]) -> DecisionReply:
+    async def systemone(
+        self, state: str, questions: Mapping[str, Mapping[str, Any]]
+    ) -> DecisionReply:
         """Put choice questions to a decision model.
 
         Args:
@@ -185,7 +208,7 @@ class OllamaPool:
             raise
 
     async def offers_decisions(self) -> bool:
-        """Tell whether any server and its model take decision questions, or may, as only a question can tell.
+        """Return whether any server and its model take decision questions, or may, as only a question can tell.
 
         The first that does settles it. Each server is asked until it has told.
 
@@ -204,19 +227,23 @@ class OllamaPool:
                         failures.append(error)
             finally:
                 await cancel(looks)
+
         if failures:
             raise failures[0]
+
         return False
 
     async def _look(self, host: OllamaHost) -> bool | None:
         if host.known_to_decide is None and host.breaker.is_open():
             raise left_alone((host,))
+
         try:
             return await host.decides()
         except LLMError as error:
             if can_heal(error) and not is_busy(error):
                 host.trouble = str(error)
                 host.breaker.failed()
+
             raise
 
     async def warm_up(self, limit: float | None = None) -> dict[str, LLMError | None]:
@@ -239,7 +266,7 @@ class OllamaPool:
             await host.close()
 
     async def __aenter__(self) -> Self:
-        """Give the pool itself."""
+        """Return the pool itself."""
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -247,7 +274,9 @@ class OllamaPool:
         await self.close()
 
     async def _ask(
-        self, put: Callable[[OllamaHost], Awaitable[ReplyT]], prefer: Callable[[Hosts], Hosts] = lambda hosts: hosts
+        self,
+        put: Callable[[OllamaHost], Awaitable[ReplyT]],
+        prefer: Callable[[Hosts], Hosts] = lambda hosts: hosts,
     ) -> ReplyT:
         """Put a question, and note on the reply or on whatever is raised what it took."""
         tried = Tried()
@@ -257,13 +286,18 @@ class OllamaPool:
         except LLMError as error:
             error.attempts = len(tried)
             raise
-        except asyncio.CancelledError as error:  # becomes the cause of the time-out of whoever set one
+        except asyncio.CancelledError as error:
+            # becomes the cause of the time-out of whoever set one
             vars(error).update(attempts=len(tried), host=tried[-1].address if tried else None)
             raise
+
         return reply if len(tried) == 1 else replace(reply, attempts=len(tried))
 
     async def _ask_around(
-        self, put: Callable[[OllamaHost], Awaitable[ReplyT]], prefer: Callable[[Hosts], Hosts], tried: Tried
+        self,
+        put: Callable[[OllamaHost], Awaitable[ReplyT]],
+        prefer: Callable[[Hosts], Hosts],
+        tried: Tried,
     ) -> ReplyT:
         """Put a question to one host after the other while they say that they cannot serve it at all."""
         refusals: list[LLMError] = []
@@ -274,9 +308,15 @@ class OllamaPool:
             except (DecisionsUnsupportedError, ModelMissingError) as error:
                 refusals.append(error)
                 left = tuple(host for host in left if host.address != error.host)
-        raise next((error for error in refusals if isinstance(error, DecisionsUnsupportedError)), refusals[-1])
 
-    async def _ask_some(self, put: Callable[[OllamaHost], Awaitable[ReplyT]], hosts: Hosts, tried: Tried) -> ReplyT:
+        raise next(
+            (error for error in refusals if isinstance(error, DecisionsUnsupportedError)),
+            refusals[-1],
+        )
+
+    async def _ask_some(
+        self, put: Callable[[OllamaHost], Awaitable[ReplyT]], hosts: Hosts, tried: Tried
+    ) -> ReplyT:
         """Put a question to some hosts, again if that may help."""
         try:
             return await self._ask_once(put, hosts, tried)
@@ -284,7 +324,11 @@ class OllamaPool:
             return await self._ask_again(error, put, hosts, tried)
 
     async def _ask_again(
-        self, failure: LLMError, put: Callable[[OllamaHost], Awaitable[ReplyT]], hosts: Hosts, tried: Tried
+        self,
+        failure: LLMError,
+        put: Callable[[OllamaHost], Awaitable[ReplyT]],
+        hosts: Hosts,
+        tried: Tried,
     ) -> ReplyT:
         """Retry a question that failed once; apart, as tenacity would cost the others more than all else here."""
         failures = [failure]
@@ -300,13 +344,17 @@ class OllamaPool:
             wait=_pause,
             reraise=True,
         )(ask)
+
         return reply
 
-    async def _ask_once(self, put: Callable[[OllamaHost], Awaitable[ReplyT]], hosts: Hosts, tried: Tried) -> ReplyT:
+    async def _ask_once(
+        self, put: Callable[[OllamaHost], Awaitable[ReplyT]], hosts: Hosts, tried: Tried
+    ) -> ReplyT:
         """Put a question to the least busy host, and learn from what happens whether that host works."""
         lease = await self._slots.take(hosts, tried)
         host = lease.host
         tried.append(host)
+
         try:
             reply = await put(host)
         except LLMError as error:
@@ -330,12 +378,14 @@ class OllamaPool:
         """Tell a host's breaker what a failure says of the host: nothing, that it fails, or that it answers.
 
         Returns:
-            Whether the question failed for no other reason than that too many were put to the host at once.
+            Whether the question failed for no other reason than that too many were put to the host
+            at once.
         """
         host, breaker = lease.host, lease.host.breaker
         others = host.in_flight - 1
         if error.retry_after is not None:
             host.throttle.hold(error.retry_after)
+
         if not error.attempts:
             breaker.abandoned(probe=lease.probe)
         elif is_busy(error) and not host.throttle.refused(others):
@@ -347,6 +397,7 @@ class OllamaPool:
         else:
             breaker.succeeded()
             host.throttle.answered()
+
         return False
 
 
@@ -374,13 +425,13 @@ class OllamaChatClient(OllamaPool):
 
 
 def _pause(state: RetryCallState) -> float:
-    """Give the seconds to wait: jitter, but none where the host is held, as then its slots are waited for."""
+    """Return the seconds to wait: jitter, but none where the host is held, as then its slots are waited for."""
     error = state.outcome.exception() if state.outcome is not None else None
     return 0.0 if error is not None and is_busy(error) else float(_backoff(state))
 
 
 def _deciding(hosts: Hosts) -> Hosts:
-    """Give those that may take decision questions; all if none does, as they may have learned it meanwhile."""
+    """Return those that may take decision questions; all if none does, as they may have learned it meanwhile."""
     return tuple(host for host in hosts if host.known_to_decide is not False) or hosts
 
 

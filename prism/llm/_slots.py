@@ -36,9 +36,9 @@ class _Waiter:
 class Slots:
     """Hands out leases, each to the host with the fewest questions under way.
 
-    Whoever waits does so for a question under way on a host that works, or that shows whether it does, or for the
-    end of a busy host's hold, and is given the slot itself then; so nobody can come in between, and nobody waits for
-    something that does not happen.
+    Whoever waits does so for a question under way on a host that works, or that shows whether it
+    does, or for the end of a busy host's hold, and is given the slot itself then; so nobody can
+    come in between, and nobody waits for something that does not happen.
 
     Args:
         limit: Questions under way at once on each host.
@@ -63,14 +63,17 @@ class Slots:
             tried: Those to avoid while there is room elsewhere.
 
         Raises:
-            LeftAloneError: If all hosts are being left alone; ``attempts`` is 0, for nothing was asked.
+            LeftAloneError: If all hosts are being left alone; ``attempts`` is 0, for nothing was
+                asked.
         """
         while (lease := self._free(hosts, tried)) is None:
             if all_hopeless(hosts):
                 raise left_alone(hosts)
+
             given = await self._turn(hosts, tried)
             if given is not None:
                 return given
+
         return lease
 
     def give_back(self, lease: Lease) -> None:
@@ -83,12 +86,16 @@ class Slots:
         free = [
             host
             for host in hosts
-            if host.in_flight < self._limit and host.throttle.allows(host.in_flight) and host.breaker.allows()
+            if host.in_flight < self._limit
+            and host.throttle.allows(host.in_flight)
+            and host.breaker.allows()
         ]
         if not free:
             return None
+
         host = min(free, key=lambda host: (host in tried, host.in_flight))
         host.in_flight += 1
+
         return Lease(host, host.breaker.asked())
 
     async def _turn(self, hosts: Hosts, tried: Collection[OllamaHost]) -> Lease | None:
@@ -96,6 +103,7 @@ class Slots:
         turn: asyncio.Future[Lease | None] = asyncio.get_running_loop().create_future()
         self._queues.setdefault(hosts, OrderedDict())[turn] = _Waiter(next(self._numbers), tried)
         self._set_alarm()
+
         try:
             return await turn
         except BaseException:
@@ -107,6 +115,7 @@ class Slots:
         queue = self._queues.get(hosts, OrderedDict())
         if queue.pop(turn, None) is not None and not queue:
             del self._queues[hosts]
+
         lease = turn.result() if turn.done() and not turn.cancelled() else None
         if lease is not None:
             lease.host.breaker.abandoned(probe=lease.probe)
@@ -118,16 +127,26 @@ class Slots:
     def _serve_all(self) -> None:
         for hosts in sorted(self._queues, key=self._first_number):
             self._serve(hosts)
+
         self._set_alarm()
 
     def _set_alarm(self) -> None:
         """Look at the queues again when a host's pause or hold is over, or the patience with it: nothing else tells."""
         if self._alarm is not None:
             self._alarm.cancel()
+
         waiting_for = (host for hosts in self._queues for host in hosts)
-        waits = (wait for host in waiting_for for wait in (host.breaker.seconds_left(), host.throttle.seconds_left()))
+        waits = (
+            wait
+            for host in waiting_for
+            for wait in (host.breaker.seconds_left(), host.throttle.seconds_left())
+        )
         soonest = min((wait for wait in waits if wait > 0), default=None)
-        self._alarm = None if soonest is None else asyncio.get_running_loop().call_later(soonest, self._serve_all)
+        self._alarm = (
+            None
+            if soonest is None
+            else asyncio.get_running_loop().call_later(soonest, self._serve_all)
+        )
 
     def _serve(self, hosts: Hosts) -> None:
         """Give what is free to those who wait for it; wake all if there is nothing to wait for."""
@@ -137,14 +156,16 @@ class Slots:
             lease = None if turn.done() else self._free(hosts, waiter.tried)
             if lease is None and not turn.done() and not all_hopeless(hosts):
                 return
+
             del queue[turn]
             if not turn.done():
                 turn.set_result(lease)
+
         del self._queues[hosts]
 
 
 def all_hopeless(hosts: Hosts) -> bool:
-    """Tell whether all hosts are being left alone, so that there is nobody to ask or to wait for."""
+    """Return whether all hosts are being left alone, so that there is nobody to ask or to wait for."""
     return all(host.breaker.is_hopeless() for host in hosts)
 
 
@@ -155,4 +176,5 @@ def left_alone(hosts: Hosts) -> LeftAloneError:
     error = LeftAloneError(f"left alone for {wait:.1f} s after failing again and again: {why}")
     error.host = hosts[0].address if len(hosts) == 1 else None
     error.attempts = 0
+
     return error

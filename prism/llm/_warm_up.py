@@ -17,7 +17,9 @@ _SHORTEST_GRACE_SECONDS = 1.0
 Load = asyncio.Task[LLMError | None]
 
 
-async def load_models(hosts: Sequence[OllamaHost], limit: float | None) -> dict[str, LLMError | None]:
+async def load_models(
+    hosts: Sequence[OllamaHost], limit: float | None
+) -> dict[str, LLMError | None]:
     """Load the model on every server at the same time; see `prism.llm.OllamaPool.warm_up`."""
     loads = [asyncio.create_task(_load(host)) for host in hosts]
     try:
@@ -32,6 +34,7 @@ async def cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
     """End what is still under way, and wait until it has let go of its connections."""
     for task in tasks:
         task.cancel()
+
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
@@ -42,10 +45,12 @@ async def _load(host: OllamaHost) -> LLMError | None:
     except LLMError as error:
         if can_heal(error):
             return error
+
     try:
         await host.load()
     except LLMError as error:
         return error
+
     return None
 
 

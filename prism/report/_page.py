@@ -30,7 +30,11 @@ from prism.report._sections import Section, make_sections
 FigureFormat = Literal["svg", "png"]
 
 _WANTED = alt.SCHEMA_VERSION.removeprefix("v").rpartition(".")[0]
-_VEGA_LITE = _WANTED if _WANTED in vl_convert.get_vegalite_versions() else vl_convert.get_vegalite_versions()[-1]
+_VEGA_LITE = (
+    _WANTED
+    if _WANTED in vl_convert.get_vegalite_versions()
+    else vl_convert.get_vegalite_versions()[-1]
+)
 _PIXELS = 2.0
 _NOTHING_TO_SHOW: tuple[NoteKind, ...] = ("empty", "unreadable")
 
@@ -64,7 +68,7 @@ class Report:
         self._sections: Sequence[Section] = make_sections(self.runs, self._sheet)
 
     def html(self) -> str:
-        """Give the report as an HTML page with everything in it: figures, numbers, and the library that draws them."""
+        """Return the report as one HTML page that works offline."""
         labels = [facts.run.label for facts in self.runs]
         template = jinja2.Template(_resource("page.html"), autoescape=True)
         page: str = template.render(
@@ -77,16 +81,20 @@ class Report:
             version=__version__,
             style=Markup(_resource("page.css")),
             scripts=[_script(_library().result()), _script(_resource("page.js"))],
-            figures=_embedded({name: figure.on_page() for name, figure in self._sheet.figures.items()}),
+            figures=_embedded(
+                {name: figure.on_page() for name, figure in self._sheet.figures.items()}
+            ),
             agents=_embedded(self._sheet.data["agents"]),
         )
+
         return page
 
     def save_figures(self, folder: Path, format: FigureFormat = "svg") -> list[Path]:  # noqa: A002
         """Save the figures, each as a file of its own.
 
         Args:
-            folder: Where to; it is made if it does not exist, and files of the same names are replaced.
+            folder: Where to; it is made if it does not exist, and files of the same names are
+                replaced.
             format: ``svg``, or ``png`` with two pixels for each of the page's.
 
         Returns:
@@ -98,12 +106,17 @@ class Report:
         """
         if format not in get_args(FigureFormat):
             raise InputError(
-                f"figures are saved as {' or '.join(get_args(FigureFormat))}, not {format!r}", field="format"
+                f"figures are saved as {' or '.join(get_args(FigureFormat))}, not {format!r}",
+                field="format",
             )
+
         folder.mkdir(parents=True, exist_ok=True)
         drawings = dict(self._sheet.drawings)
         for name, figure in self._sheet.figures.items():
-            drawings[name.removeprefix("figure-")] = vl_convert.vegalite_to_svg(figure.alone(), vl_version=_VEGA_LITE)
+            drawings[name.removeprefix("figure-")] = vl_convert.vegalite_to_svg(
+                figure.alone(), vl_version=_VEGA_LITE
+            )
+
         return [_saved(svg, folder / f"{name}.{format}") for name, svg in drawings.items()]
 
 
@@ -123,6 +136,7 @@ def make_report(logs: RunLogs) -> Report:
     runs, notes = gather(logs)
     if not runs:
         raise InputError("; ".join(str(note) for note in notes if note.kind in _NOTHING_TO_SHOW))
+
     return Report(runs, notes)
 
 
@@ -144,7 +158,7 @@ def _resource(name: str) -> str:
 
 
 def _script(text: str) -> _Script:
-    """Give a script as it may stand in HTML (WHATWG HTML, 4.12.1.3), and allow it (CSP level 3, 8.4)."""
+    """Return a script as it may stand in HTML (WHATWG HTML, 4.12.1.3), and allow it (CSP level 3, 8.4)."""
     safe = text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
     digest = b64encode(sha256(safe.encode()).digest()).decode()
     return _Script(Markup(safe), f"sha256-{digest}")
@@ -155,18 +169,21 @@ def _saved(svg: str, path: Path) -> Path:
         path.write_text(svg, encoding="utf-8")
     else:
         path.write_bytes(vl_convert.svg_to_png(svg, scale=_PIXELS))
+
     return path
 
 
 def _subtitle(runs: Sequence[RunFacts]) -> str:
     if len(runs) > 1:
         return f"{len(runs)} runs side by side"
+
     run = runs[0].run
     parts = [_counted(runs[0].agents.height, "agent")]
     if run.rounds is not None and run.ticks_per_round is not None:
         parts.append(f"{_counted(run.rounds, 'round')} of {_counted(run.ticks_per_round, 'tick')}")
     if run.seed is not None:
         parts.append(f"seed {run.seed}")
+
     return ", ".join(parts)
 
 
@@ -175,8 +192,9 @@ def _counted(count: int, what: str) -> str:
 
 
 def _embedded(data: Any) -> Markup:
-    """Give data as JSON that no HTML parser takes for anything else (WHATWG HTML, 4.12.1.3)."""
+    """Return data as JSON that no HTML parser takes for anything else (WHATWG HTML, 4.12.1.3)."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
+
     return Markup(text)

@@ -40,15 +40,18 @@ class Moment:
         """Work out, once for all who read it, what is written of this instant."""
         text = self.time.isoformat().replace("+00:00", "Z")
         object.__setattr__(self, "seconds", self.time.timestamp())
-        object.__setattr__(self, "stamp", {"timestamp": text, "round": self.round, "tick": self.tick})
+        object.__setattr__(
+            self, "stamp", {"timestamp": text, "round": self.round, "tick": self.tick}
+        )
 
 
 class SimulatedClock:
     """A clock that only the simulation moves: one minute a tick, from a fixed start.
 
-    Calling it gives seconds since the epoch, so it can serve as a chart's ``clock``. Two runs of the same
-    simulation read the same times from it, which a real clock never gives. A `RunLog` that was given the clock writes
-    its time; other loggers learn round and tick from structlog's context (``structlog.contextvars``).
+    Calling it gives seconds since the epoch, so it can serve as a chart's ``clock``. Two runs of
+    the same simulation read the same times from it, which a real clock never gives. A `RunLog` that
+    was given the clock writes its time; other loggers learn round and tick from structlog's context
+    (``structlog.contextvars``).
 
     Args:
         start: Time at which the first round begins; one without a zone is taken as UTC.
@@ -102,12 +105,15 @@ class SimulatedClock:
         before = structlog.contextvars.get_contextvars()
         self._is_bound = True
         self._show(self.moment)
+
         try:
             yield
         finally:
             self._is_bound = False
             structlog.contextvars.unbind_contextvars(*_PLACE)
-            structlog.contextvars.bind_contextvars(**{name: before[name] for name in _PLACE if name in before})
+            structlog.contextvars.bind_contextvars(
+                **{name: before[name] for name in _PLACE if name in before}
+            )
 
     def _show(self, moment: Moment) -> None:
         self.moment = moment
@@ -115,5 +121,5 @@ class SimulatedClock:
             structlog.contextvars.bind_contextvars(round=moment.round, tick=moment.tick)
 
     def __call__(self) -> float:
-        """Give the current time in seconds since the epoch."""
+        """Return the current time in seconds since the epoch."""
         return self.moment.seconds

@@ -23,20 +23,21 @@ Event = MutableMapping[str, Any]
 def configure(path: PathLike[str] | str) -> RunLog:
     """Write every event of prism, and the application's own structlog events, to a file.
 
-    The file's first event is ``run.started`` and its last ``run.ended``, written when the log is closed or the
-    process ends. Where structlog is configured already, that stays as it is and goes on getting every event. Where
-    it is not, events go on to the standard library's logging, which by default shows warnings and errors alone.
-    Lines are whole whichever thread writes them.
+    The file's first event is ``run.started`` and its last ``run.ended``, written when the log is
+    closed or the process ends. Where structlog is configured already, that stays as it is and goes
+    on getting every event. Where it is not, events go on to the standard library's logging, which
+    by default shows warnings and errors alone. Lines are whole whichever thread writes them.
 
     Args:
         path: File to write; it must not exist yet.
 
     Returns:
-        The open log, to ``close()`` or to use in a ``with`` statement. Closing it leaves structlog as it was.
+        The open log, to ``close()`` or to use in a ``with`` statement. Closing it leaves structlog
+        as it was.
 
     Raises:
-        InputError: If there is such a file, it cannot be made, another such log is open, or structlog is
-            configured in a way that keeps events from it. No file is left behind.
+        InputError: If there is such a file, it cannot be made, another such log is open, or
+            structlog is configured in a way that keeps events from it. No file is left behind.
     """
     return _ConfiguredLog(Path(path))
 
@@ -53,9 +54,11 @@ class _ConfiguredLog(RunLog):
             raise InputError(problem, path=path) from None
         except OSError as error:
             raise InputError(f"cannot be written to: {error.strerror}", path=path) from None
+
         self._process = os.getpid()
         self._configured_here = not structlog.is_configured()
         self._attach()
+
         try:
             self._begin()
         except BaseException:
@@ -63,12 +66,14 @@ class _ConfiguredLog(RunLog):
             super().close()
             path.unlink()
             raise
+
         atexit.register(self._close_at_exit)
 
     def close(self) -> None:
         """Write what is left, say that the run has ended, and leave structlog as it was; once is enough."""
         if self._file.closed:
             return
+
         atexit.unregister(self._close_at_exit)
         try:
             if os.getpid() == self._process:  # a forked process that ends does not end the run
@@ -107,7 +112,9 @@ class _ConfiguredLog(RunLog):
             structlog.reset_defaults()
 
     def _is_in_use(self) -> bool:
-        return structlog.is_configured() and structlog.get_config()["processors"] is self._processors
+        return (
+            structlog.is_configured() and structlog.get_config()["processors"] is self._processors
+        )
 
     def _copy(self, logger: Any, method: str, event: Event) -> Event:
         """Write an event and pass it on as it is; what comes after the end is the application's alone."""
@@ -121,22 +128,30 @@ _DROPS_MOVES = (
     "passes them on, such as structlog.make_filtering_bound_logger(logging.INFO)"
 )
 _DISPLACED = (
-    "lacks what was said since structlog was configured anew: configure structlog before prism.runlog.configure()"
+    "lacks what was said since structlog was configured anew: "
+    "configure structlog before prism.runlog.configure()"
 )
 
 
 def _processors_to_join(path: Path) -> list[Any]:
-    """Give the list of processors that the log will stand in front of, in place, where cached loggers see it."""
+    """Return the list of processors that the log will stand in front of, in place, where cached loggers see it."""
     if not structlog.is_configured():
         return [_as_call]
+
     processors = structlog.get_config()["processors"]
     if not isinstance(processors, list):
         kind = type(processors).__name__
-        raise InputError(f"cannot join structlog's processors: configure them as a list, not a {kind}", path=path)
+        raise InputError(
+            f"cannot join structlog's processors: configure them as a list, not a {kind}", path=path
+        )
+
     for processor in processors:
         other = getattr(processor, "__self__", None)
         if isinstance(other, _ConfiguredLog):
-            raise InputError(f"a log is written to {other.path} already: close that first", path=path)
+            raise InputError(
+                f"a log is written to {other.path} already: close that first", path=path
+            )
+
     return processors
 
 

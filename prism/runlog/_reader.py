@@ -34,7 +34,8 @@ class Block:
         data: The lines, each with its line feed; only the last line of a log may lack one.
         first_line: Number of the first of them, counted from 1.
         lines: How many there are.
-        fault: What is wrong with the bytes at this place, if they could not be read; there is no data then.
+        fault: What is wrong with the bytes at this place, if they could not be read; there is no
+            data then.
     """
 
     data: bytes
@@ -60,28 +61,33 @@ def locate_log(path: PathLike[str] | str) -> Path:
         if not given.is_dir():
             given.stat()
             return given
+
         names = (LOG_NAME, f"{LOG_NAME}.gz")
         found = next((given / name for name in names if (given / name).is_file()), None)
     except OSError as error:
         raise _unreadable(given, error) from None
+
     if found is None:
-        raise InputError(f"holds no {' or '.join(names)}: give the folder of a run, or its log", path=given)
+        raise InputError(
+            f"holds no {' or '.join(names)}: give the folder of a run, or its log", path=given
+        )
+
     return found
 
 
 def read_blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[Block]:
     """Read a log from the first line to the last, with no more than a few blocks in memory.
 
-    A file that starts with gzip's two bytes is unpacked, whatever its name. A log that is being written is read
-    as far as it goes.
+    A file that starts with gzip's two bytes is unpacked, whatever its name. A log that is being
+    written is read as far as it goes.
 
     Args:
         path: The log.
         size: Bytes to read at once.
 
     Yields:
-        Its lines; and, in their place, a block with a fault for a line longer than `size`, and for compressed
-        bytes that end too early or are damaged.
+        Its lines; and, in their place, a block with a fault for a line longer than `size`, and for
+        compressed bytes that end too early or are damaged.
 
     Raises:
         InputError: If the file cannot be opened or read.
@@ -125,18 +131,24 @@ class _Unpacked:
             if is_end and not data:
                 self.fault = self.fault or (None if self._unpacker.eof else CUT_OFF)
                 break
+
         buffer[: len(data)] = data
+
         return len(data)
 
     def _unpack(self, most: int) -> bytes:
-        if self._unpacker.eof and self._packed:  # another member follows, as where compressed logs were put together
+        # another member follows, as where compressed logs were put together
+        if self._unpacker.eof and self._packed:
             self._unpacker = zlib.decompressobj(_GZIP_WINDOW)
+
         try:
             data = self._unpacker.decompress(self._packed, most)
         except zlib.error:
             self.fault = DAMAGED
             return b""
+
         self._packed = self._unpacker.unconsumed_tail or self._unpacker.unused_data
+
         return data
 
 
@@ -149,15 +161,18 @@ def _cut(source: _Source, size: int) -> Iterator[Block]:
         end = buffer.rfind(b"\n", 0, filled) + 1
         if skipping and start:
             line, skipping = line + 1, False
+
         if end > start and not skipping:
             block = _block(buffer, start, end, line)
             yield block
             line += block.lines
+
         held = 0 if skipping else filled - max(start, end)
         buffer[:held] = buffer[filled - held : filled]
         if held == size:
             yield Block(b"", line, 1, TOO_LONG)
             held, skipping = 0, True
+
     if held:
         yield Block(bytes(memoryview(buffer)[:held]), line, 1)
     if fault := getattr(source, "fault", None):
@@ -168,6 +183,7 @@ def _fill(source: _Source, buffer: memoryview, held: int) -> int:
     """Read until a buffer is full or there is no more."""
     while held < len(buffer) and (count := source.readinto(buffer[held:])):
         held += count
+
     return held
 
 

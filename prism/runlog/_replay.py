@@ -28,21 +28,23 @@ _ANSWER_KEYS = ("chosen", "source", "reason", "probabilities")
 class ReplayReasoner(BaseReasoner):
     """Answers from the log of an earlier run, so that a run with a model can be repeated without one.
 
-    A question is known by its agent, state, trigger, options and context; the same question asked again gets
-    the answers in the order of the log.
+    A question is known by its agent, state, trigger, options and context; the same question asked
+    again gets the answers in the order of the log.
 
     Args:
         log: The log, plain or compressed with gzip, or the folder of the run.
-        verbatim: Announce decisions as they stand in the log, so that the repeated run writes the same bytes.
-            By default their source is ``replay``.
+        verbatim: Announce decisions as they stand in the log, so that the repeated run writes the
+            same bytes. By default their source is ``replay``.
         logger: A structlog logger for the decisions.
 
     Raises:
-        InputError: If the log cannot be read, is empty, holds two runs or one of a newer schema, or has a line that
-            is not an event; the message names the line.
+        InputError: If the log cannot be read, is empty, holds two runs or one of a newer schema, or
+            has a line that is not an event; the message names the line.
     """
 
-    def __init__(self, log: PathLike[str] | str, *, verbatim: bool = False, logger: EventLogger | None = None) -> None:
+    def __init__(
+        self, log: PathLike[str] | str, *, verbatim: bool = False, logger: EventLogger | None = None
+    ) -> None:
         super().__init__(logger)
         self._path = locate_log(log)
         self._verbatim = verbatim
@@ -68,36 +70,50 @@ class ReplayReasoner(BaseReasoner):
             recorded.popleft()
 
     def _advice(self) -> str:
-        stopped = "" if self._has_ended else " (which may have been stopped before: its log has no run.ended)"
+        stopped = (
+            ""
+            if self._has_ended
+            else " (which may have been stopped before: its log has no run.ended)"
+        )
         return f"replay with the population, posts, seed, rounds and ticks of the recorded run{stopped}"
 
     def _look_up(self, question: Question) -> Decision:
         options = [state_text(option) for option in question.options]
-        agent, state, context = agent_name(question.agent), state_text(question.state), identify(question.context)
+        agent, state, context = (
+            agent_name(question.agent),
+            state_text(question.state),
+            identify(question.context),
+        )
         recorded = self._recorded.get(_key(agent, state, question.trigger, options, context))
         if not recorded:
             raise ReplayError(
                 f"{self._path} holds no (further) decision of agent {agent!r} in {state!r} on {question.trigger!r} "
                 f"among {', '.join(options)} about {context}: {self._advice()}"
             )
+
         event = recorded.popleft()
-        chosen = next((option for option in question.options if state_text(option) == event["chosen"]), None)
+        chosen = next(
+            (option for option in question.options if state_text(option) == event["chosen"]), None
+        )
         if chosen is None:
             raise ReplayError(
                 f"{self._path}: agent {agent!r} chose {event['chosen']!r}, which is not among its options"
             )
+
         source: Source = event["source"] if self._verbatim else "replay"
         call = Call(**{name: event[name] for name in CALL_KEYS}) if "latency" in event else None
+
         return Decision(chosen, source, event["reason"], event["probabilities"], call)
 
 
 def _events(path: Path) -> Iterator[dict[str, Any]]:
-    """Give the events of a log that holds one run and is sound from the first line to the last."""
+    """Return the events of a log that holds one run and is sound from the first line to the last."""
     number = 0
     has_run = False
     for block in read_blocks(path):
         if block.fault is not None:
             raise InputError(f"{block.fault}; repeat the run", path=path, line=block.first_line)
+
         for number, line in enumerate(BytesIO(block.data), start=block.first_line):
             event = _parse(path, number, line)
             if event.get("event") == DECISION:
@@ -105,7 +121,9 @@ def _events(path: Path) -> Iterator[dict[str, Any]]:
             elif event.get("event") == RUN_STARTED and "agents" in event:
                 _check_start(path, number, event, has_run=has_run)
                 has_run = True
+
             yield event
+
     if number == 0:
         raise InputError("is empty: the run it should record wrote nothing", path=path)
 
@@ -115,20 +133,26 @@ def _parse(path: Path, number: int, line: bytes) -> dict[str, Any]:
         event = orjson.loads(line)
     except orjson.JSONDecodeError:
         cut_off = not line.endswith(b"\n")
-        problem = "is cut off: the run it records did not end" if cut_off else "is damaged: it is no JSON"
+        problem = (
+            "is cut off: the run it records did not end" if cut_off else "is damaged: it is no JSON"
+        )
         raise InputError(f"{problem}; repeat the run", path=path, line=number) from None
+
     if not isinstance(event, dict):
         raise InputError("is no event: a JSON object is wanted", path=path, line=number)
+
     return event
 
 
 def _check_start(path: Path, number: int, event: dict[str, Any], *, has_run: bool) -> None:
     if has_run:
         raise InputError("begins another run: give a log that holds one", path=path, line=number)
+
     schema = event.get("schema")
     if not isinstance(schema, int) or schema > SCHEMA_VERSION:
         problem = (
-            f"is {schema!r}, and this prism knows version {SCHEMA_VERSION}: replay it with the prism that wrote it"
+            f"is {schema!r}, and this prism knows version {SCHEMA_VERSION}: "
+            "replay it with the prism that wrote it"
         )
         raise InputError(problem, path=path, line=number, field="schema")
 
@@ -138,6 +162,7 @@ def _check_decision(path: Path, number: int, event: dict[str, Any]) -> None:
     missing = [name for name in wanted if name not in event]
     if missing:
         raise InputError("is missing from a decision", path=path, line=number, field=missing[0])
+
     if event["source"] not in get_args(Source):
         problem = f"is {event['source']!r}, not one of {', '.join(get_args(Source))}"
         raise InputError(problem, path=path, line=number, field="source")

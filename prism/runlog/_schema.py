@@ -1,6 +1,7 @@
 """The published schema of a run log: every event and its keys, defined once.
 
-``python -m prism.runlog._schema docs`` writes the JSON Schema and the page that are made from the definition.
+``python -m prism.runlog._schema docs`` writes the JSON Schema and the page that are made from the
+definition.
 """
 
 from __future__ import annotations
@@ -102,14 +103,21 @@ _TEXTS = Kind("list of texts", {"type": "array", "items": _TEXT.schema})
 _WHOLE = Kind("whole number", {"type": "integer"})
 _COUNT = Kind("whole number, 0 or more", {"type": "integer", "minimum": 0})
 _SECONDS = Kind("number, 0 or more", {"type": "number", "minimum": 0})
-_CHANCES = _each("object: a number from 0 to 1 for each text", Kind("", {"type": "number", "minimum": 0, "maximum": 1}))
+_CHANCES = _each(
+    "object: a number from 0 to 1 for each text",
+    Kind("", {"type": "number", "minimum": 0, "maximum": 1}),
+)
 _COUNTS = _each("object: a whole number, 0 or more, for each text", _COUNT)
 _OBJECT = Kind("object", {"type": "object"})
 _TIME = Kind("time", {"type": "string", "format": "date-time", "pattern": "Z$"})
 
 COMMON = (
     Key("event", _TEXT, "Name of the event."),
-    Key("timestamp", _TIME, "When, in UTC as ISO 8601: simulated time with a simulation's clock, else real time."),
+    Key(
+        "timestamp",
+        _TIME,
+        "When, in UTC as ISO 8601: simulated time with a simulation's clock, else real time.",
+    ),
     Key(
         "round",
         _COUNT,
@@ -131,7 +139,11 @@ _TRIGGER = Key("trigger", _TEXT, "Event of the chart that was fired.")
 _FROM = Key("from_state", _TEXT, "State that the move starts from.")
 _TO = Key("to_state", _TEXT, "State that it leads to.")
 _POST = Key("post_id", _TEXT, "Id of the post.")
-_CONTEXT = Key("context", _or_null(_OBJECT), 'What it was about, by what identifies it, such as `{"post_id": "p1"}`.')
+_CONTEXT = Key(
+    "context",
+    _or_null(_OBJECT),
+    'What it was about, by what identifies it, such as `{"post_id": "p1"}`.',
+)
 _ERROR = Key("error", _TEXT, "The exception on one line: its type and message.")
 _TRACEBACK = Key("exception", _TEXT, "Its traceback, over many lines.")
 _FAULT = (_ERROR, _CHART, _AGENT, _FROM, _TO, _TRIGGER, _TRACEBACK)
@@ -143,7 +155,9 @@ _ACTIVITY = (
     Key("reshares", _COUNT, "Reshares they published."),
     Key("likes", _COUNT, "Posts they liked."),
     Key("decisions_asked", _COUNT, "Questions put to the reasoner."),
-    Key("decisions_answered", _COUNT, "Those that it answered itself; the others took the fallback."),
+    Key(
+        "decisions_answered", _COUNT, "Those that it answered itself; the others took the fallback."
+    ),
     Key("timeouts", _COUNTS, "Time-outs that moved an agent on, by the state it was in."),
     Key("fallbacks", _COUNTS, "Decisions that took the fallback, by the reason."),
 )
@@ -156,7 +170,11 @@ _CALL = (
         _COUNT,
         "Requests it took; 0 if none was made for this decision, such as when another's answer served it, too.",
     ),
-    Key("input_tokens", _or_null(_COUNT), "Tokens that the model read for this decision, where known."),
+    Key(
+        "input_tokens",
+        _or_null(_COUNT),
+        "Tokens that the model read for this decision, where known.",
+    ),
     Key("output_tokens", _or_null(_COUNT), "Tokens that it wrote, where known."),
 )
 
@@ -166,7 +184,11 @@ EVENTS = (
         "info",
         "A log begins. A simulation says what it will run; `prism.runlog.configure` knows the version alone.",
         (
-            Key("schema", Kind(f"`{SCHEMA_VERSION}`", {"const": SCHEMA_VERSION}), "Version of this schema."),
+            Key(
+                "schema",
+                Kind(f"`{SCHEMA_VERSION}`", {"const": SCHEMA_VERSION}),
+                "Version of this schema.",
+            ),
             *_optional(
                 (
                     _CHART,
@@ -189,7 +211,11 @@ EVENTS = (
             Key("interests", _TEXTS, "Topics it cares about."),
             Key("following", _COUNT, "Number of agents that it follows."),
             Key("state", _TEXT, "State it starts in."),
-            Key("timeout_threshold", _COUNT, "Ticks it may dwell in a state for which the chart sets no limit."),
+            Key(
+                "timeout_threshold",
+                _COUNT,
+                "Ticks it may dwell in a state for which the chart sets no limit.",
+            ),
         ),
     ),
     Event(ROUND_STARTED, "info", "A round of a simulation begins."),
@@ -197,7 +223,14 @@ EVENTS = (
         ROUND_ENDED,
         "info",
         "A round of a simulation is over; the counts are of this round.",
-        (Key("states", _COUNTS, "Agents in each state at the last tick, before all are sent to idle."), *_ACTIVITY),
+        (
+            Key(
+                "states",
+                _COUNTS,
+                "Agents in each state at the last tick, before all are sent to idle.",
+            ),
+            *_ACTIVITY,
+        ),
     ),
     Event(
         POST_PUBLISHED,
@@ -208,7 +241,11 @@ EVENTS = (
             _POST,
             Key("kind", _one_of("post", "reply", "reshare"), "Whether it stands for itself."),
             Key("parent_id", _or_null(_TEXT), "Id of the post that it replies to or reshares."),
-            Key("root_id", _TEXT, "Id of the post that its cascade began with; its own if it began one."),
+            Key(
+                "root_id",
+                _TEXT,
+                "Id of the post that its cascade began with; its own if it began one.",
+            ),
             Key("topics", _TEXTS, "What it is about."),
             Key("text", _TEXT, "What it says."),
         ),
@@ -254,7 +291,11 @@ EVENTS = (
                 "Who chose: a model, a cache or an earlier log of one, a policy, or nobody.",
             ),
             Key("reason", _or_null(_TEXT), "Why nobody chose; null otherwise."),
-            Key("probabilities", _or_null(_CHANCES), "How likely each option was, where the chooser knows."),
+            Key(
+                "probabilities",
+                _or_null(_CHANCES),
+                "How likely each option was, where the chooser knows.",
+            ),
             _CONTEXT,
             *_optional(_CALL),
         ),
@@ -272,7 +313,12 @@ EVENTS = (
             Key("chosen", _TEXT, "What was chosen."),
         ),
     ),
-    Event(CACHE_FAILED, "warning", "The store of a model's answers failed, and is used no more.", (_ERROR,)),
+    Event(
+        CACHE_FAILED,
+        "warning",
+        "The store of a model's answers failed, and is used no more.",
+        (_ERROR,),
+    ),
     Event(
         MODE_UNKNOWN,
         "warning",
@@ -280,8 +326,15 @@ EVENTS = (
         "are chats until it can: it looks again after a while, and tells of the first failure only.",
         (_ERROR,),
     ),
-    Event(GUARD_FAILED, "error", "A guard raised an exception; the move counts as not open.", _FAULT),
-    Event(ACTION_FAILED, "error", "An action raised an exception; the move was made all the same.", _FAULT),
+    Event(
+        GUARD_FAILED, "error", "A guard raised an exception; the move counts as not open.", _FAULT
+    ),
+    Event(
+        ACTION_FAILED,
+        "error",
+        "An action raised an exception; the move was made all the same.",
+        _FAULT,
+    ),
     Event(
         RUN_ENDED,
         "info",
@@ -293,14 +346,17 @@ EVENTS = (
 
 
 def json_schema(*, strict: bool = False) -> dict[str, Any]:
-    """Give the JSON Schema (draft 2020-12) of one line of a log.
+    """Return the JSON Schema (draft 2020-12) of one line of a log.
 
     Args:
-        strict: Refuse events and keys that prism does not write. Readers must not: a later version may add some, and
-            an application may write its own.
+        strict: Refuse events and keys that prism does not write. Readers must not: a later version
+            may add some, and an application may write its own.
     """
     branches = [
-        {"if": {"properties": {"event": {"const": event.name}}}, "then": {"$ref": f"#/$defs/{event.name}"}}
+        {
+            "if": {"properties": {"event": {"const": event.name}}},
+            "then": {"$ref": f"#/$defs/{event.name}"},
+        }
         for event in EVENTS
     ]
     known = {"properties": {"event": {"enum": [event.name for event in EVENTS]}}} if strict else {}
@@ -315,7 +371,7 @@ def json_schema(*, strict: bool = False) -> dict[str, Any]:
 
 
 def page() -> str:
-    """Give the schema as a page of documentation, in Markdown."""
+    """Return the schema as a page of documentation, in Markdown."""
     return "\n".join(_page_lines())
 
 
@@ -370,6 +426,7 @@ def _page_lines() -> Iterator[str]:
         if event.keys:
             yield ""
             yield from _table(event.keys)
+
     yield ""
 
 

@@ -32,27 +32,33 @@ Keep = Callable[[], int] | int
 class RunLog:
     """The append-only log of one run.
 
-    Every line begins with ``event``, ``timestamp``, ``round`` and ``tick``, all read from the simulated
-    clock, so two runs of the same simulation write the same bytes. Without such a clock the time is the real one,
-    round and tick are written if they are bound with ``structlog.contextvars.bind_contextvars``, as is anything else
-    bound there, and each line is handed to the operating system at once instead of when a megabyte is full.
+    Every line begins with ``event``, ``timestamp``, ``round`` and ``tick``, all read from the
+    simulated clock, so two runs of the same simulation write the same bytes. Without such a clock
+    the time is the real one, round and tick are written if they are bound with
+    ``structlog.contextvars.bind_contextvars``, as is anything else bound there, and each line is
+    handed to the operating system at once instead of when a megabyte is full.
 
     Args:
         path: File to write; it must not exist yet.
         clock: The run's clock; None where time is real.
-        keep: Go on with a log that is there, after so many of its bytes; the rest is cut off. A function is called
-            to tell how many, once no other process can write the log any more.
+        keep: Go on with a log that is there, after so many of its bytes; the rest is cut off. A
+            function is called to tell how many, once no other process can write the log any more.
 
     Raises:
         FileExistsError: If there is such a file already: a log is never overwritten.
         BlockingIOError: If another process is writing the log that should be gone on with.
 
     Attributes:
-        logger: A structlog logger that writes to this file, whatever else structlog is configured to do.
+        logger: A structlog logger that writes to this file, whatever else structlog is configured
+            to do.
     """
 
     def __init__(
-        self, path: PathLike[str] | str, clock: SimulatedClock | None = None, *, keep: Keep | None = None
+        self,
+        path: PathLike[str] | str,
+        clock: SimulatedClock | None = None,
+        *,
+        keep: Keep | None = None,
     ) -> None:
         self.path: Path = Path(path)
         self._clock = clock or _RealTime()
@@ -66,6 +72,7 @@ class RunLog:
         except BaseException:
             self._file.close()
             raise
+
         self._write = self._file.write if clock is not None else self._write_at_once
         self.logger: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
             _Sink(self._write),
@@ -93,11 +100,14 @@ class RunLog:
         self._file.close()
 
     def __enter__(self) -> Self:
-        """Give the log itself."""
+        """Return the log itself."""
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         """Close the log."""
         self.close()
@@ -111,6 +121,7 @@ class RunLog:
             event = structlog.processors.format_exc_info(logger, method, {**event})
         if "stack_info" in event:
             event = _with_stack(logger, method, {**event})
+
         line = {"event": None, **self._clock.moment.stamp, **event}
         try:
             return orjson.dumps(line, option=_AS_LINE)
@@ -123,11 +134,12 @@ def _dump(line: dict[str, Any]) -> bytes:
 
 
 def writable(value: Any) -> Any:
-    """Give a value, or a description of one that JSON has no room for: too large, nested without end, no UTF-8."""
+    """Return a value, or a description of one that JSON has no room for: too large, nested without end, no UTF-8."""
     try:
         _dump({"": value})
     except TypeError:
         return brief(value).encode("utf-8", "backslashreplace").decode()
+
     return value
 
 
@@ -151,8 +163,11 @@ class _RealTime:
         stamp: dict[str, Any] = {"timestamp": datetime.now(UTC)}
         bound = structlog.contextvars.get_contextvars()
         if bound:
-            place: dict[str, Any] = {name: bound[name] for name in ("round", "tick") if name in bound}
+            place: dict[str, Any] = {
+                name: bound[name] for name in ("round", "tick") if name in bound
+            }
             stamp = {**stamp, **place, **bound, **stamp}
+
         return stamp
 
 

@@ -41,7 +41,7 @@ class Checkpoint:
     log_checksum: int
 
     def to_bytes(self) -> bytes:
-        """Give the checkpoint as it is kept: a SHA-256 of the second line, and a line of JSON."""
+        """Return the checkpoint as it is kept: a SHA-256 of the second line, and a line of JSON."""
         body = orjson.dumps([self.round, self.config, self.snapshot, self.log_bytes, self.log_checksum])
         return sha256(body).hexdigest().encode() + b"\n" + body
 
@@ -70,7 +70,7 @@ class Checkpoints:
         self._log_bytes = self._log_checksum = 0
 
     def seconds_since_last(self) -> float:
-        """Give the seconds since the last checkpoint, or since this began."""
+        """Return the seconds since the last checkpoint, or since this began."""
         return monotonic() - self._last
 
     def write(self, number: int, config: Mapping[str, Any], snapshot: Mapping[str, Any], log_bytes: int) -> None:
@@ -92,6 +92,7 @@ class Checkpoints:
         for other in self._paths():
             if other not in (path, self._newest):
                 other.unlink()
+
         self._newest, self._last = path, monotonic()
         self._log_bytes, self._log_checksum = log_bytes, checksum
 
@@ -99,7 +100,8 @@ class Checkpoints:
         """Find the newest checkpoint that is whole and fits the log.
 
         Returns:
-            The checkpoint, or None if there is none to go on from; and what is wrong with each that was passed over.
+            The checkpoint, or None if there is none to go on from; and what is wrong with each that
+            was passed over.
         """
         faults: list[str] = []
         for path in reversed(self._paths()):
@@ -108,7 +110,9 @@ class Checkpoints:
                 self._newest = path
                 self._log_bytes, self._log_checksum = found.log_bytes, found.log_checksum
                 return found, faults
+
             faults.append(f"{path}: {found}, so it is passed over")
+
         return None, faults
 
     def events_until(self, checkpoint: Checkpoint) -> Iterator[dict[str, Any]]:
@@ -125,21 +129,24 @@ class Checkpoints:
         if self._folder.exists():
             with suppress(FileNotFoundError):  # another process is removing them, too
                 rmtree(self._folder)
+
             save_folder(self._folder.parent)
 
     def _paths(self) -> list[Path]:
         return sorted(self._folder.glob("round_*"))
 
     def _read(self, path: Path) -> Checkpoint | str:
-        """Give a checkpoint, or what is wrong with it."""
+        """Return a checkpoint, or what is wrong with it."""
         try:
             checkpoint = Checkpoint.from_bytes(path.read_bytes())
         except OSError as error:
             return f"cannot be read ({error.strerror})"
+
         if checkpoint is None:
             return "is damaged"
         if not self._fits(checkpoint):
             return f"does not fit {self._log.name}, which is damaged or another"
+
         return checkpoint
 
     def _fits(self, checkpoint: Checkpoint) -> bool:
@@ -153,4 +160,5 @@ class Checkpoints:
             while left > 0 and (block := file.read(min(left, _BLOCK_BYTES))):
                 so_far = crc32(block, so_far)
                 left -= len(block)
+
         return so_far

@@ -31,9 +31,10 @@ _RESULTS = "results"
 class RunFolder:
     """A folder for one run, which another run never overwrites, and from which this one can go on.
 
-    ``run.json`` says from the beginning what the run is (``config``) and at the end what came of it (``results``).
-    A run has begun when that file is there: what is in the folder without it is nothing but an empty log. The log
-    is the folder's lock; whoever writes the run holds it from before the first look at the folder until the end.
+    ``run.json`` says from the beginning what the run is (``config``) and at the end what came of it
+    (``results``). A run has begun when that file is there: what is in the folder without it is
+    nothing but an empty log. The log is the folder's lock; whoever writes the run holds it from
+    before the first look at the folder until the end.
 
     Args:
         path: The folder.
@@ -67,6 +68,7 @@ class RunFolder:
             _require_writable(path)
         except OSError as error:
             raise _unwritable(path, error) from None
+
         return cls(path)
 
     @classmethod
@@ -84,12 +86,14 @@ class RunFolder:
         summary = _read_summary(path)
         if _RESULTS in summary:
             return folder, None
+
         if summary["prism"] != __version__:
             raise InputError(
                 f"was begun by prism {summary['prism']}, and this is {__version__}, which may not write the same "
                 f"bytes: resume it with prism {summary['prism']}",
                 path=path,
             )
+
         return folder, summary["config"]
 
     @property
@@ -106,15 +110,16 @@ class RunFolder:
         Args:
             config: What the run is, as plain data.
             clock: The run's clock.
-            is_repeatable: Whether the run would write the same again. Where it would not, because a model decides, a
-                log that has to be given up is kept beside the new one.
+            is_repeatable: Whether the run would write the same again. Where it would not, because a
+                model decides, a log that has to be given up is kept beside the new one.
 
         Returns:
-            A logger that writes to it, in a context; a new run that fails in its first round for a reason that
-            going on would not mend leaves nothing behind.
+            A logger that writes to it, in a context; a new run that fails in its first round for a
+            reason that going on would not mend leaves nothing behind.
 
         Raises:
-            InputError: If that fails, another process is writing it, or the run was another when it began.
+            InputError: If that fails, another process is writing it, or the run was another when it
+                began.
         """
         self._config = config
         self._is_repeatable = is_repeatable
@@ -185,16 +190,19 @@ class RunFolder:
         return 0
 
     def _find_last_checkpoint(self) -> int:
-        """Give the length of the log that the run goes on after."""
+        """Return the length of the log that the run goes on after."""
         if _RESULTS in _read_summary(self.path):
             raise InputError("was brought to its end by another process just now", path=self.path)
+
         self._checkpoint, self.faults = self._checkpoints.newest_sound()
         if self._checkpoint is None:
             self._set_log_aside()
             return 0
+
         if self._checkpoint.config != self._config:
             problem = "is not what it was when the run began: put it back"
             raise InputError(problem, path=self.path / SUMMARY_NAME, field="config")
+
         return self._checkpoint.log_bytes
 
     def _set_log_aside(self) -> None:
@@ -213,6 +221,7 @@ class RunFolder:
     def _forget(self) -> None:
         for name in (LOG_NAME, SUMMARY_NAME):
             (self.path / name).unlink(missing_ok=True)
+
         with suppress(OSError):  # there is something else in it
             self.path.rmdir()
 
@@ -222,7 +231,7 @@ class RunFolder:
 
 
 def describe_run(config: Mapping[str, Any], outcome: Mapping[str, Any]) -> dict[str, Any]:
-    """Give what ``run.json`` says of a run: what it is, and what came of it."""
+    """Return what ``run.json`` says of a run: what it is, and what came of it."""
     return {"prism": __version__, "schema": SCHEMA_VERSION, "config": dict(config), **outcome}
 
 
@@ -242,17 +251,20 @@ def _read_summary(path: Path) -> dict[str, Any]:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from None
     except ValueError:
         raise InputError("is damaged: it is no JSON", path=path / SUMMARY_NAME) from None
+
     wanted = {"prism": str, "schema": int, "config": dict, _RESULTS: dict}
     for name, kind in wanted.items():
         is_missing = not isinstance(summary, dict) or name not in summary
         if (is_missing and name != _RESULTS) or (not is_missing and type(summary[name]) is not kind):
             raise InputError("is missing, or not what prism writes", path=path / SUMMARY_NAME, field=name)
+
     return dict(summary)
 
 
 def _require_free(path: Path) -> None:
     if path.exists() and not path.is_dir():
         raise InputError("is a file, not a folder: choose another --out", path=path)
+
     held = [name for name in (LOG_NAME, SUMMARY_NAME, FOLDER_NAME) if (path / name).exists()]
     if held and not (held == [LOG_NAME] and (path / LOG_NAME).stat().st_size == 0):
         hint = "choose another --out, or --resume" if SUMMARY_NAME in held else "choose another --out"

@@ -100,14 +100,16 @@ class RunPlan:
             if not self.agents.strip():
                 raise InputError("--agents must be a number or a file, got nothing")
             return load_population(Path(self.agents), seed=self.seed)
+
         if not size.is_integer():
             raise InputError(f"--agents must be a whole number or a file, got {self.agents}")
         if size < 1:
             raise InputError(f"--agents must be 1 or more, got {self.agents}")
+
         return synthetic_population(int(size), seed=self.seed)
 
     def opening_posts(self, population: Population) -> Sequence[SeedPost]:
-        """Give what was posted before the first round.
+        """Return what was posted before the first round.
 
         Raises:
             InputError: If the file of posts is wrong.
@@ -147,7 +149,7 @@ class RunPlan:
         return begin
 
     def to_config(self) -> dict[str, Any]:
-        """Give the run as plain data, with the digests of the files that it reads."""
+        """Return the run as plain data, with the digests of the files that it reads."""
         return {
             "agents": self.agents,
             "posts": None if self.posts is None else str(self.posts),
@@ -187,18 +189,21 @@ class RunPlan:
             )
         except ValueError as error:
             raise InputError(f"is not what prism writes: {error}", path=path, field="config") from None
+
         for name, digest in plan._digests().items():
             if config["inputs"].get(name) != digest:
                 raise InputError(f"is not what it was when the run in {path.parent} began: put it back", path=name)
+
         return plan
 
     def _digests(self) -> dict[str, str]:
-        """Give the SHA-256 of every file that is read, by its name."""
+        """Return the SHA-256 of every file that is read, by its name."""
         files = {str(self.posts): self.posts} if self.posts is not None else {}
         if _number(self.agents) is None:
             files[self.agents] = Path(self.agents)
         if self.replay is not None:
             files[str(self.replay)] = locate_log(self.replay)
+
         return {name: _digest(path) for name, path in files.items()}
 
 
@@ -213,6 +218,7 @@ def _require_writable(option: str, value: Any) -> None:
     """Refuse a number or a text that JSON has no room for."""
     if isinstance(value, float) and not isfinite(value):
         raise InputError(f"{option} must be a finite number, got {value}")
+
     try:
         str(value).encode()
     except UnicodeEncodeError:
@@ -234,7 +240,9 @@ def _check(config: Mapping[str, Any], path: Path) -> None:
     for name in kinds:
         if name not in config:
             raise InputError("is missing", path=path, field=name)
+
     kinds.update(_OPTION_KINDS)
+
     for name, value in config.items():
         if name not in kinds:
             raise InputError("is unknown", path=path, field=name)

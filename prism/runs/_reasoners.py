@@ -47,7 +47,7 @@ class ThinkName(StrEnum):
     HIGH = "high"
 
     def setting(self) -> bool | str:
-        """Give what a client is told."""
+        """Return what a client is told."""
         return {"false": False, "true": True}.get(self.value, self.value)
 
 
@@ -84,7 +84,7 @@ class ModelOptions:
     cache: Path | None = None
 
     def given(self) -> dict[str, Any]:
-        """Give what was said, as plain data: what JSON would make of it."""
+        """Return what was said, as plain data: what JSON would make of it."""
         said = {name: value for name, value in asdict(self).items() if value is not None}
         return dict(json.loads(json.dumps(said, default=str)))
 
@@ -116,8 +116,10 @@ def make_reasoner(kind: ReasonerKind, options: ModelOptions, replay: Path | None
         for name in options.given():
             needs = "asks no model: leave it out with --replay" if replay is not None else "needs --reasoner ollama"
             raise InputError(f"--{name.replace('_', '-')} {needs}")
+
     if replay is not None:
         return ReplayReasoner(replay, verbatim=True)
+
     return PolicyReasoner(seed) if kind is ReasonerKind.POLICY else _ask_ollama(options, seed)
 
 
@@ -129,11 +131,13 @@ def make_pool(options: ModelOptions, seed: int) -> OllamaPool:
     """
     if options.model is None:
         raise InputError("--reasoner ollama needs --model, the name of a model that 'ollama list' shows")
+
     hosts: Sequence[str] = options.host or (DEFAULT_HOST,)
     said: dict[str, Any] = {name: getattr(options, name) for name in ("concurrency", "timeout", "patience")}
     settings = {name: value for name, value in said.items() if value is not None}
     if options.think is not None:
         settings["think"] = options.think.setting()
+
     return OllamaPool(hosts, options.model, seed=seed, **settings)
 
 

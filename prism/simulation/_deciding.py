@@ -1,9 +1,10 @@
 """How a simulation's open questions become moves, always in the order of the agents.
 
-A decision belongs to the tick in which it was asked. A reasoner that answers at once is asked about a whole tick
-together. One that takes its time is asked about each question as it comes up, and meanwhile the agents go on into
-the next tick, in their order, up to the first whose own answer is still out. So nobody sees anything that it would
-not have seen otherwise; and as the log is put back into the order of ticks, both ways write the same bytes.
+A decision belongs to the tick in which it was asked. A reasoner that answers at once is asked about
+a whole tick together. One that takes its time is asked about each question as it comes up, and
+meanwhile the agents go on into the next tick, in their order, up to the first whose own answer is
+still out. So nobody sees anything that it would not have seen otherwise; and as the log is put back
+into the order of ticks, both ways write the same bytes.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ class ManyDecider(Protocol):
     One that has a ``concurrency`` above 0 is asked about so many questions at the same time.
     """
 
-    async def decide_many(self, questions: Sequence[Question], *, logger: EventLogger | None = None) -> list[Decision]:
+    async def decide_many(
+        self, questions: Sequence[Question], *, logger: EventLogger | None = None
+    ) -> list[Decision]:
         """Answer several questions, in their order."""
         ...
 
@@ -70,8 +73,10 @@ class Deciding(Protocol):
         """Give up what is still being asked; nothing is left running."""
 
 
-def deciding_with(reasoner: ManyDecider, logger: EventLogger | None, clock: SimulatedClock, apply: Apply) -> Deciding:
-    """Give the way of asking that suits a reasoner."""
+def deciding_with(
+    reasoner: ManyDecider, logger: EventLogger | None, clock: SimulatedClock, apply: Apply
+) -> Deciding:
+    """Return the way of asking that suits a reasoner."""
     slots = getattr(reasoner, "concurrency", 0)
     if slots:
         return AsTheyCome(reasoner, slots * _WORKERS_PER_SLOT, logger, clock, apply)
@@ -134,6 +139,7 @@ class OrderedLogger:
         for moment, level, event, keys in held:
             with self._clock.at(at or moment):
                 report(self._given, level, event, **keys)
+
         held.clear()
 
     def info(self, event: str, **keys: Any) -> None:
@@ -176,7 +182,12 @@ class AsTheyCome:
     """
 
     def __init__(
-        self, reasoner: ManyDecider, most: int, given: EventLogger | None, clock: SimulatedClock, apply: Apply
+        self,
+        reasoner: ManyDecider,
+        most: int,
+        given: EventLogger | None,
+        clock: SimulatedClock,
+        apply: Apply,
     ) -> None:
         self.logger: OrderedLogger = OrderedLogger(given, clock)
         self.next_agent: Any = None
@@ -202,6 +213,7 @@ class AsTheyCome:
         self._waiting.put_nowait(asked)
         if len(self._workers) < self._most:
             self._workers.append(asyncio.create_task(self._work()))
+
         await asyncio.sleep(0)
 
     async def settle_next(self) -> None:
@@ -213,6 +225,7 @@ class AsTheyCome:
         self.logger.holding = self._moves
         with self._clock.at(asked.moment):
             self._apply(asked.question, decision)
+
         self._go_on()
 
     async def end_tick(self) -> None:
@@ -229,11 +242,15 @@ class AsTheyCome:
         """Give up what is still being asked, and write what was held back."""
         for worker in self._workers:
             worker.cancel()
+
         await asyncio.gather(*self._workers, return_exceptions=True)
         self._workers.clear()
+
         for asked in (*self._open, *self._asked):
             if not asked.answer.cancel() and not asked.answer.cancelled():
-                asked.answer.exception()  # seen, as asyncio wants it to be; the run has ended for another reason
+                # seen, as asyncio wants it to be; the run has ended for another reason
+                asked.answer.exception()
+
         self._open.clear()
         self._asked.clear()
         self._go_on()
@@ -252,12 +269,15 @@ class AsTheyCome:
         while True:
             asked = await self._waiting.get()
             try:
-                (decision,) = await self._reasoner.decide_many([asked.question], logger=asked.logger)
+                (decision,) = await self._reasoner.decide_many(
+                    [asked.question], logger=asked.logger
+                )
             except BaseException as error:
                 failure = _failure(error)
                 if failure is None:
                     asked.answer.cancel()
                     raise
+
                 if not asked.answer.done():  # it is when the run was cancelled meanwhile
                     asked.answer.set_exception(failure)
             else:
@@ -266,12 +286,15 @@ class AsTheyCome:
 
 
 def _failure(error: BaseException) -> Exception | None:
-    """Give what a run ends with when its reasoner raises, or None if it is the asking itself that is to end."""
+    """Return what a run ends with when its reasoner raises, or None if it is the asking itself that is to end."""
     if isinstance(error, Exception):
         return error
+
     task = asyncio.current_task()
     if not isinstance(error, asyncio.CancelledError) or task is None or task.cancelling():
         return None
+
     failure = ReasonerError("the reasoner raised CancelledError, though nobody had cancelled it")
     failure.__cause__ = error
+
     return failure

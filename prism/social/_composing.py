@@ -39,8 +39,8 @@ class Composer(Protocol):
         Args:
             agent: Who writes.
             post: What it looked at when it decided to.
-            stream: Random numbers for this text alone, so that what is written does not depend on how many
-                the agent's decisions took.
+            stream: Random numbers for this text alone, so that what is written does not depend on
+                how many the agent's decisions took.
         """
         ...
 
@@ -55,6 +55,8 @@ class TemplateComposer:
         topics = post.topics
         if kind == "post" and agent.interests:
             topics = (agent.interests[stream.index(len(agent.interests))],)
+
         texts = _TEXTS[kind]
         text = texts[stream.index(len(texts))]
+
         return Draft(kind, text.format(topic=topics[0] if topics else "this"), topics)

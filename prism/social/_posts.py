@@ -101,8 +101,8 @@ class Draft:
 class Network:
     """All posts of a run, and the feeds made from them.
 
-    A new post is put into the inboxes of its author's followers and into the list of each of its topics, so
-    that making a feed never looks at more than the newest few posts of each.
+    A new post is put into the inboxes of its author's followers and into the list of each of its
+    topics, so that making a feed never looks at more than the newest few posts of each.
 
     Args:
         agents: The population.
@@ -126,12 +126,21 @@ class Network:
             FieldValueError: If two posts share an id.
         """
         seeds = list(posts)
-        counts = Counter((*self._ids, *(seed.post_id for seed in seeds if seed.post_id is not None)))
+        counts = Counter(
+            (*self._ids, *(seed.post_id for seed in seeds if seed.post_id is not None))
+        )
         twice = [post_id for post_id, count in counts.items() if count > 1]
         if twice:
-            raise FieldValueError(f"post ids must be unique, used more than once: {', '.join(sorted(twice))}")
+            raise FieldValueError(
+                f"post ids must be unique, used more than once: {', '.join(sorted(twice))}"
+            )
+
         self._ids.update(counts)
-        return [self._add(seed.author_id, Draft("post", seed.text, seed.topics), None, seed.post_id) for seed in seeds]
+
+        return [
+            self._add(seed.author_id, Draft("post", seed.text, seed.topics), None, seed.post_id)
+            for seed in seeds
+        ]
 
     def publish(self, author_id: str, draft: Draft, about: Post | None) -> Post:
         """Publish a draft.
@@ -143,7 +152,9 @@ class Network:
         """
         return self._add(author_id, draft, None if draft.kind == "post" else about)
 
-    def publish_again(self, post_id: str, author_id: str, draft: Draft, parent: Post | None) -> Post:
+    def publish_again(
+        self, post_id: str, author_id: str, draft: Draft, parent: Post | None
+    ) -> Post:
         """Publish a post of an earlier run under the id that it had."""
         return self._add(author_id, draft, parent, post_id)
 
@@ -154,7 +165,8 @@ class Network:
     def refresh(self, reader: Reader) -> bool:
         """Bring a reader's feed up to date: posts of those it follows and on its interests, newest first.
 
-        Nobody is shown a post twice, nor its own. Posts left over from the last feed follow the new ones.
+        Nobody is shown a post twice, nor its own. Posts left over from the last feed follow the new
+        ones.
 
         Returns:
             Whether there is anything to read.
@@ -166,25 +178,44 @@ class Network:
                 if post.number < reader.seen_until:
                     break
                 fresh[post.number] = post
+
         reader.seen_until = len(self.posts)
         own = reader.agent.agent_id
-        newest = [fresh[number] for number in sorted(fresh, reverse=True) if fresh[number].author_id != own]
+        newest = [
+            fresh[number]
+            for number in sorted(fresh, reverse=True)
+            if fresh[number].author_id != own
+        ]
         reader.unread = deque(islice((*newest, *reader.unread), FEED_LENGTH))
+
         return bool(reader.unread)
 
-    def _add(self, author_id: str, draft: Draft, parent: Post | None, post_id: str | None = None) -> Post:
+    def _add(
+        self, author_id: str, draft: Draft, parent: Post | None, post_id: str | None = None
+    ) -> Post:
         number = len(self.posts)
-        post = Post(post_id or self._new_id(), author_id, draft.text, draft.topics, draft.kind, parent, number)
+        post = Post(
+            post_id or self._new_id(),
+            author_id,
+            draft.text,
+            draft.topics,
+            draft.kind,
+            parent,
+            number,
+        )
         self.posts.append(post)
         self._ids.add(post.post_id)
         for topic in post.terms.topics:
             self._by_topic[topic].append(post)
+
         for reader in self._followers.get(author_id, ()):
             reader.inbox.append(post)
+
         return post
 
     def _new_id(self) -> str:
         number = len(self.posts)
         while (post_id := f"post_{number:06}") in self._ids:
             number += 1
+
         return post_id

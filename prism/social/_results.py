@@ -56,11 +56,12 @@ class Activity:
         """Add another stretch to this one."""
         for name, value in _counts(other).items():
             setattr(self, name, getattr(self, name) + value)
+
         self.timeouts.update(other.timeouts)
         self.fallbacks.update(other.fallbacks)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the counts as plain data."""
+        """Return the counts as plain data."""
         return {
             **_counts(self),
             "timeouts": dict(sorted(self.timeouts.items())),
@@ -74,7 +75,8 @@ class RoundSummary:
 
     Args:
         number: The round, counted from 1.
-        states: Agents in each state at the round's last tick, before ``round_ends`` sends them to IDLE.
+        states: Agents in each state at the round's last tick, before ``round_ends`` sends them to
+            IDLE.
         activity: What happened in the round.
     """
 
@@ -83,7 +85,7 @@ class RoundSummary:
     activity: Activity
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the round as plain data."""
+        """Return the round as plain data."""
         return {"round": self.number, "states": dict(self.states), **self.activity.to_dict()}
 
 
@@ -125,7 +127,7 @@ class Results:
     cascades: tuple[Cascade, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the results as plain data, the same for the same run."""
+        """Return the results as plain data, the same for the same run."""
         return {
             "agents": self.agents,
             "totals": self.totals.to_dict(),
@@ -140,6 +142,7 @@ def summarize(network: Network, rounds: Iterable[RoundSummary]) -> Results:
     totals = Activity()
     for summary in done:
         totals.add(summary.activity)
+
     return Results(len(network.readers), done, totals, largest_cascades(network.posts))
 
 
@@ -150,13 +153,21 @@ def largest_cascades(posts: Iterable[Post], most: int = LARGEST_CASCADES) -> tup
     for post in posts:
         roots[post.root.post_id] = post.root
         depths.setdefault(post.root.post_id, Counter())[post.depth] += 1
-    found = [_cascade(root, depths[root_id]) for root_id, root in roots.items() if depths[root_id].total() > 1]
+
+    found = [
+        _cascade(root, depths[root_id])
+        for root_id, root in roots.items()
+        if depths[root_id].total() > 1
+    ]
     found.sort(key=lambda cascade: (-cascade.size, -cascade.depth))
+
     return tuple(found[:most])
 
 
 def _cascade(root: Post, depths: Counter[int]) -> Cascade:
-    return Cascade(root.post_id, root.author_id, root.text, depths.total(), max(depths), max(depths.values()))
+    return Cascade(
+        root.post_id, root.author_id, root.text, depths.total(), max(depths), max(depths.values())
+    )
 
 
 def _counts(activity: Activity) -> dict[str, int]:

@@ -65,9 +65,10 @@ _UNDER_WAY = (
 class Simulation:
     """A population of social agents that scroll, weigh, write and share.
 
-    Each tick every agent takes one step: the time-out if it is due, else what its state calls for. The
-    decisions of one tick are asked together and applied in agent order, so a run depends on the seed and
-    the answers alone, never on which answer came first. Random numbers are keyed by (seed, agent, round).
+    Each tick every agent takes one step: the time-out if it is due, else what its state calls for.
+    The decisions of one tick are asked together and applied in agent order, so a run depends on the
+    seed and the answers alone, never on which answer came first. Random numbers are keyed by (seed,
+    agent, round).
 
     Args:
         agents: The population, in the order in which it acts.
@@ -77,7 +78,8 @@ class Simulation:
         seed: Seed of every random number.
         reasoner: Decides where several moves are open; a `PolicyReasoner` by default.
         composer: Writes what agents publish.
-        logger: Where to write the run's events; None means structlog's own logger, once it is configured.
+        logger: Where to write the run's events; None means structlog's own logger, once it is
+            configured.
         clock: The run's clock.
 
     Attributes:
@@ -89,8 +91,8 @@ class Simulation:
         clock: The run's clock.
 
     Raises:
-        FieldValueError: If there are no agents, two share an id, a post is by nobody among them, or rounds or
-            ticks are below 1.
+        FieldValueError: If there are no agents, two share an id, a post is by nobody among them, or
+            rounds or ticks are below 1.
     """
 
     def __init__(
@@ -117,7 +119,9 @@ class Simulation:
         self.clock: SimulatedClock = clock or SimulatedClock()
         self._deciding = deciding_with(self.reasoner, logger, self.clock, self._apply)
         self._logger = self._deciding.logger
-        self.chart: Statechart[AgentState] = social_media_chart(logger=self._logger, clock=self.clock)
+        self.chart: Statechart[AgentState] = social_media_chart(
+            logger=self._logger, clock=self.clock
+        )
         self.network: Network = Network(self.agents)
         self.finished: list[RoundSummary] = []
         self._activity = Activity()
@@ -163,10 +167,12 @@ class Simulation:
         """
         if self._has_run:
             raise SimulationError("this simulation has been run: make a new one, with new agents")
+
         self._has_run = True
         with self.clock.bound():
             if not self.finished:
                 self._start()
+
             try:
                 for number in range(len(self.finished) + 1, self._rounds + 1):
                     self.finished.append(await self._round(number))
@@ -174,8 +180,10 @@ class Simulation:
                         on_round(self.finished[-1])
             finally:
                 await self._deciding.close()
+
             results = summarize(self.network, self.finished)
             self._emit(RUN_ENDED, **results.totals.to_dict())
+
         return results
 
     def _start(self) -> None:
@@ -199,6 +207,7 @@ class Simulation:
                 state=agent.state.value,
                 timeout_threshold=agent.timeout_threshold,
             )
+
         for post in self.network.seed(self._seeds):
             self._announce_post(post)
 
@@ -208,15 +217,22 @@ class Simulation:
         self._emit(ROUND_STARTED, round=number)
         for agent in self.agents:
             agent.random = RandomStream(self._seed, agent.agent_id, number)
+
         for _ in range(self._ticks):
             self.clock.advance()
             await self._tick()
-            await asyncio.sleep(0)  # a policy never waits: let an interruption, and others in the loop, have a turn
+            # a policy never waits: let an interruption, and others in the loop, have a turn
+            await asyncio.sleep(0)
+
         await self._deciding.end_round()
-        states = {state.value: count for state, count in state_distribution(self.agents, AgentState).items()}
+        states = {
+            state.value: count
+            for state, count in state_distribution(self.agents, AgentState).items()
+        }
         self._finish_round()
         summary = RoundSummary(number, states, self._activity)
         self._emit(ROUND_ENDED, round=number, states=states, **self._activity.to_dict())
+
         return summary
 
     def _finish_round(self) -> None:
@@ -225,6 +241,7 @@ class Simulation:
             for _ in range(_STEPS_TO_FINISH):
                 if reader.agent.state in _UNDER_WAY:
                     self._steps[reader.agent.state](reader)
+
             if reader.agent.state is not AgentState.IDLE:
                 self._fire(reader.agent, ROUND_ENDS)
 
@@ -234,15 +251,18 @@ class Simulation:
             agent = reader.agent
             if agent is deciding.next_agent:
                 await deciding.settle_next()
+
             before = agent.state
             if chart.tick(agent) is not None:
                 self._activity.timeouts[before.value] += 1
                 self._activity.transitions += 1
                 continue
+
             step = steps.get(before)
             question = step(reader) if step is not None else None
             if question is not None:
                 await deciding.ask(question)
+
         self._activity.agent_ticks += len(self.agents)
         await deciding.end_tick()
 
@@ -250,12 +270,17 @@ class Simulation:
         """Make the move that was decided on."""
         if decision.chosen not in question.options:
             raise ReasonerError(_outside(question, decision))
+
         self._activity.decisions_asked += 1
         if decision.source == "fallback":
             self._activity.fallbacks[decision.reason or "no reason given"] += 1
         else:
             self._activity.decisions_answered += 1
-        if self.chart.fire_to(question.agent, DECIDES, decision.chosen, question.context) is not None:
+
+        if (
+            self.chart.fire_to(question.agent, DECIDES, decision.chosen, question.context)
+            is not None
+        ):
             self._activity.transitions += 1
 
     def _open_feed(self, reader: Reader) -> None:
@@ -273,18 +298,22 @@ class Simulation:
         options = self.chart.enabled_targets(agent, DECIDES, post)
         if len(options) > 1:
             return Question(agent, agent.state, DECIDES, tuple(options), post)
+
         self._fire(agent, IGNORES, post)
+
         return None
 
     def _compose(self, reader: Reader) -> None:
         agent, post = reader.agent, reader.post
         if post is None:
             return
+
         stream = RandomStream(self._seed, agent.agent_id, self.clock.round, self.clock.tick)
         reader.draft = self._composer.compose(agent, post, stream)
         agent.pending_action = kind = reader.draft.kind
         if kind == "post":
             self._publish(reader, reader.draft)
+
         self._fire(agent, COMPOSE_DONE, post)
         if kind == "post":
             agent.pending_action = None
@@ -300,7 +329,13 @@ class Simulation:
         if post is not None:
             self.network.like(post)
             self._activity.likes += 1
-            self._emit(POST_LIKED, agent_id=reader.agent.agent_id, post_id=post.post_id, author_id=post.author_id)
+            self._emit(
+                POST_LIKED,
+                agent_id=reader.agent.agent_id,
+                post_id=post.post_id,
+                author_id=post.author_id,
+            )
+
         self._fire(reader.agent, ACTION_DONE, post)
 
     def _publish(self, reader: Reader, draft: Draft) -> None:
@@ -336,8 +371,8 @@ class Simulation:
 def _collecting_after_rounds() -> Iterator[Callable[[], object]]:
     """Keep the garbage collector from searching the whole, ever growing history again and again.
 
-    Measured at 10,000 agents, that took a fifth of the time. Garbage in cycles is instead looked for among
-    what each round has made, by calling what this gives.
+    Measured at 10,000 agents, that took a fifth of the time. Garbage in cycles is instead looked
+    for among what each round has made, by calling what this gives.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -353,16 +388,29 @@ def _outside(question: Question, decision: Decision) -> str:
     return f"agent {question.agent.agent_id!r}: the reasoner chose {decision.chosen!r}, which is not one of {options}"
 
 
-def _check(agents: Sequence[SocialAgent], posts: Sequence[SeedPost], rounds: int, ticks: int) -> None:
+def _check(
+    agents: Sequence[SocialAgent], posts: Sequence[SeedPost], rounds: int, ticks: int
+) -> None:
     if not agents:
         raise FieldValueError("a simulation needs at least one agent")
+
     for name, value in (("rounds", rounds), ("ticks_per_round", ticks)):
         if not isinstance(value, int) or value < 1:
             raise FieldValueError(f"{name} must be a whole number, 1 or more, got {value!r}")
-    twice = [agent_id for agent_id, count in Counter(agent.agent_id for agent in agents).items() if count > 1]
+
+    twice = [
+        agent_id
+        for agent_id, count in Counter(agent.agent_id for agent in agents).items()
+        if count > 1
+    ]
     if twice:
-        raise FieldValueError(f"agent ids must be unique, used more than once: {', '.join(sorted(twice))}")
+        raise FieldValueError(
+            f"agent ids must be unique, used more than once: {', '.join(sorted(twice))}"
+        )
+
     ids = {agent.agent_id for agent in agents}
     strangers = sorted({post.author_id for post in posts if post.author_id not in ids})
     if strangers:
-        raise FieldValueError(f"posts must be by agents of the population, which has no {', '.join(strangers)}")
+        raise FieldValueError(
+            f"posts must be by agents of the population, which has no {', '.join(strangers)}"
+        )

@@ -1,6 +1,7 @@
 """What a simulation is between two rounds, as plain data, and a simulation made to go on from it.
 
-Whatever the log tells is taken from there: posts, likes, rounds, the agents' histories. A snapshot holds the rest.
+Whatever the log tells is taken from there: posts, likes, rounds, the agents' histories. A snapshot
+holds the rest.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ def take_snapshot(simulation: Simulation) -> dict[str, Any]:
     }
 
 
-def restore_snapshot(simulation: Simulation, snapshot: Mapping[str, Any], events: Iterable[Event]) -> None:
+def restore_snapshot(
+    simulation: Simulation, snapshot: Mapping[str, Any], events: Iterable[Event]
+) -> None:
     """Make a new simulation go on where another one was.
 
     Args:
@@ -59,12 +62,16 @@ def restore_snapshot(simulation: Simulation, snapshot: Mapping[str, Any], events
     """
     told = [described[0] for described in snapshot["agents"]]
     if told != [agent.agent_id for agent in simulation.agents]:
-        raise SimulationError("the run that should be gone on with has other agents: give the same population")
+        raise SimulationError(
+            "the run that should be gone on with has other agents: give the same population"
+        )
+
     _read_log(simulation, events)
     posts = simulation.network.posts
     for reader, described in zip(simulation.network.readers, snapshot["agents"], strict=True):
         _restore_agent(reader.agent, described)
         _restore_feed(reader, described, posts)
+
     time, *place = snapshot["moment"]
     simulation.clock.moment = Moment(datetime.fromisoformat(time), *place)
     budget = getattr(simulation.reasoner, "budget", None)
@@ -123,7 +130,9 @@ def _read_log(simulation: Simulation, events: Iterable[Event]) -> None:
     def publish(event: Event) -> None:
         draft = Draft(event["kind"], event["text"], tuple(event["topics"]))
         parent = None if event["parent_id"] is None else by_id[event["parent_id"]]
-        by_id[event["post_id"]] = network.publish_again(event["post_id"], event["agent_id"], draft, parent)
+        by_id[event["post_id"]] = network.publish_again(
+            event["post_id"], event["agent_id"], draft, parent
+        )
 
     readers: dict[str, Callable[[Event], Any]] = {
         TRANSITION: lambda event: histories[event["agent_id"]].append(_record(event)),
@@ -133,6 +142,7 @@ def _read_log(simulation: Simulation, events: Iterable[Event]) -> None:
     }
     if isinstance(reasoner, Remembering):
         readers[DECISION] = reasoner.remember
+
     for event in events:
         reader = readers.get(event["event"])
         if reader is not None:
@@ -141,5 +151,7 @@ def _read_log(simulation: Simulation, events: Iterable[Event]) -> None:
 
 def _summary(event: Event) -> RoundSummary:
     counts = {name: event[name] for name in Activity.COUNTED}
-    told = Activity(**counts, timeouts=Counter(event["timeouts"]), fallbacks=Counter(event["fallbacks"]))
+    told = Activity(
+        **counts, timeouts=Counter(event["timeouts"]), fallbacks=Counter(event["fallbacks"])
+    )
     return RoundSummary(event["round"], event["states"], told)

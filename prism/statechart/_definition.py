@@ -18,7 +18,13 @@ def in_definition_order(states: Iterable[StateT]) -> tuple[StateT, ...]:
     given = list(states)
     if not all(isinstance(state, Enum) for state in given):
         return tuple(given)
-    position = {state: number for enum in {type(state) for state in given} for number, state in enumerate(enum)}
+
+    position = {
+        state: number
+        for enum in {type(state) for state in given}
+        for number, state in enumerate(enum)
+    }
+
     return tuple(sorted(set(given), key=lambda state: position[state]))
 
 
@@ -38,47 +44,64 @@ def definition_problems(
     problems = _state_set_problems(states)
     if problems:
         return problems
+
     known = set(states)
     listing = ", ".join(map(state_text, states))
     for number, item in enumerate(transitions, start=1):
         problems += _transition_problems(number, item, known)
+
     if not _within(initial, known):
         problems.append(f"initial state {initial!r} is not among the states ({listing})")
+
     problems += [
         f"decision state {state!r} is not among the states ({listing})"
         for state in decision_states
         if not _within(state, known)
     ]
+
     for state, ticks in timeouts.items():
         if not _within(state, known):
             problems.append(f"timeouts names {state!r}, which is not among the states ({listing})")
+
         if not isinstance(ticks, int) or isinstance(ticks, bool) or ticks < 1:
-            problems.append(f"timeouts[{state_text(state)}] must be a whole number of ticks from 1 on, got {ticks!r}")
+            problems.append(
+                f"timeouts[{state_text(state)}] must be a whole number of ticks from 1 on, got {ticks!r}"
+            )
+
     return problems
 
 
 def _state_set_problems(states: Sequence[Any]) -> list[str]:
     if not states:
         return ["a chart needs at least one state"]
+
     wrong = [repr(state) for state in states if not is_state(state)]
     if wrong:
-        return [f"states must be members of a str-based Enum such as AgentState, got {', '.join(wrong)}"]
+        return [
+            f"states must be members of a str-based Enum such as AgentState, got {', '.join(wrong)}"
+        ]
+
     enums = sorted({type(state).__name__ for state in states})
     if len({type(state) for state in states}) > 1:
         return [f"states must all come from one enum, got members of {', '.join(enums)}"]
+
     return []
 
 
 def _transition_problems(number: int, item: Any, known: set[Any]) -> list[str]:
     if not isinstance(item, Transition):
         return [f"transition {number} must be a Transition, got {item!r}"]
+
     problems = [
         f"transition {number} ({item}): {field} {end!r} is not among the states"
         for field, end in (("source", item.source), ("target", item.target))
         if not (field == "source" and is_any_state(end)) and not _within(end, known)
     ]
     if item.trigger == "state":
-        problems.append(f"transition {number} ({item}): a trigger cannot be called 'state', rename it")
+        problems.append(
+            f"transition {number} ({item}): a trigger cannot be called 'state', rename it"
+        )
+
     return problems
 
 
@@ -87,10 +110,16 @@ def _within(state: Any, known: set[Any]) -> bool:
     return isinstance(state, Enum) and type(state) is type(next(iter(known))) and state in known
 
 
-def expand(transitions: Iterable[Transition[Any]], states: Sequence[Any]) -> tuple[Transition[Any], ...]:
+def expand(
+    transitions: Iterable[Transition[Any]], states: Sequence[Any]
+) -> tuple[Transition[Any], ...]:
     """Replace each ``source="*"`` by one transition for every state, in place."""
     expanded: list[Transition[Any]] = []
     for item in transitions:
         sources = states if is_any_state(item.source) else (item.source,)
-        expanded += [Transition(item.trigger, source, item.target, item.guard, item.action) for source in sources]
+        expanded += [
+            Transition(item.trigger, source, item.target, item.guard, item.action)
+            for source in sources
+        ]
+
     return tuple(expanded)

@@ -1,7 +1,7 @@
 """What a record keeps of an event's context: identifying fields, never live objects.
 
-A guard may receive any object as context, such as the post an agent looks at. History and log keep only
-what identifies it, so that a thousand records do not hold a thousand posts alive.
+A guard may receive any object as context, such as the post an agent looks at. History and log keep
+only what identifies it, so that a thousand records do not hold a thousand posts alive.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ _id_names: dict[type, tuple[str, str]] = {}
 def identify(context: object) -> dict[str, Any] | None:
     """Reduce a context to the plain data that a record may keep.
 
-    A mapping keeps its keys, with each value made plain; a scalar becomes ``{"value": scalar}``; any other
-    object keeps its identifier: for a class ``Post`` the attribute ``post_id``, else ``id``, recorded as
-    ``post_id`` either way. An object without an identifier is recorded as ``{"type": class name}``.
+    A mapping keeps its keys, with each value made plain; a scalar becomes ``{"value": scalar}``;
+    any other object keeps its identifier: for a class ``Post`` the attribute ``post_id``, else
+    ``id``, recorded as ``post_id`` either way. An object without an identifier is recorded as
+    ``{"type": class name}``.
 
     Args:
         context: Anything that was given to ``fire``.
@@ -43,11 +44,12 @@ def identify(context: object) -> dict[str, Any] | None:
 def pack(context: object) -> tuple[Keys, Any]:
     """Split a context into the keys it shares with other records and the values that are its own.
 
-    The common ``{"post_id": ...}`` gives a bare key and a bare value, so it costs a record nothing beyond
-    two references. Texts are interned: agents that saw the same post share its id.
+    The common ``{"post_id": ...}`` gives a bare key and a bare value, so it costs a record nothing
+    beyond two references. Texts are interned: agents that saw the same post share its id.
 
     Returns:
-        ``(None, None)`` for None, ``(key, value)`` for one key, else ``(keys, values)`` as two tuples.
+        ``(None, None)`` for None, ``(key, value)`` for one key, else ``(keys, values)`` as two
+        tuples.
     """
     if isinstance(context, dict) and len(context) == 1:
         (key,) = context
@@ -57,8 +59,10 @@ def pack(context: object) -> tuple[Keys, Any]:
         value = getattr(context, attribute, None)
     else:
         return _pack_any(context)
+
     if type(value) is str and type(key) is str:
         return key, share(value)
+
     return _pack_any(context)
 
 
@@ -68,17 +72,20 @@ def unpack(keys: Keys, value: Any) -> dict[str, Any] | None:
         return None
     if isinstance(keys, str):
         return {keys: _copied(value)}
+
     return {key: _copied(item) for key, item in zip(keys, value, strict=True)}
 
 
 def share(text: str) -> str:
-    """Give the one copy of a text that records share; unlike ``sys.intern``, nothing is kept for ever."""
+    """Return the one copy of a text that records share; unlike ``sys.intern``, nothing is kept for ever."""
     known = _shared.get(text)
     if known is not None:
         return known
     if len(_shared) >= _SHARED_TEXTS:
         _shared.clear()
+
     _shared[text] = text
+
     return text
 
 
@@ -92,6 +99,7 @@ def _pack_any(context: object) -> tuple[Keys, Any]:
     plain = _reduce(context)
     if plain is None:
         return None, None
+
     values = tuple(share(value) if type(value) is str else value for value in plain.values())
     return (next(iter(plain)), values[0]) if len(values) == 1 else (tuple(plain), values)
 
@@ -103,6 +111,7 @@ def _reduce(context: object) -> dict[str, Any] | None:
         return _plain_mapping(context, _DEEPEST)
     if isinstance(context, _SCALARS) or _is_leaf(context):
         return {"value": _plain(context, _DEEPEST)}
+
     return _identity(context)
 
 
@@ -113,22 +122,31 @@ def _plain(value: object, depth: int) -> Any:
         return value
     if depth and isinstance(value, Mapping):
         return _plain_mapping(value, depth - 1)
+
     if depth and isinstance(value, (list, tuple, set, frozenset)):
         items = sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value
         return [_plain(item, depth - 1) for item in items]
+
     if _is_leaf(value):
         return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
     identity = _identity(value)
+
     return next(iter(identity.values())) if len(identity) == 1 else identity
 
 
 def _plain_mapping(mapping: Mapping[Any, Any], depth: int) -> dict[str, Any]:
-    return {str(key.value if isinstance(key, Enum) else key): _plain(value, depth) for key, value in mapping.items()}
+    return {
+        str(key.value if isinstance(key, Enum) else key): _plain(value, depth)
+        for key, value in mapping.items()
+    }
 
 
 def _is_leaf(value: object) -> bool:
     """Tell values of the standard library, such as dates and UUIDs, that are best recorded as their text."""
-    return type(value).__module__.partition(".")[0] in _LEAF_MODULES or isinstance(value, (bytes, complex))
+    return type(value).__module__.partition(".")[0] in _LEAF_MODULES or isinstance(
+        value, (bytes, complex)
+    )
 
 
 def _identity(value: object) -> dict[str, Any]:
@@ -140,10 +158,14 @@ def _identity(value: object) -> dict[str, Any]:
             if names is None:
                 return {"type": cls.__name__}
             _id_names[cls] = names
+
         attribute, key = names
         identifier = getattr(value, attribute)
+
         return {key: identifier if isinstance(identifier, _SCALARS) else str(identifier)}
-    except Exception:  # a property of the user's, such as that of a detached database row; the move must not suffer
+    except Exception:
+        # a property of the user's, such as that of a detached database row; the move must not
+        # suffer
         return {"type": cls.__name__}
 
 
@@ -152,12 +174,15 @@ def _find_id_name(value: object) -> tuple[str, str] | None:
     key = f"{snake}_id"
     for attribute in (key, "post_id", "agent_id", "id", "unique_id"):
         if hasattr(value, attribute):
-            return attribute, attribute if attribute.endswith("_id") and attribute != "unique_id" else key
+            return attribute, attribute if attribute.endswith(
+                "_id"
+            ) and attribute != "unique_id" else key
+
     return None
 
 
 def agent_name(agent: object) -> str:
-    """Give the name by which logs and messages call an agent: its id, else its class and address."""
+    """Return the name by which logs and messages call an agent: its id, else its class and address."""
     name = getattr(agent, "agent_id", None)
     if type(name) is str:
         return name
@@ -165,9 +190,10 @@ def agent_name(agent: object) -> str:
 
 
 def given_name(agent: object) -> str | None:
-    """Give an agent's id or name, or None if it has neither."""
+    """Return an agent's id or name, or None if it has neither."""
     for attribute in ("agent_id", "unique_id", "id", "name"):
         value = getattr(agent, attribute, None)
         if value is not None:
             return str(value)
+
     return None

@@ -1,6 +1,7 @@
 """A chart outside the engine: as data, as text for other tools, as a picture in a notebook.
 
-What writes and draws is imported when it is first used: an application that only runs charts does not wait for it.
+What writes and draws is imported when it is first used: an application that only runs charts does
+not wait for it.
 """
 
 from __future__ import annotations
@@ -52,10 +53,10 @@ class Portable:
         guards: Functions | None = None,
         actions: Functions | None = None,
     ) -> dict[str, Any]:
-        """Give the definition as plain data, ready for JSON; ``docs/charts.md`` describes the shape.
+        """Return the definition as plain data, ready for JSON; ``docs/charts.md`` describes the shape.
 
-        Guards and actions are written by name: the one under which they are registered here, else their own
-        (``__qualname__``, or a ``__name__`` that a callable object has).
+        Guards and actions are written by name: the one under which they are registered here, else
+        their own (``__qualname__``, or a ``__name__`` that a callable object has).
 
         Args:
             guards: Guards by name, for those without a name of their own, such as lambdas.
@@ -94,24 +95,34 @@ class Portable:
         """Make a chart from plain data, as `to_dict` gives it. Nothing in the data is imported or evaluated.
 
         Args:
-            data: The definition. A transition whose source is ``"*"`` stands for one from every state, unless
-                a state has that text.
+            data: The definition. A transition whose source is ``"*"`` stands for one from every
+                state, unless a state has that text.
             guards: The functions for the names of guards.
             actions: The functions for the names of actions.
-            states: A ``str``-based Enum whose members the states are; without it one is made by `state_enum`.
+            states: A ``str``-based Enum whose members the states are; without it one is made by
+                `state_enum`.
             logger: As for the chart itself.
             clock: As for the chart itself.
 
         Raises:
-            DefinitionError: Listing everything that is wrong, twenty offences in full and the rest counted: unknown
-                keys and names, wrong types, repeated states. A document of a newer version, and a list of more
-                transitions than a chart may have, are not looked into further.
+            DefinitionError: Listing everything that is wrong, twenty offences in full and the rest
+                counted: unknown keys and names, wrong types, repeated states. A document of a newer
+                version, and a list of more transitions than a chart may have, are not looked into
+                further.
         """
         from prism.statechart.formats._document import from_data
 
         parts = from_data(data, guards, actions, states)
         make = cast("Callable[..., Statechart[Any]]", cls)
-        return make(parts.states, parts.transitions, parts.initial, **parts.settings, logger=logger, clock=clock)
+
+        return make(
+            parts.states,
+            parts.transitions,
+            parts.initial,
+            **parts.settings,
+            logger=logger,
+            clock=clock,
+        )
 
     def to_json(
         self,
@@ -119,18 +130,22 @@ class Portable:
         guards: Functions | None = None,
         actions: Functions | None = None,
     ) -> str:
-        """Give the definition as JSON text: see `to_dict`."""
+        """Return the definition as JSON text: see `to_dict`."""
         from prism.statechart.formats._document import to_text
 
         return to_text(self.to_dict(guards=guards, actions=actions))
 
     @overload
     @classmethod
-    def from_json(cls, text: str, *, states: None = None, **options: Unpack[_Options]) -> Statechart[StrEnum]: ...
+    def from_json(
+        cls, text: str, *, states: None = None, **options: Unpack[_Options]
+    ) -> Statechart[StrEnum]: ...
 
     @overload
     @classmethod
-    def from_json(cls, text: str, *, states: type[EnumT], **options: Unpack[_Options]) -> Statechart[EnumT]: ...
+    def from_json(
+        cls, text: str, *, states: type[EnumT], **options: Unpack[_Options]
+    ) -> Statechart[EnumT]: ...
 
     @classmethod
     def from_json(cls, text: str, **options: Any) -> Statechart[Any]:
@@ -152,7 +167,8 @@ class Portable:
         """Draw the chart as an SVG picture: see `prism.drawing._svg.draw_svg`.
 
         Args:
-            traffic: How often each move (source, target) was made; arrows are drawn the wider for it.
+            traffic: How often each move (source, target) was made; arrows are drawn the wider for
+                it.
         """
         from prism.drawing._svg import draw_svg
         from prism.statechart.formats._diagram import to_diagram
@@ -162,8 +178,8 @@ class Portable:
     def explain(self, agent: Any, trigger: str, context: Any = None) -> Explanation:
         """Tell what an event would do to an agent, and why; nothing is changed and nothing is logged.
 
-        Guards are asked as `Statechart.fire` asks them, up to the first that passes; in a decision state all are, as
-        `Statechart.afire` does it.
+        Guards are asked as `Statechart.fire` asks them, up to the first that passes; in a decision
+        state all are, as `Statechart.afire` does it.
 
         Args:
             agent: Anything with a ``state``.
@@ -171,7 +187,8 @@ class Portable:
             context: What the event is about.
 
         Returns:
-            Every candidate with its guard's outcome, and what ``fire`` would do; ``print`` it to read it.
+            Every candidate with its guard's outcome, and what ``fire`` would do; ``print`` it to
+            read it.
 
         Raises:
             AgentError: If the object has no ``state``.
@@ -217,4 +234,13 @@ class Portable:
         states = tuple(map(state_text, in_definition_order(self.states)))
         decisions = frozenset(map(state_text, self.decision_states))
         limits = {state_text(state): ticks for state, ticks in self.timeouts.items()}
-        return self.name, states, state_text(self.initial), decisions, limits, self.strict, self.transitions
+
+        return (
+            self.name,
+            states,
+            state_text(self.initial),
+            decisions,
+            limits,
+            self.strict,
+            self.transitions,
+        )

@@ -32,19 +32,22 @@ def state_distribution(agents: Iterable[Any], states: None = None) -> dict[Any, 
 def state_distribution(agents: Iterable[Any], states: Iterable[EnumT]) -> dict[EnumT, int]: ...
 
 
-def state_distribution(agents: Iterable[Any], states: Iterable[Enum] | None = None) -> dict[Any, int]:
+def state_distribution(
+    agents: Iterable[Any], states: Iterable[Enum] | None = None
+) -> dict[Any, int]:
     """Count the agents in every state.
 
     Args:
         agents: Any objects with a ``state``.
-        states: The states to report, in this order. By default all members of the enum that the first
-            agent's state belongs to (`AgentState` for no agents or plain texts).
+        states: The states to report, in this order. By default all members of the enum that the
+            first agent's state belongs to (`AgentState` for no agents or plain texts).
 
     Returns:
         ``{state: count}`` with an entry for every state, also those that no agent is in.
 
     Raises:
-        UnknownStateError: If an agent is in a state that is not reported; the counts would not add up.
+        UnknownStateError: If an agent is in a state that is not reported; the counts would not add
+            up.
     """
     population = list(agents)
     counts = dict.fromkeys(_enum_of(population) if states is None else states, 0)
@@ -56,8 +59,10 @@ def state_distribution(agents: Iterable[Any], states: Iterable[Enum] | None = No
             f"agent {agent_name(stray)!r} is in state {unknown[0]!r}, which is not among the states counted "
             f"({', '.join(map(state_text, counts))}): name all states in 'states'"
         )
+
     for state, count in found.items():
         counts[state] += count
+
     return counts
 
 

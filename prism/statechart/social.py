@@ -31,9 +31,10 @@ def social_media_chart(
 ) -> Statechart[AgentState]:
     """Make the chart that social agents share.
 
-    ``decides`` is the one ambiguous event: from EVALUATING an agent that should engage may compose, like
-    or scroll on, and `Statechart.afire` asks a reasoner which. What a composing agent does is set by
-    ``agent.pending_action``: ``"reply"``, ``"reshare"`` or ``"post"``; without one the draft is dropped.
+    ``decides`` is the one ambiguous event: from EVALUATING an agent that should engage may compose,
+    like or scroll on, and `Statechart.afire` asks a reasoner which. What a composing agent does is
+    set by ``agent.pending_action``: ``"reply"``, ``"reshare"`` or ``"post"``; without one the draft
+    is dropped.
 
     Args:
         strict: Let exceptions of guards propagate.
@@ -83,7 +84,10 @@ def _recovering() -> list[Transition[AgentState]]:
     s = AgentState
     active = [state for state in s if state is not s.IDLE]
     return [
-        *(Transition(TIMEOUT, state, s.SCROLLING) for state in (s.EVALUATING, s.COMPOSING, *_ENGAGING)),
+        *(
+            Transition(TIMEOUT, state, s.SCROLLING)
+            for state in (s.EVALUATING, s.COMPOSING, *_ENGAGING)
+        ),
         Transition(TIMEOUT, s.SCROLLING, s.RESTING),
         Transition(TIMEOUT, s.RESTING, s.IDLE),
         *(Transition(ROUND_ENDS, state, s.IDLE) for state in active),
@@ -111,6 +115,6 @@ class _Intends:
 
 
 def social_media_guards() -> dict[str, Guard]:
-    """Give the guards of the social chart by name, for loading charts that use them: see `Statechart.from_dict`."""
+    """Return the guards of the social chart by name, for loading charts that use them: see `Statechart.from_dict`."""
     intentions = [_Intends(action) for action in ("reply", "reshare", "post")]
     return {"should_engage": should_engage, **{guard.__name__: guard for guard in intentions}}

@@ -1,7 +1,7 @@
 """The engine: one chart, shared by all agents, that decides every move.
 
-`Statechart` adapts a definition onto the ``transitions`` package and fires rows compiled from it. The chart
-holds no agent: everything that changes lives in the agents themselves.
+`Statechart` adapts a definition onto the ``transitions`` package and fires rows compiled from it.
+The chart holds no agent: everything that changes lives in the agents themselves.
 """
 
 from __future__ import annotations
@@ -14,7 +14,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, Never, Self, TypeVar, cast
 
 from prism.errors import AgentError, DefinitionError, ReasonerError, RunawayError, UnknownStateError
-from prism.statechart._definition import TIMEOUT, definition_problems, expand, in_definition_order, listed
+from prism.statechart._definition import (
+    TIMEOUT,
+    definition_problems,
+    expand,
+    in_definition_order,
+    listed,
+)
 from prism.statechart._engine.arguments import (
     NOT_GIVEN,
     asks_itself,
@@ -58,16 +64,19 @@ class Statechart(Portable, Generic[StateT]):
     """States and the moves between them, shared by every agent.
 
     Args:
-        states: Members of one ``str``-based Enum, or the Enum itself. ``chart.states`` gives them back as a set.
+        states: Members of one ``str``-based Enum, or the Enum itself. ``chart.states`` gives them
+            back as a set.
         transitions: The moves; order matters, the first whose guard passes wins.
         initial: State that new agents start in.
         name: Name in logs and messages.
         decision_states: States in which `afire` asks a reasoner when several targets are enabled.
-        timeouts: Ticks after which `tick` fires ``timeout``, for states that differ from the agent's own
-            ``timeout_threshold``.
+        timeouts: Ticks after which `tick` fires ``timeout``, for states that differ from the
+            agent's own ``timeout_threshold``.
         strict: Let exceptions of guards and actions propagate instead of logging them.
-        logger: A structlog logger to announce moves to. None means structlog's own, once it is configured.
-        clock: Gives the current time in seconds since the epoch; a simulation passes its simulated one.
+        logger: A structlog logger to announce moves to. None means structlog's own, once it is
+            configured.
+        clock: Gives the current time in seconds since the epoch; a simulation passes its simulated
+            one.
 
     Raises:
         DefinitionError: (a ValueError) listing everything that is wrong with the definition.
@@ -86,11 +95,16 @@ class Statechart(Portable, Generic[StateT]):
         logger: EventLogger | None = None,
         clock: Callable[[], float] = time,
     ) -> None:
-        members, moves, decisions = in_definition_order(states), tuple(transitions), listed(decision_states)
+        members, moves, decisions = (
+            in_definition_order(states),
+            tuple(transitions),
+            listed(decision_states),
+        )
         limits = dict(timeouts or {})
         problems = definition_problems(members, moves, initial, decisions, limits)
         if problems:
             raise DefinitionError(f"chart {name!r}: " + "; ".join(problems))
+
         self._settings: dict[str, Any] = {
             "name": name,
             "decision_states": decisions,
@@ -130,21 +144,27 @@ class Statechart(Portable, Generic[StateT]):
         """The ``transitions`` Machine that defines this chart. Changes made to it do not reach the chart."""
         return self._machine
 
-    def fire(self, agent: Any, trigger: str, context: Any = None, current_state: Never = NOT_GIVEN) -> StateT | None:
+    def fire(
+        self, agent: Any, trigger: str, context: Any = None, current_state: Never = NOT_GIVEN
+    ) -> StateT | None:
         """Make the first move that the event allows.
 
-        Candidates are tried in definition order. The winner's action runs, then the move commits: state,
-        ``ticks_in_state = 0``, one history entry, one log event. A self-transition only runs its action.
-        A fire on the same agent from inside its action is queued and runs right after this move commits.
+        Candidates are tried in definition order. The winner's action runs, then the move commits:
+        state, ``ticks_in_state = 0``, one history entry, one log event. A self-transition only runs
+        its action. A fire on the same agent from inside its action is queued and runs right after
+        this move commits.
 
         Args:
             agent: Anything with a writable ``state``.
             trigger: Name of the event.
-            context: What the event is about; handed to guards and actions, recorded by its identifying fields.
-            current_state: Never given. Other engines take it, so calls written for them are told the right call.
+            context: What the event is about; handed to guards and actions, recorded by its
+                identifying fields.
+            current_state: Never given. Other engines take it, so calls written for them are told
+                the right call.
 
         Returns:
-            The agent's state once all that the event set off has run; None if nothing applied or it was queued.
+            The agent's state once all that the event set off has run; None if nothing applied or it
+            was queued.
 
         Raises:
             AgentError: (a TypeError) if the object has no ``state``.
@@ -156,6 +176,7 @@ class Statechart(Portable, Generic[StateT]):
             refuse_state("fire", agent, trigger, current_state)
             self._firing[id(agent)].append((trigger, context, None))
             return None
+
         try:
             state = agent.state
             candidates = self._rows[state][trigger]
@@ -163,10 +184,12 @@ class Statechart(Portable, Generic[StateT]):
             self._require_known_state(agent)
             require_trigger(trigger, context, self._machine.events, self.initial)
             return None
+
         for candidate in candidates:
             guard, action, target, edge = candidate
             if guard is None:
                 break
+
             try:
                 if guard(agent, context):
                     break
@@ -174,26 +197,35 @@ class Statechart(Portable, Generic[StateT]):
                 self._reporter.guard_failed(error, agent, edge)
         else:
             return None
+
         write = self._quiet_writers.get(agent.__class__)
         if action is not None or write is None or target == state:
             return self._run(agent, candidate, context)
         if self._questions.by_agent:
             self._questions.drop(agent)
+
         dwell = write(agent, edge, self._clock(), context)
         if self._has_logger or moves_are_heard():
             self._reporter.moved(agent, edge, dwell, context)
+
         return target
 
     @asks_itself
     async def afire(
-        self, agent: Any, trigger: str, context: Any = None, current_state: Never = NOT_GIVEN, *, reasoner: Decider
+        self,
+        agent: Any,
+        trigger: str,
+        context: Any = None,
+        current_state: Never = NOT_GIVEN,
+        *,
+        reasoner: Decider,
     ) -> StateT | None:
         """Make the move that the event calls for, asking the reasoner where several are open.
 
-        In a decision state with more than one distinct enabled target the reasoner chooses among them.
-        Everywhere else, and inside an action, where nothing can wait for an answer, this is exactly `fire`.
-        If the agent has moved when the answer arrives, even if it came back, the answer is discarded and
-        logged. A cancelled call leaves the agent as it was.
+        In a decision state with more than one distinct enabled target the reasoner chooses among
+        them. Everywhere else, and inside an action, where nothing can wait for an answer, this is
+        exactly `fire`. If the agent has moved when the answer arrives, even if it came back, the
+        answer is discarded and logged. A cancelled call leaves the agent as it was.
 
         Args:
             agent: Anything with a writable ``state``.
@@ -212,22 +244,28 @@ class Statechart(Portable, Generic[StateT]):
         state = self._require_known_state(agent)
         if state not in self.decision_states or id(agent) in self._firing:
             return self.fire(agent, trigger, context)
+
         candidates = self._enabled(agent, trigger, context)
         options = _distinct(target for _, _, target, _ in candidates)
         if not options:
             return None
+
         chosen = options[0]
         if len(options) > 1:
             chosen, holds = await self._questions.ask(reasoner, agent, trigger, options, context)
             if not holds:
                 self._reporter.discarded(agent, trigger, state, chosen)
                 return None
+
         return self._run(agent, _leading_to(chosen, candidates), context)
 
-    def fire_to(self, agent: Any, trigger: str, target: StateT, context: Any = None) -> StateT | None:
+    def fire_to(
+        self, agent: Any, trigger: str, target: StateT, context: Any = None
+    ) -> StateT | None:
         """Make the move to one given target, if the event allows it now.
 
-        This is how a caller that asked a reasoner itself commits the answer: guards are evaluated again.
+        This is how a caller that asked a reasoner itself commits the answer: guards are evaluated
+        again.
 
         Returns:
             As `fire`; None if no enabled transition leads to the target.
@@ -235,15 +273,16 @@ class Statechart(Portable, Generic[StateT]):
         if id(agent) in self._firing:
             self._firing[id(agent)].append((trigger, context, target))
             return None
+
         candidate = self._first_enabled(agent, trigger, context, target)
         return None if candidate is None else self._run(agent, candidate, context)
 
     def tick(self, agent: Any, context: Any = None) -> StateT | None:
         """Let one tick pass for an agent, and fire ``timeout`` if it has dwelt too long.
 
-        The limit is ``chart.timeouts[state]`` where set, else ``agent.timeout_threshold``; the time-out fires
-        when ``ticks_in_state`` is strictly greater (``spec/spec.md``, FR-6.2). An object without
-        ``ticks_in_state`` never times out.
+        The limit is ``chart.timeouts[state]`` where set, else ``agent.timeout_threshold``; the
+        time-out fires when ``ticks_in_state`` is strictly greater (``spec/spec.md``, FR-6.2). An
+        object without ``ticks_in_state`` never times out.
 
         Returns:
             The new state if the time-out moved the agent, else None.
@@ -264,12 +303,17 @@ class Statechart(Portable, Generic[StateT]):
     def valid_triggers(self, state: StateT) -> list[str]:
         """List the events that a state reacts to, in definition order, guards ignored."""
         row = self._row(state)
-        return _distinct(item.trigger for item in self.transitions if item.source == state and item.trigger in row)
+        return _distinct(
+            item.trigger
+            for item in self.transitions
+            if item.source == state and item.trigger in row
+        )
 
     def adopt(self, agent: AgentT) -> AgentT:
         """Give one existing object the fields of an agent that it lacks, and this chart's initial state.
 
-        Fields that the object has stay as they are; a state given as plain text becomes the enum's member.
+        Fields that the object has stay as they are; a state given as plain text becomes the enum's
+        member.
 
         Args:
             agent: Any object that takes new attributes.
@@ -285,23 +329,30 @@ class Statechart(Portable, Generic[StateT]):
         state = self._require_known_state(agent)
         if not is_state(state):
             cast(Any, agent).state = self._members[state]
+
         return agent
 
     def check(self) -> list[Finding]:
         """List what is probably wrong with this chart, all at once.
 
-        Reported are states that cannot be reached, states with no way out, transitions shadowed by an
-        earlier unguarded one (outside decision states), and states that no ``timeout`` leaves, though they are
-        not the initial one or have a limit in ``timeouts``.
+        Reported are states that cannot be reached, states with no way out, transitions shadowed by
+        an earlier unguarded one (outside decision states), and states that no ``timeout`` leaves,
+        though they are not the initial one or have a limit in ``timeouts``.
         """
-        return find_flaws(tuple(self._members), self.transitions, self.initial, self.decision_states, self.timeouts)
+        return find_flaws(
+            tuple(self._members),
+            self.transitions,
+            self.initial,
+            self.decision_states,
+            self.timeouts,
+        )
 
     def __copy__(self) -> Self:
-        """Give the chart itself: it holds no agent, so one serves all, also copies of agents that refer to it."""
+        """Return the chart itself: it holds no agent, so one serves all, also copies of agents that refer to it."""
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Give the chart itself, as `__copy__`."""
+        """Return the chart itself, as `__copy__`."""
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -318,12 +369,16 @@ class Statechart(Portable, Generic[StateT]):
         if self._quiet_writers.get(agent.__class__) is write_kept and agent._state in self._rows:
             ticks = agent._ticks_in_state = agent._ticks_in_state + 1
             return ticks, self._limits.get(agent._state) or agent._timeout_threshold
+
         ticks = getattr(agent, "ticks_in_state", None)
         if ticks is not None:
             self._require_known_state(agent)
             self._writer_of(agent)
             ticks = count_tick(agent, ticks)
-        return ticks, self._limits.get(self._state_of(agent)) or getattr(agent, "timeout_threshold", None)
+
+        return ticks, self._limits.get(self._state_of(agent)) or getattr(
+            agent, "timeout_threshold", None
+        )
 
     def _run(self, agent: Any, candidate: Candidate[StateT], context: Any) -> StateT | None:
         """Make one move and everything that its action queues, until the agent is at rest."""
@@ -345,6 +400,7 @@ class Statechart(Portable, Generic[StateT]):
                     f"chart {self.name!r}: the actions of agent {agent_name(agent)!r} fired {MOST_QUEUED_FIRES} more "
                     f"events without coming to rest; the last was {trigger!r}: let an action end the chain"
                 )
+
             following = self._first_enabled(agent, trigger, context, target)
             if following is not None:
                 self._make(agent, following, context)
@@ -357,12 +413,15 @@ class Statechart(Portable, Generic[StateT]):
                 action(agent, context)
             except Exception as error:
                 self._reporter.action_failed(error, agent, edge)
+
             edge = self._edge_after_action(agent, edge)
+
         if target != edge.from_state:
             dwell = self._writer_of(agent)(agent, edge, self._clock(), context)
             self._questions.drop(agent)
             if self._has_logger or moves_are_heard():
                 self._reporter.moved(agent, edge, dwell, context)
+
         candidate[3].made()
 
     def _edge_after_action(self, agent: Any, edge: Edge) -> Edge:
@@ -370,27 +429,39 @@ class Statechart(Portable, Generic[StateT]):
         state = agent.state
         if state == edge.from_state:
             return edge
+
         problem = (
             f"the action of {edge.trigger!r} moved the agent to {state_text(state)!r} itself: "
             "let it fire an event instead, which runs right after this move"
         )
         self._reporter.action_failed(AgentError(problem), agent, edge)
+
         return shared_edge(self._members.get(state, state), edge.to_state, edge.trigger)
 
-    def _first_enabled(self, agent: Any, trigger: str, context: Any, target: Any) -> Candidate[StateT] | None:
+    def _first_enabled(
+        self, agent: Any, trigger: str, context: Any, target: Any
+    ) -> Candidate[StateT] | None:
         """Find the first candidate whose guard passes, among those that lead to the target if there is one."""
         for candidate in self._candidates(agent, trigger, context):
-            if (target is None or candidate[2] == target) and self._passes(candidate, agent, context):
+            if (target is None or candidate[2] == target) and self._passes(
+                candidate, agent, context
+            ):
                 return candidate
+
         return None
 
     def _enabled(self, agent: Any, trigger: str, context: Any) -> list[Candidate[StateT]]:
-        return [found for found in self._candidates(agent, trigger, context) if self._passes(found, agent, context)]
+        return [
+            found
+            for found in self._candidates(agent, trigger, context)
+            if self._passes(found, agent, context)
+        ]
 
     def _passes(self, candidate: Candidate[StateT], agent: Any, context: Any) -> bool:
         guard, _, _, edge = candidate
         if guard is None:
             return True
+
         try:
             return bool(guard(agent, context))
         except Exception as error:
@@ -421,7 +492,10 @@ class Statechart(Portable, Generic[StateT]):
                 return state
         except TypeError:
             pass
-        raise UnknownStateError(self._unknown_state(f"agent {agent_name(agent)!r} is in state {state!r}, which"))
+
+        raise UnknownStateError(
+            self._unknown_state(f"agent {agent_name(agent)!r} is in state {state!r}, which")
+        )
 
     def _unknown_state(self, subject: str) -> str:
         listing = ", ".join(map(state_text, self._members))
@@ -434,6 +508,7 @@ class Statechart(Portable, Generic[StateT]):
             writer = self._writers[cls] = writer_of(cls)
             if writes_quietly(cls):
                 self._quiet_writers[cls] = writer
+
         return writer
 
 
@@ -445,5 +520,8 @@ def _leading_to(target: Any, candidates: list[Candidate[StateT]]) -> Candidate[S
     for candidate in candidates:
         if candidate[2] == target:
             return candidate
+
     options = ", ".join(_distinct(state_text(found) for _, _, found, _ in candidates))
-    raise ReasonerError(f"the reasoner chose {target!r}, which is not among the options ({options})")
+    raise ReasonerError(
+        f"the reasoner chose {target!r}, which is not among the options ({options})"
+    )

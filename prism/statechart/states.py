@@ -25,22 +25,25 @@ class AgentState(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> NoReturn:
-        raise FieldValueError(f"{value!r} is not a valid {cls.__name__}: use one of {', '.join(cls)}")
+        raise FieldValueError(
+            f"{value!r} is not a valid {cls.__name__}: use one of {', '.join(cls)}"
+        )
 
 
 def state_enum(name: str, values: Iterable[str]) -> type[StrEnum]:
     """Make a state enum at run time, for charts whose states are read from a file.
 
     Member names are generated (``S0``, ``S1``, ...), so any text can be a state, also ``"mro"`` or
-    ``"two words"``. Look members up by value: ``Mood = state_enum("Mood", ["calm", "mro"]); Mood("mro")``.
+    ``"two words"``. Look members up by value: ``Mood = state_enum("Mood", ["calm", "mro"]);
+    Mood("mro")``.
 
     Args:
         name: Name of the enum class.
         values: The states' texts, in definition order.
 
     Returns:
-        A ``StrEnum`` with one member for each value; the same class for the same name and values. Its members can
-        be pickled, although no module holds the class.
+        A ``StrEnum`` with one member for each value; the same class for the same name and values.
+        Its members can be pickled, although no module holds the class.
 
     Raises:
         DefinitionError: If there are no values, or any is empty, not a string, or given twice.
@@ -50,10 +53,15 @@ def state_enum(name: str, values: Iterable[str]) -> type[StrEnum]:
     twice = [text for text, count in Counter(map(repr, texts)).items() if count > 1]
     if not texts:
         raise DefinitionError(f"state enum {name!r} has no states: give at least one")
+
     if wrong:
-        raise DefinitionError(f"state enum {name!r}: states must be non-empty strings, got {', '.join(wrong)}")
+        raise DefinitionError(
+            f"state enum {name!r}: states must be non-empty strings, got {', '.join(wrong)}"
+        )
+
     if twice:
         raise DefinitionError(f"state enum {name!r}: remove the repeated states {', '.join(twice)}")
+
     return _made(name, tuple(texts))
 
 
@@ -82,11 +90,11 @@ def _member(name: str, texts: tuple[str, ...], value: str) -> StrEnum:
 
 
 def is_state(value: object) -> bool:
-    """Tell whether a value is a member of a ``str``-based enum, as every state must be."""
+    """Return whether a value is a member of a ``str``-based enum, as every state must be."""
     return isinstance(value, Enum) and isinstance(value, str)
 
 
 @lru_cache(maxsize=4096)
 def state_text(state: object) -> str:
-    """Give a state's plain text, whichever kind of ``str`` enum it belongs to."""
+    """Return a state's plain text, whichever kind of ``str`` enum it belongs to."""
     return str(state.value) if isinstance(state, Enum) else str(state)

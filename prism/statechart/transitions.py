@@ -37,13 +37,13 @@ class Transition(Generic[StateT_co]):
         trigger: Name of the event that causes the move.
         source: State the move starts from, or ``"*"`` for every state of the chart.
         target: State the move leads to.
-        guard: ``guard(agent, context)``; the move is enabled while the result is truthy. None means always.
-            A guard only looks: it must not change the agent or fire on it.
+        guard: ``guard(agent, context)``; the move is enabled while the result is truthy. None means
+            always. A guard only looks: it must not change the agent or fire on it.
         action: ``action(agent, context)``; runs just before the move commits.
 
     Raises:
-        DefinitionError: (a ValueError) if the trigger is empty, source or target is no state, or guard or
-            action is not a plain callable. All offences are listed at once.
+        DefinitionError: (a ValueError) if the trigger is empty, source or target is no state, or
+            guard or action is not a plain callable. All offences are listed at once.
     """
 
     trigger: str
@@ -65,7 +65,7 @@ class Transition(Generic[StateT_co]):
             raise DefinitionError(f"transition {self.trigger!r}: " + "; ".join(problems))
 
     def __str__(self) -> str:
-        """Give the move as ``source --trigger--> target``."""
+        """Return the move as ``source --trigger--> target``."""
         return f"{state_text(self.source)} --{self.trigger}--> {state_text(self.target)}"
 
 
@@ -91,8 +91,12 @@ def _callable_problems(field: str, value: object) -> list[str]:
         return []
     if not callable(value):
         return [f"{field} must be callable as {field}(agent, context), got {value!r}"]
+
     if inspect.iscoroutinefunction(value):
-        return [f"{field} {getattr(value, '__name__', value)!r} is async, but runs without an event loop: use 'def'"]
+        return [
+            f"{field} {getattr(value, '__name__', value)!r} is async, but runs without an event loop: use 'def'"
+        ]
+
     return []
 
 
@@ -117,34 +121,37 @@ class Edge:
         """Take note of a move that was made; the edges of watched charts do (see `watching`)."""
 
     def with_keys(self, keys: Keys) -> Edge:
-        """Give the variant of this edge for contexts with these keys; made once, then shared."""
+        """Return the variant of this edge for contexts with these keys; made once, then shared."""
         variant = self.variants.get(keys)
         if variant is None:
             variant = Edge(self.from_state, self.to_state, self.trigger, keys)
             if len(self.variants) < _MOST_VARIANTS:
                 variant.variants = self.variants
                 self.variants[keys] = variant
+
         return variant
 
 
 @lru_cache(maxsize=4096, typed=True)
 def shared_edge(from_state: Any, to_state: Any, trigger: str) -> Edge:
-    """Give the one edge for these ends and this trigger, for records that no chart makes."""
+    """Return the one edge for these ends and this trigger, for records that no chart makes."""
     return Edge(from_state, to_state, trigger)
 
 
 class StateTransition:
     """One entry of an agent's history: a move that was made, when, and about what.
 
-    Records are immutable and compact (56 bytes and one float); `timestamp` and `context` are built when read.
+    Records are immutable and compact (56 bytes and one float); `timestamp` and `context` are built
+    when read.
 
     Args:
         from_state: State before the move.
         to_state: State after the move.
         trigger: Event that caused it.
-        timestamp: When it happened. An aware time of any zone is kept as UTC; a naive one is taken as UTC.
-        context: What the event was about, such as ``{"post_id": "p1"}``. An object is reduced to its
-            identifying fields, never kept.
+        timestamp: When it happened. An aware time of any zone is kept as UTC; a naive one is taken
+            as UTC.
+        context: What the event was about, such as ``{"post_id": "p1"}``. An object is reduced to
+            its identifying fields, never kept.
     """
 
     __slots__ = ("_edge", "_time", "_value")
@@ -192,7 +199,7 @@ class StateTransition:
         return unpack(self._edge.keys, self._value)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the record in the JSON shape of ``spec/data-model.md`` (times as ``2026-01-30T10:00:00Z``)."""
+        """Return the record in the JSON shape of ``spec/data-model.md`` (times as ``2026-01-30T10:00:00Z``)."""
         return {
             "from_state": state_text(self.from_state),
             "to_state": state_text(self.to_state),

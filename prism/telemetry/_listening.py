@@ -18,7 +18,8 @@ def listening(listener: Listener) -> Iterator[None]:
     """Let a listener hear every event of prism meanwhile; loggers get what they would get anyway.
 
     Args:
-        listener: Called with the event's name and a dict of its keys, in the thread that reports it.
+        listener: Called with the event's name and a dict of its keys, in the thread that reports
+            it.
     """
     listeners.append(listener)
     try:

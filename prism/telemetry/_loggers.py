@@ -1,10 +1,11 @@
 """The loggers that events go to.
 
-Events go to the logger that is given, else to structlog once the application has configured it, else to the
-standard library's logger ``prism.statechart``. structlog prints to stdout when nobody configured it, and importing
-it costs more than the engine itself. So it is looked up, never imported: an application that has not imported
-structlog cannot have configured it. Moves are info, which the standard library keeps to itself unless it is told
-otherwise; faults are errors, which it shows.
+Events go to the logger that is given, else to structlog once the application has configured it,
+else to the standard library's logger ``prism.statechart``. structlog prints to stdout when nobody
+configured it, and importing it costs more than the engine itself. So it is looked up, never
+imported: an application that has not imported structlog cannot have configured it. Moves are info,
+which the standard library keeps to itself unless it is told otherwise; faults are errors, which it
+shows.
 """
 
 from __future__ import annotations
@@ -42,8 +43,9 @@ class EventLogger(Protocol):
 class StandardLogger:
     """Hands events to a logger of the standard library, if that is enabled for them.
 
-    A record's message is the event with its keys as text; its attribute ``prism`` holds them as data:
-    ``{"event": ..., **keys}``. They are not attributes of their own, since `logging` has a ``name`` itself.
+    A record's message is the event with its keys as text; its attribute ``prism`` holds them as
+    data: ``{"event": ..., **keys}``. They are not attributes of their own, since `logging` has a
+    ``name`` itself.
 
     Args:
         name: Name of the logger; none is the root.
@@ -77,26 +79,33 @@ class StandardLogger:
     def _record(self, level: int, event: str, keys: dict[str, Any]) -> None:
         if not self._logger.isEnabledFor(level):
             return
-        raised = keys.pop("exc_info", None)  # shown with its traceback, so that ``error`` would only repeat it
+
+        # shown with its traceback, so that ``error`` would only repeat it
+        raised = keys.pop("exc_info", None)
         shown = {name: value for name, value in keys.items() if not raised or name != "error"}
         data = {"event": event, **keys}
         self._logger.log(level, "%s %s", event, shown, exc_info=raised, extra={"prism": data})
 
 
 def structlog_is_configured() -> bool:
-    """Tell whether the application has configured structlog, without importing it."""
+    """Return whether the application has configured structlog, without importing it."""
     return (_is_configured or _look_for_structlog)()
 
 
 def moves_are_heard() -> bool:
-    """Tell whether anybody listens to moves that no logger was given for: structlog, or the standard library."""
-    return bool(listeners) or (_is_configured or _look_for_structlog)() or _standard.isEnabledFor(logging.INFO)
+    """Return whether anybody listens to moves that no logger was given for: structlog, or the standard library."""
+    return (
+        bool(listeners)
+        or (_is_configured or _look_for_structlog)()
+        or _standard.isEnabledFor(logging.INFO)
+    )
 
 
 def active_logger(given: EventLogger | None) -> EventLogger | None:
-    """Give the logger to announce moves to: the given one, else the application's, None if nobody listens."""
+    """Return the logger to announce moves to: the given one, else the application's, None if nobody listens."""
     logger = given if given is not None else _own_logger()
-    if not listeners or getattr(given, "relays", False):  # who passes events on is heard when it does so
+    # who passes events on is heard when it does so
+    if not listeners or getattr(given, "relays", False):
         return logger
     return Overheard(logger or _standard_logger)
 
@@ -137,7 +146,7 @@ def report_warning(given: EventLogger | None, event: str, **keys: Any) -> None:
 
 
 def describe(error: BaseException) -> str:
-    """Give an exception as ``Type: message`` on one line; as its type alone if it has no message."""
+    """Return an exception as ``Type: message`` on one line; as its type alone if it has no message."""
     kind, message = type(error).__name__, " ".join(str(error).split())
     return f"{kind}: {message}" if message else kind
 
@@ -150,23 +159,28 @@ def _look_for_structlog() -> bool:
     global _is_configured
     if "structlog" not in modules:
         return False
-    _is_configured = getattr(modules["structlog"], "is_configured", None)  # not there yet while it is being imported
+
+    # not there yet while it is being imported
+    _is_configured = getattr(modules["structlog"], "is_configured", None)
     return _is_configured is not None and _is_configured()
 
 
 def _configured_logger() -> EventLogger:
-    """Give structlog's logger, made anew when the application has configured structlog anew.
+    """Return structlog's logger, made anew when the application has configured structlog anew.
 
-    It is assembled for good only where the application lets structlog do so with its own loggers, or where
-    `prism.runlog.configure` has set structlog up.
+    It is assembled for good only where the application lets structlog do so with its own loggers,
+    or where `prism.runlog.configure` has set structlog up.
     """
     global _configured
     structlog = modules["structlog"]
     config, known = structlog.get_config(), _configured
     if known is not None and config == known[0]:
         return known[1]
+
     logger = structlog.get_logger(LOGGER_NAME)
     if config["cache_logger_on_first_use"] or config["logger_factory"] is StandardLogger:
         logger = logger.bind()
+
     _configured = known = config, logger
+
     return known[1]

@@ -1,6 +1,7 @@
 """Watching charts at work, for tools such as coverage: what is watched is settled when a chart is built.
 
-A chart that nobody watches is built from plain rows, and its fires cost next to nothing for being watchable.
+A chart that nobody watches is built from plain rows, and its fires cost next to nothing for being
+watchable.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ def watching(watcher: Watcher) -> Iterator[None]:
 
 
 def watched(name: str, rows: Any) -> Any:
-    """Give the rows that a new chart is to run."""
+    """Return the rows that a new chart is to run."""
     for watcher in _watchers:
         rows = watcher(name, rows)
+
     return rows

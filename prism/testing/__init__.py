@@ -1,7 +1,7 @@
 """Parts for testing agents and simulations: scripts instead of models, a model server, assertions, coverage.
 
-With pytest most of them are at hand as fixtures: see `prism.pytest_plugin` and ``docs/testing.md``. What needs the
-packages of the extra ``testing`` is imported when it is first used.
+With pytest most of them are at hand as fixtures: see `prism.pytest_plugin` and ``docs/testing.md``.
+What needs the packages of the extra ``testing`` is imported when it is first used.
 """
 
 from importlib import import_module
@@ -54,9 +54,12 @@ if not TYPE_CHECKING:
         """Import a name when it is first asked for."""
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
         try:
             value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
         except ModuleNotFoundError as error:
             raise MissingExtraError("testing", str(error.name)) from error
+
         globals()[name] = value
+
         return value

@@ -16,13 +16,19 @@ def main() -> None:
     """Serve until standard input ends, then print what was counted as one line of JSON."""
     parser = argparse.ArgumentParser(prog="python -m prism.testing", description=__doc__)
     parser.add_argument("--latency", type=float, default=0.0, help="seconds that each answer takes")
-    parser.add_argument("--slots", type=int, default=None, help="answers made at once; no limit by default")
+    parser.add_argument(
+        "--slots", type=int, default=None, help="answers made at once; no limit by default"
+    )
     asked = parser.parse_args()
     with FakeOllama(latency=asked.latency, slots=asked.slots, remember=0) as server:
         sys.stdout.write(server.host + "\n")
         sys.stdout.flush()
         sys.stdin.read()
-        counts = {"questions": server.asked, "busy": server.busy_seconds, "most_at_once": server.most_at_once}
+        counts = {
+            "questions": server.asked,
+            "busy": server.busy_seconds,
+            "most_at_once": server.most_at_once,
+        }
         sys.stdout.write(json.dumps(counts) + "\n")
 
 

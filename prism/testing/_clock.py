@@ -21,7 +21,7 @@ class FrozenClock:
         self.at(start)
 
     def __call__(self) -> float:
-        """Give the time in seconds since the epoch."""
+        """Return the time in seconds since the epoch."""
         return self.now.timestamp()
 
     def tick(self, ticks: int = 1) -> None:
@@ -38,4 +38,6 @@ class FrozenClock:
 
     def at(self, time: datetime) -> None:
         """Show a given time; one without a zone is taken as UTC."""
-        self.now: datetime = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+        self.now: datetime = (
+            time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+        )

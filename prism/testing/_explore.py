@@ -45,23 +45,31 @@ class _Step:
 def _steps(draw: st.DrawFn) -> _Step:
     """Draw an event, usually one that the agent's state reacts to; another does nothing.
 
-    Hypothesis shrinks towards unsteered events. Those after a step that it takes out stay what they were, in whatever
-    state they then come, so that it finds the way without a loop one step at a time. It can only take out a step of few
-    draws at once; so nothing is drawn that would make no difference.
+    Hypothesis shrinks towards unsteered events. Those after a step that it takes out stay what they
+    were, in whatever state they then come, so that it finds the way without a loop one step at a
+    time. It can only take out a step of few draws at once; so nothing is drawn that would make no
+    difference.
     """
     machine: Exploration = draw(st.runner())
     state = machine.agent.state
-    trigger = draw(machine.steered.get(state, machine.any_trigger) if draw(_STEERED) else machine.any_trigger)
+    trigger = draw(
+        machine.steered.get(state, machine.any_trigger) if draw(_STEERED) else machine.any_trigger
+    )
     if trigger not in machine.reactions.get(state, ()):
         return _Step(trigger)
+
     context = draw(machine.contexts_of(trigger))
-    return _Step(trigger, context, draw(machine.choices) if state in machine.chart.decision_states else 0)
+
+    return _Step(
+        trigger, context, draw(machine.choices) if state in machine.chart.decision_states else 0
+    )
 
 
 class Exploration(RuleBasedStateMachine):
     """One agent under random events; `explore` makes the subclass for a chart.
 
-    A subclass may add rules of its own, such as for fields that the application sets between two events.
+    A subclass may add rules of its own, such as for fields that the application sets between two
+    events.
 
     Attributes:
         agent: The agent.
@@ -84,7 +92,7 @@ class Exploration(RuleBasedStateMachine):
 
     @classmethod
     def contexts_of(cls, trigger: str) -> st.SearchStrategy[Any]:
-        """Give the strategy for what an event is about."""
+        """Return the strategy for what an event is about."""
         if isinstance(cls.contexts, Mapping):
             return cls.contexts.get(trigger, _NO_CONTEXT)
         return _NO_CONTEXT if cls.contexts is None else cls.contexts
@@ -102,16 +110,20 @@ class Exploration(RuleBasedStateMachine):
         except Exception as error:
             error.add_note(f"path: {self.path} --{step.trigger}--> ?")
             raise
+
         if moved is not None:
             self.path += f" --{step.trigger}--> {state_text(moved)}"
 
     def _make(self, step: _Step) -> Any:
         if self.agent.state not in self.chart.decision_states:
             return self.chart.fire(self.agent, step.trigger, step.context)
+
         options = self.chart.enabled_targets(self.agent, step.trigger, step.context)
         if not options:
             return None
+
         target = options[step.choice % len(options)]
+
         return self.chart.fire_to(self.agent, step.trigger, target, step.context)
 
     @invariant()
@@ -136,16 +148,18 @@ def explore(
 ) -> type[Exploration]:
     """Make a hypothesis state machine that drives an agent through a chart by random events.
 
-    In a decision state each target that its guards allow may be the one chosen, as if a reasoner were asked. After
-    every step the invariants are checked. A failure is shrunk to the shortest sequence of events that hypothesis finds
-    for it, and carries a note with the path.
+    In a decision state each target that its guards allow may be the one chosen, as if a reasoner
+    were asked. After every step the invariants are checked. A failure is shrunk to the shortest
+    sequence of events that hypothesis finds for it, and carries a note with the path.
 
-    Run it by ``explore(...).run()``, or have pytest or unittest collect ``TestAgent = explore(...).TestCase``.
+    Run it by ``explore(...).run()``, or have pytest or unittest collect ``TestAgent =
+    explore(...).TestCase``.
 
     Args:
         chart: The chart.
         agent_factory: Makes a new agent; called once for every sequence.
-        contexts: What events are about: a strategy for all events, or one for each trigger. None means no context.
+        contexts: What events are about: a strategy for all events, or one for each trigger. None
+            means no context.
         invariants: What must hold at any time: each asserts it of the agent, or returns False.
         max_steps: The most events of one sequence.
 
@@ -153,13 +167,23 @@ def explore(
         The class of the state machine.
 
     Raises:
-        DefinitionError: If the chart has no transitions, or the contexts name a trigger that it does not have.
+        DefinitionError: If the chart has no transitions, or the contexts name a trigger that it
+            does not have.
     """
     triggers = tuple(dict.fromkeys(item.trigger for item in chart.transitions))
-    unknown = [repr(name) for name in contexts if name not in triggers] if isinstance(contexts, Mapping) else []
+    unknown = (
+        [repr(name) for name in contexts if name not in triggers]
+        if isinstance(contexts, Mapping)
+        else []
+    )
     if not triggers or unknown:
-        problem = f"has no trigger {', '.join(unknown)}" if triggers else "has no transitions to explore"
-        raise DefinitionError(f"chart {chart.name!r} {problem}; its triggers are {', '.join(triggers) or 'none'}")
+        problem = (
+            f"has no trigger {', '.join(unknown)}" if triggers else "has no transitions to explore"
+        )
+        raise DefinitionError(
+            f"chart {chart.name!r} {problem}; its triggers are {', '.join(triggers) or 'none'}"
+        )
+
     any_trigger = st.sampled_from(triggers)
     reactions = {state: frozenset(chart.valid_triggers(state)) for state in chart.states}
     settled = {
@@ -169,19 +193,25 @@ def explore(
         "invariants_of_agent": tuple(invariants),
         "any_trigger": any_trigger,
         "reactions": reactions,
-        "steered": {state: any_trigger.filter(those.__contains__) for state, those in reactions.items() if those},
+        "steered": {
+            state: any_trigger.filter(those.__contains__)
+            for state, those in reactions.items()
+            if those
+        },
         "choices": st.integers(0, max(0, _most_options(chart) - 1)),
     }
     made: Any = type("Exploration", (Exploration,), settled)
-    phases = [phase for phase in settings().phases if phase is not Phase.explain]  # it would point at this module
+    # it would point at this module
+    phases = [phase for phase in settings().phases if phase is not Phase.explain]
     made.TestCase.settings = settings(
         made.TestCase.settings, stateful_step_count=max_steps, deadline=None, phases=phases
     )
+
     return cast("type[Exploration]", made)
 
 
 def _most_options(chart: Statechart[Any]) -> int:
-    """Give the largest number of targets that one decision can have."""
+    """Return the largest number of targets that one decision can have."""
     targets = (
         chart.valid_targets(state, trigger)
         for state in chart.decision_states

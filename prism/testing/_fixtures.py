@@ -1,6 +1,7 @@
 """Fixtures for testing agents, and the options of coverage: what `prism.pytest_plugin` offers.
 
-pytest loads this module wherever prism is installed. So it imports nothing of the engine before it is asked to.
+pytest loads this module wherever prism is installed. So it imports nothing of the engine before it
+is asked to.
 """
 
 from __future__ import annotations
@@ -21,7 +22,14 @@ if TYPE_CHECKING:
 _COVERAGE: pytest.StashKey[CoveragePlugin] = pytest.StashKey()
 _ENDED_EARLY: pytest.StashKey[bool] = pytest.StashKey()
 
-_RUNS_NO_TESTS = ("collectonly", "setuponly", "setupplan", "showfixtures", "show_fixtures_per_test", "cacheshow")
+_RUNS_NO_TESTS = (
+    "collectonly",
+    "setuponly",
+    "setupplan",
+    "showfixtures",
+    "show_fixtures_per_test",
+    "cacheshow",
+)
 """Options with which pytest only looks: there is nothing to report on then, and nothing to judge."""
 
 
@@ -31,7 +39,9 @@ def social_chart(request: pytest.FixtureRequest) -> Statechart[AgentState]:
     from prism.statechart import social_media_chart
 
     is_frozen = "frozen_clock" in request.fixturenames
-    return social_media_chart(clock=request.getfixturevalue("frozen_clock") if is_frozen else time.time)
+    return social_media_chart(
+        clock=request.getfixturevalue("frozen_clock") if is_frozen else time.time
+    )
 
 
 @pytest.fixture
@@ -46,7 +56,8 @@ def make_agent() -> AgentMaker:
 def scripted_reasoner(request: pytest.FixtureRequest) -> Iterator[ScriptMaker]:
     """A function that makes a reasoner from a script, ``scripted_reasoner(["composing", "scrolling"])``.
 
-    An unexpected question fails the test and shows the prompt, and so do answers that are left over at its end.
+    An unexpected question fails the test and shows the prompt, and so do answers that are left over
+    at its end.
     """
     from prism.testing import ScriptMaker
 
@@ -91,10 +102,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="report which states, transitions and guard outcomes of charts were never exercised",
     )
     group.addoption(
-        "--statechart-coverage-json", type=Path, metavar="PATH", help="also write the report to a file, as JSON"
+        "--statechart-coverage-json",
+        type=Path,
+        metavar="PATH",
+        help="also write the report to a file, as JSON",
     )
     group.addoption(
-        "--statechart-fail-under", type=_percent, metavar="PERCENT", help="fail if less than this was exercised"
+        "--statechart-fail-under",
+        type=_percent,
+        metavar="PERCENT",
+        help="fail if less than this was exercised",
     )
 
 
@@ -103,8 +120,10 @@ def _percent(text: str) -> float:
         value = float(text)
     except ValueError:
         value = -1.0
+
     if not 0 <= value <= 100:
         raise argparse.ArgumentTypeError(f"must be a number from 0 to 100, got {text!r}")
+
     return value
 
 
@@ -121,10 +140,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _record(config: pytest.Config, options: argparse.Namespace) -> None:
     path, least = options.statechart_coverage_json, options.statechart_fail_under
-    if _COVERAGE in config.stash or not (options.statechart_coverage or path is not None or least is not None):
+    if _COVERAGE in config.stash or not (
+        options.statechart_coverage or path is not None or least is not None
+    ):
         return
+
     if any(getattr(options, name, False) for name in _RUNS_NO_TESTS):
         return
+
     from prism.testing._coverage.plugin import CoveragePlugin
 
     plugin = config.stash[_COVERAGE] = CoveragePlugin(path, least)

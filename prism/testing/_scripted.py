@@ -37,9 +37,11 @@ class _Rule:
             return True
         if callable(self.matcher):
             return bool(self.matcher(question))
+
         name = agent_name(question.agent)
         if isinstance(self.matcher, str | Enum):
             return state_text(self.matcher) in (name, question.trigger, state_text(question.state))
+
         return id_text(self.matcher) == name
 
     def next(self) -> Answer:
@@ -57,13 +59,15 @@ class ScriptedReasoner(BaseReasoner):
     """Answers from a script; it needs no model, and works wherever a reasoner does.
 
     Args:
-        script: The answers. A list is given in its order. A mapping gives them by rule, the first that fits: its
-            keys are an agent's id, a trigger, a state, or a predicate on the `Question`; its values one answer for
-            every such question, or a list of answers in their order.
+        script: The answers. A list is given in its order. A mapping gives them by rule, the first
+            that fits: its keys are an agent's id, a trigger, a state, or a predicate on the
+            `Question`; its values one answer for every such question, or a list of answers in their
+            order.
 
     Attributes:
         questions: Everything it was asked.
-        complaints: What it has failed on; the fixture reports these again, should an application have swallowed them.
+        complaints: What it has failed on; the fixture reports these again, should an application
+            have swallowed them.
     """
 
     def __init__(self, script: Script) -> None:
@@ -76,7 +80,8 @@ class ScriptedReasoner(BaseReasoner):
         """Answer questions from the script.
 
         Raises:
-            AssertionError: If no answer is left for one of them, or it is none of the options; shows the prompt.
+            AssertionError: If no answer is left for one of them, or it is none of the options;
+                shows the prompt.
         """
         __tracebackhide__ = True
         return list(map(self._decide, questions))
@@ -89,14 +94,18 @@ class ScriptedReasoner(BaseReasoner):
         """Check that all went by the script.
 
         Raises:
-            AssertionError: If a question was not expected, or there are answers that nothing was asked for.
+            AssertionError: If a question was not expected, or there are answers that nothing was
+                asked for.
         """
         __tracebackhide__ = True
         if self.complaints:
             raise AssertionError("\n\n".join(self.complaints))
+
         if left := self.left_over():
             asked = f"{len(self.questions)} question{'s' * (len(self.questions) != 1)}"
-            raise AssertionError(f"after {asked} the script has answers left over: {'; '.join(left)}")
+            raise AssertionError(
+                f"after {asked} the script has answers left over: {'; '.join(left)}"
+            )
 
     def _decide(self, question: Question) -> Decision:
         __tracebackhide__ = True
@@ -104,10 +113,14 @@ class ScriptedReasoner(BaseReasoner):
         rule = next((rule for rule in self._rules if rule.expects(question)), None)
         if rule is None:
             raise self._failure(question, "the script has no answer to it")
+
         answer = state_text(rule.next())
         option = next((option for option in question.options if state_text(option) == answer), None)
         if option is None:
-            raise self._failure(question, f"the script says {answer!r}, which is not among the options")
+            raise self._failure(
+                question, f"the script says {answer!r}, which is not among the options"
+            )
+
         return Decision(option, "policy")
 
     def _failure(self, question: Question, problem: str) -> AssertionError:
@@ -117,6 +130,7 @@ class ScriptedReasoner(BaseReasoner):
             f"{question.trigger!r}: {problem}\noptions: {options}\nprompt:\n{chat_prompt(question)}"
         )
         self.complaints.append(complaint)
+
         return AssertionError(complaint)
 
 
@@ -140,11 +154,22 @@ class ScriptMaker:
 
 def _rules_of(script: Script) -> list[_Rule]:
     if isinstance(script, str) or not isinstance(script, (Mapping, Sequence)):
-        mend = "list(...) of it" if isinstance(script, Iterable) and not isinstance(script, str) else f"[{script!r}]"
-        raise TypeError(f"a script must be a list of answers or a mapping of rules, got {script!r}: write {mend}")
+        mend = (
+            "list(...) of it"
+            if isinstance(script, Iterable) and not isinstance(script, str)
+            else f"[{script!r}]"
+        )
+        raise TypeError(
+            f"a script must be a list of answers or a mapping of rules, got {script!r}: write {mend}"
+        )
+
     if not isinstance(script, Mapping):
         return [_Rule(None, deque(script))]
-    return [_Rule(key, answer if isinstance(answer, str | Enum) else deque(answer)) for key, answer in script.items()]
+
+    return [
+        _Rule(key, answer if isinstance(answer, str | Enum) else deque(answer))
+        for key, answer in script.items()
+    ]
 
 
 def _name_of(matcher: Matcher) -> str:

@@ -46,7 +46,7 @@ class TransitionLog:
 
 
 def id_text(agent: Any) -> str:
-    """Give the id of an agent as logs have it, given the agent itself, which has a ``state``, or its id."""
+    """Return the id of an agent as logs have it, given the agent itself, which has a ``state``, or its id."""
     return agent_name(agent) if hasattr(agent, "state") else str(agent)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
-    """Give a function that writes a file, bytes as they are and text as UTF-8, and gives its path."""
+    """Return a function that writes a file, bytes as they are and text as UTF-8, and gives its path."""
 
     def write(name: str, content: str | bytes) -> Path:
         path = tmp_path / name
@@ -20,5 +20,5 @@ def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
 
 @pytest.fixture(scope="session")
 def data() -> Path:
-    """Give the folder of population files that the tests bring."""
+    """Return the folder of population files that the tests bring."""
     return Path(__file__).parents[1] / "data"

@@ -38,20 +38,28 @@ def test_every_archetype_makes_a_valid_agent(name: str) -> None:
     agent = SocialAgent("a", archetype=name)
     assert kind.name == name
     assert agent.archetype is kind
-    assert (agent.engagement_threshold, agent.timeout_threshold) == (kind.engagement_threshold, kind.timeout_threshold)
+    assert (agent.engagement_threshold, agent.timeout_threshold) == (
+        kind.engagement_threshold,
+        kind.timeout_threshold,
+    )
     assert set(kind.inclinations) <= set(AgentState)
 
 
 def test_an_unknown_archetype_is_refused_with_the_known_ones() -> None:
     """A name that is none gives an error that lists the names there are."""
-    with pytest.raises(FieldValueError, match="archetype must be one of lurker, contributor, superuser, got 'Lurker'"):
+    with pytest.raises(
+        FieldValueError,
+        match="archetype must be one of lurker, contributor, superuser, got 'Lurker'",
+    ):
         archetype_named("Lurker")
 
 
 def test_archetypes_are_drawn_by_their_shares() -> None:
     """Over many agents each archetype comes up as often as its share, within six standard deviations."""
     size = 5_000
-    counts = Counter(draw_archetype(RandomStream(3, f"a{number}", "archetype")).name for number in range(size))
+    counts = Counter(
+        draw_archetype(RandomStream(3, f"a{number}", "archetype")).name for number in range(size)
+    )
     for kind in ARCHETYPES.values():
         deviation = sqrt(size * kind.share * (1 - kind.share))
         assert abs(counts[kind.name] - size * kind.share) < 6 * deviation

@@ -145,7 +145,9 @@ class Counting(StatechartMixin):
 
 
 def record(second: int) -> StateTransition:
-    return StateTransition(S.IDLE, S.SCROLLING, "go", datetime(2026, 1, 30, 12, 0, second, tzinfo=UTC))
+    return StateTransition(
+        S.IDLE, S.SCROLLING, "go", datetime(2026, 1, 30, 12, 0, second, tzinfo=UTC)
+    )
 
 
 @pytest.mark.parametrize("make", [Agent, lambda: Forgetful("x"), lambda: Both("x"), Data])
@@ -153,7 +155,11 @@ def test_fields_are_there_with_their_defaults(make: Any) -> None:
     """Every class that takes the mixin has all fields as soon as an object is made."""
     agent = make()
     assert agent.state is S.IDLE
-    assert (agent.ticks_in_state, agent.engagement_threshold, agent.timeout_threshold) == (0, 0.5, 5)
+    assert (agent.ticks_in_state, agent.engagement_threshold, agent.timeout_threshold) == (
+        0,
+        0.5,
+        5,
+    )
     assert agent.max_history_depth == 50
     assert agent.state_history == deque(maxlen=50)
 
@@ -175,7 +181,8 @@ def test_state_must_be_a_member(value: Any) -> None:
     """A state that is no member of the enum is a TypeError that lists the members, and nothing has changed."""
     agent = Agent()
     with pytest.raises(
-        TypeError, match=r"state must be a member of AgentState, got .*: use one of AgentState.IDLE, "
+        TypeError,
+        match=r"state must be a member of AgentState, got .*: use one of AgentState.IDLE, ",
     ) as caught:
         agent.state = value
     assert isinstance(caught.value, FieldTypeError)
@@ -186,7 +193,9 @@ def test_state_must_be_a_member(value: Any) -> None:
 def test_ticks_must_not_be_negative(value: Any) -> None:
     """Ticks that are no whole number from 0 on are a ValueError that says what is allowed."""
     agent = Agent()
-    with pytest.raises(ValueError, match="ticks_in_state must be a whole number from 0 on, got") as caught:
+    with pytest.raises(
+        ValueError, match="ticks_in_state must be a whole number from 0 on, got"
+    ) as caught:
         agent.ticks_in_state = value
     assert isinstance(caught.value, FieldValueError)
     assert agent.ticks_in_state == 0
@@ -196,7 +205,9 @@ def test_ticks_must_not_be_negative(value: Any) -> None:
 def test_engagement_threshold_is_a_share(value: Any) -> None:
     """An engagement threshold outside 0.0 to 1.0 is a ValueError that says what is allowed."""
     agent = Agent()
-    with pytest.raises(ValueError, match=r"engagement_threshold must be a number from 0.0 to 1.0, got") as caught:
+    with pytest.raises(
+        ValueError, match=r"engagement_threshold must be a number from 0.0 to 1.0, got"
+    ) as caught:
         agent.engagement_threshold = value
     assert isinstance(caught.value, FieldValueError)
     assert agent.engagement_threshold == 0.5
@@ -208,7 +219,9 @@ def test_limits_must_be_above_zero(field: str, value: Any) -> None:
     """A time-out threshold or history depth that is no whole number above 0 is a ValueError that says so."""
     agent = Agent()
     before = getattr(agent, field)
-    with pytest.raises(ValueError, match=f"{field} must be a whole number from 1 on, got") as caught:
+    with pytest.raises(
+        ValueError, match=f"{field} must be a whole number from 1 on, got"
+    ) as caught:
         setattr(agent, field, value)
     assert isinstance(caught.value, FieldValueError)
     assert getattr(agent, field) == before
@@ -296,14 +309,18 @@ def test_an_agent_may_have_states_of_its_own() -> None:
     agent = Moody()
     assert agent.state is MOOD("calm")
     agent.state = MOOD("cross")
-    with pytest.raises(FieldTypeError, match=r"state must be a member of Mood, got .*: use one of Mood.S0, Mood.S1"):
+    with pytest.raises(
+        FieldTypeError, match=r"state must be a member of Mood, got .*: use one of Mood.S0, Mood.S1"
+    ):
         agent.state = S.IDLE
 
 
 def test_a_class_may_set_other_defaults() -> None:
     """Defaults that a class sets are those that ticks, time-outs and history go by."""
     agent = Hasty()
-    chart = Statechart(S, [Transition("go", S.IDLE, S.RESTING), Transition("go", S.RESTING, S.IDLE)], S.IDLE)
+    chart = Statechart(
+        S, [Transition("go", S.IDLE, S.RESTING), Transition("go", S.RESTING, S.IDLE)], S.IDLE
+    )
     for _ in range(5):
         chart.fire(agent, "go")
     assert len(agent.state_history) == 2
@@ -316,7 +333,9 @@ def test_a_class_may_set_other_defaults() -> None:
 def test_a_class_may_add_to_transition_to() -> None:
     """A class that overrides transition_to is written through it, once a move."""
     agent = Counting()
-    chart = Statechart(S, [Transition("go", S.IDLE, S.RESTING), Transition("again", S.RESTING, S.RESTING)], S.IDLE)
+    chart = Statechart(
+        S, [Transition("go", S.IDLE, S.RESTING), Transition("again", S.RESTING, S.RESTING)], S.IDLE
+    )
     agent.ticks_in_state = 4
     chart.fire(agent, "go", {"post_id": "p1"})
     chart.fire(agent, "again")
@@ -351,7 +370,11 @@ def test_a_class_may_leave_out_what_begins_with_an_underscore() -> None:
 
 @pytest.mark.parametrize(
     ("cls", "clone"),
-    [*itertools.product((Reduced, ReducedEx), (copy.copy, *CLONES)), (Copied, copy.copy), (Copied, copy.deepcopy)],
+    [
+        *itertools.product((Reduced, ReducedEx), (copy.copy, *CLONES)),
+        (Copied, copy.copy),
+        (Copied, copy.deepcopy),
+    ],
 )
 def test_a_class_may_say_how_it_is_made_again(cls: Any, clone: Any) -> None:
     """A class with its own way to be copied or pickled is made so, in the first state."""
@@ -388,7 +411,9 @@ def test_a_frozen_class_is_refused() -> None:
         def __setattr__(self, name: str, value: Any) -> None:
             raise AttributeError(f"cannot assign to {name}")
 
-    with pytest.raises(AgentError, match=r"Frozen is frozen \(cannot assign to _state\): let an agent with"):
+    with pytest.raises(
+        AgentError, match=r"Frozen is frozen \(cannot assign to _state\): let an agent with"
+    ):
         Frozen()
 
 
@@ -401,4 +426,8 @@ def test_an_agent_can_be_copied_and_pickled(clone: Any) -> None:
     twin = clone(agent)
     assert vars(twin) == vars(agent)
     twin.transition_to(S.IDLE, "back")
-    assert (len(agent.state_history), len(twin.state_history), twin.state_history.maxlen) == (1, 2, 4)
+    assert (len(agent.state_history), len(twin.state_history), twin.state_history.maxlen) == (
+        1,
+        2,
+        4,
+    )

@@ -9,7 +9,14 @@ from typing import Any
 
 import pytest
 
-from prism.agents import ARCHETYPES, Population, SeedPost, SocialAgent, opening_posts, synthetic_population
+from prism.agents import (
+    ARCHETYPES,
+    Population,
+    SeedPost,
+    SocialAgent,
+    opening_posts,
+    synthetic_population,
+)
 from prism.agents._population import TOPICS
 from prism.errors import FieldValueError
 
@@ -23,9 +30,16 @@ print(hashlib.sha256(repr((told, people.posts)).encode()).hexdigest())
 
 
 def told(population: Population) -> list[Any]:
-    """Give everything that a population says of its agents, and their posts."""
+    """Return everything that a population says of its agents, and their posts."""
     agents = [
-        (agent.agent_id, agent.name, agent.interests, agent.personality, agent.archetype, agent.following)
+        (
+            agent.agent_id,
+            agent.name,
+            agent.interests,
+            agent.personality,
+            agent.archetype,
+            agent.following,
+        )
         for agent in population.agents
     ]
     return [agents, list(population.posts)]
@@ -45,7 +59,11 @@ def test_the_population_does_not_depend_on_the_process() -> None:
     digests = {
         subprocess.run(
             [sys.executable, "-c", DIGEST],
-            env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+            env={
+                **os.environ,
+                "PYTHONHASHSEED": hash_seed,
+                "PYTHONPATH": os.pathsep.join(sys.path),
+            },
             capture_output=True,
             text=True,
             check=True,
@@ -85,7 +103,9 @@ def test_a_large_population_has_the_shares_of_the_archetypes() -> None:
     for kind in ARCHETYPES.values():
         deviation = sqrt(size * kind.share * (1 - kind.share))
         assert abs(counts[kind.name] - size * kind.share) < 6 * deviation
-    assert all(agent.engagement_threshold == agent.archetype.engagement_threshold for agent in agents)
+    assert all(
+        agent.engagement_threshold == agent.archetype.engagement_threshold for agent in agents
+    )
 
 
 def test_those_who_post_are_followed_more() -> None:
@@ -101,7 +121,8 @@ def test_communities_have_topics_of_their_own() -> None:
     """Every hundred agents care about topics that no other hundred cares about."""
     agents = synthetic_population(250, seed=1).agents
     communities = [
-        {topic for agent in agents[start : start + 100] for topic in agent.interests} for start in (0, 100, 200)
+        {topic for agent in agents[start : start + 100] for topic in agent.interests}
+        for start in (0, 100, 200)
     ]
     assert communities[0] <= set(TOPICS)
     assert not communities[0] & communities[1]
@@ -110,7 +131,11 @@ def test_communities_have_topics_of_their_own() -> None:
 
 def test_opening_posts_are_of_those_with_interests() -> None:
     """Everyone with interests gets one post on one of them, fixed by seed and id and not by who else is there."""
-    tea, nothing, music = SocialAgent("a", interests=["tea"]), SocialAgent("b"), SocialAgent("c", interests=["music"])
+    tea, nothing, music = (
+        SocialAgent("a", interests=["tea"]),
+        SocialAgent("b"),
+        SocialAgent("c", interests=["music"]),
+    )
     posts = opening_posts([tea, nothing, music], seed=4)
     assert [(post.author_id, post.topics) for post in posts] == [("a", ("tea",)), ("c", ("music",))]
     assert all(isinstance(post, SeedPost) and post.post_id is None for post in posts)

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from prism.agents._relevance import Terms, relevance, terms_of
 from prism.errors import FieldTypeError, FieldValueError
 
-topic_sets = st.frozensets(st.sampled_from(["Music", "Travel", "Health", "Movie nights", "Open water", "Tea"]))
+topic_sets = st.frozensets(
+    st.sampled_from(["Music", "Travel", "Health", "Movie nights", "Open water", "Tea"])
+)
 
 
 @dataclass
@@ -47,7 +49,9 @@ def rate(interests: Iterable[str], context: Any) -> float:
 
 @settings(max_examples=60, deadline=None)
 @given(topic_sets, topic_sets)
-def test_relevance_is_a_symmetric_measure_from_zero_to_one(one: frozenset[str], other: frozenset[str]) -> None:
+def test_relevance_is_a_symmetric_measure_from_zero_to_one(
+    one: frozenset[str], other: frozenset[str]
+) -> None:
     """Relevance lies from 0 to 1 and does not depend on which side is the agent and which the post."""
     rating = rate(one, Post(topics=other))
     assert 0.0 <= rating <= 1.0
@@ -86,7 +90,9 @@ def test_disjoint_topics_are_irrelevant(topics: frozenset[str]) -> None:
         (["tea"], {"text": ""}, 0.0),
     ],
 )
-def test_relevance_is_the_cosine_of_the_better_fit(interests: list[str], context: Any, expected: float) -> None:
+def test_relevance_is_the_cosine_of_the_better_fit(
+    interests: list[str], context: Any, expected: float
+) -> None:
     """Topics and words are each compared by the cosine of the sets, and the larger of the two counts."""
     assert rate(interests, context) == pytest.approx(expected)
 
@@ -126,7 +132,9 @@ def test_a_given_relevance_is_taken_as_it_is(context: Any, expected: float) -> N
 @pytest.mark.parametrize("number", [-0.001, 1.001, float("nan"), float("inf"), True, "0.5"])
 def test_a_relevance_outside_its_range_is_refused(number: Any) -> None:
     """A relevance that is no number from 0 to 1 is an error that shows it."""
-    with pytest.raises(FieldValueError, match=r"relevance must be a number from 0\.0 to 1\.0, got "):
+    with pytest.raises(
+        FieldValueError, match=r"relevance must be a number from 0\.0 to 1\.0, got "
+    ):
         rate(["music"], {"relevance": number})
 
 

@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 from prism.agents import ARCHETYPES, Archetype, SocialAgent
 from prism.agents._relevance import Terms, terms_of
 from prism.errors import FieldTypeError, FieldValueError
-from prism.statechart import AgentState, RandomStream, StateTransition, Transition, social_media_chart, state_enum
+from prism.statechart import (
+    AgentState,
+    RandomStream,
+    StateTransition,
+    Transition,
+    social_media_chart,
+    state_enum,
+)
 
 S = AgentState
 NOON = datetime(2026, 1, 30, 12, 0, tzinfo=UTC)
@@ -43,8 +50,14 @@ EXPORT = """{
 }"""
 
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False)
+    | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
     max_leaves=5,
 )
 records = st.builds(
@@ -95,10 +108,24 @@ def without(data: dict[str, Any], key: str) -> dict[str, Any]:
 def test_an_agent_needs_only_an_id() -> None:
     """A new agent idles with an empty history and the thresholds of the data model."""
     agent = SocialAgent("agent_001")
-    assert (agent.agent_id, agent.name, agent.interests, agent.personality) == ("agent_001", "agent_001", [], "")
-    assert (agent.archetype, agent.following, agent.pending_action, agent.random) == (None, (), None, None)
+    assert (agent.agent_id, agent.name, agent.interests, agent.personality) == (
+        "agent_001",
+        "agent_001",
+        [],
+        "",
+    )
+    assert (agent.archetype, agent.following, agent.pending_action, agent.random) == (
+        None,
+        (),
+        None,
+        None,
+    )
     assert (agent.state, agent.ticks_in_state, list(agent.state_history)) == (S.IDLE, 0, [])
-    assert (agent.engagement_threshold, agent.timeout_threshold, agent.max_history_depth) == (0.5, 5, 50)
+    assert (agent.engagement_threshold, agent.timeout_threshold, agent.max_history_depth) == (
+        0.5,
+        5,
+        50,
+    )
     assert repr(agent) == "SocialAgent('agent_001', state='idle')"
 
 
@@ -117,14 +144,19 @@ def test_agents_share_nothing() -> None:
 @pytest.mark.parametrize("value", ["browsing", None, 3])
 def test_a_state_outside_the_enum_is_a_value_error(value: Any) -> None:
     """Looking up a state that there is none of is a ValueError that lists the states."""
-    with pytest.raises(ValueError, match=r"is not a valid AgentState: use one of idle, scrolling, .*, resting"):
+    with pytest.raises(
+        ValueError, match=r"is not a valid AgentState: use one of idle, scrolling, .*, resting"
+    ):
         AgentState(value)
 
 
 @pytest.mark.parametrize(
     ("move", "message"),
     [
-        (("go", "idle", S.RESTING), "source must be a member of a str-based Enum such as AgentState.IDLE, got 'idle'"),
+        (
+            ("go", "idle", S.RESTING),
+            "source must be a member of a str-based Enum such as AgentState.IDLE, got 'idle'",
+        ),
         (("go", S.IDLE, "resting"), "target must be a member .* got 'resting'"),
         (("", S.IDLE, S.RESTING), "trigger must be a non-empty string, got ''"),
     ],
@@ -151,10 +183,26 @@ WRONG_FIELDS = [
     ("ticks_in_state", -1, "ticks_in_state must be a whole number from 0 on, got -1"),
     ("ticks_in_state", 1.5, "ticks_in_state must be a whole number from 0 on, got 1.5"),
     ("ticks_in_state", True, "ticks_in_state must be a whole number from 0 on, got True"),
-    ("engagement_threshold", -0.01, "engagement_threshold must be a number from 0.0 to 1.0, got -0.01"),
-    ("engagement_threshold", 1.01, "engagement_threshold must be a number from 0.0 to 1.0, got 1.01"),
-    ("engagement_threshold", float("nan"), "engagement_threshold must be a number from 0.0 to 1.0, got nan"),
-    ("engagement_threshold", "0.5", "engagement_threshold must be a number from 0.0 to 1.0, got '0.5'"),
+    (
+        "engagement_threshold",
+        -0.01,
+        "engagement_threshold must be a number from 0.0 to 1.0, got -0.01",
+    ),
+    (
+        "engagement_threshold",
+        1.01,
+        "engagement_threshold must be a number from 0.0 to 1.0, got 1.01",
+    ),
+    (
+        "engagement_threshold",
+        float("nan"),
+        "engagement_threshold must be a number from 0.0 to 1.0, got nan",
+    ),
+    (
+        "engagement_threshold",
+        "0.5",
+        "engagement_threshold must be a number from 0.0 to 1.0, got '0.5'",
+    ),
     ("timeout_threshold", 0, "timeout_threshold must be a whole number from 1 on, got 0"),
     ("timeout_threshold", 2.0, "timeout_threshold must be a whole number from 1 on, got 2.0"),
     ("max_history_depth", 0, "max_history_depth must be a whole number from 1 on, got 0"),
@@ -194,14 +242,25 @@ def test_the_ends_of_a_range_belong_to_it(fields: dict[str, Any]) -> None:
     [
         ({"agent_id": ""}, "agent_id must be a non-empty string, got ''"),
         ({"agent_id": 7}, "agent_id must be a non-empty string, got 7"),
-        ({"interests": "tea"}, r"interests must be a list of strings, got the text 'tea': write \['tea'\]"),
+        (
+            {"interests": "tea"},
+            r"interests must be a list of strings, got the text 'tea': write \['tea'\]",
+        ),
         ({"interests": ["tea", " ", 5]}, "interests must be non-empty strings, got ' ', 5"),
-        ({"following": "bob"}, r"following must be a list of strings, got the text 'bob': write \['bob'\]"),
+        (
+            {"following": "bob"},
+            r"following must be a list of strings, got the text 'bob': write \['bob'\]",
+        ),
         ({"following": [1]}, "following must be non-empty strings, got 1"),
-        ({"archetype": "troll"}, "archetype must be one of lurker, contributor, superuser, got 'troll'"),
+        (
+            {"archetype": "troll"},
+            "archetype must be one of lurker, contributor, superuser, got 'troll'",
+        ),
     ],
 )
-def test_a_persona_that_makes_no_sense_is_a_value_error(fields: dict[str, Any], message: str) -> None:
+def test_a_persona_that_makes_no_sense_is_a_value_error(
+    fields: dict[str, Any], message: str
+) -> None:
     """Ids, interests, follows and archetypes of the wrong form are refused with what to write instead."""
     with pytest.raises(FieldValueError, match=message):
         SocialAgent(**{"agent_id": "a", **fields})
@@ -224,15 +283,25 @@ def test_a_move_resets_the_ticks_and_is_recorded() -> None:
     agent.transition_to(S.SCROLLING, "feed_ready", {"post_id": "p1"})
     (record,) = agent.state_history
     assert (agent.state, agent.ticks_in_state) == (S.SCROLLING, 0)
-    assert (record.from_state, record.to_state, record.trigger) == (S.IDLE, S.SCROLLING, "feed_ready")
+    assert (record.from_state, record.to_state, record.trigger) == (
+        S.IDLE,
+        S.SCROLLING,
+        "feed_ready",
+    )
     assert record.context == {"post_id": "p1"}
-    assert before - timedelta(milliseconds=1) <= record.timestamp <= datetime.now(UTC) + timedelta(milliseconds=1)
+    assert (
+        before - timedelta(milliseconds=1)
+        <= record.timestamp
+        <= datetime.now(UTC) + timedelta(milliseconds=1)
+    )
 
 
 def test_a_move_to_no_state_changes_nothing() -> None:
     """A transition to something that is no state is a TypeError and leaves the agent as it was."""
     agent = SocialAgent("a", ticks_in_state=3)
-    with pytest.raises(FieldTypeError, match="state must be a member of AgentState, got 'scrolling'"):
+    with pytest.raises(
+        FieldTypeError, match="state must be a member of AgentState, got 'scrolling'"
+    ):
         agent.transition_to("scrolling", "feed_ready")
     assert (agent.state, agent.ticks_in_state, len(agent.state_history)) == (S.IDLE, 3, 0)
 
@@ -252,7 +321,11 @@ def test_the_history_forgets_the_oldest() -> None:
 def test_time_out_is_strictly_after_the_threshold() -> None:
     """An agent has timed out once it has dwelt longer than its threshold, not when it reaches it."""
     agent = SocialAgent("a", timeout_threshold=2)
-    assert [(agent.tick(), agent.is_timed_out()) for _ in range(3)] == [(1, False), (2, False), (3, True)]
+    assert [(agent.tick(), agent.is_timed_out()) for _ in range(3)] == [
+        (1, False),
+        (2, False),
+        (3, True),
+    ]
     agent.transition_to(S.SCROLLING, "feed_ready")
     assert (agent.ticks_in_state, agent.is_timed_out()) == (0, False)
 
@@ -282,7 +355,13 @@ def test_a_rating_belongs_to_its_post() -> None:
     """Posts that bring their terms are rated each by its own, in whatever order they are asked for."""
     agent = SocialAgent("a", interests=["music"])
     music, football = PreparedPost(terms_of(["music"])), PreparedPost(terms_of(["football"]))
-    assert [agent.relevance(post) for post in (music, music, football, None, music)] == [1.0, 1.0, 0.0, 0.0, 1.0]
+    assert [agent.relevance(post) for post in (music, music, football, None, music)] == [
+        1.0,
+        1.0,
+        0.0,
+        0.0,
+        1.0,
+    ]
 
 
 @pytest.mark.parametrize("name", ARCHETYPES)
@@ -331,7 +410,11 @@ def test_the_export_has_the_shape_of_the_data_model() -> None:
 def test_exporting_and_importing_is_a_round_trip(agent: SocialAgent) -> None:
     """Whatever has happened to an agent, its JSON gives an agent of the same state, ticks and history."""
     again = SocialAgent.from_dict(json.loads(agent.to_json()))
-    assert (again.agent_id, again.state, again.ticks_in_state) == (agent.agent_id, agent.state, agent.ticks_in_state)
+    assert (again.agent_id, again.state, again.ticks_in_state) == (
+        agent.agent_id,
+        agent.state,
+        agent.ticks_in_state,
+    )
     assert again.state_history == agent.state_history
     assert again.to_dict() == agent.to_dict()
 
@@ -353,7 +436,10 @@ def test_times_are_exported_as_utc() -> None:
         StateTransition(S.IDLE, S.SCROLLING, "t", eastern),
         StateTransition(S.SCROLLING, S.IDLE, "t", datetime(2026, 1, 30, 10, 0, 0, 250_000)),
     ]
-    times = [entry["timestamp"] for entry in SocialAgent("a", state_history=moves).to_dict()["state_history"]]
+    times = [
+        entry["timestamp"]
+        for entry in SocialAgent("a", state_history=moves).to_dict()["state_history"]
+    ]
     assert times == ["2026-01-30T10:00:00Z", "2026-01-30T10:00:00.250000Z"]
 
 
@@ -365,25 +451,43 @@ def test_an_import_takes_the_persona_besides() -> None:
 
     agent = Reader.from_dict(exported(), interests=["tea"], archetype="lurker")
     assert type(agent) is Reader
-    assert (agent.interests, agent.engagement_threshold) == (["tea"], ARCHETYPES["lurker"].engagement_threshold)
+    assert (agent.interests, agent.engagement_threshold) == (
+        ["tea"],
+        ARCHETYPES["lurker"].engagement_threshold,
+    )
 
 
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (without(exported(), "ticks_in_state"), "agent: missing ticks_in_state: its keys are agent_id, current_state"),
+        (
+            without(exported(), "ticks_in_state"),
+            "agent: missing ticks_in_state: its keys are agent_id, current_state",
+        ),
         (exported(mood="calm"), "agent: unknown mood: its keys are"),
-        (without(exported(state="idle"), "current_state"), "agent: missing current_state; unknown state: its keys"),
+        (
+            without(exported(state="idle"), "current_state"),
+            "agent: missing current_state; unknown state: its keys",
+        ),
         ([], r"agent must be an object with the keys agent_id, .*, got \[\]"),
-        (exported(current_state="browsing"), "'browsing' is not a state: use one of idle, scrolling"),
+        (
+            exported(current_state="browsing"),
+            "'browsing' is not a state: use one of idle, scrolling",
+        ),
         (exported(current_state=["idle"]), r"\['idle'\] is not a state"),
         (exported(agent_id=None), "agent_id must be a non-empty string, got None"),
         (exported(ticks_in_state=-1), "ticks_in_state must be a whole number from 0 on, got -1"),
         (exported(ticks_in_state="2"), "ticks_in_state must be a whole number from 0 on, got '2'"),
         (exported(state_history=None), "state_history must be a list of moves, got None"),
         (exported(state_history={}), "state_history must be a list of moves, got {}"),
-        (exported(state_history=[5]), "state_history entry must be an object with the keys from_state, .*, got 5"),
-        (with_record(note="x"), "state_history entry: unknown note: its keys are from_state, to_state"),
+        (
+            exported(state_history=[5]),
+            "state_history entry must be an object with the keys from_state, .*, got 5",
+        ),
+        (
+            with_record(note="x"),
+            "state_history entry: unknown note: its keys are from_state, to_state",
+        ),
         (
             exported(state_history=[{}]),
             "state_history entry: missing from_state, to_state, trigger, timestamp, context",
@@ -393,7 +497,10 @@ def test_an_import_takes_the_persona_besides() -> None:
         (with_record(trigger=[]), r"trigger must be a non-empty string, got \[\]"),
         (with_record(context="p1"), "context must be an object or null, got 'p1'"),
         (with_record(timestamp=5), "timestamp must be a time such as 2026-01-30T10:00:00Z, got 5"),
-        (with_record(timestamp="today"), "timestamp must be a time such as 2026-01-30T10:00:00Z, got 'today'"),
+        (
+            with_record(timestamp="today"),
+            "timestamp must be a time such as 2026-01-30T10:00:00Z, got 'today'",
+        ),
     ],
 )
 def test_an_import_that_is_no_export_is_refused(data: Any, message: str) -> None:
@@ -405,15 +512,28 @@ def test_an_import_that_is_no_export_is_refused(data: Any, message: str) -> None
 # Copies.
 
 
-@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda agent: pickle.loads(pickle.dumps(agent))])
+@pytest.mark.parametrize(
+    "duplicate", [copy.deepcopy, lambda agent: pickle.loads(pickle.dumps(agent))]
+)
 def test_a_copy_is_equal_and_independent(duplicate: Any) -> None:
     """A deep copy and a pickle keep every field, go on drawing the same numbers, and change without the original."""
-    agent = SocialAgent("a", "Ann", ["tea"], "calm", archetype="lurker", following=["b"], max_history_depth=4)
+    agent = SocialAgent(
+        "a", "Ann", ["tea"], "calm", archetype="lurker", following=["b"], max_history_depth=4
+    )
     agent.transition_to(S.SCROLLING, "feed_ready", {"post_id": "p1"})
     agent.random = RandomStream(1, "a")
     agent.random.random()
     again = duplicate(agent)
-    kept = ("agent_id", "name", "interests", "personality", "archetype", "following", "state", "state_history")
+    kept = (
+        "agent_id",
+        "name",
+        "interests",
+        "personality",
+        "archetype",
+        "following",
+        "state",
+        "state_history",
+    )
     assert [getattr(again, name) for name in kept] == [getattr(agent, name) for name in kept]
     assert (again.engagement_threshold, again.max_history_depth) == (0.7, 4)
     assert again.relevance({"topics": ["tea"]}) == 1.0

@@ -36,7 +36,9 @@ def _run(console: Console, name: str, effort: Effort) -> Sequence[Table]:
 
 
 def _save(path: Path, found: dict[str, Sequence[Table]], *, quick: bool) -> None:
-    benchmarks = {name: [display.as_data(table) for table in tables] for name, tables in found.items()}
+    benchmarks = {
+        name: [display.as_data(table) for table in tables] for name, tables in found.items()
+    }
     document = {"machine": display.machine(), "quick": quick, "benchmarks": benchmarks}
     path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 
@@ -47,9 +49,15 @@ def _console() -> Console:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description="Measure what prism costs.")
-    parser.add_argument("--quick", action="store_true", help="reduced size, for continuous integration")
-    parser.add_argument("--only", type=_names, default=list(MODULES), metavar="NAME[,NAME]", help=", ".join(MODULES))
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks", description="Measure what prism costs."
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="reduced size, for continuous integration"
+    )
+    parser.add_argument(
+        "--only", type=_names, default=list(MODULES), metavar="NAME[,NAME]", help=", ".join(MODULES)
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also save all figures")
     return parser
 
@@ -58,7 +66,9 @@ def _names(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     unknown = [name for name in names if name not in MODULES]
     if unknown or not names:
-        raise argparse.ArgumentTypeError(f"no benchmark {', '.join(unknown)!r}: choose from {', '.join(MODULES)}")
+        raise argparse.ArgumentTypeError(
+            f"no benchmark {', '.join(unknown)!r}: choose from {', '.join(MODULES)}"
+        )
     return names
 
 

@@ -1,8 +1,9 @@
 """Ways to fire a guarded transition between two states, all with the same bookkeeping: prism's, and by hand.
 
-Each contender gives an agent's history and a column that fires ``go`` on that agent, so that the history fills up.
-The bookkeeping is: the state, ``ticks_in_state = 0``, one record with a UTC time in a deque of fifty, and one
-structlog event if the application has configured structlog. `libraries` holds the other libraries' ways.
+Each contender gives an agent's history and a column that fires ``go`` on that agent, so that the
+history fills up. The bookkeeping is: the state, ``ticks_in_state = 0``, one record with a UTC time
+in a deque of fifty, and one structlog event if the application has configured structlog.
+`libraries` holds the other libraries' ways.
 """
 
 from __future__ import annotations
@@ -68,12 +69,17 @@ def keep_books(agent: Any, source: Any, target: Any, trigger: str, context: Any)
 
 def announce(source: Any, target: Any, trigger: str, context: Any) -> None:
     """Write one transition to the log."""
-    structlog.get_logger().info("transition", from_state=source, to_state=target, trigger=trigger, context=context)
+    structlog.get_logger().info(
+        "transition", from_state=source, to_state=target, trigger=trigger, context=context
+    )
 
 
 def two_state_chart(logger: Any = None) -> Statechart[AgentState]:
     """Make the chart of prism's contenders: to and fro, with a guard."""
-    moves = [Transition("go", IDLE, SCROLLING, guard=allowed), Transition("go", SCROLLING, IDLE, guard=allowed)]
+    moves = [
+        Transition("go", IDLE, SCROLLING, guard=allowed),
+        Transition("go", SCROLLING, IDLE, guard=allowed),
+    ]
     return Statechart(AgentState, moves, IDLE, logger=logger)
 
 
@@ -101,7 +107,9 @@ def by_hand(name: str, context: Any) -> tuple[deque[Any], Column]:
             if guard is None or guard(agent, context):
                 agent.state = target
                 agent.ticks_in_state = 0
-                agent.state_history.append(Record(source, target, trigger, datetime.now(UTC), context))
+                agent.state_history.append(
+                    Record(source, target, trigger, datetime.now(UTC), context)
+                )
                 if structlog.is_configured():
                     announce(source, target, trigger, context)
                 return target

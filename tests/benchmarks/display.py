@@ -31,7 +31,7 @@ def show(console: Console, table: Table) -> None:
 
 
 def as_data(table: Table) -> dict[str, Any]:
-    """Give one comparison as JSON values."""
+    """Return one comparison as JSON values."""
     return {
         "title": table.title,
         "unit": table.unit,
@@ -43,7 +43,12 @@ def as_data(table: Table) -> dict[str, Any]:
 def _measurement_data(found: Measurement) -> dict[str, Any]:
     if not found.samples:
         return {"name": found.name, "installed": False}
-    return {"name": found.name, "best": found.best, "median": found.median, "samples": list(found.samples)}
+    return {
+        "name": found.name,
+        "best": found.best,
+        "median": found.median,
+        "samples": list(found.samples),
+    }
 
 
 def _claim_data(claim: Claim) -> dict[str, Any]:
@@ -52,7 +57,9 @@ def _claim_data(claim: Claim) -> dict[str, Any]:
 
 
 def _measurements(table: Table) -> rich_table.Table:
-    shown = _grid("column", f"best, {table.unit}", f"median, {table.unit}", f"ratio to {table.reference}")
+    shown = _grid(
+        "column", f"best, {table.unit}", f"median, {table.unit}", f"ratio to {table.reference}"
+    )
     reference = next(found for found in table.measurements if found.name == table.reference)
     for found in table.measurements:
         if found.samples:
@@ -67,7 +74,9 @@ def _claims(claims: Sequence[Claim]) -> rich_table.Table:
     shown = _grid("figure", "best", "median of turns", "target", "result")
     for claim in claims:
         best, middle = (f"{_figure(value)} {claim.unit}" for value in (claim.best, claim.median))
-        shown.add_row(claim.text, best, middle, claim.target, claim.result, style=_STYLES[claim.result])
+        shown.add_row(
+            claim.text, best, middle, claim.target, claim.result, style=_STYLES[claim.result]
+        )
     return shown
 
 

@@ -7,7 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.benchmarks import contenders, libraries
-from tests.benchmarks.harness import Claim, Column, Effort, Measurement, Table, measure, named, ratio
+from tests.benchmarks.harness import (
+    Claim,
+    Column,
+    Effort,
+    Measurement,
+    Table,
+    measure,
+    named,
+    ratio,
+)
 
 MIXIN, PLAIN, STOCK, HAND = "prism, mixin", "prism, plain class", "transitions", "by hand"
 

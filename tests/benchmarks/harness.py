@@ -1,8 +1,8 @@
 """Timing several ways to do one thing side by side, and stating what was found.
 
-All columns of a table are timed in turns: once each, then again in another order. A slow moment of the machine
-so falls on all of them, and the ratio of two columns within one turn is worth more than either time. The garbage
-collector stays on, as in production.
+All columns of a table are timed in turns: once each, then again in another order. A slow moment of
+the machine so falls on all of them, and the ratio of two columns within one turn is worth more than
+either time. The garbage collector stays on, as in production.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class Column:
 
     Args:
         name: What the reader sees.
-        statement: The Python statement that is timed; None if the library it needs is not installed.
+        statement: The Python statement that is timed; None if the library it needs is not
+            installed.
         names: What the statement's names stand for.
     """
 
@@ -56,7 +57,8 @@ class Measurement:
 
     Args:
         name: The column.
-        samples: One figure for every turn, in the table's unit; empty if the column could not be run.
+        samples: One figure for every turn, in the table's unit; empty if the column could not be
+            run.
     """
 
     name: str
@@ -143,7 +145,10 @@ def measure(columns: Sequence[Column], effort: Effort) -> list[Measurement]:
             timer, count = timers[index], counts[index]
             if timer is not None:
                 samples[index].append(timer.timeit(count) / count * 1e6)
-    return [Measurement(column.name, tuple(found)) for column, found in zip(columns, samples, strict=True)]
+    return [
+        Measurement(column.name, tuple(found))
+        for column, found in zip(columns, samples, strict=True)
+    ]
 
 
 def ratio(text: str, above: Measurement, below: Measurement, **target: float) -> list[Claim]:

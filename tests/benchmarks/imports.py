@@ -43,7 +43,7 @@ def _environment(cache: str) -> dict[str, str]:
 
 
 def _start(statement: str, environment: dict[str, str]) -> float:
-    """Give the milliseconds from start to end of an interpreter."""
+    """Return the milliseconds from start to end of an interpreter."""
     start = perf_counter()
     subprocess.run([sys.executable, "-c", statement], check=True, cwd=_ROOT, env=environment)
     return (perf_counter() - start) * 1e3

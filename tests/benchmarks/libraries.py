@@ -59,7 +59,9 @@ def python_statemachine(name: str, context: Any) -> tuple[deque[Any], Column]:
         def may_go(self, context: Any) -> bool:
             return allowed(self.model, context)
 
-        def after_transition(self, event: str, source: State, target: State, context: Any = None) -> None:
+        def after_transition(
+            self, event: str, source: State, target: State, context: Any = None
+        ) -> None:
             keep_books(self.model, source.id, target.id, event, context)
 
     agent = PlainAgent()
@@ -74,7 +76,9 @@ def sismic(name: str, context: Any) -> tuple[deque[Any], Column]:
     from sismic.io import import_from_yaml  # type: ignore[import-untyped]
 
     agent = PlainAgent()
-    interpreter = Interpreter(import_from_yaml(_SISMIC_CHART), initial_context={"allowed": allowed, "agent": agent})
+    interpreter = Interpreter(
+        import_from_yaml(_SISMIC_CHART), initial_context={"allowed": allowed, "agent": agent}
+    )
     interpreter.execute()
 
     def fire(context: Any) -> None:

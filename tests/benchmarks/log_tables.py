@@ -1,7 +1,8 @@
 """What the tables of a long log cost: time and memory of every ``prism log``, and reading against json.loads.
 
-The log is made from a real round of a simulation, whose lines are copied for every further round with their round,
-times and post ids changed. So every line is as the writer writes it, and every agent's moves follow from one another.
+The log is made from a real round of a simulation, whose lines are copied for every further round
+with their round, times and post ids changed. So every line is as the writer writes it, and every
+agent's moves follow from one another.
 """
 
 from __future__ import annotations
@@ -91,10 +92,13 @@ def run(effort: Effort) -> Sequence[Table]:
     rounds, turns = (FULL_ROUNDS, 3) if effort == FULL else (QUICK_ROUNDS, 1)
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "events.jsonl"
-        _ran("-c", _WRITE, log, str(rounds))  # in a process of its own, whose memory is not counted as its children's
+        # in a process of its own, whose memory is not counted as its children's
+        _ran("-c", _WRITE, log, str(rounds))
         reading, moves = _reading(log, turns)
         size = f"{moves / 1e6:.3g} million transitions, {log.stat().st_size / 1e9:.2f} GB"
-        tables = {" ".join(command): _ran("-c", _MAIN, "log", *command, folder) for command in COMMANDS}
+        tables = {
+            " ".join(command): _ran("-c", _MAIN, "log", *command, folder) for command in COMMANDS
+        }
         return [reading, _tables(tables, size), _memory(tables, size)]
 
 
@@ -108,7 +112,9 @@ def write_log(path: Path, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         lines = _real_round(Path(folder) / "events.jsonl")
     once = [line for line in lines if _event(line) in (RUN_STARTED, AGENT_JOINED)]
-    again = b"".join(line for line in lines if _event(line) not in (RUN_STARTED, AGENT_JOINED, RUN_ENDED))
+    again = b"".join(
+        line for line in lines if _event(line) not in (RUN_STARTED, AGENT_JOINED, RUN_ENDED)
+    )
     with path.open("wb") as log:
         log.writelines(line.replace(b'"rounds":1,', b'"rounds":%d,' % rounds) for line in once)
         log.writelines(_as_round(again, number) for number in range(1, rounds + 1))
@@ -117,28 +123,43 @@ def write_log(path: Path, rounds: int) -> None:
 
 def _reading(log: Path, turns: int) -> tuple[Table, int]:
     """Count transitions by json.loads and by prism in turns, each in a process of its own; imports are not timed."""
-    pairs = [(_ran("-c", _JSON, log).out.split(), _ran("-c", _SCAN, log).out.split()) for _ in range(turns)]
+    pairs = [
+        (_ran("-c", _JSON, log).out.split(), _ran("-c", _SCAN, log).out.split())
+        for _ in range(turns)
+    ]
     if len({count for pair in pairs for count, _ in pair}) != 1:
         raise RuntimeError("the two ways of reading did not find the same number of transitions")
-    plain = Measurement("json.loads line by line", tuple(float(seconds) for (_, seconds), _ in pairs))
-    read = Measurement("prism.analysis.transition_counts", tuple(float(seconds) for _, (_, seconds) in pairs))
+    plain = Measurement(
+        "json.loads line by line", tuple(float(seconds) for (_, seconds), _ in pairs)
+    )
+    read = Measurement(
+        "prism.analysis.transition_counts", tuple(float(seconds) for _, (_, seconds) in pairs)
+    )
     claims = ratio("reading, times as fast as json.loads", plain, read, at_least=LEAST_RATIO)
-    return Table("reading and counting all transitions", "s", read.name, [read, plain], claims), int(pairs[0][0][0])
+    return Table(
+        "reading and counting all transitions", "s", read.name, [read, plain], claims
+    ), int(pairs[0][0][0])
 
 
 def _tables(ran: dict[str, Ran], size: str) -> Table:
     found = [Measurement(f"prism log {name}", (each.seconds,)) for name, each in ran.items()]
     slowest = max(ran, key=lambda name: ran[name].seconds)
     seconds = ran[slowest].seconds
-    claim = Claim(f"slowest table ({slowest.split()[0]})", seconds, seconds, "s", at_most=MOST_SECONDS)
-    return Table(f"every table, each a process of its own, {size}", "s", found[0].name, found, [claim])
+    claim = Claim(
+        f"slowest table ({slowest.split()[0]})", seconds, seconds, "s", at_most=MOST_SECONDS
+    )
+    return Table(
+        f"every table, each a process of its own, {size}", "s", found[0].name, found, [claim]
+    )
 
 
 def _memory(ran: dict[str, Ran], size: str) -> Table:
     found = [Measurement(f"prism log {name}", (each.megabytes,)) for name, each in ran.items()]
     largest = max(ran, key=lambda name: ran[name].megabytes)
     megabytes = ran[largest].megabytes
-    claim = Claim(f"largest table ({largest.split()[0]})", megabytes, megabytes, "MB", at_most=MOST_MEGABYTES)
+    claim = Claim(
+        f"largest table ({largest.split()[0]})", megabytes, megabytes, "MB", at_most=MOST_MEGABYTES
+    )
     return Table(f"greatest memory (peak RSS) of each, {size}", "MB", found[0].name, found, [claim])
 
 
@@ -148,21 +169,30 @@ def _ran(*arguments: str | Path) -> Ran:
     Raises:
         RuntimeError: If it fails.
     """
-    environment = {**os.environ, "PYTHONPATH": str(Path(prism.__file__).parents[1]), "COLUMNS": "80"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(Path(prism.__file__).parents[1]),
+        "COLUMNS": "80",
+    }
     with tempfile.TemporaryFile() as out:
         began = perf_counter()
         child = os.posix_spawn(
             sys.executable,
             [sys.executable, *map(str, arguments)],
             environment,
-            file_actions=[(os.POSIX_SPAWN_DUP2, out.fileno(), 1), (os.POSIX_SPAWN_DUP2, out.fileno(), 2)],
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, out.fileno(), 1),
+                (os.POSIX_SPAWN_DUP2, out.fileno(), 2),
+            ],
         )
         _, status, usage = os.wait4(child, 0)
         seconds = perf_counter() - began
         out.seek(0)
         said = out.read(_MOST_KEPT).decode(errors="replace")
         if status:
-            raise RuntimeError(f"{' '.join(map(str, arguments[1:]))} ended with status {status}: {said}")
+            raise RuntimeError(
+                f"{' '.join(map(str, arguments[1:]))} ended with status {status}: {said}"
+            )
         return Ran(seconds, usage.ru_maxrss / 1024, said)
 
 
@@ -171,13 +201,19 @@ def _real_round(path: Path) -> list[bytes]:
     posts = opening_posts(population.agents, seed=SEED)
     with RunLog(path, clock) as log:
         Simulation(
-            population.agents, posts, rounds=1, ticks_per_round=TICKS, seed=SEED, logger=log.logger, clock=clock
+            population.agents,
+            posts,
+            rounds=1,
+            ticks_per_round=TICKS,
+            seed=SEED,
+            logger=log.logger,
+            clock=clock,
         ).run()
     return path.read_bytes().splitlines(keepends=True)
 
 
 def _as_round(lines: bytes, number: int) -> bytes:
-    """Give the lines of the first round as those of another; what was posted before it is posted again."""
+    """Return the lines of the first round as those of another; what was posted before it is posted again."""
     changed = lines.replace(b'"post_0', b'"post_%d_' % number)
     for old in (0, 1):
         changed = changed.replace(b'"round":%d,' % old, b'"round":%d,' % number)
@@ -187,9 +223,12 @@ def _as_round(lines: bytes, number: int) -> bytes:
 
 
 def _times(number: int) -> Iterator[tuple[bytes, bytes]]:
-    """Give the times of the first round and what they are in another, marked so that none is changed twice."""
+    """Return the times of the first round and what they are in another, marked so that none is changed twice."""
     for tick in range(TICKS + 1):
-        old, new = (DEFAULT_START + timedelta(minutes=minutes) for minutes in (tick, (number - 1) * TICKS + tick))
+        old, new = (
+            DEFAULT_START + timedelta(minutes=minutes)
+            for minutes in (tick, (number - 1) * TICKS + tick)
+        )
         yield b'"timestamp":"%s' % _iso(old), b'"timestamp":"@%s' % _iso(new)
 
 

@@ -13,10 +13,23 @@ import structlog
 
 from prism.runlog import RunLog, SimulatedClock, configure
 from tests.benchmarks.contenders import MixinAgent, two_state_chart
-from tests.benchmarks.harness import Claim, Column, Effort, Measurement, Table, measure, named, ratio
+from tests.benchmarks.harness import (
+    Claim,
+    Column,
+    Effort,
+    Measurement,
+    Table,
+    measure,
+    named,
+    ratio,
+)
 
 PRISM, GIVEN = "prism, structlog's own logger", "prism, chart made with logger=log"
-CONFIGURED, REAL_TIME, SIMULATED = "prism.runlog.configure", "RunLog, real time", "RunLog, simulated clock"
+CONFIGURED, REAL_TIME, SIMULATED = (
+    "prism.runlog.configure",
+    "RunLog, real time",
+    "RunLog, simulated clock",
+)
 BARE, LOOKED_UP = "log.info(...)", "get_logger().info(...)"
 MOST = 1.3
 CONTEXT = {"post_id": "post_1"}
@@ -54,7 +67,11 @@ def _in_structlog(directory: Path, effort: Effort) -> Table:
             _fire(PRISM, None),
             _fire(GIVEN, log),
             Column(BARE, f"log.{_CALL}", {"log": log}),
-            Column(LOOKED_UP, f"get_logger('prism.statechart').{_CALL}", {"get_logger": structlog.get_logger}),
+            Column(
+                LOOKED_UP,
+                f"get_logger('prism.statechart').{_CALL}",
+                {"get_logger": structlog.get_logger},
+            ),
         ]
         try:
             found = measure(columns, effort)
@@ -101,7 +118,9 @@ def _check_lines(columns: Sequence[Column], file: BinaryIO) -> None:
         file.seek(before)
         written.append([sorted(orjson.loads(line)) for line in file])
     if any(len(lines) != 1 or lines != written[0] for lines in written):
-        raise RuntimeError("not every column wrote the same keys on one line, so their times cannot be compared")
+        raise RuntimeError(
+            "not every column wrote the same keys on one line, so their times cannot be compared"
+        )
 
 
 def _settings() -> dict[str, Any]:

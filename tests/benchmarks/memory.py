@@ -52,7 +52,7 @@ def _by_hand(effort: Effort, fires: int, name_of: NameOf) -> float:
 
 
 def _added(make: Callable[[], Any], fire: Fire, count: int, fires: int, name_of: NameOf) -> float:
-    """Give the bytes that fires add to an agent. Every fire has a context dict of its own."""
+    """Return the bytes that fires add to an agent. Every fire has a context dict of its own."""
 
     def fire_all(agents: Sequence[Any]) -> None:
         for number, agent in enumerate(agents):
@@ -70,8 +70,10 @@ def _empty_history(effort: Effort) -> float:
     return made / effort.agents
 
 
-def _traced(make: Callable[[], Any], count: int, work: Callable[[Sequence[Any]], object]) -> tuple[int, int]:
-    """Give the bytes in use once the objects are made, and after the work on them."""
+def _traced(
+    make: Callable[[], Any], count: int, work: Callable[[Sequence[Any]], object]
+) -> tuple[int, int]:
+    """Return the bytes in use once the objects are made, and after the work on them."""
     tracemalloc.start()
     try:
         made = [make() for _ in range(count)]

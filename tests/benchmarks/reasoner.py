@@ -121,7 +121,9 @@ def _simulation(size: Size) -> Table:
     population = synthetic_population(size.agents, seed=1)
     with _server() as (host, counts):
         reasoner = _Timed(_pool([host]), mode="chat", fallback=AgentState.SCROLLING)
-        Simulation(population.agents, population.posts, rounds=size.rounds, seed=1, reasoner=reasoner).run()
+        Simulation(
+            population.agents, population.posts, rounds=size.rounds, seed=1, reasoner=reasoner
+        ).run()
     pending = Measurement("decisions pending", (reasoner.pending,))
     busy = Measurement("slots busy, on average", (counts["busy"] / SLOTS,))
     return Table(
@@ -130,19 +132,27 @@ def _simulation(size: Size) -> Table:
         pending.name,
         [pending, busy],
         [
-            *ratio("share of the slots busy while decisions are pending", busy, pending, at_least=0.9),
+            *ratio(
+                "share of the slots busy while decisions are pending", busy, pending, at_least=0.9
+            ),
         ],
     )
 
 
 def _question(number: int) -> Question:
     agent = SocialAgent(f"agent_{number}", interests=["music", "travel"], personality="curious")
-    post = Post(f"post_{number}", "agent_0", f"Something that happened to me today, number {number}.", ("travel",))
+    post = Post(
+        f"post_{number}",
+        "agent_0",
+        f"Something that happened to me today, number {number}.",
+        ("travel",),
+    )
     return Question(agent, AgentState.EVALUATING, "decides", OPTIONS, post)
 
 
 def _pool(hosts: Sequence[str]) -> OllamaPool:
-    return OllamaPool(hosts, MODEL, concurrency=SLOTS + SLOTS // 4)  # a few more wait at the server, so none is idle
+    # a few more wait at the server, so none is idle
+    return OllamaPool(hosts, MODEL, concurrency=SLOTS + SLOTS // 4)
 
 
 async def _prism(hosts: Sequence[str], questions: Sequence[Question]) -> None:
@@ -178,9 +188,19 @@ def _timed(way: Callable[[], Coroutine[Any, Any, None]]) -> float:
 @contextmanager
 def _server() -> Iterator[tuple[str, dict[str, Any]]]:
     """Run a server in a process of its own; what it has counted is there when it has stopped."""
-    command = [sys.executable, "-m", "prism.testing", "--latency", str(LATENCY), "--slots", str(SLOTS)]
+    command = [
+        sys.executable,
+        "-m",
+        "prism.testing",
+        "--latency",
+        str(LATENCY),
+        "--slots",
+        str(SLOTS),
+    ]
     counts: dict[str, Any] = {}
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         said: IO[str] = process.stdout  # type: ignore[assignment]
         yield said.readline().strip(), counts
         assert process.stdin is not None

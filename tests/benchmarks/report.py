@@ -30,7 +30,12 @@ def run(effort: Effort) -> Sequence[Table]:
         taken = Measurement(name, tuple(_make_page(log, page) for _ in range(turns)))
         sizes = {"log": log.stat().st_size / 1e6, "page": page.stat().st_size / 1e6}
     seconds = Claim(f"a page of {name}", taken.best, taken.median, "s", at_most=MOST_SECONDS)
-    size = Claim(f"its size, from a log of {sizes['log']:,.0f} MB", *[sizes["page"]] * 2, "MB", at_most=MOST_MEGABYTES)
+    size = Claim(
+        f"its size, from a log of {sizes['log']:,.0f} MB",
+        *[sizes["page"]] * 2,
+        "MB",
+        at_most=MOST_MEGABYTES,
+    )
     found = [Measurement(f"{name}, {what}", (megabytes,)) for what, megabytes in sizes.items()]
     return [
         Table("report: prism report, with the start of Python", "s", name, [taken], [seconds]),
@@ -42,11 +47,21 @@ def _simulate(path: Path, agents: int, rounds: int) -> None:
     population, clock = synthetic_population(agents, seed=2), SimulatedClock()
     with RunLog(path, clock) as log:
         posts = opening_posts(population.agents, seed=2)
-        Simulation(population.agents, posts, rounds=rounds, seed=2, logger=log.logger, clock=clock).run()
+        Simulation(
+            population.agents, posts, rounds=rounds, seed=2, logger=log.logger, clock=clock
+        ).run()
 
 
 def _make_page(log: Path, page: Path) -> float:
-    line = [sys.executable, "-c", "from prism.cli import main; main()", "report", str(log), "-o", str(page)]
+    line = [
+        sys.executable,
+        "-c",
+        "from prism.cli import main; main()",
+        "report",
+        str(log),
+        "-o",
+        str(page),
+    ]
     begin = perf_counter()
     subprocess.run(line, check=True, capture_output=True)
     return perf_counter() - begin

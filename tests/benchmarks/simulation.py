@@ -67,18 +67,25 @@ def run(effort: Effort) -> Sequence[Table]:
 
 def _times(sizes: tuple[Size, Size], costs: dict[tuple[Size, bool], list[Cost]]) -> Table:
     found = [
-        Measurement(f"{size}, {'log written' if logged else 'no log'}", tuple(cost.microseconds for cost in turns))
+        Measurement(
+            f"{size}, {'log written' if logged else 'no log'}",
+            tuple(cost.microseconds for cost in turns),
+        )
         for (size, logged), turns in costs.items()
     ]
     small, large = found[:2]
     claims = [_rate(small), _rate(large)]
-    claims += ratio(f"{sizes[1]}: how many times as long as {sizes[0]}", large, small, at_most=MOST_GROWTH)
+    claims += ratio(
+        f"{sizes[1]}: how many times as long as {sizes[0]}", large, small, at_most=MOST_GROWTH
+    )
     claims += ratio("the same without log", found[3], found[2])
     return Table("simulation: one agent-tick", "µs", small.name, found, claims)
 
 
 def _rate(column: Measurement) -> Claim:
-    return Claim(column.name, 1e6 / column.best, 1e6 / column.median, "agent-ticks/s", at_least=LEAST_RATE)
+    return Claim(
+        column.name, 1e6 / column.best, 1e6 / column.median, "agent-ticks/s", at_least=LEAST_RATE
+    )
 
 
 def _work(sizes: tuple[Size, Size], costs: dict[tuple[Size, bool], list[Cost]]) -> Table:
@@ -122,4 +129,9 @@ def _once(agents: int, seed: int, *, logged: bool) -> Cost:
         taken = perf_counter() - begin
         lines = 0 if log is None else log.path.read_bytes().count(b"\n")
     ticks = totals.agent_ticks
-    return Cost(taken / ticks * 1e6, totals.transitions / ticks, totals.decisions_asked / ticks, lines / ticks)
+    return Cost(
+        taken / ticks * 1e6,
+        totals.transitions / ticks,
+        totals.decisions_asked / ticks,
+        lines / ticks,
+    )

@@ -19,7 +19,11 @@ def run(effort: Effort) -> Sequence[Table]:
     """Compare charts that grow by states and charts that grow by triggers."""
     return [
         _table("size, a ring of states with one trigger: transitions in the chart", _ring, effort),
-        _table(f"size, {_STATES} states with more and more triggers: transitions in the chart", _crowd, effort),
+        _table(
+            f"size, {_STATES} states with more and more triggers: transitions in the chart",
+            _crowd,
+            effort,
+        ),
     ]
 
 
@@ -45,10 +49,15 @@ def _crowd(size: int) -> Column:
 
 def _circle(trigger: str, states: Sequence[Any]) -> list[Transition[Any]]:
     following = [*states[1:], states[0]]
-    return [Transition(trigger, here, there, guard=allowed) for here, there in zip(states, following, strict=True)]
+    return [
+        Transition(trigger, here, there, guard=allowed)
+        for here, there in zip(states, following, strict=True)
+    ]
 
 
-def _column(size: int, states: Sequence[Enum], moves: list[Transition[Any]], triggers: list[str]) -> Column:
+def _column(
+    size: int, states: Sequence[Enum], moves: list[Transition[Any]], triggers: list[str]
+) -> Column:
     agent = MixinAgent()
     agent.state_type = type(states[0])
     agent.state = states[0]

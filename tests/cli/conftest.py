@@ -37,7 +37,11 @@ class Command:
     def start(self, *arguments: str | Path, **options: Any) -> subprocess.Popen[str]:
         """Start a command; its output is 80 columns wide."""
         environment = {name: os.environ[name] for name in KEPT if name in os.environ}
-        environment |= {"PYTHONPATH": str(Path(prism.__file__).parents[1]), "COLUMNS": "80", **self.environment}
+        environment |= {
+            "PYTHONPATH": str(Path(prism.__file__).parents[1]),
+            "COLUMNS": "80",
+            **self.environment,
+        }
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
         line = [sys.executable, "-c", "from prism.cli import main; main()", *map(str, arguments)]
         return subprocess.Popen(line, cwd=self.folder, env=environment, encoding="utf-8", **pipes)
@@ -91,19 +95,19 @@ class _Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def make_command(tmp_path: Path) -> Callable[..., Command]:
-    """Give a function that makes the command with some environment variables set."""
+    """Return a function that makes the command with some environment variables set."""
     return lambda **environment: Command(tmp_path, environment)
 
 
 @pytest.fixture
 def command(make_command: Callable[..., Command]) -> Command:
-    """Give the command line, in an empty folder."""
+    """Return the command line, in an empty folder."""
     return make_command()
 
 
 @pytest.fixture
 def ollama() -> Iterator[OllamaServer]:
-    """Give a server on loopback that answers as Ollama does."""
+    """Return a server on loopback that answers as Ollama does."""
     with OllamaServer() as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()

@@ -51,7 +51,13 @@ DOCUMENT = {
     "states": ["open", "shut"],
     "initial": "shut",
     "transitions": [
-        {"trigger": "push", "source": "shut", "target": "open", "guard": "is_strong", "action": "creak"},
+        {
+            "trigger": "push",
+            "source": "shut",
+            "target": "open",
+            "guard": "is_strong",
+            "action": "creak",
+        },
         {"trigger": "timeout", "source": "open", "target": "shut"},
     ],
     "timeouts": {"open": 3},
@@ -108,7 +114,10 @@ NO_CHARTS = {
 WRONG = {
     "no chart": (["show", "nowhere.json"], ["nowhere.json", "no such file"]),
     "unknown format": (["export", "social_media", "--format", "png"], ["png", "mermaid", "svg"]),
-    "lambda as JSON": (["export", "moods:chart", "--format", "json"], ["'moods'", "calm --bumped--> angry", "no name"]),
+    "lambda as JSON": (
+        ["export", "moods:chart", "--format", "json"],
+        ["'moods'", "calm --bumped--> angry", "no name"],
+    ),
     "output in no folder": (
         ["export", "social_media", "--format", "dot", "-o", "no/such/x.dot"],
         ["no/such/x.dot", "cannot be written", "No such file"],
@@ -119,13 +128,15 @@ WRONG = {
 def fill(folder: Path) -> None:
     """Put charts into a folder, right ones and wrong ones."""
     for name, text in FILES.items():
-        (folder / name).write_text(text, encoding="latin-1" if name.startswith("latin") else "utf-8")
+        (folder / name).write_text(
+            text, encoding="latin-1" if name.startswith("latin") else "utf-8"
+        )
     (folder / "folder.json").mkdir()
 
 
 @pytest.fixture
 def charts(command: Any) -> Any:
-    """Give the command in a folder with charts."""
+    """Return the command in a folder with charts."""
     fill(command.folder)
     return command
 
@@ -170,7 +181,10 @@ def test_wrong_input_is_one_line_and_status_2(case: str, charts: Any) -> None:
     (line,) = ran.err.splitlines()
     assert line.startswith("prism: ")
     assert [words for words in named if words not in line] == []
-    assert sorted(path for path in charts.folder.rglob("*") if "__pycache__" not in path.parts) == before
+    assert (
+        sorted(path for path in charts.folder.rglob("*") if "__pycache__" not in path.parts)
+        == before
+    )
 
 
 def test_show_gives_states_and_transitions(charts: Any) -> None:
@@ -195,7 +209,13 @@ def test_show_gives_states_and_transitions(charts: Any) -> None:
 def test_show_prints_no_control_characters(charts: Any) -> None:
     """Text that a terminal would obey, or that looks like markup, is shown as it is or as blanks."""
     states = ["\x1b[31mred", "[bold]x[/bold]", "a\nb"]
-    document = {**DOCUMENT, "states": states, "initial": states[0], "transitions": [], "timeouts": {}}
+    document = {
+        **DOCUMENT,
+        "states": states,
+        "initial": states[0],
+        "transitions": [],
+        "timeouts": {},
+    }
     (charts.folder / "odd.json").write_text(json.dumps(document), encoding="utf-8")
     ran = charts("chart", "show", "odd.json")
     assert ran.status == 0
@@ -221,7 +241,9 @@ def test_an_exported_chart_loads_back(charts: Any) -> None:
 def test_functions_of_a_file_need_no_code(folder: Path) -> None:
     """Guards and actions that a file names are shown and written by their names, though nobody has the functions."""
     doors = chart_from("doors.json")
-    assert "push [is_strong] / creak" in [element.text for element in ET.fromstring(format(doors, "svg")).iter()]
+    assert "push [is_strong] / creak" in [
+        element.text for element in ET.fromstring(format(doors, "svg")).iter()
+    ]
     assert doors.to_dict()["transitions"] == DOCUMENT["transitions"]
 
 
@@ -252,7 +274,11 @@ def test_check_as_json_lists_the_same(charts: Any) -> None:
 def test_help_explains_what_a_chart_is(charts: Any) -> None:
     """The help of a command says what a chart may be, and shows an example."""
     shown = " ".join(charts("chart", "export", "--help").out.split())
-    assert [text for text in ("CHART", "social_media", "[required]", "prism chart export") if text not in shown] == []
+    assert [
+        text
+        for text in ("CHART", "social_media", "[required]", "prism chart export")
+        if text not in shown
+    ] == []
 
 
 def test_a_function_known_by_name_only_says_so(tmp_path: Path) -> None:
@@ -261,7 +287,8 @@ def test_a_function_known_by_name_only_says_so(tmp_path: Path) -> None:
     guard = chart_from(str(tmp_path / "doors.json")).transitions[0].guard
     assert guard is not None
     with pytest.raises(
-        ValueError, match=r"guard 'is_strong' is known by name only: .*guards=\{'is_strong': function\}"
+        ValueError,
+        match=r"guard 'is_strong' is known by name only: .*guards=\{'is_strong': function\}",
     ):
         guard(None, None)
 

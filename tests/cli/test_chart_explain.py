@@ -39,7 +39,7 @@ Explain = Callable[..., tuple[int, str]]
 
 @pytest.fixture
 def explain(capsys: pytest.CaptureFixture[str]) -> Explain:
-    """Give a function that runs the command in this process, and gives its exit status and what it printed."""
+    """Return a function that runs the command in this process, and gives its exit status and what it printed."""
 
     def run(*arguments: str) -> tuple[int, str]:
         status = app(["chart", "explain", *arguments], prog_name="prism", standalone_mode=False)
@@ -79,7 +79,12 @@ def test_agent_of_the_social_chart_is_a_social_agent(explain: Explain) -> None:
     assert "agent 'ada' in 'evaluating'" in shown
     assert "passed     evaluating --decides--> composing" in shown
     status, shown = explain(
-        "social_media", "compose_done", "--state", "composing", "--agent", '{"pending_action": "reshare"}'
+        "social_media",
+        "compose_done",
+        "--state",
+        "composing",
+        "--agent",
+        '{"pending_action": "reshare"}',
     )
     assert (status, "fire moves the agent to 'engaging_reshare'" in shown) == (0, True)
 
@@ -91,7 +96,10 @@ def test_agent_of_another_chart_has_the_fields_given(
 ) -> None:
     """For other charts the agent has just the fields given; status 1 says that no transition would be made."""
     found, shown = explain(*BUMPED, "--context", "5", "--agent", json.dumps({"patience": patience}))
-    assert (found, shown.splitlines()[1]) == (status, f"  {outcome:<9}  calm --bumped--> angry [is_strong]")
+    assert (found, shown.splitlines()[1]) == (
+        status,
+        f"  {outcome:<9}  calm --bumped--> angry [is_strong]",
+    )
 
 
 @pytest.mark.usefixtures("_moods")
@@ -106,7 +114,12 @@ def test_guard_that_raises_is_shown(explain: Explain) -> None:
 def test_guards_of_a_file_are_known_by_name_only(explain: Explain, tmp_path: Path) -> None:
     """A chart from a file has guards by name, apart from prism's own; what they would say is told to be unknown."""
     transition = {"trigger": "push", "source": "shut", "target": "open", "guard": "is_strong"}
-    document = {"schema": 1, "states": ["open", "shut"], "initial": "shut", "transitions": [transition]}
+    document = {
+        "schema": 1,
+        "states": ["open", "shut"],
+        "initial": "shut",
+        "transitions": [transition],
+    }
     (tmp_path / "doors.json").write_text(json.dumps(document), encoding="utf-8")
     _, shown = explain(str(tmp_path / "doors.json"), "push", "--state", "shut")
     assert "the guard 'is_strong' is known by name only" in shown
@@ -140,16 +153,30 @@ def test_what_a_terminal_would_obey_is_not_printed(explain: Explain) -> None:
 @pytest.mark.parametrize(
     ("arguments", "field", "problem"),
     [
-        (("--state", "idel"), "--state", "chart 'social_media' has no state 'idel': use one of idle, scrolling"),
+        (
+            ("--state", "idel"),
+            "--state",
+            "chart 'social_media' has no state 'idel': use one of idle, scrolling",
+        ),
         (("--state", "idle", "--context", "{"), "--context", "is not valid JSON"),
         (("--state", "idle", "--agent", "["), "--agent", "is not valid JSON"),
         (("--state", "idle", "--agent", "[]"), "--agent", "must be an object of fields"),
         (("--state", "idle", "--agent", '{"state": "idle"}'), "--agent", "takes no 'state'"),
-        (("--state", "idle", "--agent", '{"shoe_size": 9}'), "--agent", "unexpected keyword argument 'shoe_size'"),
-        (("--state", "idle", "--agent", '{"engagement_threshold": 9}'), "--agent", "engagement_threshold must be"),
+        (
+            ("--state", "idle", "--agent", '{"shoe_size": 9}'),
+            "--agent",
+            "unexpected keyword argument 'shoe_size'",
+        ),
+        (
+            ("--state", "idle", "--agent", '{"engagement_threshold": 9}'),
+            "--agent",
+            "engagement_threshold must be",
+        ),
     ],
 )
-def test_wrong_input_is_named(explain: Explain, arguments: tuple[str, ...], field: str, problem: str) -> None:
+def test_wrong_input_is_named(
+    explain: Explain, arguments: tuple[str, ...], field: str, problem: str
+) -> None:
     """What is wrong with an option is said with the option's name."""
     with pytest.raises(InputError) as caught:
         explain("social_media", "feed_ready", *arguments)

@@ -13,7 +13,7 @@ from prism.testing import FakeOllama, Fault
 
 @pytest.fixture
 def server() -> Iterator[FakeOllama]:
-    """Give a running server."""
+    """Return a running server."""
     with FakeOllama() as running:
         yield running
 
@@ -23,7 +23,14 @@ def test_a_good_server_is_well(command: Any, server: FakeOllama) -> None:
     ran = command("doctor", "--model", "llama3.2", "--host", server.host)
     assert (ran.status, ran.err) == (0, "")
     told = [line.split(":")[0].split() for line in ran.out.splitlines()]
-    steps = [["ok", "server"], ["ok", "model"], ["ok", "decisions"], ["...", "load"], ["ok", "load"], ["ok", "answer"]]
+    steps = [
+        ["ok", "server"],
+        ["ok", "model"],
+        ["ok", "decisions"],
+        ["...", "load"],
+        ["ok", "load"],
+        ["ok", "answer"],
+    ]
     assert told == steps
 
 
@@ -35,10 +42,14 @@ def test_a_server_that_is_not_there_is_wrong(command: Any, server: FakeOllama) -
     assert ran.out.startswith(f"wrong server: cannot reach {server.host}")
 
 
-def test_what_was_found_is_said_before_the_model_is_loaded(command: Any, server: FakeOllama) -> None:
+def test_what_was_found_is_said_before_the_model_is_loaded(
+    command: Any, server: FakeOllama
+) -> None:
     """While a model takes its time the user sees what is well, and what is waited for; Ctrl-C loses none of it."""
     server.fail_always(Fault.hang(), path="/api/generate")
-    with command.start("doctor", "--model", "llama3.2", "--host", server.host, stdout=PIPE) as process:
+    with command.start(
+        "doctor", "--model", "llama3.2", "--host", server.host, stdout=PIPE
+    ) as process:
         watchdog = Timer(60, process.kill)
         watchdog.start()
         told = [process.stdout.readline() for _ in range(4)]

@@ -16,7 +16,17 @@ import pytest
 
 from prism.cli import main
 
-TABLES = ["states", "transitions", "dwell", "timeouts", "decisions", "engagement", "cascades", "events", "agent"]
+TABLES = [
+    "states",
+    "transitions",
+    "dwell",
+    "timeouts",
+    "decisions",
+    "engagement",
+    "cascades",
+    "events",
+    "agent",
+]
 COLUMNS = {
     "states": ["round", "tick", "state", "agents", "share"],
     "transitions": ["from_state", "to_state", "trigger", "count", "probability"],
@@ -61,8 +71,10 @@ class Log:
 
 
 @pytest.fixture
-def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Log:
-    """Give the command, with an output that is 80 columns wide."""
+def log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> Log:
+    """Return the command, with an output that is 80 columns wide."""
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [])
@@ -71,7 +83,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.Cap
 
 @pytest.fixture(scope="session")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the folder of a run that the command line made."""
+    """Return the folder of a run that the command line made."""
     return simulated(tmp_path_factory.mktemp("logged") / "run", "--agents", "40", "--rounds", "3")
 
 
@@ -84,13 +96,15 @@ def simulated(folder: Path, *options: str) -> Path:
 
 
 def arguments_for(table: str, run: Path) -> list[str | Path]:
-    """Give the arguments of a table's command."""
+    """Return the arguments of a table's command."""
     return ["agent", "agent_0001", run] if table == "agent" else [table, run]
 
 
 @pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize("table", TABLES)
-def test_every_table_is_readable_in_80_columns(table: str, several: bool, run: Path, log: Log) -> None:
+def test_every_table_is_readable_in_80_columns(
+    table: str, several: bool, run: Path, log: Log
+) -> None:
     """Every table fits the terminal, with no word of a heading or number cut, and nothing is said beside it."""
     (log.folder / "other.jsonl").write_bytes((run / "events.jsonl").read_bytes())
     said = log(*arguments_for(table, run), *(["other.jsonl"] if several else []))
@@ -122,7 +136,11 @@ def test_drawn_states_are_those_at_the_ends_of_rounds(run: Path, log: Log) -> No
     said = log("states", run)
     summary = json.loads((run / "run.json").read_text())
     split = [line.split() for line in said.text.splitlines()]
-    rows = {cells[0]: [*map(int, cells[1:])] for cells in split if len(cells) == 4 and cells[1].isdigit()}
+    rows = {
+        cells[0]: [*map(int, cells[1:])]
+        for cells in split
+        if len(cells) == 4 and cells[1].isdigit()
+    }
     assert rows.pop("state") == [1, 2, 3]
     for number, each in enumerate(summary["results"]["rounds"]):
         assert {state: counts[number] for state, counts in rows.items() if counts[number]} == {
@@ -136,11 +154,19 @@ def test_states_of_other_logs_are_drawn_too(run: Path, log: Log) -> None:
     events = [json.loads(line) for line in (run / "events.jsonl").read_bytes().splitlines()]
     moves = [event for event in events if event["event"] == "statechart.transition"]
     one = [event for event in moves if event["round"] == 1]
-    bare = [{key: value for key, value in event.items() if key not in ("round", "tick")} for event in moves]
+    bare = [
+        {key: value for key, value in event.items() if key not in ("round", "tick")}
+        for event in moves
+    ]
     for name, lines in {"one.jsonl": one, "bare.jsonl": bare}.items():
         (log.folder / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
-    drawn = {names: log("states", *names) for names in (("one.jsonl",), ("bare.jsonl",), ("one.jsonl", "bare.jsonl"))}
-    assert all(said.status == 0 and max(map(len, said.text.splitlines())) <= 80 for said in drawn.values())
+    drawn = {
+        names: log("states", *names)
+        for names in (("one.jsonl",), ("bare.jsonl",), ("one.jsonl", "bare.jsonl"))
+    }
+    assert all(
+        said.status == 0 and max(map(len, said.text.splitlines())) <= 80 for said in drawn.values()
+    )
     assert "Agents at the end of 8 of 12 ticks" in drawn["one.jsonl",].text
     assert "Agents at the end of 4 of 36 times" in drawn["bare.jsonl",].text
     assert drawn["bare.jsonl",].text.count("2026-01-01 ") == 4
@@ -152,7 +178,11 @@ def drawn_by_run(text: str) -> dict[str, dict[str, list[str]]]:
     found: dict[str, dict[str, list[str]]] = {}
     for line in text.splitlines():
         cells = line.split()
-        if len(cells) > 2 and cells[1] != "state" and all(cell.isdigit() or cell == "-" for cell in cells[2:]):
+        if (
+            len(cells) > 2
+            and cells[1] != "state"
+            and all(cell.isdigit() or cell == "-" for cell in cells[2:])
+        ):
             found.setdefault(cells[0], {})[cells[1]] = cells[2:]
     return found
 
@@ -166,9 +196,15 @@ def test_runs_of_other_ticks_per_round_are_drawn_beside_each_other(run: Path, lo
     for folder in (run, short):
         ends = json.loads((folder / "run.json").read_text())["results"]["rounds"]
         for number in range(3):
-            counts = {state: cells[number] for state, cells in drawn[folder.name].items() if cells[number] != "0"}
+            counts = {
+                state: cells[number]
+                for state, cells in drawn[folder.name].items()
+                if cells[number] != "0"
+            }
             if number < len(ends):
-                assert counts == {state: str(count) for state, count in ends[number]["states"].items() if count}
+                assert counts == {
+                    state: str(count) for state, count in ends[number]["states"].items() if count
+                }
             else:
                 assert set(counts.values()) == {"-"}
     assert "Agents at the end of 3 of 3 rounds" in said.text
@@ -191,11 +227,21 @@ def test_unfinished_run_is_drawn_beside_a_finished_one(run: Path, log: Log) -> N
 def test_runs_of_other_times_are_all_drawn(run: Path, log: Log) -> None:
     """Runs without rounds that were at other times, too many to draw a moment of each, are drawn in a long table."""
     for day in range(1, 7):
-        move = {"event": "statechart.transition", "agent_id": "x", "from_state": "a", "to_state": "b", "trigger": "go"}
+        move = {
+            "event": "statechart.transition",
+            "agent_id": "x",
+            "from_state": "a",
+            "to_state": "b",
+            "trigger": "go",
+        }
         stamped = [{**move, "timestamp": f"2026-01-0{day}T00:00:0{second}Z"} for second in range(2)]
-        (log.folder / f"day{day}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in stamped))
+        (log.folder / f"day{day}.jsonl").write_text(
+            "".join(json.dumps(line) + "\n" for line in stamped)
+        )
     said = log("states", *(f"day{day}.jsonl" for day in range(1, 7)))
-    assert {line.split()[0] for line in said.text.splitlines() if "day" in line} == {f"day{day}" for day in range(1, 7)}
+    assert {line.split()[0] for line in said.text.splitlines() if "day" in line} == {
+        f"day{day}" for day in range(1, 7)
+    }
 
 
 def test_long_table_says_how_to_get_the_rest(run: Path, log: Log) -> None:
@@ -222,7 +268,11 @@ def test_several_runs_are_told_apart(run: Path, log: Log) -> None:
 def test_decisions_are_told_apart_by_names(run: Path, log: Log) -> None:
     """``--by`` chooses the groups; a name that is none is refused in one line."""
     rows = log("decisions", run, "--by", "source, round", "--format", "json").rows
-    assert [(row["source"], row["round"]) for row in rows] == [("policy", 1), ("policy", 2), ("policy", 3)]
+    assert [(row["source"], row["round"]) for row in rows] == [
+        ("policy", 1),
+        ("policy", 2),
+        ("policy", 3),
+    ]
     said = log("decisions", run, "--by", "colour")
     assert (said.status, said.out) == (2, b"")
     assert said.err.startswith("prism: decisions are not told apart by colour: choose from state, ")
@@ -232,7 +282,11 @@ def test_notes_go_to_stderr_one_line_each(run: Path, log: Log) -> None:
     """What is wrong with a log is said on stderr, a line each, and the table is given all the same."""
     data = (run / "events.jsonl").read_bytes().splitlines(keepends=True)
     broken = log.folder / "broken.jsonl"
-    broken.write_bytes(b"".join([*data[:50], b"garbage\n", b'{"event":"app.hello"}\n', *data[50:-30], data[-30][:40]]))
+    broken.write_bytes(
+        b"".join(
+            [*data[:50], b"garbage\n", b'{"event":"app.hello"}\n', *data[50:-30], data[-30][:40]]
+        )
+    )
     said = log("transitions", broken, "--format", "csv")
     assert said.status == 0
     assert said.text.startswith("from_state,")
@@ -254,7 +308,9 @@ def test_notes_go_to_stderr_one_line_each(run: Path, log: Log) -> None:
     ],
 )
 @pytest.mark.parametrize("table", ["states", "events"])
-def test_nothing_to_show_is_status_2(content: bytes | None, problem: str, table: str, log: Log) -> None:
+def test_nothing_to_show_is_status_2(
+    content: bytes | None, problem: str, table: str, log: Log
+) -> None:
     """Where a log holds nothing, or is not there, the command says so and ends with status 2."""
     if content is not None:
         (log.folder / "log.jsonl").write_bytes(content)
@@ -268,7 +324,9 @@ def test_unknown_agent_is_status_2(run: Path, log: Log) -> None:
     """An agent that the log does not know is one line."""
     said = log("agent", "nobody", run)
     assert (said.status, said.out) == (2, b"")
-    assert said.err.startswith("prism: no agent 'nobody' in the log; the first in it are agent_0001, ")
+    assert said.err.startswith(
+        "prism: no agent 'nobody' in the log; the first in it are agent_0001, "
+    )
     assert said.err.count("\n") == 1
 
 
@@ -278,7 +336,10 @@ def test_unknown_agent_is_status_2(run: Path, log: Log) -> None:
         (b"", ["log.jsonl: is empty: nothing has been written to it"]),
         (
             b'{"event":"app"}\n',
-            ["log.jsonl: 1 events of others are left out: app 1", "log.jsonl: holds no event of prism"],
+            [
+                "log.jsonl: 1 events of others are left out: app 1",
+                "log.jsonl: holds no event of prism",
+            ],
         ),
         (
             b"\x00\x01\xff\n\x02",
@@ -290,7 +351,10 @@ def test_unknown_agent_is_status_2(run: Path, log: Log) -> None:
         ),
         (
             b'x\n{"event":"agent.joined","agent_id":"ada","state":"idle"}\n',
-            ["log.jsonl, line 1: is no JSON and is left out", "no agent 'bo' in the log; the first in it are ada"],
+            [
+                "log.jsonl, line 1: is no JSON and is left out",
+                "no agent 'bo' in the log; the first in it are ada",
+            ],
         ),
     ],
 )
@@ -331,7 +395,13 @@ def test_check_reports_what_the_chart_does_not_allow(run: Path, log: Log) -> Non
 
 def test_check_gives_every_violation(run: Path, log: Log) -> None:
     """However many violations there are, programs are given them all, and a drawn table says how many there are."""
-    chart = {"schema": 1, "name": "social_media", "states": ["idle"], "initial": "idle", "transitions": []}
+    chart = {
+        "schema": 1,
+        "name": "social_media",
+        "states": ["idle"],
+        "initial": "idle",
+        "transitions": [],
+    }
     (log.folder / "tiny.json").write_text(json.dumps(chart))
     arguments = ("check", run, "--chart", "tiny.json")
     as_csv = list(csv.DictReader(io.StringIO(log(*arguments, "--format", "csv").text)))
@@ -344,7 +414,10 @@ def test_check_gives_every_violation(run: Path, log: Log) -> None:
     assert said.err.startswith(f"prism: {len(as_csv):,} violations in ")
     assert f"the first 40 rows of {len(as_csv):,}; all with --format csv" in log(*arguments).text
     log(*arguments, "-o", "some.txt")
-    assert f"the first 1,000 rows of {len(as_csv):,}; all with" in (log.folder / "some.txt").read_text()
+    assert (
+        f"the first 1,000 rows of {len(as_csv):,}; all with"
+        in (log.folder / "some.txt").read_text()
+    )
 
 
 def test_check_against_a_chart_of_ones_own(run: Path, log: Log) -> None:
@@ -354,11 +427,23 @@ def test_check_against_a_chart_of_ones_own(run: Path, log: Log) -> None:
         "S = state_enum('S', ['a', 'b'])\n"
         "chart = Statechart(S, [Transition('go', S('a'), S('b'))], S('a'), name='mine')\n"
     )
-    move = {"event": "statechart.transition", "agent_id": "x", "chart": "mine", "from_state": "a", "to_state": "b"}
-    lines = [json.dumps({**move, "trigger": "go"}), json.dumps({**move, "chart": "else", "trigger": "go"})]
+    move = {
+        "event": "statechart.transition",
+        "agent_id": "x",
+        "chart": "mine",
+        "from_state": "a",
+        "to_state": "b",
+    }
+    lines = [
+        json.dumps({**move, "trigger": "go"}),
+        json.dumps({**move, "chart": "else", "trigger": "go"}),
+    ]
     (log.folder / "mine.jsonl").write_text("\n".join(lines) + "\n")
     said = log("check", "mine.jsonl", "--chart", "mine:chart")
-    assert (said.status, said.err) == (0, "prism: 1 steps agree; 1 moves by the chart else not checked\n")
+    assert (said.status, said.err) == (
+        0,
+        "prism: 1 steps agree; 1 moves by the chart else not checked\n",
+    )
     said = log("check", "mine.jsonl", "--chart", "social_media")
     assert said.status == 2
     assert "nothing to check: its moves are by the chart else, mine, not social_media" in said.err
@@ -373,12 +458,21 @@ def test_parquet_is_not_for_a_terminal(run: Path, command: Any, log: Log) -> Non
         os.close(writing)
         os.close(reading)
     assert ran.status == 2
-    assert ran.err == "prism: --format parquet is not for a terminal: name a file with --out, or pipe it on\n"
-    assert pl.read_parquet(io.BytesIO(log("transitions", run, "--format", "parquet").out)).height > 10
+    assert (
+        ran.err
+        == "prism: --format parquet is not for a terminal: name a file with --out, or pipe it on\n"
+    )
+    assert (
+        pl.read_parquet(io.BytesIO(log("transitions", run, "--format", "parquet").out)).height > 10
+    )
 
 
-@pytest.mark.parametrize(("table", "as_format"), [("transitions", "table"), ("events", "csv"), ("events", "parquet")])
-def test_reader_that_goes_away_causes_no_traceback(table: str, as_format: str, run: Path, command: Any) -> None:
+@pytest.mark.parametrize(
+    ("table", "as_format"), [("transitions", "table"), ("events", "csv"), ("events", "parquet")]
+)
+def test_reader_that_goes_away_causes_no_traceback(
+    table: str, as_format: str, run: Path, command: Any
+) -> None:
     """When nobody reads the output any more, as behind ``head``, the command ends without a word."""
     reading, writing = os.pipe()
     os.close(reading)
@@ -411,14 +505,22 @@ def test_help_names_every_table(log: Log) -> None:
         assert name in said.text
         shown = log(name, "--help")
         assert shown.status == 0
-        assert [option for option in ("RUN...", "--format", "--out") if option not in shown.text] == []
+        assert [
+            option for option in ("RUN...", "--format", "--out") if option not in shown.text
+        ] == []
 
 
 def test_without_polars_the_extra_is_named(run: Path, command: Any) -> None:
     """Without polars a table is refused in one line with the install command; other commands do not need it."""
     blocked = "import sys; sys.modules['polars'] = None; from prism.cli import main; main()"
-    done = subprocess.run([sys.executable, "-c", blocked, "log", "states", str(run)], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", blocked, "log", "states", str(run)], capture_output=True, text=True
+    )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("prism: prism.analysis needs the package 'polars', which is not installed: run")
-    done = subprocess.run([sys.executable, "-c", blocked, "log", "--help"], capture_output=True, text=True)
+    assert done.stderr.startswith(
+        "prism: prism.analysis needs the package 'polars', which is not installed: run"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", blocked, "log", "--help"], capture_output=True, text=True
+    )
     assert done.returncode == 0

@@ -60,36 +60,74 @@ WRONG = {
     "empty file": (["--agents", "empty.json"], ["empty.json", "is empty"]),
     "blank lines": (["--agents", "blank.jsonl"], ["blank.jsonl", "no agents"]),
     "empty array": (["--agents", "none.json"], ["none.json", "no agents"]),
-    "truncated array": (["--agents", "truncated.json"], ["truncated.json", "line 3", "not valid JSON"]),
-    "truncated line": (["--agents", "truncated.jsonl"], ["truncated.jsonl", "line 2", "not valid JSON"]),
+    "truncated array": (
+        ["--agents", "truncated.json"],
+        ["truncated.json", "line 3", "not valid JSON"],
+    ),
+    "truncated line": (
+        ["--agents", "truncated.jsonl"],
+        ["truncated.jsonl", "line 2", "not valid JSON"],
+    ),
     "no array": (["--agents", "object.json"], ["object.json", "line 1", "array"]),
     "wrong type": (["--agents", "type.json"], ["type.json", "line 3", "'username'", "7"]),
-    "missing field": (["--agents", "missing.json"], ["missing.json", "line 3", "'interested_topics'", "missing"]),
-    "no interests": (["--agents", "no_interests.json"], ["no_interests.json", "line 3", "'interested_topics'"]),
-    "no interests, own format": (["--agents", "no_interests.jsonl"], ["line 2", "'interests'", "empty list"]),
-    "duplicate id": (["--agents", "twice.json"], ["twice.json", "line 3", "'username'", "'ann'", "line 2"]),
-    "duplicate id, own format": (["--agents", "twice.jsonl"], ["twice.jsonl", "line 2", "'agent_id'", "line 1"]),
+    "missing field": (
+        ["--agents", "missing.json"],
+        ["missing.json", "line 3", "'interested_topics'", "missing"],
+    ),
+    "no interests": (
+        ["--agents", "no_interests.json"],
+        ["no_interests.json", "line 3", "'interested_topics'"],
+    ),
+    "no interests, own format": (
+        ["--agents", "no_interests.jsonl"],
+        ["line 2", "'interests'", "empty list"],
+    ),
+    "duplicate id": (
+        ["--agents", "twice.json"],
+        ["twice.json", "line 3", "'username'", "'ann'", "line 2"],
+    ),
+    "duplicate id, own format": (
+        ["--agents", "twice.jsonl"],
+        ["twice.jsonl", "line 2", "'agent_id'", "line 1"],
+    ),
     "unknown field": (["--agents", "unknown.jsonl"], ["unknown.jsonl", "line 1", "'intrests'"]),
-    "value out of range": (["--agents", "range.jsonl"], ["range.jsonl", "line 1", "engagement_threshold", "2"]),
-    "follows nobody there": (["--agents", "folder.csv"], ["folder.csv", "line 2", "'following_agentid_list'", "7"]),
-    "missing column": (["--agents", "columns.csv"], ["columns.csv", "line 1", "'following_agentid_list'"]),
+    "value out of range": (
+        ["--agents", "range.jsonl"],
+        ["range.jsonl", "line 1", "engagement_threshold", "2"],
+    ),
+    "follows nobody there": (
+        ["--agents", "folder.csv"],
+        ["folder.csv", "line 2", "'following_agentid_list'", "7"],
+    ),
+    "missing column": (
+        ["--agents", "columns.csv"],
+        ["columns.csv", "line 1", "'following_agentid_list'"],
+    ),
     "no UTF-8": (["--agents", "latin.json"], ["latin.json", "UTF-8"]),
     "unknown author": (
         ["--agents", "good.jsonl", "--posts", "stranger.jsonl"],
         ["stranger.jsonl", "line 2", "'author_id'", "'zoe'"],
     ),
-    "no posts": (["--agents", "good.jsonl", "--posts", "no_posts.jsonl"], ["no_posts.jsonl", "no posts"]),
+    "no posts": (
+        ["--agents", "good.jsonl", "--posts", "no_posts.jsonl"],
+        ["no_posts.jsonl", "no posts"],
+    ),
     "missing posts": (["--posts", "nowhere.jsonl"], ["nowhere.jsonl", "no such file"]),
     "file as output": (["--out", "agents.txt"], ["agents.txt", "not a folder"]),
     "output below a file": (["--out", "agents.txt/run"], ["agents.txt/run", "is a file"]),
-    "output where nobody can write": (["--out", "/proc/nope/run"], ["/proc/nope/run", "cannot be written to"]),
+    "output where nobody can write": (
+        ["--out", "/proc/nope/run"],
+        ["/proc/nope/run", "cannot be written to"],
+    ),
     "endless output": (["--out", "x" * 300], ["too long"]),
 }
 
 
 def tree(folder: Path) -> dict[str, bytes | None]:
-    """Give everything below a folder, files with their bytes."""
-    return {str(found): found.read_bytes() if found.is_file() else None for found in folder.rglob("*")}
+    """Return everything below a folder, files with their bytes."""
+    return {
+        str(found): found.read_bytes() if found.is_file() else None for found in folder.rglob("*")
+    }
 
 
 @pytest.mark.parametrize("case", WRONG)
@@ -97,7 +135,9 @@ def test_wrong_input_is_one_line_and_status_2(case: str, command: Any) -> None:
     """Wrong input ends with status 2 and one line that names the offender, and nothing is written."""
     arguments, named = WRONG[case]
     for name, text in FILES.items():
-        (command.folder / name).write_text(text, encoding="latin-1" if name.startswith("latin") else "utf-8")
+        (command.folder / name).write_text(
+            text, encoding="latin-1" if name.startswith("latin") else "utf-8"
+        )
     before = tree(command.folder)
     ran = command("simulate", *([] if "--out" in arguments else ["--out", "run"]), *arguments)
     assert (ran.status, ran.out) == (2, "")
@@ -114,7 +154,10 @@ def test_folder_that_holds_a_run_is_refused(command: Any) -> None:
     before = tree(command.folder)
     ran = command(*arguments, "--seed", "1")
     assert (ran.status, ran.out) == (2, "")
-    assert ran.err == "prism: run: already holds a run (events.jsonl, run.json): choose another --out, or --resume\n"
+    assert (
+        ran.err
+        == "prism: run: already holds a run (events.jsonl, run.json): choose another --out, or --resume\n"
+    )
     assert tree(command.folder) == before
 
 
@@ -127,7 +170,18 @@ def test_version_is_shown(command: Any) -> None:
 def test_help_explains_every_option(command: Any) -> None:
     """``simulate --help`` names every option, with its default, and shows examples."""
     ran = command("simulate", "--help")
-    options = ["agents", "posts", "rounds", "ticks", "seed", "reasoner", "model", "host", "out", "json"]
+    options = [
+        "agents",
+        "posts",
+        "rounds",
+        "ticks",
+        "seed",
+        "reasoner",
+        "model",
+        "host",
+        "out",
+        "json",
+    ]
     options += [
         "mode",
         "pick",
@@ -145,7 +199,9 @@ def test_help_explains_every_option(command: Any) -> None:
     assert (ran.status, ran.err) == (0, "")
     assert [option for option in options if f"--{option} " not in ran.out] == []
     assert [
-        text for text in ("N|FILE", "[default: 100]", "[default: 10]", "[default: 12]") if text not in ran.out
+        text
+        for text in ("N|FILE", "[default: 100]", "[default: 10]", "[default: 12]")
+        if text not in ran.out
     ] == []
     assert ran.out.count("prism simulate --agents") == 4
 
@@ -180,7 +236,9 @@ def test_reader_that_goes_away_causes_no_traceback(arguments: list[str], command
 @pytest.mark.parametrize("agents", ["1", "300"])
 def test_interrupted_run_says_so(agents: str, command: Any) -> None:
     """Ctrl-C during a long run ends it at once with status 130 and how to go on; log and configuration stay."""
-    with command.start("simulate", "--agents", agents, "--rounds", "1000000", "--out", "run") as process:
+    with command.start(
+        "simulate", "--agents", agents, "--rounds", "1000000", "--out", "run"
+    ) as process:
         log = command.folder / "run" / "events.jsonl"
         while not (log.exists() and log.stat().st_size) and process.poll() is None:
             time.sleep(0.01)
@@ -195,7 +253,9 @@ def test_text_that_the_output_cannot_show_is_replaced(make_command: Callable[...
     """Where the output knows only ASCII, other characters are replaced and the run is shown all the same."""
     command = make_command(PYTHONIOENCODING="ascii")
     person = '{{"agent_id": "{}", "interests": ["café 😀"], "archetype": "superuser"}}\n'
-    (command.folder / "people.jsonl").write_text(person.format("é1") + person.format("é2"), encoding="utf-8")
+    (command.folder / "people.jsonl").write_text(
+        person.format("é1") + person.format("é2"), encoding="utf-8"
+    )
     ran = command("simulate", "--agents", "people.jsonl")
     assert (ran.status, ran.err) == (0, "")
     assert ran.out.isascii()

@@ -17,7 +17,7 @@ Shown = Callable[..., list[str]]
 
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shown:
-    """Give a function that prints results at a width and gives the lines."""
+    """Return a function that prints results at a width and gives the lines."""
 
     def show(results: Results, folder: Path | None = None, *, width: int = 80) -> list[str]:
         monkeypatch.setenv("COLUMNS", str(width))
@@ -27,7 +27,9 @@ def shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
     return show
 
 
-def results_of(rounds: int = 10, agents: int = 100, cascades: tuple[Cascade, ...] = (), **totals: Any) -> Results:
+def results_of(
+    rounds: int = 10, agents: int = 100, cascades: tuple[Cascade, ...] = (), **totals: Any
+) -> Results:
     """Make results in which the n-th state holds an n-th of the agents in every round."""
     states = {state.value: agents // place for place, state in enumerate(AgentState, start=1)}
     summaries = tuple(RoundSummary(number, states, Activity()) for number in range(1, rounds + 1))
@@ -35,7 +37,7 @@ def results_of(rounds: int = 10, agents: int = 100, cascades: tuple[Cascade, ...
 
 
 def rows(lines: list[str]) -> Mapping[str, list[str]]:
-    """Give the numbers in the table of states by their first word."""
+    """Return the numbers in the table of states by their first word."""
     found = [line.split() for line in lines if line.strip()]
     end = next(number for number, words in enumerate(found) if words == ["Engagement"])
     return {words[0]: words[1:] for words in found[:end]}
@@ -54,7 +56,9 @@ def test_tables_fit_eighty_columns(agents: int, rounds: int, shown: Shown) -> No
         assert table[state.value] == [f"{agents // place:,}"] * len(table["round"])
 
 
-@pytest.mark.parametrize(("rounds", "width", "columns"), [(1, 80, 1), (10, 80, 10), (200, 200, 10), (200, 40, 4)])
+@pytest.mark.parametrize(
+    ("rounds", "width", "columns"), [(1, 80, 1), (10, 80, 10), (200, 200, 10), (200, 40, 4)]
+)
 def test_rounds_are_picked_evenly(rounds: int, width: int, columns: int, shown: Shown) -> None:
     """The first and the last round are always shown, those between at even distances, and that some are left out."""
     lines = shown(results_of(rounds), width=width)
@@ -118,7 +122,9 @@ def test_commonest_reasons_are_told(shown: Shown) -> None:
 )
 def test_what_others_wrote_is_shown_as_it_is(text: str, line: str, shown: Shown) -> None:
     """Post and author of a cascade are shown on one line, as plain text that no terminal obeys."""
-    lines = shown(results_of(cascades=(Cascade("p1", "[b]ann", text, size=1_234, depth=2, breadth=3),)))
+    lines = shown(
+        results_of(cascades=(Cascade("p1", "[b]ann", text, size=1_234, depth=2, breadth=3),))
+    )
     (found,) = [one for one in lines if "[b]ann" in one]
     size, depth, breadth, author, *_ = found.split()
     assert (size, depth, breadth, author) == ("1,234", "2", "3", "[b]ann")
@@ -127,9 +133,16 @@ def test_what_others_wrote_is_shown_as_it_is(text: str, line: str, shown: Shown)
 
 def test_wide_cascades_fit_eighty_columns(shown: Shown) -> None:
     """Long names and texts are cut so that a cascade stays within its line."""
-    lines = shown(results_of(cascades=(Cascade("p1", "a" * 60, "t" * 200, size=10**6, depth=10**4, breadth=10**5),)))
+    lines = shown(
+        results_of(
+            cascades=(Cascade("p1", "a" * 60, "t" * 200, size=10**6, depth=10**4, breadth=10**5),)
+        )
+    )
     assert max(map(len, lines)) <= 80
-    assert any("1,000,000" in line and "10,000" in line and "100,000" in line and "aaa…" in line for line in lines)
+    assert any(
+        "1,000,000" in line and "10,000" in line and "100,000" in line and "aaa…" in line
+        for line in lines
+    )
 
 
 def test_no_cascade_is_said_in_words(shown: Shown) -> None:
@@ -163,7 +176,9 @@ def test_progress_goes_on_where_a_run_was_stopped(
     assert "4/5" in capsys.readouterr().err
 
 
-def test_progress_is_drawn_for_a_person(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_drawn_for_a_person(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """On a terminal the bar shows the round and what most agents are at, on stderr alone."""
     monkeypatch.setenv("FORCE_COLOR", "1")
     with RoundProgress(2) as progress:

@@ -13,7 +13,7 @@ from prism.social import Simulation
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """Give the log of a small run."""
+    """Return the log of a small run."""
     path = tmp_path_factory.mktemp("run") / "events.jsonl"
     population, clock = synthetic_population(20, seed=1), SimulatedClock()
     with RunLog(path, clock) as log:
@@ -24,7 +24,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @pytest.fixture
 def run(command: Any, source: bytes) -> Path:
-    """Give the folder of a run, in the command's own."""
+    """Return the folder of a run, in the command's own."""
     folder: Path = command.folder / "first"
     folder.mkdir()
     (folder / "events.jsonl").write_bytes(source)
@@ -35,7 +35,9 @@ def test_a_page_is_written(command: Any, run: Path) -> None:
     """A page of the run is made where it is asked for, replacing an older one, its figures in a folder beside it."""
     page = command.folder / "page.html"
     page.write_text("<!doctype html> an older page", encoding="utf-8")
-    ran = command("report", "first", "-o", "page.html", "--figures", "new/figures", "--figure-format", "png")
+    ran = command(
+        "report", "first", "-o", "page.html", "--figures", "new/figures", "--figure-format", "png"
+    )
     assert (ran.status, ran.err) == (0, "")
     saved = list((command.folder / "new" / "figures").glob("*.png"))
     assert ran.out.splitlines() == [
@@ -71,14 +73,25 @@ def test_two_runs_and_what_is_wrong_with_them(command: Any, run: Path, source: b
     [
         (["nowhere"], "nowhere: cannot be read: No such file or directory"),
         (["first", "first/events.jsonl"], "events.jsonl: is given more than once"),
-        (["first", "-o", "nowhere/page.html"], "nowhere/page.html: cannot be written: there is no such folder"),
+        (
+            ["first", "-o", "nowhere/page.html"],
+            "nowhere/page.html: cannot be written: there is no such folder",
+        ),
         (["first", "-o", "other"], "other: is a folder: name a file with --output"),
-        (["first", "-o", "first/events.jsonl"], "first/events.jsonl: exists and is no web page: name another file"),
+        (
+            ["first", "-o", "first/events.jsonl"],
+            "first/events.jsonl: exists and is no web page: name another file",
+        ),
         (["first", "--figures", "notes.txt"], "notes.txt: is no folder: name one with --figures"),
-        (["empty.jsonl", "notes.txt"], "empty.jsonl: is empty: nothing has been written to it; notes.txt: holds no"),
+        (
+            ["empty.jsonl", "notes.txt"],
+            "empty.jsonl: is empty: nothing has been written to it; notes.txt: holds no",
+        ),
     ],
 )
-def test_mistakes_are_told_in_one_line(command: Any, run: Path, arguments: list[str], said: str) -> None:
+def test_mistakes_are_told_in_one_line(
+    command: Any, run: Path, arguments: list[str], said: str
+) -> None:
     """What the user got wrong is one line on stderr with status 2, nothing is written, and no log is touched."""
     (command.folder / "other").mkdir()
     (command.folder / "notes.txt").write_text("a note\n", encoding="utf-8")
@@ -88,12 +101,18 @@ def test_mistakes_are_told_in_one_line(command: Any, run: Path, arguments: list[
     assert (ran.status, ran.out) == (2, "")
     assert len(ran.err.splitlines()) == 1
     assert said in ran.err
-    assert {path: path.read_bytes() for path in command.folder.rglob("*") if path.is_file()} == before
+    assert {
+        path: path.read_bytes() for path in command.folder.rglob("*") if path.is_file()
+    } == before
 
 
-def test_a_missing_package_is_told(make_command: Callable[..., Any], tmp_path: Path, source: bytes) -> None:
+def test_a_missing_package_is_told(
+    make_command: Callable[..., Any], tmp_path: Path, source: bytes
+) -> None:
     """Without the packages that draw, one line names the command that installs them."""
-    (tmp_path / "altair.py").write_text("raise ModuleNotFoundError('no altair', name='altair')", encoding="utf-8")
+    (tmp_path / "altair.py").write_text(
+        "raise ModuleNotFoundError('no altair', name='altair')", encoding="utf-8"
+    )
     (tmp_path / "events.jsonl").write_bytes(source)
     ran = make_command()("report", ".")
     assert ran.status == 2

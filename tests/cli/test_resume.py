@@ -34,12 +34,15 @@ Ended = tuple[int, str, str]
 
 
 def tree(path: Path) -> Tree:
-    """Give everything below a folder, files with their bytes, by its place in the folder."""
-    return {str(found.relative_to(path)): found.read_bytes() if found.is_file() else None for found in path.rglob("*")}
+    """Return everything below a folder, files with their bytes, by its place in the folder."""
+    return {
+        str(found.relative_to(path)): found.read_bytes() if found.is_file() else None
+        for found in path.rglob("*")
+    }
 
 
 def events_of(folder: Path) -> list[dict[str, Any]]:
-    """Give the events of a run."""
+    """Return the events of a run."""
     return [orjson.loads(line) for line in (folder / "events.jsonl").read_bytes().splitlines()]
 
 
@@ -56,7 +59,7 @@ def limit_files(process: Popen[str], size: int) -> None:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Tree:
-    """Give what a run that nothing disturbed leaves behind."""
+    """Return what a run that nothing disturbed leaves behind."""
     path = tmp_path_factory.mktemp("whole") / "run"
     plan = RunPlan(str(AGENTS), None, ROUNDS, 12, SEED, ReasonerKind.POLICY)
     carry_out(plan, RunFolder.for_new(path), checkpoint_every=0, as_json=True)
@@ -67,10 +70,14 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Tree:
 def full(whole: Tree, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ended]:
     """Run until the disk is full, in the fourth round; give the folder, and how the command ended."""
     folder = tmp_path_factory.mktemp("full")
-    fourth = [found.end() for found in finditer(b'"round.started"', whole["events.jsonl"] or b"")][3]
+    fourth = [found.end() for found in finditer(b'"round.started"', whole["events.jsonl"] or b"")][
+        3
+    ]
     path = {"PYTHONPATH": str(Path(prism.__file__).parents[1])}
     line = [sys.executable, "-c", "from prism.cli import main; main()", *map(str, (*RUN, *KEEPING))]
-    with Popen(line, cwd=folder, env={**os.environ, **path}, stdout=PIPE, stderr=PIPE, encoding="utf-8") as process:
+    with Popen(
+        line, cwd=folder, env={**os.environ, **path}, stdout=PIPE, stderr=PIPE, encoding="utf-8"
+    ) as process:
         limit_files(process, fourth)
         out, err = process.communicate()
     return folder / "run", (process.returncode, out, err)
@@ -78,13 +85,13 @@ def full(whole: Tree, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, E
 
 @pytest.fixture
 def run(command: Any) -> Path:
-    """Give the folder of the command's run."""
+    """Return the folder of the command's run."""
     return Path(command.folder / "run")
 
 
 @pytest.fixture
 def stopped(full: tuple[Path, Ended], run: Path) -> Path:
-    """Give the folder of a run that was stopped in its fourth round."""
+    """Return the folder of a run that was stopped in its fourth round."""
     shutil.copytree(full[0], run)
     return run
 
@@ -92,7 +99,9 @@ def stopped(full: tuple[Path, Ended], run: Path) -> Path:
 # Full disk
 
 
-def test_a_full_disk_ends_a_run_in_one_line(full: tuple[Path, Ended], command: Any, stopped: Path, whole: Tree) -> None:
+def test_a_full_disk_ends_a_run_in_one_line(
+    full: tuple[Path, Ended], command: Any, stopped: Path, whole: Tree
+) -> None:
     """A log that cannot grow ends the run with status 1 and one line that says how to go on, to the same bytes."""
     assert full[1] == (1, "", f"prism: run: File too large; {HINT}\n")
     assert "results" not in json.loads((stopped / "run.json").read_bytes())
@@ -102,8 +111,12 @@ def test_a_full_disk_ends_a_run_in_one_line(full: tuple[Path, Ended], command: A
     assert tree(stopped) == whole
 
 
-@pytest.mark.parametrize("file", ["checkpoints/.round_00000004.part", ".run.json.part"], ids=["checkpoint", "run.json"])
-def test_a_full_disk_elsewhere_can_be_gone_on_from(file: str, command: Any, stopped: Path, whole: Tree) -> None:
+@pytest.mark.parametrize(
+    "file", ["checkpoints/.round_00000004.part", ".run.json.part"], ids=["checkpoint", "run.json"]
+)
+def test_a_full_disk_elsewhere_can_be_gone_on_from(
+    file: str, command: Any, stopped: Path, whole: Tree
+) -> None:
     """A checkpoint or summary for which there is no space ends the run the same way, and it can go on."""
     (stopped / file).symlink_to("/dev/full")
     ran = command(*RESUME)
@@ -133,7 +146,11 @@ def test_a_disk_full_from_the_start_leaves_no_run(command: Any, run: Path, whole
 @pytest.mark.parametrize(
     ("sent", "status", "said"),
     [
-        (signal.SIGINT, 130, "prism: go on with: prism simulate --resume run\nprism: interrupted\n"),
+        (
+            signal.SIGINT,
+            130,
+            "prism: go on with: prism simulate --resume run\nprism: interrupted\n",
+        ),
         (signal.SIGTERM, -signal.SIGTERM, ""),
     ],
 )
@@ -180,7 +197,10 @@ def test_a_run_going_on_is_left_alone(command: Any, run: Path) -> None:
         process.send_signal(signal.SIGCONT)
         _, err = process.communicate()
     assert (ran.status, ran.out) == (2, "")
-    assert ran.err == "prism: run/events.jsonl: is being written by another process: wait until it ends, or end it\n"
+    assert (
+        ran.err
+        == "prism: run/events.jsonl: is being written by another process: wait until it ends, or end it\n"
+    )
     assert (process.returncode, err) == (0, "")
     assert after == before
 
@@ -205,7 +225,11 @@ def test_a_complete_run_needs_nothing(command: Any, run: Path, whole: Tree) -> N
     for name, content in whole.items():
         (run / name).write_bytes(content or b"")
     ran = command(*RESUME)
-    assert (ran.status, ran.out, ran.err) == (0, "", "prism: run is complete: there is nothing to resume\n")
+    assert (ran.status, ran.out, ran.err) == (
+        0,
+        "",
+        "prism: run is complete: there is nothing to resume\n",
+    )
     assert tree(run) == whole
 
 
@@ -218,7 +242,10 @@ def test_a_complete_run_needs_nothing(command: Any, run: Path, whole: Tree) -> N
             ["--resume", "nowhere", "--agents", "100", "--out", "x", "--max-calls", "3"],
             "--resume takes everything from the run's folder: leave out --agents, --max-calls, --out",
         ),
-        (["--checkpoint-every", "5"], "--checkpoint-every needs --out, the folder to keep checkpoints in"),
+        (
+            ["--checkpoint-every", "5"],
+            "--checkpoint-every needs --out, the folder to keep checkpoints in",
+        ),
     ],
 )
 def test_what_cannot_be_resumed_is_one_line(given: list[str], message: str, command: Any) -> None:
@@ -246,7 +273,9 @@ def test_changed_inputs_are_refused(command: Any, run: Path) -> None:
     (command.folder / "posts.jsonl").write_bytes(posts + b"\n")
     ran = command(*RESUME)
     assert (ran.status, ran.out) == (2, "")
-    assert ran.err == "prism: posts.jsonl: is not what it was when the run in run began: put it back\n"
+    assert (
+        ran.err == "prism: posts.jsonl: is not what it was when the run in run began: put it back\n"
+    )
     assert tree(run) == before
     (command.folder / "posts.jsonl").write_bytes(posts)
     assert command(*RESUME).status == 0
@@ -258,7 +287,11 @@ def test_a_replay_that_runs_out_keeps_its_rounds(command: Any, run: Path) -> Non
     assert command(*RUN, "--out", "recorded").status == 0
     log = command.folder / "recorded" / "events.jsonl"
     lines = log.read_bytes().splitlines(keepends=True)
-    ended = [number for number, line in enumerate(lines, start=1) if line.startswith(b'{"event":"round.ended"')]
+    ended = [
+        number
+        for number, line in enumerate(lines, start=1)
+        if line.startswith(b'{"event":"round.ended"')
+    ]
     log.write_bytes(b"".join(lines[: ended[1]]))
     ran = command(*RUN, "--replay", "recorded", "--out", "run")
     assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
@@ -281,7 +314,16 @@ def test_a_run_with_a_model_goes_on(command: Any, run: Path) -> None:
         return asked.options[sum(map(ord, asked.prompt)) % len(asked.options)]
 
     with FakeOllama(choose=choose) as server:
-        model = ("--reasoner", "ollama", "--model", "llama3.2", "--host", server.host, "--max-calls", 300)
+        model = (
+            "--reasoner",
+            "ollama",
+            "--model",
+            "llama3.2",
+            "--host",
+            server.host,
+            "--max-calls",
+            300,
+        )
         with command.start(*RUN, *model, *KEEPING) as process:
             process.wait()
         kept = max((run / "checkpoints").glob("round_*")).read_bytes()
@@ -295,11 +337,17 @@ def test_a_run_with_a_model_goes_on(command: Any, run: Path) -> None:
     spent = json.loads((run / "run.json").read_bytes())["spent"]
     assert sum(event["attempts"] for event in decisions) == spent["calls"] == 300
     assert (
-        sum(event["input_tokens"] + event["output_tokens"] for event in decisions if event["attempts"])
+        sum(
+            event["input_tokens"] + event["output_tokens"]
+            for event in decisions
+            if event["attempts"]
+        )
         == spent["tokens"]
     )
     assert {event["reason"] for event in decisions if event["source"] == "fallback"} == {
         "BudgetSpentError: budget spent: 300 calls"
     }
-    assert [event["round"] for event in events_of(run) if event["event"] == "round.ended"] == list(range(1, ROUNDS + 1))
+    assert [event["round"] for event in events_of(run) if event["event"] == "round.ended"] == list(
+        range(1, ROUNDS + 1)
+    )
     assert sorted(tree(run)) == ["events.jsonl", "run.json"]

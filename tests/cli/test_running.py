@@ -13,7 +13,7 @@ LOAD = "/api/generate"
 
 @pytest.fixture
 def servers() -> Iterator[list[FakeOllama]]:
-    """Give two servers; the second never loads its model."""
+    """Return two servers; the second never loads its model."""
     with ExitStack() as stack:
         running = [stack.enter_context(FakeOllama()) for _ in range(2)]
         running[1].fail_always(Fault.hang(), path=LOAD)
@@ -21,7 +21,7 @@ def servers() -> Iterator[list[FakeOllama]]:
 
 
 def asking(*servers: FakeOllama) -> list[str]:
-    """Give the arguments of a small run that asks these servers."""
+    """Return the arguments of a small run that asks these servers."""
     hosts = [argument for server in servers for argument in ("--host", server.host)]
     model = ["--reasoner", "ollama", "--model", "llama3.2", "--mode", "chat"]
     return ["simulate", "--agents", "5", "--rounds", "1", "--ticks", "4", *model, *hosts]
@@ -32,11 +32,16 @@ def test_one_server_is_enough_to_begin(command: Any, servers: list[FakeOllama]) 
     good, silent = servers
     ran = command(*asking(good, silent))
     assert ran.status == 0
-    assert f"prism: llama3.2 is not loaded at {silent.host} yet; its decisions will fall back" in ran.err
+    assert (
+        f"prism: llama3.2 is not loaded at {silent.host} yet; its decisions will fall back"
+        in ran.err
+    )
     assert good.questions
 
 
-def test_the_wait_for_a_model_is_told_and_has_an_end(command: Any, servers: list[FakeOllama]) -> None:
+def test_the_wait_for_a_model_is_told_and_has_an_end(
+    command: Any, servers: list[FakeOllama]
+) -> None:
     """A run waits for its only server no longer than its deadline, and says so when that takes its time."""
     _, silent = servers
     ran = command(*asking(silent), "--deadline", "2.5")

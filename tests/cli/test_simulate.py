@@ -33,7 +33,9 @@ def test_personas_of_oasis_live(command: Any) -> None:
     """A run on the personas file has its 36 people in the log, and ends with the three tables."""
     ran = command("simulate", "--agents", PERSONAS, "--rounds", "4", "--out", "run")
     assert (ran.status, ran.err) == (0, "")
-    joined = [event for event in events_of(command.folder / "run") if event["event"] == "agent.joined"]
+    joined = [
+        event for event in events_of(command.folder / "run") if event["event"] == "agent.joined"
+    ]
     people = load_population(PERSONAS).agents
     assert [(event["agent_id"], event["interests"]) for event in joined] == [
         (agent.agent_id, agent.interests) for agent in people
@@ -49,10 +51,15 @@ def test_tables_show_the_results(command: Any) -> None:
     """Every state, every count of engagement and the five largest cascades stand in the tables."""
     ran = command("simulate", "--agents", "60", "--rounds", "5", "--out", "run")
     results = summary_of(command.folder / "run")["results"]
-    rows = {" ".join(words[:-1]): words[-1] for words in map(str.split, ran.out.splitlines()) if words}
+    rows = {
+        " ".join(words[:-1]): words[-1] for words in map(str.split, ran.out.splitlines()) if words
+    }
     lines = [line.split() for line in ran.out.splitlines()]
     for state in AgentState:
-        assert [state.value, *(str(one["states"][state.value]) for one in results["rounds"])] in lines
+        assert [
+            state.value,
+            *(str(one["states"][state.value]) for one in results["rounds"]),
+        ] in lines
     totals = results["totals"]
     for what in ("posts", "replies", "reshares", "likes", "transitions"):
         assert rows[what] == f"{totals[what]:,}"
@@ -69,7 +76,9 @@ def test_tables_show_the_results(command: Any) -> None:
 
 def test_json_is_the_summary(command: Any) -> None:
     """``--json`` prints exactly what is written to ``run.json``, and nothing else."""
-    ran = command("simulate", "--agents", "20", "--rounds", "2", "--seed", "7", "--json", "--out", "run")
+    ran = command(
+        "simulate", "--agents", "20", "--rounds", "2", "--seed", "7", "--json", "--out", "run"
+    )
     assert (ran.status, ran.err) == (0, "")
     assert ran.out == (command.folder / "run" / "run.json").read_text(encoding="utf-8")
     assert list(json.loads(ran.out)) == ["prism", "schema", "config", "results"]
@@ -77,7 +86,9 @@ def test_json_is_the_summary(command: Any) -> None:
 
 def test_summary_is_complete(command: Any) -> None:
     """The summary tells version, every option, and results that agree with the log."""
-    command("simulate", "--agents", "20", "--rounds", "3", "--ticks", "9", "--seed", "7", "--out", "run")
+    command(
+        "simulate", "--agents", "20", "--rounds", "3", "--ticks", "9", "--seed", "7", "--out", "run"
+    )
     summary, events = summary_of(command.folder / "run"), events_of(command.folder / "run")
     assert summary["prism"] == prism.__version__
     assert summary["schema"] == events[0]["schema"] == 1
@@ -129,10 +140,24 @@ def test_posts_file_is_what_the_run_begins_with(command: Any) -> None:
         '{"author_id": "ann", "text": "Look.", "topics": ["art"], "post_id": "first"}\n'
         '{"author_id": "ben", "text": "Hm."}\n'
     )
-    ran = command("simulate", "--agents", "people.jsonl", "--posts", "posts.jsonl", "--rounds", "1", "--out", "run")
+    ran = command(
+        "simulate",
+        "--agents",
+        "people.jsonl",
+        "--posts",
+        "posts.jsonl",
+        "--rounds",
+        "1",
+        "--out",
+        "run",
+    )
     assert ran.status == 0
-    posts = [event for event in events_of(command.folder / "run") if event["event"] == "post.published"]
-    begun = [(post["agent_id"], post["text"], post["topics"]) for post in posts if post["round"] == 0]
+    posts = [
+        event for event in events_of(command.folder / "run") if event["event"] == "post.published"
+    ]
+    begun = [
+        (post["agent_id"], post["text"], post["topics"]) for post in posts if post["round"] == 0
+    ]
     assert begun == [("ann", "Look.", ["art"]), ("ben", "Hm.", [])]
     assert posts[0]["post_id"] == "first"
 
@@ -143,9 +168,17 @@ def test_twitter_population_lives(command: Any) -> None:
     ran = command("simulate", "--agents", path, "--rounds", "2", "--out", "run")
     assert (ran.status, ran.err) == (0, "")
     population, events = load_population(path), events_of(command.folder / "run")
-    begun = [event["text"] for event in events if event["event"] == "post.published" and event["round"] == 0]
+    begun = [
+        event["text"]
+        for event in events
+        if event["event"] == "post.published" and event["round"] == 0
+    ]
     assert begun == [post.text for post in population.posts] != []
-    joined = {event["agent_id"]: event["following"] for event in events if event["event"] == "agent.joined"}
+    joined = {
+        event["agent_id"]: event["following"]
+        for event in events
+        if event["event"] == "agent.joined"
+    }
     assert joined == {agent.agent_id: len(agent.following) for agent in population.agents}
 
 
@@ -158,13 +191,24 @@ def test_model_on_a_server_decides(command: Any, ollama: Any) -> None:
     assert (ran.status, ran.err) == (0, "")
     totals = summary_of(command.folder / "run")["results"]["totals"]
     assert totals["decisions_answered"] == totals["decisions_asked"] == len(ollama.chats) > 0
-    decisions = [event for event in events_of(command.folder / "run") if event["event"] == "reasoner.decision"]
-    assert {(event["source"], event["chosen"] == event["options"][0]) for event in decisions} == {("model", True)}
+    decisions = [
+        event
+        for event in events_of(command.folder / "run")
+        if event["event"] == "reasoner.decision"
+    ]
+    assert {(event["source"], event["chosen"] == event["options"][0]) for event in decisions} == {
+        ("model", True)
+    }
     for request in ollama.chats:
         assert request["model"] == "tiny"
         assert request["format"] == {
             "type": "object",
-            "properties": {"next_state": {"type": "string", "enum": ["composing", "engaging_like", "scrolling"]}},
+            "properties": {
+                "next_state": {
+                    "type": "string",
+                    "enum": ["composing", "engaging_like", "scrolling"],
+                }
+            },
             "required": ["next_state"],
         }
     assert totals["posts"] + totals["replies"] + totals["reshares"] > 0
@@ -173,11 +217,23 @@ def test_model_on_a_server_decides(command: Any, ollama: Any) -> None:
 def test_answers_outlast_a_locked_cache(command: Any, ollama: Any) -> None:
     """Answers for which another process holds the cache's file are written when the run ends, or that is told."""
     run = (
-        *("simulate", "--agents", PERSONAS, "--rounds", "1", "--ticks", "4", "--cache", "answers.db"),
+        *(
+            "simulate",
+            "--agents",
+            PERSONAS,
+            "--rounds",
+            "1",
+            "--ticks",
+            "4",
+            "--cache",
+            "answers.db",
+        ),
         *("--reasoner", "ollama", "--model", "tiny", "--host", ollama.url),
     )
     AnswerCache(command.folder / "answers.db").close()
-    with sqlite3.connect(command.folder / "answers.db", isolation_level=None, check_same_thread=False) as other:
+    with sqlite3.connect(
+        command.folder / "answers.db", isolation_level=None, check_same_thread=False
+    ) as other:
         other.execute("BEGIN IMMEDIATE")
         with command.start(*run, "--out", "run") as process:
             while not (command.folder / "run" / "events.jsonl").exists() and process.poll() is None:
@@ -214,11 +270,18 @@ def test_unreachable_model_does_not_stop_a_run(command: Any) -> None:
     assert all(url in reason for reason in totals["fallbacks"])
     shown = " ".join(ran.out.split())
     assert f"decisions that fell back {totals['decisions_asked']}" in shown
-    assert any(f"Fallback taken {count} x: {reason}" in shown for reason, count in totals["fallbacks"].items())
+    assert any(
+        f"Fallback taken {count} x: {reason}" in shown
+        for reason, count in totals["fallbacks"].items()
+    )
 
 
-@pytest.mark.parametrize(("given", "told"), [([], False), (["--think", "true"], True), (["--think", "low"], "low")])
-def test_a_model_thinks_as_it_is_told(given: list[str], told: Any, command: Any, ollama: Any) -> None:
+@pytest.mark.parametrize(
+    ("given", "told"), [([], False), (["--think", "true"], True), (["--think", "low"], "low")]
+)
+def test_a_model_thinks_as_it_is_told(
+    given: list[str], told: Any, command: Any, ollama: Any
+) -> None:
     """With ``--think`` every question says whether the model may think; without it, that it may not."""
     ran = command(
         *("simulate", "--agents", PERSONAS, "--rounds", "1", "--ticks", "4", *given),
@@ -234,17 +297,29 @@ def test_a_patient_run_waits_for_its_server(command: Any) -> None:
         server.fail(*[Fault.drop()] * 5, path="/api/chat")
         ran = command(
             *("simulate", "--agents", "20", "--rounds", "2", "--out", "run", "--patience", "60"),
-            *("--reasoner", "ollama", "--model", "llama3.2", "--mode", "chat", "--host", server.host),
+            *(
+                "--reasoner",
+                "ollama",
+                "--model",
+                "llama3.2",
+                "--mode",
+                "chat",
+                "--host",
+                server.host,
+            ),
         )
     assert (ran.status, ran.err) == (0, "")
     summary = summary_of(command.folder / "run")
     totals = summary["results"]["totals"]
     assert totals["decisions_asked"] > 10
-    assert totals["decisions_answered"] >= totals["decisions_asked"] - 1  # who asks three times in vain falls back
+    # who asks three times in vain falls back
+    assert totals["decisions_answered"] >= totals["decisions_asked"] - 1
     assert summary["config"]["patience"] == 60
 
 
-@pytest.mark.parametrize("given", [[], ["--agents", "1", "--ticks", "1", "--rounds", "1"], ["--seed", "-1"]])
+@pytest.mark.parametrize(
+    "given", [[], ["--agents", "1", "--ticks", "1", "--rounds", "1"], ["--seed", "-1"]]
+)
 def test_defaults_and_extremes_run(given: list[str], command: Any) -> None:
     """A run without any option, the smallest one and one with a negative seed end well."""
     ran = command("simulate", *given)
@@ -259,7 +334,10 @@ def test_defaults_and_extremes_run(given: list[str], command: Any) -> None:
         (["--agents", ""], "--agents must be a number or a file, got nothing"),
         (["--out", ""], "--out must name a folder of its own"),
         (["--max-calls", "3"], "--max-calls needs --reasoner ollama"),
-        (["--replay", "nothing", "--model", "m"], "--model asks no model: leave it out with --replay"),
+        (
+            ["--replay", "nothing", "--model", "m"],
+            "--model asks no model: leave it out with --replay",
+        ),
         (["--replay", "nothing"], "nothing: cannot be read"),
     ],
 )
@@ -274,7 +352,19 @@ def test_confusions_are_told_apart(given: list[str], message: str, command: Any)
 def test_impossible_replay_leaves_no_folder(command: Any) -> None:
     """A replay that does not hold the questions asked ends in one line, and leaves its folder free."""
     command("simulate", "--agents", "20", "--rounds", "1", "--out", "first")
-    ran = command("simulate", "--agents", "20", "--rounds", "1", "--seed", "9", "--replay", "first", "--out", "again")
+    ran = command(
+        "simulate",
+        "--agents",
+        "20",
+        "--rounds",
+        "1",
+        "--seed",
+        "9",
+        "--replay",
+        "first",
+        "--out",
+        "again",
+    )
     assert (ran.status, ran.out) == (2, "")
     assert "holds no (further) decision of agent" in ran.err
     assert not (command.folder / "again").exists()
@@ -283,7 +373,9 @@ def test_impossible_replay_leaves_no_folder(command: Any) -> None:
 def test_replay_writes_the_same_log(command: Any) -> None:
     """A replayed run writes the same events, byte for byte."""
     command("simulate", "--agents", "20", "--rounds", "2", "--out", "first")
-    ran = command("simulate", "--agents", "20", "--rounds", "2", "--replay", "first", "--out", "again")
+    ran = command(
+        "simulate", "--agents", "20", "--rounds", "2", "--replay", "first", "--out", "again"
+    )
     assert ran.status == 0
     logs = [(command.folder / name / "events.jsonl").read_bytes() for name in ("first", "again")]
     assert logs[0] == logs[1]

@@ -36,7 +36,9 @@ def test_labels_are_as_in_uml(guard: Any, action: Any, label: str) -> None:
 
 def test_triggers_between_two_states_share_an_arrow() -> None:
     """Several moves from one state to another are one arrow, with each label once, in definition order."""
-    moves = [Transition(trigger, CALM, ANGRY) for trigger in ("b", "a", "b")] + [Transition("c", ANGRY, CALM)]
+    moves = [Transition(trigger, CALM, ANGRY) for trigger in ("b", "a", "b")] + [
+        Transition("c", ANGRY, CALM)
+    ]
     assert to_diagram(Statechart(Mood, moves, CALM)).arrows == (
         Arrow("calm", "angry", ("b", "a")),
         Arrow("angry", "calm", ("c",)),
@@ -46,7 +48,10 @@ def test_triggers_between_two_states_share_an_arrow() -> None:
 @pytest.mark.parametrize("sources", [["*"], [ANGRY, SAD, GONE]])
 def test_a_move_from_everywhere_is_one_arrow(sources: list[Any]) -> None:
     """A move that all other states make alike is one arrow without a source, wildcard or not."""
-    moves = [*(Transition("reset", source, CALM) for source in sources), Transition("go", CALM, GONE)]
+    moves = [
+        *(Transition("reset", source, CALM) for source in sources),
+        Transition("go", CALM, GONE),
+    ]
     assert to_diagram(Statechart(Mood, moves, CALM)).arrows == (
         Arrow(None, "calm", ("reset",)),
         Arrow("calm", "gone", ("go",)),
@@ -60,24 +65,41 @@ def test_a_move_from_nearly_everywhere_keeps_its_sources() -> None:
         Transition("reset", SAD, CALM),
         Transition("reset", GONE, CALM, is_strong),
     ]
-    assert [arrow.source for arrow in to_diagram(Statechart(Mood, moves, CALM)).arrows] == ["angry", "sad", "gone"]
+    assert [arrow.source for arrow in to_diagram(Statechart(Mood, moves, CALM)).arrows] == [
+        "angry",
+        "sad",
+        "gone",
+    ]
 
 
 def test_few_sources_are_not_everywhere() -> None:
     """A move from all but one of the other states, or in a chart of three, is drawn from each source."""
     five = list(state_enum("Five", "abcde"))
     most = [Transition("reset", source, five[0]) for source in five[1:4]]
-    assert [arrow.source for arrow in to_diagram(Statechart(five, most, five[0])).arrows] == ["b", "c", "d"]
+    assert [arrow.source for arrow in to_diagram(Statechart(five, most, five[0])).arrows] == [
+        "b",
+        "c",
+        "d",
+    ]
     three = [Transition("reset", source, five[0]) for source in five[1:3]]
-    assert [arrow.source for arrow in to_diagram(Statechart(five[:3], three, five[0])).arrows] == ["b", "c"]
+    assert [arrow.source for arrow in to_diagram(Statechart(five[:3], three, five[0])).arrows] == [
+        "b",
+        "c",
+    ]
 
 
 def test_the_social_chart_is_drawn_with_few_arrows() -> None:
     """In the social chart the end of a round is one arrow, and the rest of its 27 transitions are 17."""
     found = to_diagram(social_media_chart())
-    assert [arrow for arrow in found.arrows if arrow.source is None] == [Arrow(None, "idle", ("round_ends",))]
+    assert [arrow for arrow in found.arrows if arrow.source is None] == [
+        Arrow(None, "idle", ("round_ends",))
+    ]
     assert len(found.arrows) == 18
-    assert (found.initial, found.decision_states, found.timeouts) == ("idle", {"evaluating"}, {"resting": 2})
+    assert (found.initial, found.decision_states, found.timeouts) == (
+        "idle",
+        {"evaluating"},
+        {"resting": 2},
+    )
 
 
 @settings(max_examples=100, deadline=None)
@@ -85,12 +107,18 @@ def test_the_social_chart_is_drawn_with_few_arrows() -> None:
 def test_an_outline_loses_no_move(random_charts: Any, data: st.DataObject) -> None:
     """Every transition stands on the arrow between its states or on the one from everywhere, and no arrow says more."""
     chart = data.draw(random_charts.charts())
-    shown = {(arrow.source, arrow.target, label) for arrow in to_diagram(chart).arrows for label in arrow.labels}
+    shown = {
+        (arrow.source, arrow.target, label)
+        for arrow in to_diagram(chart).arrows
+        for label in arrow.labels
+    }
     needed = {(str(item.source), str(item.target), label_of(item)) for item in chart.transitions}
     spread = {
         (source, target, label)
         for end, target, label in shown
-        for source in ([str(state) for state in chart.states if str(state) != target] if end is None else [end])
+        for source in (
+            [str(state) for state in chart.states if str(state) != target] if end is None else [end]
+        )
     }
     assert spread <= needed
     assert all(item in spread or (None, *item[1:]) in shown for item in needed)

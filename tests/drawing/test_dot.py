@@ -14,12 +14,16 @@ from prism.statechart.formats._diagram import to_diagram
 QUOTED = r'"((?:[^"\\\n]|\\["\\n])*)"'
 NODE = re.compile(rf"    (s\d+) \[label={QUOTED}(, peripheries=2)?\];")
 EDGE = re.compile(rf"    (s\d+|any) -> (s\d+) \[label={QUOTED}\];")
-FRAME = re.compile(rf"digraph {QUOTED} \{{|    (?:node|edge|any|start) \[[^\[\]]*\];|    start -> s\d+;|\}}")
+FRAME = re.compile(
+    rf"digraph {QUOTED} \{{|    (?:node|edge|any|start) \[[^\[\]]*\];|    start -> s\d+;|\}}"
+)
 
 
 def unquoted(text: str) -> str:
     """Read a quoted string as Graphviz does."""
-    return re.sub(r"\\(.)", lambda found: "\n" if found[1] == "n" else found[1], text).replace("&amp;", "&")
+    return re.sub(r"\\(.)", lambda found: "\n" if found[1] == "n" else found[1], text).replace(
+        "&amp;", "&"
+    )
 
 
 @settings(max_examples=50, deadline=None)
@@ -30,14 +34,22 @@ def test_any_chart_makes_a_graph_of_known_lines(random_charts: Any, data: st.Dat
     lines = to_dot(found).split("\n")[:-1]
     nodes = [match.groups() for match in map(NODE.fullmatch, lines) if match]
     edges = [match.groups() for match in map(EDGE.fullmatch, lines) if match]
-    assert [line for line in lines if not (NODE.fullmatch(line) or EDGE.fullmatch(line) or FRAME.fullmatch(line))] == []
+    assert [
+        line
+        for line in lines
+        if not (NODE.fullmatch(line) or EDGE.fullmatch(line) or FRAME.fullmatch(line))
+    ] == []
     limits = [
-        f"\ntime-out after {found.timeouts[state]} ticks" if state in found.timeouts else "" for state in found.states
+        f"\ntime-out after {found.timeouts[state]} ticks" if state in found.timeouts else ""
+        for state in found.states
     ]
     assert [unquoted(label) for _, label, _ in nodes] == [
-        showable(state).replace("\r", " ") + limit for state, limit in zip(found.states, limits, strict=True)
+        showable(state).replace("\r", " ") + limit
+        for state, limit in zip(found.states, limits, strict=True)
     ]
-    assert [bool(border) for _, _, border in nodes] == [state in found.decision_states for state in found.states]
+    assert [bool(border) for _, _, border in nodes] == [
+        state in found.decision_states for state in found.states
+    ]
     assert [(source, target, unquoted(label)) for source, target, label in edges] == [
         (
             "any" if arrow.source is None else f"s{found.states.index(arrow.source)}",

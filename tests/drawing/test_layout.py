@@ -16,17 +16,26 @@ SLACK = 0.01
 @st.composite
 def diagrams(draw: st.DrawFn) -> tuple[list[Box], list[Link]]:
     boxes = draw(
-        st.lists(st.builds(Box, SIZES, st.floats(10, 80), st.sampled_from([0.0, 60.0])), min_size=1, max_size=8)
+        st.lists(
+            st.builds(Box, SIZES, st.floats(10, 80), st.sampled_from([0.0, 60.0])),
+            min_size=1,
+            max_size=8,
+        )
     )
     ends = st.tuples(st.integers(0, len(boxes) - 1), st.integers(0, len(boxes) - 1)).filter(
         lambda end: end[0] != end[1]
     )
     links = draw(st.lists(ends, max_size=16)) if len(boxes) > 1 else []
-    return boxes, [Link(*end, *draw(st.sampled_from([(0.0, 0.0), (90.0, 14.0), (40.0, 60.0)]))) for end in links]
+    return boxes, [
+        Link(*end, *draw(st.sampled_from([(0.0, 0.0), (90.0, 14.0), (40.0, 60.0)])))
+        for end in links
+    ]
 
 
-def rectangle(x: float, y: float, width: float, height: float, more: float = 0.0) -> tuple[float, ...]:
-    """Give left, right, top and bottom."""
+def rectangle(
+    x: float, y: float, width: float, height: float, more: float = 0.0
+) -> tuple[float, ...]:
+    """Return left, right, top and bottom."""
     return x - width / 2, x + width / 2 + more, y - height / 2, y + height / 2
 
 
@@ -40,8 +49,15 @@ def rectangles(boxes: list[Box], links: list[Link], layout: Layout) -> list[tupl
     placed = zip(layout.boxes, boxes, strict=True)
     labelled = zip(layout.routes, links, strict=True)
     return [
-        *(rectangle(found.x, found.y, found.width, found.height, box.beside) for found, box in placed),
-        *(rectangle(*route.label, link.width, link.height) for route, link in labelled if link.height),
+        *(
+            rectangle(found.x, found.y, found.width, found.height, box.beside)
+            for found, box in placed
+        ),
+        *(
+            rectangle(*route.label, link.width, link.height)
+            for route, link in labelled
+            if link.height
+        ),
     ]
 
 
@@ -76,7 +92,9 @@ def test_nothing_overlaps(diagram: tuple[list[Box], list[Link]]) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(diagrams())
-def test_arrows_run_through_no_box_and_no_other_label(diagram: tuple[list[Box], list[Link]]) -> None:
+def test_arrows_run_through_no_box_and_no_other_label(
+    diagram: tuple[list[Box], list[Link]],
+) -> None:
     """On its way from source to target an arrow enters no box, and no label but its own."""
     boxes, links = diagram
     layout = lay_out(boxes, links)
@@ -88,8 +106,13 @@ def test_arrows_run_through_no_box_and_no_other_label(diagram: tuple[list[Box], 
             if other is not route and of.height
         ]
         for x, y in passed(route.points):
-            for left, right, top, bottom in [*(rectangle(b.x, b.y, b.width, b.height) for b in others), *labels]:
-                assert not (left + SLACK < x < right - SLACK and top + SLACK < y < bottom - SLACK), (link, x, y)
+            for left, right, top, bottom in [
+                *(rectangle(b.x, b.y, b.width, b.height) for b in others),
+                *labels,
+            ]:
+                assert not (
+                    left + SLACK < x < right - SLACK and top + SLACK < y < bottom - SLACK
+                ), (link, x, y)
 
 
 @settings(max_examples=100, deadline=None)
@@ -107,7 +130,9 @@ def test_arrows_lead_from_source_to_target(diagram: tuple[list[Box], list[Link]]
             assert abs(abs(y - box.y) - box.height / 2) < SLACK
         label_x, label_y = route.label
         lines = zip(route.points[1:-1:2], route.points[2::2], strict=True)
-        assert any(x1 == label_x and min(y1, y2) <= label_y <= max(y1, y2) for (x1, y1), (_, y2) in lines)
+        assert any(
+            x1 == label_x and min(y1, y2) <= label_y <= max(y1, y2) for (x1, y1), (_, y2) in lines
+        )
 
 
 @settings(max_examples=50, deadline=None)
@@ -130,7 +155,9 @@ def test_arrows_go_straight_past_a_tall_neighbour(upwards: bool) -> None:
     tall = layout.boxes[1]
     assert tall.y == layout.boxes[0].y
     for x, y in [place for route in layout.routes[:5] for place in passed(route.points)]:
-        assert not (abs(x - tall.x) < tall.width / 2 - SLACK and abs(y - tall.y) < tall.height / 2 - SLACK)
+        assert not (
+            abs(x - tall.x) < tall.width / 2 - SLACK and abs(y - tall.y) < tall.height / 2 - SLACK
+        )
 
 
 def test_a_chain_runs_straight_down() -> None:
@@ -144,7 +171,9 @@ def test_a_chain_runs_straight_down() -> None:
 
 def test_a_box_is_widened_for_its_arrows() -> None:
     """A box that many arrows leave is as wide as they need, so that each is seen."""
-    layout = lay_out([Box(20, 20), *[Box(20, 20)] * 9], [Link(0, number) for number in range(1, 10)])
+    layout = lay_out(
+        [Box(20, 20), *[Box(20, 20)] * 9], [Link(0, number) for number in range(1, 10)]
+    )
     starts = sorted(route.points[0][0] for route in layout.routes)
     assert layout.boxes[0].width > 120
     assert min(later - earlier for earlier, later in pairwise(starts)) > 10
@@ -153,7 +182,9 @@ def test_a_box_is_widened_for_its_arrows() -> None:
 def test_large_diagrams_are_placed_in_bounded_time() -> None:
     """A hundred boxes with three hundred arrows are placed, with fewer rounds of improvement."""
     links = [
-        Link(number % 100, (number * 7 + 3) % 100) for number in range(300) if number % 100 != (number * 7 + 3) % 100
+        Link(number % 100, (number * 7 + 3) % 100)
+        for number in range(300)
+        if number % 100 != (number * 7 + 3) % 100
     ]
     assert len(lay_out([Box(40, 20)] * 100, links).routes) == len(links)
 
@@ -174,11 +205,16 @@ RING = ([Box(80, 30)] * 3, [Link(0, 1), Link(1, 2), Link(2, 0)])
 @given(diagrams(), st.booleans())
 @example(RING, False)
 @example(RING, True)
-def test_a_box_alone_costs_its_own_width(diagram: tuple[list[Box], list[Link]], comes_first: bool) -> None:
+def test_a_box_alone_costs_its_own_width(
+    diagram: tuple[list[Box], list[Link]], comes_first: bool
+) -> None:
     """A box without arrows makes a picture wider by no more than itself and the distance between two boxes."""
     boxes, links = diagram
     alone = Box(50, 20)
-    moved = [Link(link.source + comes_first, link.target + comes_first, link.width, link.height) for link in links]
+    moved = [
+        Link(link.source + comes_first, link.target + comes_first, link.width, link.height)
+        for link in links
+    ]
     more = lay_out([alone, *boxes] if comes_first else [*boxes, alone], moved)
     assert more.width <= lay_out(boxes, links).width + alone.width + 18 + SLACK
 
@@ -189,7 +225,12 @@ def test_parts_that_no_arrow_joins_are_drawn_as_if_alone(count: int) -> None:
     boxes, links = RING
     one = lay_out(boxes, links)
     several = lay_out(
-        boxes * count, [Link(end.source * count + n, end.target * count + n) for n in range(count) for end in links]
+        boxes * count,
+        [
+            Link(end.source * count + n, end.target * count + n)
+            for n in range(count)
+            for end in links
+        ],
     )
     assert several.height == one.height
     assert several.width <= count * one.width + (count - 1) * 18 + SLACK

@@ -34,13 +34,21 @@ def test_any_chart_makes_a_diagram_of_known_lines(random_charts: Any, data: st.D
     lines = [LINE.fullmatch(line) for line in to_mermaid(found).split("\n")[:-1]]
     assert all(lines)
     named = {line["id"]: decoded(line["text"]) for line in lines if line and line["id"]}
-    assert [text for name, text in named.items() if name != "any"] == list(map(showable, found.states))
+    assert [text for name, text in named.items() if name != "any"] == list(
+        map(showable, found.states)
+    )
     arrows = [line for line in lines if line and line["target"]]
     assert named[arrows[0]["target"]] == showable(found.initial or "")
     for line, arrow in zip(arrows[1:], found.arrows, strict=True):
         assert named[line["target"]] == showable(arrow.target)
-        assert line["source"] == "any" if arrow.source is None else named[line["source"]] == showable(arrow.source)
-        assert tuple(map(decoded, line["label"].split("<br/>"))) == tuple(map(showable, arrow.labels))
+        assert (
+            line["source"] == "any"
+            if arrow.source is None
+            else named[line["source"]] == showable(arrow.source)
+        )
+        assert tuple(map(decoded, line["label"].split("<br/>"))) == tuple(
+            map(showable, arrow.labels)
+        )
 
 
 def test_commands_and_emphasis_are_taken_apart() -> None:

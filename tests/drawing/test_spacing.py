@@ -9,8 +9,15 @@ from prism.drawing._spacing import spread, within
 
 
 @settings(max_examples=200)
-@given(st.lists(st.tuples(st.floats(-50, 50), st.floats(0.1, 10), st.floats(0, 20)), min_size=1, max_size=8), st.data())
-def test_spread_keeps_distances_at_least_cost(points: list[tuple[float, float, float]], data: st.DataObject) -> None:
+@given(
+    st.lists(
+        st.tuples(st.floats(-50, 50), st.floats(0.1, 10), st.floats(0, 20)), min_size=1, max_size=8
+    ),
+    st.data(),
+)
+def test_spread_keeps_distances_at_least_cost(
+    points: list[tuple[float, float, float]], data: st.DataObject
+) -> None:
     """Distances are kept, and no other placement that keeps them is nearer to what is wanted."""
     wanted, weights, distances = (list(values) for values in zip(*points, strict=True))
 
@@ -28,8 +35,15 @@ def test_spread_keeps_distances_at_least_cost(points: list[tuple[float, float, f
 
 
 @settings(max_examples=200)
-@given(st.lists(st.floats(-50, 50), min_size=1, max_size=8), st.floats(-20, 0), st.floats(0, 60), st.floats(1, 20))
-def test_within_keeps_bounds_and_order(wanted: list[float], least: float, width: float, distance: float) -> None:
+@given(
+    st.lists(st.floats(-50, 50), min_size=1, max_size=8),
+    st.floats(-20, 0),
+    st.floats(0, 60),
+    st.floats(1, 20),
+)
+def test_within_keeps_bounds_and_order(
+    wanted: list[float], least: float, width: float, distance: float
+) -> None:
     """All points lie between the bounds, in order, and apart as they should be where there is room for that."""
     placed = within(least, least + width, wanted, distance)
     apart = min(distance, width / max(1, len(wanted) - 1))

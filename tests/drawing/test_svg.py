@@ -27,8 +27,15 @@ def titles(svg: str) -> list[str]:
 
 def lines(svg: str) -> list[tuple[float, bool]]:
     """List the width of every arrow's line, and whether it is faint."""
-    found = [element for element in ET.fromstring(svg).iter(f"{SVG}path") if "line" in element.get("class", "").split()]
-    return [(float(element.get("stroke-width", "0")), "idle" in element.get("class", "")) for element in found]
+    found = [
+        element
+        for element in ET.fromstring(svg).iter(f"{SVG}path")
+        if "line" in element.get("class", "").split()
+    ]
+    return [
+        (float(element.get("stroke-width", "0")), "idle" in element.get("class", ""))
+        for element in found
+    ]
 
 
 @settings(max_examples=80, deadline=None)
@@ -39,7 +46,9 @@ def test_any_chart_is_drawn_as_well_formed_xml(random_charts: Any, data: st.Data
     svg = chart.to_svg()
     found = [" ".join(title.split()) for title in titles(svg)]
     assert {" ".join(showable(state).split()) for state in chart.states} <= set(found)
-    assert not re.search(r"href|url\(|@import|<script", re.sub(r"<(title|text)[^>]*>[^<]*<", "<", svg))
+    assert not re.search(
+        r"href|url\(|@import|<script", re.sub(r"<(title|text)[^>]*>[^<]*<", "<", svg)
+    )
 
 
 def test_the_social_chart_shows_its_states_triggers_and_limit() -> None:
@@ -56,7 +65,12 @@ def test_the_social_chart_shows_its_states_triggers_and_limit() -> None:
         assert text in shown
     assert "evaluating → scrolling: ignores, decides, timeout" in titles(svg)
     assert shown[-1].startswith("◆ decision state")
-    assert svg.count('class="mark"') == svg.count('class="box decision"') == svg.count('class="start"') == 1
+    assert (
+        svg.count('class="mark"')
+        == svg.count('class="box decision"')
+        == svg.count('class="start"')
+        == 1
+    )
     assert float(ET.fromstring(svg).get("width", "")) <= 900
 
 
@@ -64,7 +78,9 @@ def test_the_picture_has_colours_for_light_and_dark() -> None:
     """Every colour is a variable that a page may set, with one value for light and one for dark surroundings."""
     light, _, dark = social_media_chart().to_svg().partition("@media (prefers-color-scheme: dark)")
     for colour in ("ink", "paper", "box", "line", "accent"):
-        (bright,), (dim,) = (set(re.findall(rf"--chart-{colour}, (#\w+)\)", half)) for half in (light, dark))
+        (bright,), (dim,) = (
+            set(re.findall(rf"--chart-{colour}, (#\w+)\)", half)) for half in (light, dark)
+        )
         assert bright != dim
 
 
@@ -81,7 +97,9 @@ def test_the_picture_has_colours_without_variables() -> None:
 
 
 TRIANGLE = Diagram(
-    ("a", "b", "c"), (Arrow("a", "b", ("go",)), Arrow("b", "c", ("on",)), Arrow("c", "a", ("back",))), initial="a"
+    ("a", "b", "c"),
+    (Arrow("a", "b", ("go",)), Arrow("b", "c", ("on",)), Arrow("c", "a", ("back",))),
+    initial="a",
 )
 
 
@@ -109,7 +127,9 @@ def test_traffic_that_no_trigger_explains_gets_its_own_arrow() -> None:
 
 def test_traffic_from_everywhere_is_added_up() -> None:
     """An arrow from every other state counts all moves to its target that no arrow of their own explains."""
-    everywhere = Diagram(("a", "b", "c"), (Arrow(None, "a", ("reset",)), Arrow("c", "a", ("back",))))
+    everywhere = Diagram(
+        ("a", "b", "c"), (Arrow(None, "a", ("reset",)), Arrow("c", "a", ("back",)))
+    )
     svg = draw_svg(everywhere, {("b", "a"): 5, ("a", "a"): 2, ("c", "a"): 4})
     assert [text for text in texts(svg) if text.endswith(TIMES)] == [f"7{TIMES}", f"4{TIMES}"]
 

@@ -9,7 +9,7 @@ from prism.files._durable import make_folder, save_folder, write_durably
 
 
 def names(folder: Path) -> list[str]:
-    """Give what is in a folder, hidden files included."""
+    """Return what is in a folder, hidden files included."""
     return sorted(path.name for path in folder.iterdir())
 
 

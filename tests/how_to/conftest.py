@@ -17,9 +17,11 @@ _BLOCK = re.compile(r"^```(python|diff)\n(.*?)^```$", flags=re.DOTALL | re.MULTI
 
 
 def code_of(guide: str, side: Side) -> str:
-    """Give all code of a guide after its diffs are applied (``+``), or what was there before (``-``)."""
+    """Return all code of a guide after its diffs are applied (``+``), or what was there before (``-``)."""
     text = (GUIDES / f"{guide}.md").read_text(encoding="utf-8")
-    parts = [_side_of(code, side) if kind == "diff" else code for kind, code in _BLOCK.findall(text)]
+    parts = [
+        _side_of(code, side) if kind == "diff" else code for kind, code in _BLOCK.findall(text)
+    ]
     if side == "-":
         parts = [_side_of(code, side) for kind, code in _BLOCK.findall(text) if kind == "diff"]
     return "\n\n".join(parts)
@@ -34,7 +36,7 @@ def _side_of(diff: str, side: Side) -> str:
 
 @pytest.fixture
 def script(tmp_path: Path) -> Callable[..., Path]:
-    """Give a function that writes a guide's code into a file of its own."""
+    """Return a function that writes a guide's code into a file of its own."""
 
     def script(guide: str, side: Side = "+") -> Path:
         name = f"{guide.replace('-', '_')}_{'after' if side == '+' else 'before'}"
@@ -46,8 +48,10 @@ def script(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def load(script: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., ModuleType]]:
-    """Give a function that imports a guide's code, from which classes can be taken."""
+def load(
+    script: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., ModuleType]]:
+    """Return a function that imports a guide's code, from which classes can be taken."""
 
     def load(guide: str, side: Side = "+") -> ModuleType:
         path = script(guide, side)

@@ -44,7 +44,7 @@ def moved(guide: ModuleType, agent: Any) -> Any:
 
 @pytest.fixture(params=OPTIONS, ids=str)
 def pair(request: pytest.FixtureRequest, guide: ModuleType) -> tuple[Any, Any]:
-    """Give one attrs class without and with the mixin, for every way of making one."""
+    """Return one attrs class without and with the mixin, for every way of making one."""
     made = []
     for bases in ((), (StatechartMixin,)):
         body = {
@@ -59,7 +59,7 @@ def pair(request: pytest.FixtureRequest, guide: ModuleType) -> tuple[Any, Any]:
 
 
 def outcome(ask: Callable[[], Any]) -> Any:
-    """Give what a call gives, or the kind of error that it raises."""
+    """Return what a call gives, or the kind of error that it raises."""
     try:
         return ask()
     except TypeError as error:
@@ -70,19 +70,28 @@ def test_a_moved_agent_is_the_attrs_class_it_was(pair: tuple[Any, Any], guide: M
     """With the mixin, fields, signature, equality, order, hash, repr and serialisation are those without it."""
     plain, with_states = pair
     before, agent = plain(), moved(guide, with_states())
-    assert [field.name for field in attrs.fields(with_states)] == [field.name for field in attrs.fields(plain)]
+    assert [field.name for field in attrs.fields(with_states)] == [
+        field.name for field in attrs.fields(plain)
+    ]
     assert inspect.signature(with_states) == inspect.signature(plain)
-    assert (attrs.asdict(agent), attrs.astuple(agent)) == (attrs.asdict(before), attrs.astuple(before))
+    assert (attrs.asdict(agent), attrs.astuple(agent)) == (
+        attrs.asdict(before),
+        attrs.astuple(before),
+    )
     assert repr(agent) == repr(before)
     assert (agent == with_states()) == (before == plain())
-    assert outcome(lambda: agent < with_states(name="Bo")) == outcome(lambda: before < plain(name="Bo"))
+    assert outcome(lambda: agent < with_states(name="Bo")) == outcome(
+        lambda: before < plain(name="Bo")
+    )
     if plain.__hash__ is not object.__hash__:
         same = outcome(lambda: hash(agent) == hash(with_states()))
         assert same == outcome(lambda: hash(before) == hash(plain()))
 
 
 @pytest.mark.parametrize("clone", CLONES)
-def test_copies_take_the_state_along(clone: Callable[[Any], Any], pair: tuple[Any, Any], guide: ModuleType) -> None:
+def test_copies_take_the_state_along(
+    clone: Callable[[Any], Any], pair: tuple[Any, Any], guide: ModuleType
+) -> None:
     """A copy has attrs' fields and prism's, however the class was made."""
     agent = moved(guide, pair[1](name="Eve"))
     twin = clone(agent)
@@ -120,7 +129,8 @@ def test_hooks_see_every_move(guide: ModuleType) -> None:
     @attrs.define
     class Watched:
         state: Any = attrs.field(
-            default=guide.Mood.CALM, on_setattr=lambda agent, field, value: seen.append(value) or value
+            default=guide.Mood.CALM,
+            on_setattr=lambda agent, field, value: seen.append(value) or value,
         )
 
     agent = Watched(guide.Mood.ANGRY)

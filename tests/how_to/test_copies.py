@@ -51,8 +51,12 @@ def test_agents_of_the_main_program_travel(script: Callable[..., Path]) -> None:
     """Agents whose class stands in the main program come back whole, and each process has one chart."""
     path = script("copies")
     path.write_text(path.read_text(encoding="utf-8") + WORK, encoding="utf-8")
-    methods = [method for method in multiprocessing.get_all_start_methods() if method != "forkserver"]
-    done = subprocess.run([sys.executable, path, *methods], capture_output=True, text=True, timeout=60)
+    methods = [
+        method for method in multiprocessing.get_all_start_methods() if method != "forkserver"
+    ]
+    done = subprocess.run(
+        [sys.executable, path, *methods], capture_output=True, text=True, timeout=60
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -85,11 +89,15 @@ def test_a_shallow_copy_shares_the_history(guide: ModuleType) -> None:
 
 def test_an_agent_may_refer_to_its_chart(guide: ModuleType) -> None:
     """Copies refer to the same chart; pickles to an equal one, which agents pickled together share."""
-    chart = guide.Statechart(guide.Mood, [guide.Transition("go", guide.Mood.CALM, guide.Mood.ANGRY)], guide.Mood.CALM)
+    chart = guide.Statechart(
+        guide.Mood, [guide.Transition("go", guide.Mood.CALM, guide.Mood.ANGRY)], guide.Mood.CALM
+    )
     agents = [guide.Walker("Ada"), guide.Walker("Bo")]
     for agent in agents:
         agent.chart = chart
-    assert [twin.chart is chart for twin in [*map(copy.copy, agents), *copy.deepcopy(agents)]] == [True] * 4
+    assert [twin.chart is chart for twin in [*map(copy.copy, agents), *copy.deepcopy(agents)]] == [
+        True
+    ] * 4
     first, second = pickle.loads(pickle.dumps(agents))
     assert first.chart is second.chart is not chart
     assert first.chart == chart
@@ -106,8 +114,15 @@ def test_a_class_may_say_what_is_pickled(guide: ModuleType) -> None:
     vars(guide)["Picky"] = Picky
     Picky.__module__, Picky.__qualname__ = guide.__name__, "Picky"
     agent = guide.bump(Picky("Ada"))
-    for twin in [copy.deepcopy(agent), *(pickle.loads(pickle.dumps(agent, protocol)) for protocol in PROTOCOLS)]:
-        assert (twin.name, twin.state, hasattr(twin, "patience")) == ("Ada", guide.Mood.ANGRY, False)
+    for twin in [
+        copy.deepcopy(agent),
+        *(pickle.loads(pickle.dumps(agent, protocol)) for protocol in PROTOCOLS),
+    ]:
+        assert (twin.name, twin.state, hasattr(twin, "patience")) == (
+            "Ada",
+            guide.Mood.ANGRY,
+            False,
+        )
         assert twin.state_history == agent.state_history
         assert twin.state_history is not agent.state_history
 

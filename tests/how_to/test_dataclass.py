@@ -46,7 +46,7 @@ def moved(guide: ModuleType, agent: Any) -> Any:
 
 @pytest.fixture(params=OPTIONS, ids=str)
 def pair(request: pytest.FixtureRequest, guide: ModuleType) -> tuple[Any, Any]:
-    """Give one dataclass without and with the mixin, for every way of making one."""
+    """Return one dataclass without and with the mixin, for every way of making one."""
     made = [
         make_dataclass(
             "Walker",
@@ -61,7 +61,7 @@ def pair(request: pytest.FixtureRequest, guide: ModuleType) -> tuple[Any, Any]:
 
 
 def outcome(ask: Callable[[], Any]) -> Any:
-    """Give what a call gives, or the kind of error that it raises."""
+    """Return what a call gives, or the kind of error that it raises."""
     try:
         return ask()
     except TypeError as error:
@@ -78,7 +78,9 @@ def test_a_moved_agent_is_the_dataclass_it_was(pair: tuple[Any, Any], guide: Mod
     assert (asdict(agent), astuple(agent)) == (asdict(before), astuple(before))
     assert (agent == with_states()) == (before == plain())
     assert (agent == with_states(name="Bo")) == (before == plain(name="Bo")) is False
-    assert outcome(lambda: agent < with_states(name="Bo")) == outcome(lambda: before < plain(name="Bo"))
+    assert outcome(lambda: agent < with_states(name="Bo")) == outcome(
+        lambda: before < plain(name="Bo")
+    )
     assert weakref.ref(agent)() is agent
     if plain.__hash__ is not object.__hash__:
         assert outcome(lambda: hash(agent)) == outcome(lambda: hash(before))
@@ -91,7 +93,10 @@ def test_the_guides_classes_compare_as_before(name: str, guide: ModuleType, load
     """Moving changes neither the equality of the guide's agents nor what makes them differ."""
     cls, before = getattr(guide, name), getattr(load("dataclass", "-"), name)
     agent = moved(guide, cls("Ada"))
-    assert (agent == cls("Ada"), agent == cls("Bo")) == (before("Ada") == before("Ada"), before("Ada") == before("Bo"))
+    assert (agent == cls("Ada"), agent == cls("Bo")) == (
+        before("Ada") == before("Ada"),
+        before("Ada") == before("Bo"),
+    )
     assert list(asdict(agent).items())[:2] == list(asdict(before("Ada")).items())
 
 
@@ -102,7 +107,9 @@ def test_declared_fields_take_no_dict(guide: ModuleType) -> None:
 
 def test_declared_fields_are_saved(guide: ModuleType) -> None:
     """A dataclass that declares the fields writes them as JSON, the records in prism's shape."""
-    saved = json.loads(json.dumps(asdict(moved(guide, guide.Porter("Bo"))), default=StateTransition.to_dict))
+    saved = json.loads(
+        json.dumps(asdict(moved(guide, guide.Porter("Bo"))), default=StateTransition.to_dict)
+    )
     assert (saved["state"], saved["ticks_in_state"]) == ("angry", 1)
     (move,) = saved["state_history"]
     assert (move["from_state"], move["to_state"], move["trigger"]) == ("calm", "angry", "bumped")
@@ -111,7 +118,9 @@ def test_declared_fields_are_saved(guide: ModuleType) -> None:
 
 @pytest.mark.parametrize("name", ["Walker", "Porter"])
 @pytest.mark.parametrize("clone", [copy.deepcopy, lambda agent: pickle.loads(pickle.dumps(agent))])
-def test_copies_take_the_state_along(name: str, clone: Callable[[Any], Any], guide: ModuleType) -> None:
+def test_copies_take_the_state_along(
+    name: str, clone: Callable[[Any], Any], guide: ModuleType
+) -> None:
     """A copy has state, ticks and history, and shares no history with the first."""
     agent = moved(guide, getattr(guide, name)("Ada"))
     twin = clone(agent)

@@ -65,7 +65,11 @@ def test_the_value_in_an_agent_is_untouched(guide: ModuleType, load: Load) -> No
     guide.chart.fire(agent, "bumped")
     assert agent.persona is persona
     assert persona == guide.Persona("Ada")
-    assert (hash(persona), repr(persona), vars(persona)) == (hash(before), repr(before), vars(before))
+    assert (hash(persona), repr(persona), vars(persona)) == (
+        hash(before),
+        repr(before),
+        vars(before),
+    )
     with pytest.raises(FrozenInstanceError):
         persona.name = "Eve"
 
@@ -79,8 +83,12 @@ def test_a_step_is_a_function(guide: ModuleType) -> None:
     assert guide.moved(first, "apology") is first
 
 
-@pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, lambda agent: pickle.loads(pickle.dumps(agent))])
-def test_a_frozen_class_may_write_its_own_moves(clone: Callable[[Any], Any], guide: ModuleType) -> None:
+@pytest.mark.parametrize(
+    "clone", [copy.copy, copy.deepcopy, lambda agent: pickle.loads(pickle.dumps(agent))]
+)
+def test_a_frozen_class_may_write_its_own_moves(
+    clone: Callable[[Any], Any], guide: ModuleType
+) -> None:
     """Moved by its own transition_to, a frozen agent keeps equality and hash, stays frozen, and is copied whole."""
     agent, unmoved = guide.Porter("Cy"), guide.Porter("Cy")
     hashed = hash(agent)
@@ -92,7 +100,9 @@ def test_a_frozen_class_may_write_its_own_moves(clone: Callable[[Any], Any], gui
     assert clone(agent).state is agent.state is guide.Mood.ANGRY
 
 
-@pytest.mark.parametrize("agent", [Stone(), Pair(), Fixed(), Rock()], ids=["dataclass", "tuple", "property", "attrs"])
+@pytest.mark.parametrize(
+    "agent", [Stone(), Pair(), Fixed(), Rock()], ids=["dataclass", "tuple", "property", "attrs"]
+)
 def test_firing_on_a_frozen_object_says_what_to_do(agent: Any) -> None:
     """An object that takes no state is refused with two ways out, and with what it said itself."""
     message = rf"{type(agent).__name__} takes no new state \(.+\): keep the frozen value .* or give the class a transit"
@@ -104,13 +114,17 @@ def test_firing_on_a_frozen_object_says_what_to_do(agent: Any) -> None:
 
 def test_a_tick_of_a_frozen_object_says_what_to_do() -> None:
     """A frozen object that would count its ticks is refused, with its own words; one without ticks is left alone."""
-    with pytest.raises(AgentError, match=r"Stone takes no new ticks_in_state \(.+\): keep the frozen value") as caught:
+    with pytest.raises(
+        AgentError, match=r"Stone takes no new ticks_in_state \(.+\): keep the frozen value"
+    ) as caught:
         social_media_chart().tick(Stone())
     assert isinstance(caught.value.__cause__, FrozenInstanceError)
     assert [social_media_chart().tick(Pair()) for _ in range(20)] == [None] * 20
 
 
-@pytest.mark.parametrize("agent", [Stone(), Pair(), Rock(), Granite()], ids=["dataclass", "tuple", "attrs", "pydantic"])
+@pytest.mark.parametrize(
+    "agent", [Stone(), Pair(), Rock(), Granite()], ids=["dataclass", "tuple", "attrs", "pydantic"]
+)
 def test_adopting_a_frozen_object_says_what_to_do(agent: Any) -> None:
     """A frozen object that is adopted is told what works: to be held by an agent, which can then be driven."""
 
@@ -119,7 +133,8 @@ def test_adopting_a_frozen_object_says_what_to_do(agent: Any) -> None:
             self.held = held
 
     with pytest.raises(
-        AgentError, match=r"has no room for .+; if it is frozen, let an agent with StatechartMixin hold"
+        AgentError,
+        match=r"has no room for .+; if it is frozen, let an agent with StatechartMixin hold",
     ):
         social_media_chart().adopt(agent)
     assert social_media_chart().fire(Holder(agent), "feed_ready") is AgentState.SCROLLING
@@ -131,7 +146,10 @@ def test_a_frozen_model_says_it_itself() -> None:
     for drive in (lambda: chart.fire(Granite(), "feed_ready"), lambda: chart.tick(Granite())):
         with pytest.raises(ValidationError, match="Instance is frozen") as caught:
             drive()
-        assert "if it is frozen, let an agent with StatechartMixin hold it" in caught.value.__notes__[0]
+        assert (
+            "if it is frozen, let an agent with StatechartMixin hold it"
+            in caught.value.__notes__[0]
+        )
 
 
 def test_a_frozen_class_with_the_mixin_says_what_to_do() -> None:
@@ -141,5 +159,8 @@ def test_a_frozen_class_with_the_mixin_says_what_to_do() -> None:
     class Statue(StatechartMixin):
         name: str
 
-    with pytest.raises(AgentError, match=r"Statue is frozen \(.+\): let an agent with StatechartMixin hold the frozen"):
+    with pytest.raises(
+        AgentError,
+        match=r"Statue is frozen \(.+\): let an agent with StatechartMixin hold the frozen",
+    ):
         Statue("Ada")

@@ -82,7 +82,9 @@ def found(python: Path, script: Callable[..., Path], tmp_path: Path) -> dict[str
 
 
 def run(python: Path, path: Path) -> str:
-    done = subprocess.run([python, path], cwd=path.parent, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [python, path], cwd=path.parent, capture_output=True, text=True, timeout=120
+    )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
@@ -105,7 +107,9 @@ def test_agents_stay_mesas_agents(found: dict[str, Any]) -> None:
     """Agents are equal and hashed by identity, numbered by Mesa, grouped and read by their state."""
     assert found["walker"] == [True, True, False, 1]
     assert found["hash"] == [True, True]
-    assert found["grouped"] == {key: value for key, value in found["counts"][0][-1].items() if value}
+    assert found["grouped"] == {
+        key: value for key, value in found["counts"][0][-1].items() if value
+    }
     assert found["got"]
 
 

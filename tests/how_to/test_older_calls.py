@@ -14,7 +14,7 @@ Load = Callable[..., ModuleType]
 
 @pytest.fixture
 def agent() -> SimpleNamespace:
-    """Give an agent that has not moved."""
+    """Return an agent that has not moved."""
     return SimpleNamespace(state=AgentState.IDLE)
 
 
@@ -33,7 +33,11 @@ def test_assigning_what_fire_returned_changes_nothing(load: Load) -> None:
     chart = load("older-calls").chart
     agent = SimpleNamespace(state=AgentState.IDLE, state_history=[], ticks_in_state=3)
     agent.state = chart.fire(agent, "feed_ready")
-    assert (agent.state, agent.ticks_in_state, len(agent.state_history)) == (AgentState.SCROLLING, 0, 1)
+    assert (agent.state, agent.ticks_in_state, len(agent.state_history)) == (
+        AgentState.SCROLLING,
+        0,
+        1,
+    )
 
 
 def test_two_values_for_the_agent_are_refused_by_python(load: Load, agent: SimpleNamespace) -> None:
@@ -54,14 +58,18 @@ def test_a_states_text_is_told_by_the_trigger_behind_it(load: Load) -> None:
 
 @pytest.mark.parametrize(
     ("named", "problem"),
-    [({}, "needs a reasoner"), ({"current_state": AgentState.IDLE, "context": None}, "takes no current state")],
+    [
+        ({}, "needs a reasoner"),
+        ({"current_state": AgentState.IDLE, "context": None}, "takes no current state"),
+    ],
 )
 def test_afire_without_a_reasoner_shows_the_call(
     named: dict[str, Any], problem: str, load: Load, agent: SimpleNamespace
 ) -> None:
     """An awaited call that names no reasoner is told what is wrong, and the call to write."""
     with pytest.raises(
-        TypeError, match=rf"afire {problem}.* write await chart\.afire\(agent, 'feed_ready', context, reaso"
+        TypeError,
+        match=rf"afire {problem}.* write await chart\.afire\(agent, 'feed_ready', context, reaso",
     ):
         asyncio.run(load("older-calls").chart.afire(trigger="feed_ready", agent=agent, **named))
 

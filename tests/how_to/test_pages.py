@@ -17,7 +17,11 @@ ELSEWHERE = {"mesa"}
 def run(script: Path) -> tuple[int, str]:
     """Run a file with warnings as errors, and give its exit code and what it complained of."""
     done = subprocess.run(
-        [sys.executable, "-W", "error", str(script)], cwd=script.parent, capture_output=True, text=True, timeout=60
+        [sys.executable, "-W", "error", str(script)],
+        cwd=script.parent,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     return done.returncode, done.stderr
 
@@ -57,5 +61,7 @@ def test_the_index_lists_every_guide() -> None:
 @pytest.mark.parametrize("guide", ["README", *PAGES])
 def test_links_lead_somewhere(guide: str) -> None:
     """Every link within the documentation names a file that is there."""
-    targets = re.findall(r"\]\((?!https?://)([^)#]+)", (GUIDES / f"{guide}.md").read_text(encoding="utf-8"))
+    targets = re.findall(
+        r"\]\((?!https?://)([^)#]+)", (GUIDES / f"{guide}.md").read_text(encoding="utf-8")
+    )
     assert [target for target in targets if not (GUIDES / target).is_file()] == []

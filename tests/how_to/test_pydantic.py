@@ -203,7 +203,8 @@ def test_private_attributes_may_hold_the_state() -> None:
 def test_the_mixin_on_a_model_says_what_to_do(bases: tuple[type, ...]) -> None:
     """A model derived from the mixin is refused when it is defined, with the fields to declare instead."""
     with pytest.raises(
-        AgentError, match=r"Walker is a pydantic model, .*: leave StatechartMixin out and declare 'state'"
+        AgentError,
+        match=r"Walker is a pydantic model, .*: leave StatechartMixin out and declare 'state'",
     ):
         type(BaseModel)("Walker", bases, {"__module__": __name__})
 
@@ -250,8 +251,13 @@ def test_adopting_needs_declared_fields() -> None:
         ticks_in_state: int = 0
         timeout_threshold: int = 5
 
-    missing = "engagement_threshold, max_history_depth, state_history, ticks_in_state, timeout_threshold"
-    with pytest.raises(AgentError, match=rf"Closed has no room for {missing}: declare these fields in the class; if"):
+    missing = (
+        "engagement_threshold, max_history_depth, state_history, ticks_in_state, timeout_threshold"
+    )
+    with pytest.raises(
+        AgentError,
+        match=rf"Closed has no room for {missing}: declare these fields in the class; if",
+    ):
         social_media_chart().adopt(Closed())
     assert social_media_chart().adopt(Declared()) == Declared()
     assert "ticks_in_state" in social_media_chart().adopt(Open()).model_dump()

@@ -15,7 +15,9 @@ from prism.statechart.formats._scxml import scxml_guards, scxml_name
 TAKEN_BY_THE_INTERPRETER = frozenset(dir(StateChart))
 """Its own attributes cannot be states, as it makes each state an attribute of the machine."""
 
-TEXTS = st.text(min_size=1, max_size=4).filter(lambda text: scxml_name(text) not in TAKEN_BY_THE_INTERPRETER)
+TEXTS = st.text(min_size=1, max_size=4).filter(
+    lambda text: scxml_name(text) not in TAKEN_BY_THE_INTERPRETER
+)
 AWKWARD = [
     "*",
     "a.b",
@@ -64,10 +66,14 @@ def run_both(random_charts: Any, data: st.DataObject) -> None:
     """Draw a chart and events, and let prism and the interpreter go through them side by side."""
     chart = data.draw(random_charts.charts(TEXTS | st.sampled_from(AWKWARD)))
     lenient = {**chart.to_dict(), "strict": False}
-    chart = Statechart.from_dict(lenient, guards=random_charts.guards, actions=random_charts.actions)
+    chart = Statechart.from_dict(
+        lenient, guards=random_charts.guards, actions=random_charts.actions
+    )
     interpreter, agent = interpreter_of(chart), SimpleNamespace(state=chart.initial)
     assert state_in(interpreter) == scxml_name(agent.state)
-    triggers = st.sampled_from([*{item.trigger: None for item in chart.transitions}, "unheard of", "a.b.c"])
+    triggers = st.sampled_from(
+        [*{item.trigger: None for item in chart.transitions}, "unheard of", "a.b.c"]
+    )
     outcomes = st.fixed_dictionaries(dict.fromkeys(random_charts.guards, OUTCOMES))
     for trigger, given_ in data.draw(st.lists(st.tuples(triggers, outcomes), max_size=10)):
         send(interpreter, chart, trigger, given_)
@@ -78,7 +84,9 @@ def run_both(random_charts: Any, data: st.DataObject) -> None:
 @pytest.mark.usefixtures("_faults_unheard")
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_the_interpreter_moves_through_the_same_states(random_charts: Any, data: st.DataObject) -> None:
+def test_the_interpreter_moves_through_the_same_states(
+    random_charts: Any, data: st.DataObject
+) -> None:
     """Over random charts, events and outcomes of guards, raising ones among them, both go through the same states."""
     run_both(random_charts, data)
 
@@ -87,7 +95,9 @@ def test_the_interpreter_moves_through_the_same_states(random_charts: Any, data:
 @pytest.mark.usefixtures("_faults_unheard")
 @settings(max_examples=2000, deadline=None)
 @given(data=st.data())
-def test_the_interpreter_moves_through_the_same_states_for_long(random_charts: Any, data: st.DataObject) -> None:
+def test_the_interpreter_moves_through_the_same_states_for_long(
+    random_charts: Any, data: st.DataObject
+) -> None:
     """Over two thousand random charts, both go through the same states."""
     run_both(random_charts, data)
 
@@ -96,21 +106,45 @@ def test_the_social_chart_goes_through_a_round() -> None:
     """The social chart's document follows an agent that engages, replies, rests and ends its round."""
     chart = social_media_chart()
     interpreter = interpreter_of(chart)
-    agent = SimpleNamespace(state=chart.initial, should_engage=lambda context: True, pending_action="reply")
+    agent = SimpleNamespace(
+        state=chart.initial, should_engage=lambda context: True, pending_action="reply"
+    )
     passed = []
-    for trigger in ("feed_ready", "sees_post", "decides", "compose_done", "action_done", "timeout", "round_ends"):
+    for trigger in (
+        "feed_ready",
+        "sees_post",
+        "decides",
+        "compose_done",
+        "action_done",
+        "timeout",
+        "round_ends",
+    ):
         outcomes = {field: guard(agent, None) for field, guard in scxml_guards(chart).items()}
         interpreter.send(scxml_name(trigger), **outcomes)
         chart.fire(agent, trigger)
         passed.append(state_in(interpreter))
         assert passed[-1] == agent.state
-    assert passed == ["scrolling", "evaluating", "composing", "engaging_reply", "resting", "idle", "idle"]
+    assert passed == [
+        "scrolling",
+        "evaluating",
+        "composing",
+        "engaging_reply",
+        "resting",
+        "idle",
+        "idle",
+    ]
 
 
 def test_a_trigger_matches_no_other_event() -> None:
     """A trigger that would be a pattern in SCXML, or a prefix of other events, matches itself alone."""
     A, B = state_enum("AB", ["here", "there"])
-    for trigger, other in (("*", "go"), ("go", "go.on"), ("go.*", "go.on"), ("a b", "a"), ("error", "error.execution")):
+    for trigger, other in (
+        ("*", "go"),
+        ("go", "go.on"),
+        ("go.*", "go.on"),
+        ("a b", "a"),
+        ("error", "error.execution"),
+    ):
         interpreter = interpreter_of(Statechart([A, B], [Transition(trigger, A, B)], A))
         interpreter.send(scxml_name(other))
         assert state_in(interpreter) == "here"

@@ -23,23 +23,27 @@ class LoggedRun:
     log: bytes
 
     def events(self, *names: str) -> list[dict[str, Any]]:
-        """Give the log's events of these names, all of them without a name."""
+        """Return the log's events of these names, all of them without a name."""
         events = map(orjson.loads, self.log.splitlines())
         return [event for event in events if not names or event["event"] in names]
 
 
 @pytest.fixture
 def run_logged(tmp_path: Path) -> Callable[..., LoggedRun]:
-    """Give a function that runs a simulation with a log; by default 60 synthetic agents for 6 rounds."""
+    """Return a function that runs a simulation with a log; by default 60 synthetic agents for 6 rounds."""
     numbers = count()
 
-    def run(agents: Any = None, posts: Any = (), *, seed: int = 0, rounds: int = 6, **options: Any) -> LoggedRun:
+    def run(
+        agents: Any = None, posts: Any = (), *, seed: int = 0, rounds: int = 6, **options: Any
+    ) -> LoggedRun:
         if agents is None:
             population = synthetic_population(60, seed=seed)
             agents, posts = population.agents, population.posts
         clock = SimulatedClock()
         with RunLog(tmp_path / f"{next(numbers)}.jsonl", clock) as log:
-            simulation = Simulation(agents, posts, seed=seed, rounds=rounds, logger=log.logger, clock=clock, **options)
+            simulation = Simulation(
+                agents, posts, seed=seed, rounds=rounds, logger=log.logger, clock=clock, **options
+            )
             results = simulation.run()
         return LoggedRun(simulation, results, log.path.read_bytes())
 
@@ -48,5 +52,5 @@ def run_logged(tmp_path: Path) -> Callable[..., LoggedRun]:
 
 @pytest.fixture
 def logged(run_logged: Callable[..., LoggedRun]) -> LoggedRun:
-    """Give one run of the default size."""
+    """Return one run of the default size."""
     return run_logged()

@@ -26,11 +26,11 @@ def heard() -> Iterator[list[Any]]:
 
 @pytest.fixture
 def capture() -> LogCapture:
-    """Give what the `logger` fixture has logged, in ``capture.entries``."""
+    """Return what the `logger` fixture has logged, in ``capture.entries``."""
     return LogCapture()
 
 
 @pytest.fixture
 def logger(capture: LogCapture) -> Any:
-    """Give a structlog logger to pass in, while structlog itself stays unconfigured."""
+    """Return a structlog logger to pass in, while structlog itself stays unconfigured."""
     return structlog.wrap_logger(None, processors=[capture])

@@ -13,7 +13,7 @@ from prism.testing import FakeOllama
 
 @pytest.fixture
 def serve() -> Iterator[Callable[..., FakeOllama]]:
-    """Give a maker of running servers, each stopped when the test ends."""
+    """Return a maker of running servers, each stopped when the test ends."""
     with ExitStack() as servers:
 
         def make(**settings: Any) -> FakeOllama:
@@ -24,13 +24,13 @@ def serve() -> Iterator[Callable[..., FakeOllama]]:
 
 @pytest.fixture
 def server(serve: Callable[..., FakeOllama]) -> FakeOllama:
-    """Give a running server with the models ``tiny``, which chats, and ``nimble``, which also decides."""
+    """Return a running server with the models ``tiny``, which chats, and ``nimble``, which also decides."""
     return serve()
 
 
 @pytest.fixture
 async def connect(server: FakeOllama) -> AsyncIterator[Callable[..., OllamaPool]]:
-    """Give a maker of pools, of the one server by default, each closed when the test ends."""
+    """Return a maker of pools, of the one server by default, each closed when the test ends."""
     async with AsyncExitStack() as pools:
 
         def make(*hosts: FakeOllama | str, model: str = "tiny", **settings: Any) -> OllamaPool:
@@ -44,7 +44,7 @@ async def connect(server: FakeOllama) -> AsyncIterator[Callable[..., OllamaPool]
 
 @pytest.fixture
 def until() -> Callable[[Callable[[], bool]], Any]:
-    """Give a coroutine function that returns when a condition holds, and raises if it never does."""
+    """Return a coroutine function that returns when a condition holds, and raises if it never does."""
 
     async def wait(condition: Callable[[], bool]) -> None:
         async with asyncio.timeout(5):

@@ -18,7 +18,13 @@ HELLO = [{"role": "user", "content": "hello"}]
 @pytest.mark.parametrize(
     "spellings",
     [
-        ["localhost", "localhost/", "LOCALHOST:11434", "http://localhost:11434", "http://ann:secret@localhost:11434/"],
+        [
+            "localhost",
+            "localhost/",
+            "LOCALHOST:11434",
+            "http://localhost:11434",
+            "http://ann:secret@localhost:11434/",
+        ],
         ["http://a", "http://a:80", "http://A/", "a:80"],
         ["https://a/models", "https://a:443/models/"],
         ["[::1]", "http://[::1]:11434"],
@@ -32,20 +38,28 @@ def test_spellings_of_one_address_are_the_same(spellings: list[str]) -> None:
 def test_other_addresses_are_not_the_same() -> None:
     """Scheme, name, port and path each make an address another one."""
     others = ["a", "b", "http://a", "https://a", "a:1", "a/models", "a/Models"]
-    assert [pair for pair in combinations(others, 2) if len(set(map(same_address, pair))) == 1] == []
+    assert [
+        pair for pair in combinations(others, 2) if len(set(map(same_address, pair))) == 1
+    ] == []
 
 
 @pytest.mark.parametrize(
     ("host", "shown", "user"),
     [
-        ("http://ann:se%40cret@models.example:80/x", "http://models.example:80/x", ("ann", "se@cret")),
+        (
+            "http://ann:se%40cret@models.example:80/x",
+            "http://models.example:80/x",
+            ("ann", "se@cret"),
+        ),
         ("ann@models.example", "models.example", ("ann", "")),
         ("http://ann:a@b@models.example", "http://models.example", ("ann", "a@b")),
         ("https://models.example/@team", "https://models.example/@team", None),
         ("localhost:11434", "localhost:11434", None),
     ],
 )
-def test_credentials_are_read_but_not_shown(host: str, shown: str, user: tuple[str, str] | None) -> None:
+def test_credentials_are_read_but_not_shown(
+    host: str, shown: str, user: tuple[str, str] | None
+) -> None:
     """What is shown of an address is all but the user, and it is the user who is sent."""
     assert (shown_address(host), credentials(host)) == (shown, user)
 

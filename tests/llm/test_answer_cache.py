@@ -31,7 +31,7 @@ with AnswerCache(path) as cache:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Give the place for a cache."""
+    """Return the place for a cache."""
     return tmp_path / "answers.db"
 
 
@@ -52,7 +52,8 @@ def test_processes_may_share_a_file(path: Path) -> None:
     names = ("ann", "bob", "cy")
     command = [sys.executable, "-c", WRITER, str(path)]
     writers = [
-        subprocess.Popen([*command, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for name in names
+        subprocess.Popen([*command, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for name in names
     ]
     for writer in writers:
         assert writer.stdout
@@ -62,7 +63,9 @@ def test_processes_may_share_a_file(path: Path) -> None:
     assert [writer.returncode for writer in writers] == [0, 0, 0]
     with AnswerCache(path) as cache:
         assert len(cache) == 800
-        assert {cache.get(f"{name} {number}") for name in names for number in range(200)} == {f"by {n}" for n in names}
+        assert {cache.get(f"{name} {number}") for name in names for number in range(200)} == {
+            f"by {n}" for n in names
+        }
 
 
 def test_threads_may_share_a_cache(path: Path) -> None:
@@ -109,7 +112,13 @@ def make_bookmarks(path: Path) -> Path:
 
 @pytest.mark.parametrize(
     "make",
-    [make_damaged, make_bookmarks, make_other, make_folder, lambda path: path / "deeper" / "answers.db"],
+    [
+        make_damaged,
+        make_bookmarks,
+        make_other,
+        make_folder,
+        lambda path: path / "deeper" / "answers.db",
+    ],
     ids=["damaged", "bookmarks", "other database", "folder", "no folder"],
 )
 def test_what_is_no_cache_is_refused(path: Path, make: Callable[[Path], Path]) -> None:
@@ -127,26 +136,39 @@ def test_what_is_no_cache_is_refused(path: Path, make: Callable[[Path], Path]) -
     [lambda cache: cache.get("k"), lambda cache: cache.put("k", "v")],
     ids=["get", "put"],
 )
-def test_trouble_during_the_run_names_the_file(path: Path, use: Callable[[AnswerCache], object]) -> None:
+def test_trouble_during_the_run_names_the_file(
+    path: Path, use: Callable[[AnswerCache], object]
+) -> None:
     """If the file fails later, the error says what is wrong with which file."""
     with AnswerCache(path) as cache:
         database = sqlite3.connect(path)
         database.execute("DROP TABLE answers")
         database.close()
-        with pytest.raises(InputError, match="cannot be used as an answer cache: no such table: answers") as caught:
+        with pytest.raises(
+            InputError, match="cannot be used as an answer cache: no such table: answers"
+        ) as caught:
             use(cache)
     assert caught.value.path == str(path)
 
 
 def test_a_lock_keeps_nobody_waiting_and_costs_no_answer(path: Path) -> None:
     """While another process writes, answers are taken and given at once; with the first after that all are written."""
-    with AnswerCache(path) as cache, AnswerCache(path) as other, closing(sqlite3.connect(path)) as blocker:
+    with (
+        AnswerCache(path) as cache,
+        AnswerCache(path) as other,
+        closing(sqlite3.connect(path)) as blocker,
+    ):
         cache.put("first", "answer")
         assert cache._database.execute("PRAGMA busy_timeout").fetchone() == (0,)
         blocker.execute("BEGIN IMMEDIATE")
         for number in range(100):
             cache.put(f"k{number}", str(number))
-        assert (cache.get("k7"), cache.get("first"), other.get("k7"), len(cache)) == ("7", "answer", None, 1)
+        assert (cache.get("k7"), cache.get("first"), other.get("k7"), len(cache)) == (
+            "7",
+            "answer",
+            None,
+            1,
+        )
         blocker.rollback()
         cache.put("last", "answer")
         assert (len(cache), other.get("k7")) == (102, "7")

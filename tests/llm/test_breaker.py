@@ -94,7 +94,9 @@ def test_a_probe_that_fails_doubles_the_pause(breaker: CircuitBreaker, clock: Cl
     assert pauses == [1, 2, 4, 8, 16, LONGEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS]
 
 
-def test_a_probe_that_is_abandoned_leaves_room_for_another(breaker: CircuitBreaker, clock: Clock) -> None:
+def test_a_probe_that_is_abandoned_leaves_room_for_another(
+    breaker: CircuitBreaker, clock: Clock
+) -> None:
     """A cancelled probe says nothing, so the next question is the probe."""
     open_up(breaker)
     clock.time += FIRST_PAUSE_SECONDS
@@ -104,7 +106,9 @@ def test_a_probe_that_is_abandoned_leaves_room_for_another(breaker: CircuitBreak
 
 
 @pytest.mark.parametrize("ends", [CircuitBreaker.failed, CircuitBreaker.abandoned])
-def test_older_questions_do_not_end_the_probe(breaker: CircuitBreaker, clock: Clock, ends: object) -> None:
+def test_older_questions_do_not_end_the_probe(
+    breaker: CircuitBreaker, clock: Clock, ends: object
+) -> None:
     """A question put before it opened neither lengthens the pause nor lets a second probe through."""
     older = breaker.asked()
     open_up(breaker)

@@ -12,9 +12,13 @@ Serve = Callable[..., FakeOllama]
 STEPS = ["server", "model", "decisions", "load", "answer"]
 
 
-async def findings(server: FakeOllama, model: str, timeout: float = 5) -> list[tuple[str, bool, str]]:
+async def findings(
+    server: FakeOllama, model: str, timeout: float = 5
+) -> list[tuple[str, bool, str]]:
     """Examine a server and give what was found."""
-    async with OllamaChatClient(server.host, model, timeout=timeout, load_timeout=timeout) as client:
+    async with OllamaChatClient(
+        server.host, model, timeout=timeout, load_timeout=timeout
+    ) as client:
         checks = [check async for check in diagnose(client)]
     return [(check.what, check.ok, check.found) for check in checks if check.ok is not None]
 
@@ -23,10 +27,16 @@ async def findings(server: FakeOllama, model: str, timeout: float = 5) -> list[t
     ("model", "decisions", "answer"),
     [
         ("tiny", "the model takes no decision questions: prism will chat with it", "answers idle"),
-        ("nimble", "the model takes decision questions: prism will use them", "answers idle 90%, scrolling 10%"),
+        (
+            "nimble",
+            "the model takes decision questions: prism will use them",
+            "answers idle 90%, scrolling 10%",
+        ),
     ],
 )
-async def test_a_good_server_passes(server: FakeOllama, model: str, decisions: str, answer: str) -> None:
+async def test_a_good_server_passes(
+    server: FakeOllama, model: str, decisions: str, answer: str
+) -> None:
     """Where all is well every step is, and tells what it found and how long it took."""
     found = await findings(server, model)
     assert [(what, ok) for what, ok, _ in found] == [(step, True) for step in STEPS]
@@ -39,31 +49,63 @@ async def test_a_good_server_passes(server: FakeOllama, model: str, decisions: s
 
 
 TROUBLES: list[tuple[str, str, str, list[Fault], str | None, str]] = [
-    ("no Ollama", "server", "tiny", [Fault.body(b"<html>")], "/api/version", "something that is no reply"),
+    (
+        "no Ollama",
+        "server",
+        "tiny",
+        [Fault.body(b"<html>")],
+        "/api/version",
+        "something that is no reply",
+    ),
     ("silent", "server", "tiny", [Fault.hang()], "/api/version", "within 0.3 s"),
     ("no model", "model", "vast", [], None, "run  ollama pull vast"),
     ("no list", "model", "tiny", [Fault.status(500, "disk")], "/api/tags", "answered 500: disk"),
     ("show fails", "model", "tiny", [Fault.status(500, "disk")], "/api/show", "answered 500: disk"),
-    ("no memory", "load", "tiny", [Fault.status(500, "needs more memory")], "/api/generate", "needs more memory"),
+    (
+        "no memory",
+        "load",
+        "tiny",
+        [Fault.status(500, "needs more memory")],
+        "/api/generate",
+        "needs more memory",
+    ),
     ("slow load", "load", "tiny", [Fault.hang()], "/api/generate", "no complete reply"),
     ("empty reply", "answer", "tiny", [Fault.says("")], None, "gave an empty reply"),
-    ("no option", "answer", "tiny", [Fault.says("As you like.")], None, "tiny does not keep to the options"),
-    ("bad chances", "answer", "nimble", [Fault.weighs({"idle": 1})], None, "nimble does not keep to the options"),
+    (
+        "no option",
+        "answer",
+        "tiny",
+        [Fault.says("As you like.")],
+        None,
+        "tiny does not keep to the options",
+    ),
+    (
+        "bad chances",
+        "answer",
+        "nimble",
+        [Fault.weighs({"idle": 1})],
+        None,
+        "nimble does not keep to the options",
+    ),
     ("busy", "answer", "tiny", [Fault.status(503, "busy")], "/api/chat", "answered 503: busy"),
 ]
 
 
 @pytest.mark.parametrize(
-    ("step", "model", "faults", "path", "message"), [pytest.param(*row, id=name) for name, *row in TROUBLES]
+    ("step", "model", "faults", "path", "message"),
+    [pytest.param(*row, id=name) for name, *row in TROUBLES],
 )
 async def test_each_kind_of_trouble_is_found(
     server: FakeOllama, step: str, model: str, faults: list[Fault], path: str | None, message: str
 ) -> None:
     """The examination ends at the first step that fails, with what is wrong; all before it were right."""
-    coming = [Fault("nothing wrong"), *faults] if step == "answer" and path is None else faults  # the load is well
+    # the load is well
+    coming = [Fault("nothing wrong"), *faults] if step == "answer" and path is None else faults
     server.fail(*coming, path=path)
     found = await findings(server, model, 0.3 if faults and faults[0].name == "hang" else 5)
-    assert [(what, ok) for what, ok, _ in found] == [(each, each != step) for each in STEPS[: STEPS.index(step) + 1]]
+    assert [(what, ok) for what, ok, _ in found] == [
+        (each, each != step) for each in STEPS[: STEPS.index(step) + 1]
+    ]
     assert message in found[-1][2]
 
 
@@ -74,7 +116,9 @@ OWN_PATHS = ("/api/version", "/api/tags", "/api/show", "/api/generate", "/api/ch
 @pytest.mark.parametrize(
     ("decides", "answer"), [(True, "answers idle 90%, scrolling 10%"), (False, "answered 404: no")]
 )
-async def test_other_servers_are_judged_by_their_answer(serve: Serve, decides: bool, answer: str) -> None:
+async def test_other_servers_are_judged_by_their_answer(
+    serve: Serve, decides: bool, answer: str
+) -> None:
     """A server without Ollama's own paths is well if it decides, and if it does nothing the answer shows that."""
     server = serve(decides=decides)
     for path in OWN_PATHS:
@@ -87,13 +131,18 @@ async def test_other_servers_are_judged_by_their_answer(serve: Serve, decides: b
 
 
 @pytest.mark.parametrize(("load_timeout", "words"), [(600, "10 minutes"), (90, "90 s")])
-async def test_each_finding_is_told_when_it_is_known(server: FakeOllama, load_timeout: float, words: str) -> None:
+async def test_each_finding_is_told_when_it_is_known(
+    server: FakeOllama, load_timeout: float, words: str
+) -> None:
     """While the model is still loaded all before that is told, and how long the load may take."""
     server.fail_always(Fault.hang(), path="/api/generate")
     client = OllamaChatClient(server.host, "tiny", timeout=5, load_timeout=load_timeout)
     async with client, aclosing(diagnose(client)) as checks:
         found = [await anext(checks) for _ in range(4)]
-    assert [(check.what, check.ok) for check in found] == [*((step, True) for step in STEPS[:3]), ("load", None)]
+    assert [(check.what, check.ok) for check in found] == [
+        *((step, True) for step in STEPS[:3]),
+        ("load", None),
+    ]
     assert found[-1].found == f"can take up to {words}"
 
 
@@ -102,7 +151,9 @@ async def test_a_model_that_refuses_not_to_think_is_told_of(server: FakeOllama) 
     server.fail(Fault.status(400, "invalid think value: false"), path="/api/chat")
     *_, (what, ok, found) = await findings(server, "tiny")
     assert (what, ok) == ("answer", True)
-    assert found.startswith("answers idle; it refuses to be told not to think, so prism does not tell it (")
+    assert found.startswith(
+        "answers idle; it refuses to be told not to think, so prism does not tell it ("
+    )
 
 
 async def test_a_load_that_is_refused_leaves_it_to_the_answer(server: FakeOllama) -> None:
@@ -110,7 +161,9 @@ async def test_a_load_that_is_refused_leaves_it_to_the_answer(server: FakeOllama
     server.fail_always(Fault.status(400, "prompt is required"), path="/api/generate")
     *_, (load, load_ok, found), (answer, ok, _) = await findings(server, "tiny")
     assert (load, load_ok, answer, ok) == ("load", True, "answer", True)
-    assert found.startswith(f"not told: {server.host} answered 400: prompt is required; so the answer has to show")
+    assert found.startswith(
+        f"not told: {server.host} answered 400: prompt is required; so the answer has to show"
+    )
 
 
 async def test_a_server_that_only_chats_may_lack_the_other_paths(serve: Serve) -> None:
@@ -125,7 +178,10 @@ async def test_a_server_that_is_not_there_is_the_first_finding(server: FakeOllam
     server.stop()
     ((what, ok, found),) = await findings(server, "tiny")
     assert (what, ok) == ("server", False)
-    assert found == f"cannot reach {server.host} (All connection attempts failed): is 'ollama serve' running there?"
+    assert (
+        found
+        == f"cannot reach {server.host} (All connection attempts failed): is 'ollama serve' running there?"
+    )
 
 
 async def test_a_server_may_be_named_without_scheme(server: FakeOllama) -> None:

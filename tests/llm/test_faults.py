@@ -32,15 +32,39 @@ NOT_FOUND = b'{"error": "model \'tiny\' not found"}'
 SAID_A_LIST = Fault.status(503, body=b'["busy"]')
 FAULTS: list[tuple[str, Fault, type[LLMError], str, type[BaseException]]] = [
     ("dropped", Fault.drop(), UnreachableError, "the connection to .* broke", httpx.TransportError),
-    ("cut short", Fault.drop_midway(), UnreachableError, "the connection to .* broke", httpx.TransportError),
-    ("silent", Fault.hang(), TimedOutError, "no complete reply from tiny at .* within 1 s", TimeoutError),
+    (
+        "cut short",
+        Fault.drop_midway(),
+        UnreachableError,
+        "the connection to .* broke",
+        httpx.TransportError,
+    ),
+    (
+        "silent",
+        Fault.hang(),
+        TimedOutError,
+        "no complete reply from tiny at .* within 1 s",
+        TimeoutError,
+    ),
     ("half a body", Fault.stall(), TimedOutError, "within 1 s", TimeoutError),
     ("slow body", Fault.trickle(), TimedOutError, "within 1 s", TimeoutError),
     *(
-        (str(code), Fault.status(code, "busy"), OverloadedError, f"answered {code}: busy$", ollama.ResponseError)
+        (
+            str(code),
+            Fault.status(code, "busy"),
+            OverloadedError,
+            f"answered {code}: busy$",
+            ollama.ResponseError,
+        )
         for code in (429, 502, 503, 504)
     ),
-    ("no model", Fault.status(404, body=NOT_FOUND), ModelMissingError, "ollama pull tiny$", ollama.ResponseError),
+    (
+        "no model",
+        Fault.status(404, body=NOT_FOUND),
+        ModelMissingError,
+        "ollama pull tiny$",
+        ollama.ResponseError,
+    ),
     (
         "no path",
         Fault.status(404, body=b"404 page not found"),
@@ -48,9 +72,21 @@ FAULTS: list[tuple[str, Fault, type[LLMError], str, type[BaseException]]] = [
         "answered 404: 404 page not found",
         ollama.ResponseError,
     ),
-    ("400", Fault.status(400, "bad\nformat"), LLMError, "answered 400: bad format", ollama.ResponseError),
+    (
+        "400",
+        Fault.status(400, "bad\nformat"),
+        LLMError,
+        "answered 400: bad format",
+        ollama.ResponseError,
+    ),
     ("500", Fault.status(500, body=b""), LLMError, "answered 500: ", ollama.ResponseError),
-    ("null error", Fault.status(500, body=b'{"error": null}'), LLMError, "answered 500: ", ollama.ResponseError),
+    (
+        "null error",
+        Fault.status(500, body=b'{"error": null}'),
+        LLMError,
+        "answered 500: ",
+        ollama.ResponseError,
+    ),
     (
         "error object",
         Fault.status(429, body=b'{"error": {"message": "slow down"}}'),
@@ -71,13 +107,15 @@ FAULTS: list[tuple[str, Fault, type[LLMError], str, type[BaseException]]] = [
 
 
 def free_port() -> int:
-    """Give a port at which nothing listens."""
+    """Return a port at which nothing listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
-@pytest.mark.parametrize(("fault", "kind", "message", "cause"), [pytest.param(*row, id=name) for name, *row in FAULTS])
+@pytest.mark.parametrize(
+    ("fault", "kind", "message", "cause"), [pytest.param(*row, id=name) for name, *row in FAULTS]
+)
 async def test_every_fault_has_its_class(
     server: FakeOllama, connect: Connect, fault: Fault, kind: type, message: str, cause: type
 ) -> None:
@@ -107,7 +145,9 @@ async def test_a_server_that_is_not_there_is_unreachable(
     host = host.format(closed=free_port(), server=server.host.rpartition(":")[2])
     with pytest.raises(ConnectionError) as caught:
         await connect(host).chat(HELLO)
-    assert re.fullmatch(rf"cannot reach {host} \({why}\): is 'ollama serve' running there\?", str(caught.value))
+    assert re.fullmatch(
+        rf"cannot reach {host} \({why}\): is 'ollama serve' running there\?", str(caught.value)
+    )
     assert type(caught.value) is UnreachableError
     assert isinstance(caught.value.__cause__, ConnectionError)
 
@@ -128,7 +168,12 @@ async def test_a_server_that_is_not_there_is_unreachable(
     ids=["old server", "old model", "no model", "405", "501", "400", "500", "503", "wrong shape"],
 )
 async def test_only_a_refusal_to_decide_is_one(
-    serve: Any, connect: Connect, settings: dict[str, Any], model: str, fault: Fault | None, kind: type
+    serve: Any,
+    connect: Connect,
+    settings: dict[str, Any],
+    model: str,
+    fault: Fault | None,
+    kind: type,
 ) -> None:
     """A server or model without decisions is told from all other failures of a decision question."""
     server = serve(**settings)
@@ -139,20 +184,26 @@ async def test_only_a_refusal_to_decide_is_one(
 
 
 @pytest.mark.parametrize(
-    "content", ["half a character: \ud83d", 3, float("nan")], ids=["half a character", "number", "no number"]
+    "content",
+    ["half a character: \ud83d", 3, float("nan")],
+    ids=["half a character", "number", "no number"],
 )
 async def test_a_question_that_cannot_be_sent_is_not_blamed_on_the_server(
     server: FakeOllama, connect: Connect, content: Any
 ) -> None:
     """What no request can carry is an error that says so, and the server never hears of it."""
-    with pytest.raises(LLMError, match=f"the question cannot be sent to tiny at {server.host}") as caught:
+    with pytest.raises(
+        LLMError, match=f"the question cannot be sent to tiny at {server.host}"
+    ) as caught:
         await connect(attempts=3).chat([{"role": "user", "content": content}])
     assert type(caught.value) is LLMError
     assert (caught.value.attempts, caught.value.host) == (0, server.host)
     assert server.questions == []
 
 
-@pytest.mark.parametrize("date", ["%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%d %b %Y %H:%M:%S -0000"])
+@pytest.mark.parametrize(
+    "date", ["%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%d %b %Y %H:%M:%S -0000"]
+)
 async def test_a_wish_may_be_a_date(server: FakeOllama, connect: Connect, date: str) -> None:
     """A Retry-After header with a date, also of an older form, stands on the error as the seconds until then."""
     server.fail(Fault.status(503, retry_after=time.strftime(date, time.gmtime(time.time() + 3600))))

@@ -21,18 +21,27 @@ QUESTION = {"q0": {"type": "choice", "instructions": "?", "criteria": {"a": "fir
 
 @pytest.fixture
 async def host(server: FakeOllama) -> Any:
-    """Give the decision model of the server."""
+    """Return the decision model of the server."""
     settings = ModelSettings("nimble", 5, 5, temperature=0.0, seed=0, think=False, keep_alive="1m")
     host = OllamaHost(server.host, settings)
     yield host
     await host.close()
 
 
-async def test_a_question_is_sent_as_the_server_expects_it(server: FakeOllama, connect: Connect) -> None:
+async def test_a_question_is_sent_as_the_server_expects_it(
+    server: FakeOllama, connect: Connect
+) -> None:
     """The request names the model, and carries messages, schema, seed, thinking and keep-alive where they belong."""
     schema = {"type": "object", "properties": {"next_state": {"enum": ["idle"]}}}
-    reply = await connect(seed=7, temperature=0.5, think=None, keep_alive="5m").chat(HELLO, format=schema)
-    assert (reply.text, reply.model, reply.host, reply.attempts) == ('{"next_state": "idle"}', "tiny", server.host, 1)
+    reply = await connect(seed=7, temperature=0.5, think=None, keep_alive="5m").chat(
+        HELLO, format=schema
+    )
+    assert (reply.text, reply.model, reply.host, reply.attempts) == (
+        '{"next_state": "idle"}',
+        "tiny",
+        server.host,
+        1,
+    )
     assert (reply.input_tokens, reply.output_tokens) == (1, 2)
     (asked,) = server.questions
     assert asked.path == "/api/chat"
@@ -51,14 +60,20 @@ async def test_by_default_a_model_does_not_think(server: FakeOllama, connect: Co
     """Unless told otherwise a model answers without thinking, as likely as it can, in any form, and stays loaded."""
     await connect().chat(HELLO)
     body = server.questions[0].body
-    assert (body["think"], body["options"], body["keep_alive"]) == (False, {"seed": 0, "temperature": 0.0}, "30m")
+    assert (body["think"], body["options"], body["keep_alive"]) == (
+        False,
+        {"seed": 0, "temperature": 0.0},
+        "30m",
+    )
     assert "format" not in body
 
 
 REFUSES = Fault.status(400, 'invalid think value: false (must be "high", "medium" or "low")')
 
 
-async def test_a_model_that_refuses_not_to_think_is_not_told_so(server: FakeOllama, connect: Connect) -> None:
+async def test_a_model_that_refuses_not_to_think_is_not_told_so(
+    server: FakeOllama, connect: Connect
+) -> None:
     """The question is put once more without a word on thinking, which counts, and later ones are put so at once."""
     server.fail(REFUSES)
     pool = connect()
@@ -66,7 +81,9 @@ async def test_a_model_that_refuses_not_to_think_is_not_told_so(server: FakeOlla
     assert [asked.body.get("think") for asked in server.questions] == [False, None, None, None]
 
 
-@pytest.mark.parametrize("after", [Fault.status(400, "no"), Fault.hang()], ids=lambda fault: fault.name)
+@pytest.mark.parametrize(
+    "after", [Fault.status(400, "no"), Fault.hang()], ids=lambda fault: fault.name
+)
 async def test_a_question_that_fails_without_a_word_on_thinking_has_cost_two(
     server: FakeOllama, connect: Connect, after: Fault
 ) -> None:
@@ -79,8 +96,12 @@ async def test_a_question_that_fails_without_a_word_on_thinking_has_cost_two(
     assert vars(raised)["attempts"] == len(server.questions) == 2
 
 
-@pytest.mark.parametrize(("think", "fault"), [(True, REFUSES), ("low", REFUSES), (False, Fault.status(400, "format"))])
-async def test_other_refusals_are_errors(server: FakeOllama, connect: Connect, think: Any, fault: Fault) -> None:
+@pytest.mark.parametrize(
+    ("think", "fault"), [(True, REFUSES), ("low", REFUSES), (False, Fault.status(400, "format"))]
+)
+async def test_other_refusals_are_errors(
+    server: FakeOllama, connect: Connect, think: Any, fault: Fault
+) -> None:
     """What the user wants a model to do about thinking is not dropped, nor are other refusals mistaken for that."""
     server.fail(fault)
     with pytest.raises(LLMError, match="answered 400"):
@@ -109,8 +130,12 @@ async def test_ten_megabytes_are_a_reply(server: FakeOllama, connect: Connect) -
     assert len((await connect().chat(HELLO)).text) == 10_000_000
 
 
-@pytest.mark.parametrize(("models", "decides"), [(["nimble"], False), ([], True)], ids=["chats", "decides"])
-async def test_what_a_model_can_do_is_asked_once(serve: Any, connect: Connect, models: Any, decides: bool) -> None:
+@pytest.mark.parametrize(
+    ("models", "decides"), [(["nimble"], False), ([], True)], ids=["chats", "decides"]
+)
+async def test_what_a_model_can_do_is_asked_once(
+    serve: Any, connect: Connect, models: Any, decides: bool
+) -> None:
     """The server is asked once for the model's capabilities; later its answer is remembered, even if it is gone."""
     server = serve(models=models, decision_models=["nimble"] if decides else [])
     pool = connect(server, model="nimble")
@@ -135,7 +160,9 @@ async def test_what_says_nothing_about_decisions_is_asked_again(
     assert await host.decides() is True
 
 
-@pytest.mark.parametrize(("code", "decides"), [(400, False), (403, False), (404, None), (405, None), (501, None)])
+@pytest.mark.parametrize(
+    ("code", "decides"), [(400, False), (403, False), (404, None), (405, None), (501, None)]
+)
 async def test_a_server_that_refuses_to_tell_has_none_that_decide(
     server: FakeOllama, host: OllamaHost, code: int, decides: bool | None
 ) -> None:
@@ -163,7 +190,9 @@ async def test_version_models_and_loading(server: FakeOllama, host: OllamaHost) 
 
 
 @pytest.mark.parametrize("body", [b"{}", b"[]", b"<html>", b"null"])
-async def test_a_version_that_is_none_is_a_bad_reply(server: FakeOllama, host: OllamaHost, body: bytes) -> None:
+async def test_a_version_that_is_none_is_a_bad_reply(
+    server: FakeOllama, host: OllamaHost, body: bytes
+) -> None:
     """Something else than Ollama at the address is told by its answer to the first request."""
     server.fail(Fault.body(body), path="/api/version")
     with pytest.raises(LLMError, match="answered with something that is no reply"):
@@ -172,13 +201,15 @@ async def test_a_version_that_is_none_is_a_bad_reply(server: FakeOllama, host: O
 
 @pytest.fixture
 def front(server: FakeOllama) -> Iterator[ThreadingHTTPServer]:
-    """Give a server that sends whoever has the key ``k`` on to the fake one, and keeps what it was sent."""
+    """Return a server that sends whoever has the key ``k`` on to the fake one, and keeps what it was sent."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            sent.append(json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or "null"))
+            sent.append(
+                json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or "null")
+            )
             self.send_response(307 if self.headers.get("Authorization") == "Bearer k" else 401)
             self.send_header("Location", f"{server.host}{self.path}")
             self.send_header("Content-Length", "0")
@@ -202,7 +233,7 @@ def front(server: FakeOllama) -> Iterator[ThreadingHTTPServer]:
 
 @pytest.fixture
 async def behind(front: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Give the host behind that server, asked with the key."""
+    """Return the host behind that server, asked with the key."""
     monkeypatch.setenv("OLLAMA_API_KEY", "k")
     settings = ModelSettings("nimble", 5, 5, temperature=0.0, seed=0, think=False, keep_alive="1m")
     host = OllamaHost(f"http://127.0.0.1:{front.server_port}", settings)
@@ -210,7 +241,9 @@ async def behind(front: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch) ->
     await host.close()
 
 
-async def test_every_request_has_the_key_and_follows_redirects(server: FakeOllama, behind: OllamaHost) -> None:
+async def test_every_request_has_the_key_and_follows_redirects(
+    server: FakeOllama, behind: OllamaHost
+) -> None:
     """Behind a server that wants a key and redirects, looks and questions are answered alike."""
     assert await behind.version() == server.version
     assert await behind.models() == ["tiny", "nimble"]
@@ -218,7 +251,9 @@ async def test_every_request_has_the_key_and_follows_redirects(server: FakeOllam
     assert (await behind.chat(HELLO, None)).text == "Hello."
 
 
-async def test_a_model_is_loaded_for_as_long_as_it_is_kept(front: ThreadingHTTPServer, behind: OllamaHost) -> None:
+async def test_a_model_is_loaded_for_as_long_as_it_is_kept(
+    front: ThreadingHTTPServer, behind: OllamaHost
+) -> None:
     """Loading asks for nothing but to keep the model for the time that questions ask for."""
     await behind.load()
     (body,) = front.sent  # type: ignore[attr-defined]
@@ -238,7 +273,9 @@ async def test_looking_has_time_limits_of_its_own(
     server: FakeOllama, path: str, look: Callable[[OllamaHost], Awaitable[Any]], limit: str
 ) -> None:
     """What needs no model has a short time-out, and loading one has its own, whatever that of a question is."""
-    settings = ModelSettings("nimble", 60, 0.1, 0.0, 0, think=False, keep_alive="1m", look_timeout=0.2)
+    settings = ModelSettings(
+        "nimble", 60, 0.1, 0.0, 0, think=False, keep_alive="1m", look_timeout=0.2
+    )
     host = OllamaHost(server.host, settings)
     server.fail(Fault.hang(), path=path)
     with pytest.raises(TimedOutError, match=f"within {limit}"):
@@ -246,7 +283,9 @@ async def test_looking_has_time_limits_of_its_own(
     await host.close()
 
 
-async def test_a_connection_is_kept_until_it_is_closed(server: FakeOllama, connect: Connect, until: Any) -> None:
+async def test_a_connection_is_kept_until_it_is_closed(
+    server: FakeOllama, connect: Connect, until: Any
+) -> None:
     """Questions share a connection, closing hangs up and may be said twice, and a later question connects again."""
     pool = connect()
     for _ in range(3):
@@ -264,7 +303,9 @@ def test_a_closed_pool_serves_another_loop(server: FakeOllama) -> None:
 
     async def ask_and_close() -> list[str]:
         async with pool:
-            return [reply.text for reply in await asyncio.gather(*(pool.chat(HELLO) for _ in range(3)))]
+            return [
+                reply.text for reply in await asyncio.gather(*(pool.chat(HELLO) for _ in range(3)))
+            ]
 
     assert [asyncio.run(ask_and_close()) for _ in range(2)] == [["Hello."] * 3] * 2
 

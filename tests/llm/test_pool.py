@@ -36,7 +36,9 @@ async def ask(pool: OllamaPool, times: int = 1) -> list[str]:
     return [reply.host for reply in await asyncio.gather(*(pool.chat(HELLO) for _ in range(times)))]
 
 
-def impatient(pool: OllamaPool, *, pause: float = 0.05, probe_wait: float = 10, patience: float = 0) -> OllamaPool:
+def impatient(
+    pool: OllamaPool, *, pause: float = 0.05, probe_wait: float = 10, patience: float = 0
+) -> OllamaPool:
     """Let failing hosts rest for a moment only, and others wait for a probe for so long."""
     for host in pool._hosts:
         host.breaker = CircuitBreaker(first_pause=pause, probe_wait=probe_wait, patience=patience)
@@ -58,7 +60,7 @@ async def open_breaker(server: FakeOllama, pool: OllamaPool) -> None:
 
 
 def at_rest(pool: OllamaPool) -> bool:
-    """Tell whether nobody asks or waits."""
+    """Return whether nobody asks or waits."""
     return not pool._slots.waiting and not any(host.in_flight for host in pool._hosts)
 
 
@@ -97,7 +99,9 @@ def test_a_pool_needs_a_list_of_hosts(hosts: Any) -> None:
         OllamaPool(hosts, "tiny")
 
 
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:80", "http://[::1]:11434", "https://models.example/ollama"])
+@pytest.mark.parametrize(
+    "host", ["localhost", "127.0.0.1:80", "http://[::1]:11434", "https://models.example/ollama"]
+)
 def test_an_address_may_be_short(host: str) -> None:
     """A host may be given with or without scheme, port and path."""
     assert OllamaChatClient(host, "tiny").host == host
@@ -113,7 +117,9 @@ def test_a_host_named_twice_is_one() -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 3])
-async def test_no_more_questions_than_allowed_are_under_way(serve: Serve, connect: Connect, limit: int) -> None:
+async def test_no_more_questions_than_allowed_are_under_way(
+    serve: Serve, connect: Connect, limit: int
+) -> None:
     """Of many questions exactly as many as the limit reach each server at the same time, and all are answered."""
     servers = [serve(latency=0.1) for _ in range(2)]
     pool = connect(*servers, concurrency=limit)
@@ -122,7 +128,9 @@ async def test_no_more_questions_than_allowed_are_under_way(serve: Serve, connec
     assert at_rest(pool)
 
 
-async def test_questions_go_where_the_fewest_are_under_way(serve: Serve, connect: Connect, until: Any) -> None:
+async def test_questions_go_where_the_fewest_are_under_way(
+    serve: Serve, connect: Connect, until: Any
+) -> None:
     """Of three equal servers each gets its third, and one that does not answer gets no more than its limit."""
     servers = [serve(latency=0.02) for _ in range(3)]
     pool = connect(*servers, concurrency=4)
@@ -182,7 +190,9 @@ async def test_a_cancelled_question_leaves_nothing_behind(
     await until(lambda: server.open_connections == 0)
 
 
-async def test_a_slot_given_to_one_who_is_cancelled_goes_to_the_next(serve: Serve, connect: Connect) -> None:
+async def test_a_slot_given_to_one_who_is_cancelled_goes_to_the_next(
+    serve: Serve, connect: Connect
+) -> None:
     """A waiter that is cancelled in the very step in which it got its slot hands the slot on."""
     pool = connect(serve(), concurrency=1)
     slots, hosts = pool._slots, pool._hosts
@@ -241,10 +251,17 @@ async def test_who_can_go_nowhere_does_not_use_up_a_wake_up(serve: Serve, connec
 
 @pytest.mark.parametrize(
     "fault",
-    [Fault.drop(), Fault.drop_midway(), Fault.hang(), *(Fault.status(code) for code in (429, 502, 503, 504))],
+    [
+        Fault.drop(),
+        Fault.drop_midway(),
+        Fault.hang(),
+        *(Fault.status(code) for code in (429, 502, 503, 504)),
+    ],
     ids=lambda fault: fault.name,
 )
-async def test_what_can_heal_is_tried_again(server: FakeOllama, connect: Connect, fault: Fault) -> None:
+async def test_what_can_heal_is_tried_again(
+    server: FakeOllama, connect: Connect, fault: Fault
+) -> None:
     """Trouble that passes costs attempts, which are counted, but not the answer."""
     server.fail(fault, fault)
     reply = await connect(attempts=3, timeout=1).chat(HELLO)
@@ -252,7 +269,9 @@ async def test_what_can_heal_is_tried_again(server: FakeOllama, connect: Connect
 
 
 @pytest.mark.parametrize("fault", [Fault.drop(), Fault.status(503)], ids=lambda fault: fault.name)
-async def test_trouble_that_does_not_pass_ends_the_tries(server: FakeOllama, connect: Connect, fault: Fault) -> None:
+async def test_trouble_that_does_not_pass_ends_the_tries(
+    server: FakeOllama, connect: Connect, fault: Fault
+) -> None:
     """After the last attempt the error itself is raised, with the number of attempts."""
     server.fail_always(fault)
     with pytest.raises((UnreachableError, OverloadedError), match=r"broke|answered 503") as caught:
@@ -270,7 +289,9 @@ async def test_trouble_that_does_not_pass_ends_the_tries(server: FakeOllama, con
     ],
     ids=["400", "404", "500", "no model", "html", "empty"],
 )
-async def test_what_cannot_heal_is_asked_once(server: FakeOllama, connect: Connect, fault: Fault) -> None:
+async def test_what_cannot_heal_is_asked_once(
+    server: FakeOllama, connect: Connect, fault: Fault
+) -> None:
     """A refusal or a useless reply is not tried again, and does not keep later questions from being asked."""
     server.fail(*[fault] * (FAILURES_TO_OPEN + 1))
     pool = connect(attempts=3)
@@ -289,7 +310,9 @@ async def test_the_second_try_goes_to_another_server(serve: Serve, connect: Conn
     assert (reply.host, reply.attempts) == (good.host, 2)
 
 
-async def test_a_pause_that_the_server_asks_for_is_kept(server: FakeOllama, connect: Connect, until: Any) -> None:
+async def test_a_pause_that_the_server_asks_for_is_kept(
+    server: FakeOllama, connect: Connect, until: Any
+) -> None:
     """With Retry-After the second request comes no earlier than the longest jitter would have let it."""
     server.fail(Fault.status(503, retry_after="20"))
     task = asyncio.create_task(connect(attempts=2).chat(HELLO))
@@ -300,7 +323,9 @@ async def test_a_pause_that_the_server_asks_for_is_kept(server: FakeOllama, conn
     task.cancel()
 
 
-async def test_a_pause_is_kept_if_all_others_are_left_alone(serve: Serve, connect: Connect, until: Any) -> None:
+async def test_a_pause_is_kept_if_all_others_are_left_alone(
+    serve: Serve, connect: Connect, until: Any
+) -> None:
     """A second server that cannot be asked now is no reason to pass over the wish of the first."""
     busy, dead = serve(), serve()
     busy.fail(Fault.status(503, retry_after="20"))
@@ -329,7 +354,9 @@ def test_pauses_grow_and_differ(attempt: int, longest: float) -> None:
 
 
 @pytest.mark.parametrize(("slots", "queue_limit"), [(2, 1), (1, 0)])
-async def test_a_busy_server_is_not_a_dead_one(serve: Serve, connect: Connect, slots: int, queue_limit: int) -> None:
+async def test_a_busy_server_is_not_a_dead_one(
+    serve: Serve, connect: Connect, slots: int, queue_limit: int
+) -> None:
     """A server that takes fewer questions at once than it is asked answers all, and is not asked much more often."""
     server = serve(slots=slots, queue_limit=queue_limit, latency=0.005)
     pool = connect(server, concurrency=8, attempts=3)
@@ -353,7 +380,9 @@ async def test_refusals_in_a_burst_cost_no_answer(
     assert len(server.questions) == 58
 
 
-async def test_nobody_asks_a_server_that_wants_a_pause(server: FakeOllama, connect: Connect, until: Any) -> None:
+async def test_nobody_asks_a_server_that_wants_a_pause(
+    server: FakeOllama, connect: Connect, until: Any
+) -> None:
     """After Retry-After the other questions wait, too, instead of being refused one after the other."""
     server.fail(Fault.status(429, retry_after="20"))
     pool = connect(concurrency=1, attempts=3)
@@ -366,13 +395,17 @@ async def test_nobody_asks_a_server_that_wants_a_pause(server: FakeOllama, conne
     assert at_rest(pool)
 
 
-async def test_a_server_that_is_always_busy_is_left_alone(server: FakeOllama, connect: Connect) -> None:
+async def test_a_server_that_is_always_busy_is_left_alone(
+    server: FakeOllama, connect: Connect
+) -> None:
     """One that has refused everything for long counts as one that fails, so that every question comes to an end."""
     server.fail_always(Fault.status(503))
     pool = connect(concurrency=8, attempts=3)
     pool._hosts[0].throttle = Throttle(first_hold=0.01, longest_busy=0)
     async with asyncio.timeout(20):
-        ended = await asyncio.gather(*(pool.chat(HELLO) for _ in range(200)), return_exceptions=True)
+        ended = await asyncio.gather(
+            *(pool.chat(HELLO) for _ in range(200)), return_exceptions=True
+        )
     assert {type(end) for end in ended} == {OverloadedError, LeftAloneError}
     assert len(server.questions) < 50
     assert at_rest(pool)
@@ -391,7 +424,11 @@ async def test_a_server_that_fails_is_left_alone_and_probed_by_one(
         LeftAloneError, match=r"left alone for 0\.\d s after failing again and again: .* broke"
     ) as caught:
         await pool.chat(HELLO)
-    assert (caught.value.attempts, caught.value.host, len(server.questions)) == (0, server.host, FAILURES_TO_OPEN)
+    assert (caught.value.attempts, caught.value.host, len(server.questions)) == (
+        0,
+        server.host,
+        FAILURES_TO_OPEN,
+    )
     await until(pool._hosts[0].breaker.allows)
     server.latency = 0.05
     asking = asyncio.create_task(ask(pool, 40))
@@ -400,19 +437,25 @@ async def test_a_server_that_fails_is_left_alone_and_probed_by_one(
     assert len(await asking) == 40
 
 
-async def test_a_probe_that_fails_ends_the_waiting(server: FakeOllama, connect: Connect, until: Any) -> None:
+async def test_a_probe_that_fails_ends_the_waiting(
+    server: FakeOllama, connect: Connect, until: Any
+) -> None:
     """Those who waited for a probe fail at once when it does, and have asked nothing."""
     pool = impatient(connect(concurrency=8), pause=0.3)
     await open_breaker(server, pool)
     await until(pool._hosts[0].breaker.allows)
     server.fail_always(Fault.drop())
-    first, *others = await asyncio.gather(*(pool.chat(HELLO) for _ in range(5)), return_exceptions=True)
+    first, *others = await asyncio.gather(
+        *(pool.chat(HELLO) for _ in range(5)), return_exceptions=True
+    )
     assert isinstance(first, UnreachableError)
     assert [(type(other), other.attempts) for other in others] == [(LeftAloneError, 0)] * 4
     assert at_rest(pool)
 
 
-async def test_nobody_waits_long_for_a_probe(server: FakeOllama, connect: Connect, until: Any) -> None:
+async def test_nobody_waits_long_for_a_probe(
+    server: FakeOllama, connect: Connect, until: Any
+) -> None:
     """A probe that is not answered holds the others for a moment only, and later ones not at all."""
     pool = impatient(connect(concurrency=8, timeout=60), probe_wait=0.1)
     await open_breaker(server, pool)
@@ -442,7 +485,9 @@ async def test_a_probe_that_is_cancelled_makes_room_for_the_next(
     assert (await other).text == "Hello."
 
 
-async def test_who_waits_elsewhere_probes_a_server_whose_pause_is_over(serve: Serve, connect: Connect) -> None:
+async def test_who_waits_elsewhere_probes_a_server_whose_pause_is_over(
+    serve: Serve, connect: Connect
+) -> None:
     """While the other server answers nothing, a question that waits for it goes to the one that works again."""
     slow, back = serve(), serve()
     slow.fail_always(Fault.hang())
@@ -473,7 +518,9 @@ async def test_what_was_not_sent_tells_nothing_of_a_server(
     assert (await pool.chat(HELLO)).text == "Hello."
 
 
-async def test_a_failed_probe_makes_the_pause_longer(server: FakeOllama, connect: Connect, until: Any) -> None:
+async def test_a_failed_probe_makes_the_pause_longer(
+    server: FakeOllama, connect: Connect, until: Any
+) -> None:
     """A probe that fails is an error like any other, and the server is left alone for twice as long."""
     pool = impatient(connect(), pause=0.3)
     await open_breaker(server, pool)
@@ -508,7 +555,9 @@ async def test_retries_end_when_nobody_is_left_to_ask(server: FakeOllama, connec
     assert caught.value.attempts == FAILURES_TO_OPEN
 
 
-async def test_with_patience_an_outage_is_waited_out(server: FakeOllama, connect: Connect, until: Any) -> None:
+async def test_with_patience_an_outage_is_waited_out(
+    server: FakeOllama, connect: Connect, until: Any
+) -> None:
     """While a server is down for less than the patience no question fails that does not probe, and all are answered."""
     pool = impatient(connect(concurrency=2), patience=60)
     server.stop()
@@ -517,7 +566,9 @@ async def test_with_patience_an_outage_is_waited_out(server: FakeOllama, connect
     await until(lambda: any(task.done() for task in tasks))
     server.start()
     async with asyncio.timeout(20):
-        ended = Counter(type(end).__name__ for end in await asyncio.gather(*tasks, return_exceptions=True))
+        ended = Counter(
+            type(end).__name__ for end in await asyncio.gather(*tasks, return_exceptions=True)
+        )
     assert set(ended) == {"ChatReply", "UnreachableError"}
     assert ended["UnreachableError"] < 15
     assert at_rest(pool)
@@ -549,7 +600,9 @@ def test_the_patience_of_a_pool_is_that_of_its_servers() -> None:
     [Fault.status(500), Fault.body(b"<html>"), Fault.drop()],
     ids=["500", "html", "dropped"],
 )
-async def test_a_useless_server_does_not_draw_the_questions(serve: Serve, connect: Connect, fault: Fault) -> None:
+async def test_a_useless_server_does_not_draw_the_questions(
+    serve: Serve, connect: Connect, fault: Fault
+) -> None:
     """A server that fails faster than the others answer is left alone, and costs five questions at most."""
     useless, good = serve(), serve()
     useless.fail_always(fault)
@@ -565,7 +618,11 @@ async def test_a_server_without_the_model_costs_no_answer(serve: Serve, connect:
     pool = connect(lacking, good)
     replies = [await pool.chat(HELLO) for _ in range(20)]
     assert {reply.host for reply in replies} == {good.host}
-    assert sum(reply.attempts for reply in replies) == 20 + FAILURES_TO_OPEN == 20 + len(lacking.questions)
+    assert (
+        sum(reply.attempts for reply in replies)
+        == 20 + FAILURES_TO_OPEN
+        == 20 + len(lacking.questions)
+    )
 
 
 async def test_where_nobody_has_the_model_that_is_the_error(serve: Serve, connect: Connect) -> None:
@@ -575,7 +632,9 @@ async def test_where_nobody_has_the_model_that_is_the_error(serve: Serve, connec
     assert caught.value.attempts == 2
 
 
-async def test_a_server_that_dies_and_comes_back_is_used_again(serve: Serve, connect: Connect, until: Any) -> None:
+async def test_a_server_that_dies_and_comes_back_is_used_again(
+    serve: Serve, connect: Connect, until: Any
+) -> None:
     """While one of two servers is down the other answers everything; once it is back it takes its share again."""
     mortal, other = serve(latency=0.01), serve(latency=0.01)
     pool = impatient(connect(mortal, other, attempts=6, concurrency=2))
@@ -610,7 +669,7 @@ async def test_questions_under_way_survive_the_death_of_their_server(
 
 
 async def given_up(question: Any, seconds: float) -> BaseException:
-    """Give what a question raised that was not answered within a time, as a time-out hands it on."""
+    """Return what a question raised that was not answered within a time, as a time-out hands it on."""
     with pytest.raises(TimeoutError) as caught:
         async with asyncio.timeout(seconds):
             await question
@@ -642,7 +701,9 @@ async def test_a_question_that_waited_in_vain_has_cost_nothing(
 @pytest.mark.parametrize(
     "fault", [Fault.status(503), Fault.status(500), Fault.status(400)], ids=lambda fault: fault.name
 )
-async def test_refusals_count_when_the_next_server_fails(serve: Serve, connect: Connect, fault: Fault) -> None:
+async def test_refusals_count_when_the_next_server_fails(
+    serve: Serve, connect: Connect, fault: Fault
+) -> None:
     """The request that told that a server does not decide is part of the cost, whatever the next one says."""
     chats, decides = serve(models=["nimble"], decision_models=[]), serve()
     decides.fail_always(fault)
@@ -689,7 +750,9 @@ async def test_where_nobody_decides_the_pool_says_so(serve: Serve, connect: Conn
     assert [(await pool.systemone("s", QUESTION)).attempts for _ in range(2)] == [2, 1]
 
 
-async def test_only_unreachable_servers_are_asked_again_what_they_can(serve: Serve, connect: Connect) -> None:
+async def test_only_unreachable_servers_are_asked_again_what_they_can(
+    serve: Serve, connect: Connect
+) -> None:
     """If none decides and some cannot say, that is an error, and only those are asked the next time."""
     chats, gone = serve(models=["nimble"], decision_models=[]), serve()
     gone.stop()
@@ -701,7 +764,9 @@ async def test_only_unreachable_servers_are_asked_again_what_they_can(serve: Ser
     assert await pool.offers_decisions() is True
 
 
-async def test_the_first_server_that_decides_settles_it(serve: Serve, connect: Connect, until: Any) -> None:
+async def test_the_first_server_that_decides_settles_it(
+    serve: Serve, connect: Connect, until: Any
+) -> None:
     """A silent server keeps nobody from knowing that another decides: it is not waited for, nor blamed."""
     good, silent = serve(), serve()
     silent.fail_always(Fault.hang(), path="/api/show")
@@ -727,7 +792,9 @@ async def test_a_server_that_fails_to_say_is_left_alone(serve: Serve, connect: C
     assert await pool.offers_decisions() is True
 
 
-async def test_a_server_that_is_too_busy_to_say_is_not_blamed(serve: Serve, connect: Connect) -> None:
+async def test_a_server_that_is_too_busy_to_say_is_not_blamed(
+    serve: Serve, connect: Connect
+) -> None:
     """Looks that are refused because the server is busy do not keep anybody from asking it."""
     server = serve()
     pool = connect(server, model="nimble")
@@ -738,7 +805,9 @@ async def test_a_server_that_is_too_busy_to_say_is_not_blamed(serve: Serve, conn
     assert await ask(pool) == [server.host]
 
 
-async def test_a_server_that_only_a_question_can_tell_of_may_decide(serve: Serve, connect: Connect) -> None:
+async def test_a_server_that_only_a_question_can_tell_of_may_decide(
+    serve: Serve, connect: Connect
+) -> None:
     """Servers that know decisions, but not Ollama's own paths, are taken to decide until they refuse."""
     other, chats = serve(), serve(models=["nimble"], decision_models=[])
     other.fail_always(Fault.status(404, body=b"Not Found"), path="/api/show")
@@ -777,8 +846,12 @@ async def test_if_no_server_can_say_nothing_is_known(serve: Serve, connect: Conn
     assert await pool.offers_decisions() is True
 
 
-@pytest.mark.parametrize("fault", [Fault.drop(), Fault.status(503), Fault.status(404, "model 'tiny' not found")])
-async def test_one_failed_question_leaves_the_next_alone(server: FakeOllama, connect: Connect, fault: Fault) -> None:
+@pytest.mark.parametrize(
+    "fault", [Fault.drop(), Fault.status(503), Fault.status(404, "model 'tiny' not found")]
+)
+async def test_one_failed_question_leaves_the_next_alone(
+    server: FakeOllama, connect: Connect, fault: Fault
+) -> None:
     """With the usual attempts a question that fails for good does not keep the next one from being answered."""
     pool = connect(attempts=3)
     server.fail_always(fault)

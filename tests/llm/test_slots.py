@@ -14,7 +14,7 @@ SETTINGS = ModelSettings("tiny", 5, 5, 0.0, 0, think=False, keep_alive="1m")
 
 @pytest.fixture
 def hosts() -> tuple[OllamaHost, OllamaHost]:
-    """Give two hosts that nobody asks, with short pauses."""
+    """Return two hosts that nobody asks, with short pauses."""
     one, two = (OllamaHost(name, SETTINGS) for name in ("one", "two"))
     for host in (one, two):
         host.breaker = CircuitBreaker(first_pause=0.3)
@@ -37,7 +37,9 @@ async def queue_up(slots: Slots, *wishes: tuple[OllamaHost, ...]) -> list[asynci
     return tasks
 
 
-async def test_those_who_wish_for_other_hosts_are_served_in_one_order(hosts: tuple[OllamaHost, OllamaHost]) -> None:
+async def test_those_who_wish_for_other_hosts_are_served_in_one_order(
+    hosts: tuple[OllamaHost, OllamaHost],
+) -> None:
     """Who came first gets the next slot, also among those who could use different hosts."""
     one, two = hosts
     slots = Slots(1)
@@ -53,7 +55,9 @@ async def test_those_who_wish_for_other_hosts_are_served_in_one_order(hosts: tup
     assert order == [[True, False, False], [True, True, False], [True, True, True]]
 
 
-async def test_a_probe_given_to_one_who_is_cancelled_goes_to_the_next(hosts: tuple[OllamaHost, OllamaHost]) -> None:
+async def test_a_probe_given_to_one_who_is_cancelled_goes_to_the_next(
+    hosts: tuple[OllamaHost, OllamaHost],
+) -> None:
     """A waiter that is cancelled in the very step in which it became the probe leaves it to the next."""
     one, _ = hosts
     slots = Slots(1)
@@ -68,7 +72,9 @@ async def test_a_probe_given_to_one_who_is_cancelled_goes_to_the_next(hosts: tup
     assert first.cancelled()
 
 
-async def test_who_waits_is_woken_when_a_pause_is_over(hosts: tuple[OllamaHost, OllamaHost]) -> None:
+async def test_who_waits_is_woken_when_a_pause_is_over(
+    hosts: tuple[OllamaHost, OllamaHost],
+) -> None:
     """Without any question coming to its end, the first who waits probes a host as soon as it may be."""
     two = hosts[1]
     slots = Slots(1)
@@ -83,7 +89,9 @@ async def test_who_waits_is_woken_when_a_pause_is_over(hosts: tuple[OllamaHost, 
     assert (again.host, again.probe) == (two, True)
 
 
-async def test_who_waits_for_a_probe_is_woken_when_it_lasts_too_long(hosts: tuple[OllamaHost, OllamaHost]) -> None:
+async def test_who_waits_for_a_probe_is_woken_when_it_lasts_too_long(
+    hosts: tuple[OllamaHost, OllamaHost],
+) -> None:
     """Without the probe coming to its end, those who wait for it fail when they have waited long enough."""
     one, _ = hosts
     slots = Slots(1)

@@ -32,7 +32,7 @@ def throttle(clock: Clock) -> Throttle:
 
 
 def limit_of(throttle: Throttle) -> int:
-    """Give how many questions at once are allowed, of a hundred."""
+    """Return how many questions at once are allowed, of a hundred."""
     return sum(throttle.allows(in_flight) for in_flight in range(100))
 
 
@@ -78,7 +78,7 @@ def test_a_host_that_refuses_a_single_question_is_held(throttle: Throttle, clock
 
 
 def longest_hold(refusals: int) -> float:
-    """Give the longest of many holds after so many refusals."""
+    """Return the longest of many holds after so many refusals."""
     clock = Clock()
     holds = []
     for _ in range(200):
@@ -91,13 +91,17 @@ def longest_hold(refusals: int) -> float:
     return max(holds)
 
 
-@pytest.mark.parametrize(("refusals", "longest"), [(1, 0.2), (2, 0.4), (3, 0.8), (50, LONGEST_HOLD_SECONDS)])
+@pytest.mark.parametrize(
+    ("refusals", "longest"), [(1, 0.2), (2, 0.4), (3, 0.8), (50, LONGEST_HOLD_SECONDS)]
+)
 def test_holds_grow_and_differ(refusals: int, longest: float) -> None:
     """A hold is random, up to a bound that doubles with every refusal until it is 5 s."""
     assert longest / 2 < longest_hold(refusals) <= longest
 
 
-@pytest.mark.parametrize(("wish", "hold"), [(0.0, 0), (2.5, 2.5), (29, 29), (3600, 30), (float("inf"), 30)])
+@pytest.mark.parametrize(
+    ("wish", "hold"), [(0.0, 0), (2.5, 2.5), (29, 29), (3600, 30), (float("inf"), 30)]
+)
 def test_a_wish_to_be_left_alone_has_a_limit(clock: Clock, wish: float, hold: float) -> None:
     """A host is held for as long as it asks for, up to half a minute, and a random moment more."""
     holds = []

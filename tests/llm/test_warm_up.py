@@ -55,7 +55,11 @@ async def test_patience_has_an_end(serve: Serve, connect: Connect) -> None:
 
 @pytest.mark.parametrize(
     ("fault", "found"),
-    [(Fault.hang(), "TimedOutError"), (Fault.status(404, body=b"no page"), None), (Fault.body(b"{}"), None)],
+    [
+        (Fault.hang(), "TimedOutError"),
+        (Fault.status(404, body=b"no page"), None),
+        (Fault.body(b"{}"), None),
+    ],
     ids=["silent", "no such page", "no version"],
 )
 async def test_a_silent_server_is_found_out_before_the_long_wait(

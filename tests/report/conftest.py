@@ -75,22 +75,23 @@ class Page(HTMLParser):
         assert not self._open, "an element is left open"
 
     def all(self, tag: str, **attributes: str) -> list[Element]:
-        """Give the elements with a tag and attributes."""
+        """Return the elements with a tag and attributes."""
         return [
             element
             for element in self.elements
-            if element.tag == tag and all(element.attributes.get(name) == value for name, value in attributes.items())
+            if element.tag == tag
+            and all(element.attributes.get(name) == value for name, value in attributes.items())
         ]
 
     def data(self, name: str) -> Any:
-        """Give the JSON that the page holds under an id."""
+        """Return the JSON that the page holds under an id."""
         (script,) = self.all("script", id=name)
         return json.loads(script.text)
 
 
 @pytest.fixture
 def parse() -> Callable[[str], Page]:
-    """Give a function that reads a page, and refuses one whose elements are not closed in turn."""
+    """Return a function that reads a page, and refuses one whose elements are not closed in turn."""
 
     def read(html: str) -> Page:
         page = Page()
@@ -103,19 +104,19 @@ def parse() -> Callable[[str], Page]:
 
 @pytest.fixture
 def logs(folder: Path) -> RunLogs:
-    """Give the log of the real run."""
+    """Return the log of the real run."""
     return read_log(folder)
 
 
 @pytest.fixture(scope="session")
 def report(run: tuple[Path, Any]) -> Report:
-    """Give the report of the real run."""
+    """Return the report of the real run."""
     return make_report(read_log(run[0]))
 
 
 @pytest.fixture(scope="session")
 def model_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the log of a run that a model server decided, slowly and quickly, rightly and wrongly."""
+    """Return the log of a run that a model server decided, slowly and quickly, rightly and wrongly."""
     path = tmp_path_factory.mktemp("model") / "model.jsonl"
     population, clock = synthetic_population(40, seed=5), SimulatedClock()
     with FakeOllama() as server, RunLog(path, clock) as log:
@@ -123,7 +124,9 @@ def model_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
         Simulation(
             population.agents,
             opening_posts(population.agents, seed=5),
-            reasoner=Reasoner(OllamaChatClient(server.host, "nimble"), fallback=AgentState.SCROLLING, seed=5),
+            reasoner=Reasoner(
+                OllamaChatClient(server.host, "nimble"), fallback=AgentState.SCROLLING, seed=5
+            ),
             rounds=3,
             seed=5,
             logger=log.logger,
@@ -142,7 +145,7 @@ def _answer(server: FakeOllama, options: Sequence[str]) -> str:
 
 @pytest.fixture
 def hostile_log(write_log: Callable[..., Path], make: Any) -> Path:
-    """Give a log in which every text that others write tries to get out of its place."""
+    """Return a log in which every text that others write tries to get out of its place."""
     events = [make.started()]
     for number, text in enumerate(HOSTILE):
         agent, state, post = f"{number}{text}", f"{text}{number}", f"p{number}{text}"
@@ -150,7 +153,14 @@ def hostile_log(write_log: Callable[..., Path], make: Any) -> Path:
             make.joined(agent, state, name=text, archetype=text),
             make.move(agent, state, f"other {text}", trigger=text, ticks_in_state=number % 3),
             make.decision(
-                agent, [state, text], text, state=state, source="fallback", reason=text, model=text, latency=0.1
+                agent,
+                [state, text],
+                text,
+                state=state,
+                source="fallback",
+                reason=text,
+                model=text,
+                latency=0.1,
             ),
             make.post(agent, post, text=text),
             make.post(agent, f"answer {post}", post, post, text=text),
@@ -185,15 +195,19 @@ class Browser:
         """Wait until something is true in the page."""
         from selenium.webdriver.support.ui import WebDriverWait
 
-        WebDriverWait(self.driver, 60, 0.05).until(lambda driver: driver.execute_script(f"return {condition}"))
+        WebDriverWait(self.driver, 60, 0.05).until(
+            lambda driver: driver.execute_script(f"return {condition}")
+        )
 
     def console(self) -> list[str]:
-        """Give what was written to the console since the page was opened."""
+        """Return what was written to the console since the page was opened."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def requests(self) -> list[str]:
-        """Give the addresses that were asked for since the page was opened, but for the browser's own pages."""
-        messages = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
+        """Return the addresses that were asked for since the page was opened, but for the browser's own pages."""
+        messages = [
+            json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")
+        ]
         return [
             message["params"]["request"]["url"]
             for message in messages
@@ -214,7 +228,14 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     options.binary_location = str(found[0])
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     for argument in (
-        *("headless=new", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-component-update"),
+        *(
+            "headless=new",
+            "no-sandbox",
+            "disable-gpu",
+            "disable-quic",
+            "no-first-run",
+            "disable-component-update",
+        ),
         *("disable-background-networking", "disable-sync", "window-size=1200,1000"),
         f"user-data-dir={tmp_path_factory.mktemp('browser')}",
     ):

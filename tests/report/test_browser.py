@@ -39,13 +39,15 @@ MARKS = """
 
 @pytest.fixture(scope="module")
 def long_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the folder of a run of so many ticks that rounds are drawn, with cascades of some size."""
+    """Return the folder of a run of so many ticks that rounds are drawn, with cascades of some size."""
     folder = tmp_path_factory.mktemp("runs") / "long"
     folder.mkdir()
     population, clock = synthetic_population(150, seed=2), SimulatedClock()
     with RunLog(folder / "events.jsonl", clock) as log:
         posts = opening_posts(population.agents, seed=2)
-        Simulation(population.agents, posts, rounds=25, seed=2, logger=log.logger, clock=clock).run()
+        Simulation(
+            population.agents, posts, rounds=25, seed=2, logger=log.logger, clock=clock
+        ).run()
     return folder
 
 
@@ -57,7 +59,7 @@ def told(value: object) -> str:
 
 
 def rows_of(table: pl.DataFrame, columns: Sequence[str]) -> list[list[str]]:
-    """Give rows as cells hold them."""
+    """Return rows as cells hold them."""
     return [[told(value) for value in row] for row in table.select(columns).iter_rows()]
 
 
@@ -72,7 +74,17 @@ def assert_tables(found: dict[str, list[list[str]]], logs: RunLogs, suffix: str)
     }
     columns = {
         "cascades": [
-            *("root_id", "author_id", "size", "depth", "breadth", "virality", "agents", "lifetime_ticks", "text"),
+            *(
+                "root_id",
+                "author_id",
+                "size",
+                "depth",
+                "breadth",
+                "virality",
+                "agents",
+                "lifetime_ticks",
+                "text",
+            ),
         ],
         "decisions": [
             name
@@ -83,7 +95,9 @@ def assert_tables(found: dict[str, list[list[str]]], logs: RunLogs, suffix: str)
     }
     for name, (table, most) in tables.items():
         shown = found[f"{name}-{suffix}"]
-        assert shown[1:] == rows_of(table.head(most or table.height), columns.get(name, table.columns)), name
+        assert shown[1:] == rows_of(
+            table.head(most or table.height), columns.get(name, table.columns)
+        ), name
 
 
 def numbers_of(logs: RunLogs) -> dict[str, object]:
@@ -111,7 +125,7 @@ def numbers_of(logs: RunLogs) -> dict[str, object]:
 
 
 def data_of(browser: Any, figure: str) -> list[dict[str, Any]]:
-    """Give the longest table that a figure on the page is drawn from."""
+    """Return the longest table that a figure on the page is drawn from."""
     datasets = browser.run(
         f"return JSON.parse(document.getElementById('figures').textContent)['figure-{figure}'].datasets"
     )
@@ -130,13 +144,21 @@ def test_figures_are_drawn_without_a_word_or_a_request(
     browser: Any, folder: Path, long_run: Path, model_log: Path, tmp_path: Path
 ) -> None:
     """Alone and beside others, every figure has marks, the console stays empty, and only the file is asked for."""
-    for paths in ((folder,), (long_run,), (model_log,), (folder, model_log), (folder, long_run, model_log)):
+    for paths in (
+        (folder,),
+        (long_run,),
+        (model_log,),
+        (folder, model_log),
+        (folder, long_run, model_log),
+    ):
         browser.open(make_report(read_log(*paths)).html(), tmp_path)
         marks = browser.run(MARKS)
         assert len(marks) >= 8 * len(paths)
         assert all(count > 3 for count in marks.values()), marks
         assert browser.console() == []
-        assert [url for url in browser.requests() if not url.startswith(("file:", "data:", "blob:"))] == []
+        assert [
+            url for url in browser.requests() if not url.startswith(("file:", "data:", "blob:"))
+        ] == []
         assert browser.run("return document.documentElement.scrollWidth <= window.innerWidth")
 
 
@@ -150,10 +172,18 @@ def test_numbers_equal_those_of_the_analysis(
     browser.open(make_report(logs).html(), tmp_path)
     tables = browser.run(CELLS)
     assert_tables(tables, logs, "1")
-    assert tables["numbers"][1:] == [[name, told(value)] for name, value in numbers_of(logs).items()]
+    assert tables["numbers"][1:] == [
+        [name, told(value)] for name, value in numbers_of(logs).items()
+    ]
     if "reasons-1" in tables:
-        reasons = decisions(logs, by=["reason"]).drop_nulls("reason").sort("asked", "reason", descending=[True, False])
-        assert [row[1] for row in tables["reasons-1"][1:]] == [told(count) for count in reasons["asked"]]
+        reasons = (
+            decisions(logs, by=["reason"])
+            .drop_nulls("reason")
+            .sort("asked", "reason", descending=[True, False])
+        )
+        assert [row[1] for row in tables["reasons-1"][1:]] == [
+            told(count) for count in reasons["asked"]
+        ]
 
 
 def test_numbers_of_two_runs_equal_those_of_the_analysis(
@@ -171,7 +201,9 @@ def test_numbers_of_two_runs_equal_those_of_the_analysis(
         assert name == "seed" or isclose(float(difference), values[1] - values[0])
 
 
-def test_figures_show_what_the_analysis_gives(browser: Any, long_run: Path, folder: Path, tmp_path: Path) -> None:
+def test_figures_show_what_the_analysis_gives(
+    browser: Any, long_run: Path, folder: Path, tmp_path: Path
+) -> None:
     """The data under the figures are the tables of the analysis: ticks, means of rounds, shares, sizes and depths."""
     logs = read_log(folder)
     browser.open(make_report(logs).html(), tmp_path)
@@ -182,13 +214,15 @@ def test_figures_show_what_the_analysis_gives(browser: Any, long_run: Path, fold
         for row in counted.iter_rows(named=True)
     }
     assert browser.run(MARKS)["states-1"] >= counted.height
-    chosen = decisions(logs, by=["round", "chosen"]).select(pl.format("round {}", "round"), "chosen", "asked")
+    chosen = decisions(logs, by=["round", "chosen"]).select(
+        pl.format("round {}", "round"), "chosen", "asked"
+    )
     found = [(row["when"], row["chosen"], row["asked"]) for row in data_of(browser, "choices-1")]
     assert sorted(found) == sorted(chosen.rows())
     means = decisions(logs, by=["round"])
-    assert [(row["round"], row["entropy"]) for row in data_of(browser, "entropy-1")] == means.select(
-        "round", "entropy"
-    ).rows()
+    assert [
+        (row["round"], row["entropy"]) for row in data_of(browser, "entropy-1")
+    ] == means.select("round", "entropy").rows()
 
     logs = read_log(long_run)
     browser.open(make_report(logs).html(), tmp_path)
@@ -201,9 +235,9 @@ def test_figures_show_what_the_analysis_gives(browser: Any, long_run: Path, fold
     for row in data_of(browser, "cascades-1"):
         assert row["cascades"] == (sizes >= row["size"]).sum()
     shapes = cascades(logs).filter(pl.col("size") > 1).group_by("size", "depth").len().rows()
-    assert sorted((row["size"], row["depth"], row["cascades"]) for row in data_of(browser, "shapes-1")) == sorted(
-        shapes
-    )
+    assert sorted(
+        (row["size"], row["depth"], row["cascades"]) for row in data_of(browser, "shapes-1")
+    ) == sorted(shapes)
 
 
 def test_the_table_of_agents_can_be_searched(shown: Any, folder: Path) -> None:
@@ -213,7 +247,9 @@ def test_the_table_of_agents_can_be_searched(shown: Any, folder: Path) -> None:
     box = shown.driver.find_element(By.ID, "search")
     assert len(shown.run(CELLS)["agents"]) == 1 + 80
     box.send_keys("AGENT_000")
-    assert [row[0] for row in shown.run(CELLS)["agents"][1:]] == [f"agent_000{number}" for number in range(1, 10)]
+    assert [row[0] for row in shown.run(CELLS)["agents"][1:]] == [
+        f"agent_000{number}" for number in range(1, 10)
+    ]
     assert "9 of 80 agents" in shown.run("return document.getElementById('told').textContent")
     box.send_keys(" lurker")
     lurkers = [row for row in shown.run(CELLS)["agents"][1:] if "lurker" in row]
@@ -239,7 +275,9 @@ def test_the_table_of_agents_can_be_sorted_by_keys(shown: Any, folder: Path) -> 
     assert [int(row[likes].replace(",", "")) for row in shown.run(CELLS)["agents"][1:]] == wanted
     assert heads[likes].get_attribute("aria-sort") == "descending"
     button.send_keys(Keys.SPACE)
-    assert [int(row[likes].replace(",", "")) for row in shown.run(CELLS)["agents"][1:]] == wanted[::-1]
+    assert [int(row[likes].replace(",", "")) for row in shown.run(CELLS)["agents"][1:]] == wanted[
+        ::-1
+    ]
     heads[0].find_element(By.TAG_NAME, "button").click()
     assert heads[likes].get_attribute("aria-sort") is None
     names = [row[0] for row in shown.run(CELLS)["agents"][1:]]
@@ -252,10 +290,15 @@ def test_figures_can_be_saved_from_the_page(shown: Any) -> None:
 
     for figure in shown.driver.find_elements(By.CSS_SELECTOR, ".figure"):
         links = figure.find_elements(By.CSS_SELECTOR, ".vega-actions a")
-        assert [link.get_attribute("textContent") for link in links] == ["Save as SVG", "Save as PNG"]
+        assert [link.get_attribute("textContent") for link in links] == [
+            "Save as SVG",
+            "Save as PNG",
+        ]
     figure = shown.driver.find_element(By.ID, "figure-states-1")
     figure.find_element(By.TAG_NAME, "summary").click()
-    for link, kind in zip(figure.find_elements(By.CSS_SELECTOR, ".vega-actions a"), ("svg", "png"), strict=True):
+    for link, kind in zip(
+        figure.find_elements(By.CSS_SELECTOR, ".vega-actions a"), ("svg", "png"), strict=True
+    ):
         assert link.get_attribute("download") == f"states-1.{kind}"
         link.click()
         shown.wait(
@@ -276,17 +319,24 @@ def test_pointing_at_a_figure_shows_its_numbers(shown: Any, folder: Path) -> Non
     text = shown.run("return document.getElementById('vg-tooltip-element').textContent")
     assert "round 1, tick 1" in text
     counted = state_counts(read_log(folder)).filter(pl.col("agents") > 0, round=1, tick=1)
-    assert any(f"state{row['state']}agents{row['agents']}share" in text for row in counted.iter_rows(named=True))
+    assert any(
+        f"state{row['state']}agents{row['agents']}share" in text
+        for row in counted.iter_rows(named=True)
+    )
 
 
 @pytest.mark.parametrize("width", [1400, 700, 400])
-def test_the_page_fits_the_window(browser: Any, folder: Path, model_log: Path, tmp_path: Path, width: int) -> None:
+def test_the_page_fits_the_window(
+    browser: Any, folder: Path, model_log: Path, tmp_path: Path, width: int
+) -> None:
     """In windows wide and narrow nothing sticks out of the page, and no figure of its place without scrolling."""
     browser.driver.set_window_size(width, 900)
     try:
         for paths in ((model_log,), (folder, model_log)):
             browser.open(make_report(read_log(*paths)).html(), tmp_path)
-            assert browser.run("return document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+            assert browser.run(
+                "return document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+            )
             stretched = browser.run(
                 "return [...document.querySelectorAll('.figure')].filter(figure => !figure.id.startsWith('figure-fit'))"
                 ".every(figure => figure.scrollWidth <= figure.clientWidth + 1)"
@@ -296,7 +346,9 @@ def test_the_page_fits_the_window(browser: Any, folder: Path, model_log: Path, t
         browser.driver.set_window_size(1200, 1000)
 
 
-def test_nothing_that_others_write_is_run(browser: Any, hostile_log: Path, folder: Path, tmp_path: Path) -> None:
+def test_nothing_that_others_write_is_run(
+    browser: Any, hostile_log: Path, folder: Path, tmp_path: Path
+) -> None:
     """Names, texts, states and reasons that try to be code are shown as they are, pointed at, searched and sorted."""
     from selenium.webdriver import ActionChains
     from selenium.webdriver.common.by import By
@@ -307,9 +359,13 @@ def test_nothing_that_others_write_is_run(browser: Any, hostile_log: Path, folde
         for button in browser.driver.find_elements(By.CSS_SELECTOR, ".agents button"):
             button.click()
         browser.run("document.getElementById('figure-states-1').scrollIntoView({block: 'center'})")
-        for bar in browser.driver.find_elements(By.CSS_SELECTOR, "#figure-states-1 .mark-rect path")[:6]:
+        for bar in browser.driver.find_elements(
+            By.CSS_SELECTOR, "#figure-states-1 .mark-rect path"
+        )[:6]:
             ActionChains(browser.driver).move_to_element(bar).perform()
-        browser.run("document.querySelectorAll('details').forEach(details => { details.open = true; })")
+        browser.run(
+            "document.querySelectorAll('details').forEach(details => { details.open = true; })"
+        )
         assert browser.run("return window.hacked") is None
         assert browser.run("return document.querySelectorAll('img, iframe, object').length") == 0
         assert browser.console() == []
@@ -323,9 +379,16 @@ def test_a_very_large_table_answers_at_once(
     """Of tens of thousands of agents some are shown, and a search finds any of them."""
     from selenium.webdriver.common.by import By
 
-    log = write_log([make.started(), *(make.joined(f"agent_{number:05}", state="idle") for number in range(30_000))])
+    log = write_log(
+        [
+            make.started(),
+            *(make.joined(f"agent_{number:05}", state="idle") for number in range(30_000)),
+        ]
+    )
     browser.open(make_report(read_log(log)).html(), tmp_path)
     assert len(browser.run(CELLS)["agents"]) == 1 + 200
-    assert "the first 200 of 30,000" in browser.run("return document.getElementById('told').textContent")
+    assert "the first 200 of 30,000" in browser.run(
+        "return document.getElementById('told').textContent"
+    )
     browser.driver.find_element(By.ID, "search").send_keys("29999")
     assert [row[0] for row in browser.run(CELLS)["agents"][1:]] == ["agent_29999"]

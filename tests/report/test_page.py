@@ -23,12 +23,12 @@ SECTIONS = ["numbers", "chart", "states", "dwell", "decisions", "engagement", "c
 
 @pytest.fixture(scope="session")
 def html(report: Report) -> str:
-    """Give the page of the real run."""
+    """Return the page of the real run."""
     return report.html()
 
 
 def policy(page: Any) -> str:
-    """Give what the page allows itself."""
+    """Return what the page allows itself."""
     (meta,) = page.all("meta", **{"http-equiv": "Content-Security-Policy"})
     return str(meta.attributes["content"])
 
@@ -40,7 +40,9 @@ def test_sections_stand_under_headings(html: str, parse: Callable[[str], Any]) -
     assert [link.attributes["href"] for link in page.all("a")] == [f"#{name}" for name in SECTIONS]
     assert len(page.all("h1")) == 1
     headings = {heading.attributes["id"]: heading.text for heading in page.all("h2")}
-    assert [section.attributes["aria-labelledby"] for section in page.all("section")] == list(headings)
+    assert [section.attributes["aria-labelledby"] for section in page.all("section")] == list(
+        headings
+    )
     ids = [element.attributes["id"] for element in page.elements if "id" in element.attributes]
     assert len(ids) == len(set(ids))
 
@@ -52,7 +54,9 @@ def test_tables_name_their_columns(html: str, parse: Callable[[str], Any]) -> No
     (search,) = page.all("input", id="search")
     assert search.attributes["aria-label"]
     columns = page.data("agents-data")["columns"]
-    assert [button.text for button in page.all("button")] == [name.replace("_", " ") for name in columns]
+    assert [button.text for button in page.all("button")] == [
+        name.replace("_", " ") for name in columns
+    ]
 
 
 def test_only_our_scripts_may_run(html: str, parse: Callable[[str], Any]) -> None:
@@ -85,16 +89,30 @@ def test_every_figure_has_its_place(html: str, parse: Callable[[str], Any]) -> N
     page = parse(html)
     figures = page.data("figures")
     assert [
-        place.attributes["id"] for place in page.all("div") if "figure" in (place.attributes.get("class") or "").split()
+        place.attributes["id"]
+        for place in page.all("div")
+        if "figure" in (place.attributes.get("class") or "").split()
     ] == list(figures)
     names = {name.removeprefix("figure-").removesuffix("-1") for name in figures}
-    assert names == {"states", "dwell", "fit", "choices", "sources", "entropy", "inequality", "cascades", "shapes"}
+    assert names == {
+        "states",
+        "dwell",
+        "fit",
+        "choices",
+        "sources",
+        "entropy",
+        "inequality",
+        "cascades",
+        "shapes",
+    }
     for figure in figures.values():
         assert figure["description"]
         assert all(figure["datasets"].values())
 
 
-def test_two_runs_stand_side_by_side(folder: Path, model_log: Path, parse: Callable[[str], Any]) -> None:
+def test_two_runs_stand_side_by_side(
+    folder: Path, model_log: Path, parse: Callable[[str], Any]
+) -> None:
     """Each section shows both runs, under their names, and all states have one colour on the page."""
     page = parse(make_report(read_log(folder, model_log)).html())
     (title,) = page.all("h1")
@@ -102,19 +120,25 @@ def test_two_runs_stand_side_by_side(folder: Path, model_log: Path, parse: Calla
     names = [heading.text for heading in page.all("h3") if heading.attributes.get("class") == "run"]
     assert names == ["real", "model"] * 6
     figures = page.data("figures")
-    assert {"figure-states-1", "figure-states-2", "figure-latency-2", "figure-tokens-2"} <= set(figures)
+    assert {"figure-states-1", "figure-states-2", "figure-latency-2", "figure-tokens-2"} <= set(
+        figures
+    )
     scales = [figures[f"figure-states-{number}"]["encoding"]["color"]["scale"] for number in (1, 2)]
     first, second = (dict(zip(scale["domain"], scale["range"], strict=True)) for scale in scales)
     assert first == second
 
 
-def test_texts_of_others_stay_texts(hostile_log: Path, html: str, parse: Callable[[str], Any]) -> None:
+def test_texts_of_others_stay_texts(
+    hostile_log: Path, html: str, parse: Callable[[str], Any]
+) -> None:
     """Whatever agents, posts, states and reasons are called, the page has no element more, and shows it as it is."""
     hostile = make_report(read_log(hostile_log)).html()
     page = parse(hostile)
     assert len(page.all("script")) == len(parse(html).all("script")) == 4
     assert not page.all("img")
-    assert not [name for element in page.elements for name in element.attributes if name.startswith("on")]
+    assert not [
+        name for element in page.elements for name in element.attributes if name.startswith("on")
+    ]
     rows = [cell.text for cell in page.all("td")]
     for text in ("</script><script>window.hacked = 1</script>", "{{ 7 * 7 }}{% raw %}"):
         assert any(text in row for row in rows)
@@ -132,7 +156,9 @@ def test_figures_are_saved_as_svg(report: Report, tmp_path: Path) -> None:
         text = path.read_text(encoding="utf-8")
         assert ElementTree.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
         assert "var(--" not in text.partition("@supports")[0]
-    assert "scrolling" in (tmp_path / "new" / "figures" / "states-1.svg").read_text(encoding="utf-8")
+    assert "scrolling" in (tmp_path / "new" / "figures" / "states-1.svg").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_figures_are_saved_as_png(report: Report, tmp_path: Path) -> None:
@@ -157,7 +183,10 @@ def test_another_format_is_refused(report: Report, tmp_path: Path) -> None:
     [
         (lambda lines: [*lines[:-1], lines[-1][:40]], "cut off in its middle"),
         (lambda lines: [*lines[:50], b'{"event": "stat', *lines[50:]], "line 51: is no JSON"),
-        (lambda lines: [lines[0].replace(b'"schema":1', b'"schema":9'), *lines[1:]], "events of version 9"),
+        (
+            lambda lines: [lines[0].replace(b'"schema":1', b'"schema":9'), *lines[1:]],
+            "events of version 9",
+        ),
         (lambda lines: lines * 2, "holds 2 runs, which begin in lines 1"),
         (lambda lines: lines[:-1], "has not ended: it is still going on, or was stopped"),
         (lambda lines: [*lines, b'{"event": "<b>mine</b>"}'], "<b>mine</b> 1"),
@@ -165,7 +194,11 @@ def test_another_format_is_refused(report: Report, tmp_path: Path) -> None:
     ids=["truncated", "corrupt", "newer", "mixed", "unfinished", "foreign"],
 )
 def test_damaged_logs_give_a_report_that_says_so(
-    folder: Path, tmp_path: Path, parse: Callable[[str], Any], damage: Callable[[list[bytes]], list[bytes]], said: str
+    folder: Path,
+    tmp_path: Path,
+    parse: Callable[[str], Any],
+    damage: Callable[[list[bytes]], list[bytes]],
+    said: str,
 ) -> None:
     """What is wrong with a log stands in front of all that can be told of it nevertheless."""
     lines = damage((folder / "events.jsonl").read_bytes().splitlines())
@@ -196,7 +229,9 @@ def test_an_empty_log_gives_no_report(tmp_path: Path) -> None:
         make_report(read_log(log))
 
 
-def test_a_run_in_which_nothing_happens(write_log: Callable[..., Path], make: Any, parse: Callable[[str], Any]) -> None:
+def test_a_run_in_which_nothing_happens(
+    write_log: Callable[..., Path], make: Any, parse: Callable[[str], Any]
+) -> None:
     """Where there is nothing to show each section says so, also if a log only tells that it began."""
     page = parse(make_report(read_log(write_log([make.started()]))).html())
     texts = " ".join(section.text for section in page.all("section"))
@@ -213,7 +248,9 @@ def test_a_run_in_which_nothing_happens(write_log: Callable[..., Path], make: An
     assert page.data("agents-data")["rows"] == []
 
 
-def test_a_loop_of_ones_own(write_log: Callable[..., Path], make: Any, parse: Callable[[str], Any]) -> None:
+def test_a_loop_of_ones_own(
+    write_log: Callable[..., Path], make: Any, parse: Callable[[str], Any]
+) -> None:
     """A log without rounds and ticks is drawn by time, and its decisions as a whole."""
     events = []
     for second in range(20):

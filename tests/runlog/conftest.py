@@ -21,7 +21,7 @@ def _in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def open_log(tmp_path: Path) -> Iterator[Callable[..., RunLog]]:
-    """Give a function that opens a run log in a folder of its own; what is left open is closed at the end."""
+    """Return a function that opens a run log in a folder of its own; what is left open is closed at the end."""
     opened: list[RunLog] = []
 
     def open_log(name: str = "run.jsonl", clock: SimulatedClock | None = None) -> RunLog:

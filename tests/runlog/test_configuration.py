@@ -27,7 +27,7 @@ ENDS = ("run.started", "run.ended")
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Give the path of a log that does not exist yet."""
+    """Return the path of a log that does not exist yet."""
     return tmp_path / "events.jsonl"
 
 
@@ -51,7 +51,12 @@ def fail() -> None:
         raise LookupError("no such post")
 
     moves = [Transition("go", AgentState.IDLE, AgentState.SCROLLING, guard=broken)]
-    assert Statechart(AgentState, moves, AgentState.IDLE).fire(SocialAgent("ada", interests=["tea"]), "go") is None
+    assert (
+        Statechart(AgentState, moves, AgentState.IDLE).fire(
+            SocialAgent("ada", interests=["tea"]), "go"
+        )
+        is None
+    )
 
 
 # What is written
@@ -95,7 +100,12 @@ def test_what_is_bound_stands_in_every_line(path: Path) -> None:
     _, bound, free, _ = lines(path)
     assert list(bound)[:4] == ["event", "timestamp", "round", "tick"]
     assert set(list(bound)[4:7]) == {"seed", "trigger", "host"}
-    assert (bound["event"], bound["round"], bound["tick"], bound["trigger"]) == (MOVE, 2, 3, "feed_ready")
+    assert (bound["event"], bound["round"], bound["tick"], bound["trigger"]) == (
+        MOVE,
+        2,
+        3,
+        "feed_ready",
+    )
     assert datetime.fromisoformat(bound["timestamp"]).tzinfo is UTC
     assert not {"round", "tick", "seed", "host"} & free.keys()
 
@@ -118,9 +128,15 @@ def test_a_fault_is_written_with_its_traceback(path: Path) -> None:
 def test_any_value_can_be_written(path: Path) -> None:
     """A value that JSON has no room for is written as text."""
     with configure(path):
-        structlog.get_logger().info("mine", path=Path("a/b"), half="\ud83d", when=datetime(2026, 1, 1, tzinfo=UTC))
+        structlog.get_logger().info(
+            "mine", path=Path("a/b"), half="\ud83d", when=datetime(2026, 1, 1, tzinfo=UTC)
+        )
     mine = lines(path)[1]
-    assert (mine["path"], mine["half"], mine["when"]) == ("a/b", r"'\ud83d'", "2026-01-01T00:00:00Z")
+    assert (mine["path"], mine["half"], mine["when"]) == (
+        "a/b",
+        r"'\ud83d'",
+        "2026-01-01T00:00:00Z",
+    )
 
 
 def test_others_can_read_along(path: Path) -> None:
@@ -133,7 +149,9 @@ def test_others_can_read_along(path: Path) -> None:
 # Beginning and end
 
 
-def test_closing_leaves_structlog_as_it_was(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_closing_leaves_structlog_as_it_was(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """After the end moves are silent again, loggers print again, and another log can be begun that gets both."""
     log = structlog.get_logger()
     opened = configure(path)
@@ -158,8 +176,12 @@ def test_a_run_that_fails_is_closed(path: Path) -> None:
     assert names(path) == list(ENDS)
 
 
-@pytest.mark.parametrize(("ending", "ends"), [("", True), ("sys.exit(3)", True), ("os._exit(3)", False)])
-def test_a_log_that_nobody_closes_ends_with_the_process(path: Path, ending: str, ends: bool) -> None:
+@pytest.mark.parametrize(
+    ("ending", "ends"), [("", True), ("sys.exit(3)", True), ("os._exit(3)", False)]
+)
+def test_a_log_that_nobody_closes_ends_with_the_process(
+    path: Path, ending: str, ends: bool
+) -> None:
     """When Python exits the log is complete; after a crash it lacks its end, but nothing that was logged."""
     run_python(f"configure({str(path)!r})\nmove()\n{ending}")
     assert names(path) == ["run.started", MOVE, *(["run.ended"] if ends else [])]
@@ -193,7 +215,10 @@ def run_python(code: str, *, strict: bool = True) -> str:
     environment = {**os.environ, "PYTHONPATH": str(Path(prism.__file__).parents[1])}
     warn = ["-W", "error"] if strict else []
     done = subprocess.run(
-        [sys.executable, *warn, "-c", opening + code], env=environment, capture_output=True, text=True
+        [sys.executable, *warn, "-c", opening + code],
+        env=environment,
+        capture_output=True,
+        text=True,
     )
     assert (done.stdout, done.stderr if strict else "") == ("", "")
     return done.stderr
@@ -210,7 +235,9 @@ def test_a_log_is_never_overwritten(path: Path) -> None:
 
 def test_a_path_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     """A file in a folder that does not exist is refused by name."""
-    with pytest.raises(InputError, match=r"nowhere/events\.jsonl: cannot be written to: No such file"):
+    with pytest.raises(
+        InputError, match=r"nowhere/events\.jsonl: cannot be written to: No such file"
+    ):
         configure(tmp_path / "nowhere" / "events.jsonl")
     assert not structlog.is_configured()
 
@@ -218,7 +245,9 @@ def test_a_path_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
 def test_two_logs_at_once_are_refused(path: Path, tmp_path: Path) -> None:
     """A second log beside an open one is refused by the name of the first, which goes on; no file is left."""
     with configure(path):
-        with pytest.raises(InputError, match=r"second\.jsonl: a log is written to .*events\.jsonl already"):
+        with pytest.raises(
+            InputError, match=r"second\.jsonl: a log is written to .*events\.jsonl already"
+        ):
             configure(tmp_path / "second.jsonl")
         move()
     assert names(path) == ["run.started", MOVE, "run.ended"]
@@ -239,7 +268,9 @@ def as_json(file: Any, *, cached: bool) -> None:
 
 
 @pytest.mark.parametrize("cached", [True, False])
-def test_a_configured_application_gets_the_same_events(path: Path, tmp_path: Path, cached: bool) -> None:
+def test_a_configured_application_gets_the_same_events(
+    path: Path, tmp_path: Path, cached: bool
+) -> None:
     """Structlog as configured gets every event that the file gets, from cached loggers too, and goes on without it."""
     with (tmp_path / "own.jsonl").open("w", encoding="utf-8") as own:
         as_json(own, cached=cached)
@@ -255,7 +286,9 @@ def test_a_configured_application_gets_the_same_events(path: Path, tmp_path: Pat
         log.info("after")
         assert structlog.get_config() == before
         assert before["processors"] == processors
-    written = [{key: value for key, value in line.items() if key != "timestamp"} for line in lines(path)]
+    written = [
+        {key: value for key, value in line.items() if key != "timestamp"} for line in lines(path)
+    ]
     assert [line["event"] for line in written] == [
         "run.started",
         MOVE,
@@ -268,10 +301,16 @@ def test_a_configured_application_gets_the_same_events(path: Path, tmp_path: Pat
     assert same == written
 
 
-def test_the_file_gets_what_the_application_drops(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_file_gets_what_the_application_drops(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """Through structlog's standard library loggers, too quiet for moves, the file still gets them."""
     structlog.configure(
-        processors=[structlog.stdlib.filter_by_level, structlog.stdlib.add_log_level, structlog.dev.ConsoleRenderer()],
+        processors=[
+            structlog.stdlib.filter_by_level,
+            structlog.stdlib.add_log_level,
+            structlog.dev.ConsoleRenderer(),
+        ],
         wrapper_class=structlog.stdlib.BoundLogger,
         logger_factory=structlog.stdlib.LoggerFactory(),
     )
@@ -280,14 +319,20 @@ def test_the_file_gets_what_the_application_drops(path: Path, caplog: pytest.Log
         fail()
     assert names(path) == ["run.started", MOVE, "statechart.guard_failed", "run.ended"]
     assert "log_level" not in lines(path)[1]
-    assert [(entry.name, entry.levelname) for entry in caplog.records] == [("prism.statechart", "ERROR")]
+    assert [(entry.name, entry.levelname) for entry in caplog.records] == [
+        ("prism.statechart", "ERROR")
+    ]
 
 
 def test_a_configuration_that_drops_moves_is_refused(path: Path) -> None:
     """A wrapper class that drops info events is refused with a way out; no file and no processor is left."""
     processors: list[Any] = [structlog.processors.JSONRenderer()]
-    structlog.configure(processors=processors, wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
-    with pytest.raises(InputError, match=r"events\.jsonl: would lack the moves.*make_filtering_bound_logger"):
+    structlog.configure(
+        processors=processors, wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING)
+    )
+    with pytest.raises(
+        InputError, match=r"events\.jsonl: would lack the moves.*make_filtering_bound_logger"
+    ):
         configure(path)
     assert not path.exists()
     assert len(processors) == 1
@@ -317,7 +362,9 @@ def test_processors_that_cannot_be_joined_are_refused(path: Path) -> None:
 
 def configure_anew() -> None:
     """Replace the processors, as an application that sets structlog up too late does."""
-    structlog.configure(processors=[structlog.processors.JSONRenderer()], logger_factory=ReturnLoggerFactory())
+    structlog.configure(
+        processors=[structlog.processors.JSONRenderer()], logger_factory=ReturnLoggerFactory()
+    )
 
 
 @pytest.mark.parametrize("displace", [configure_anew, structlog.reset_defaults])
@@ -327,7 +374,9 @@ def test_a_log_that_was_displaced_says_so(path: Path, displace: Callable[[], Non
     move()
     displace()
     configured = structlog.is_configured()
-    with pytest.warns(RuntimeWarning, match=r"events\.jsonl: lacks what was said.*configure structlog before"):
+    with pytest.warns(
+        RuntimeWarning, match=r"events\.jsonl: lacks what was said.*configure structlog before"
+    ):
         opened.close()
     assert names(path) == ["run.started", MOVE]
     assert structlog.is_configured() is configured
@@ -335,7 +384,9 @@ def test_a_log_that_was_displaced_says_so(path: Path, displace: Callable[[], Non
 
 def test_what_comes_after_the_end_is_not_an_error(path: Path) -> None:
     """A configuration that brings a closed log back does not make the application's events fail."""
-    structlog.configure(processors=[structlog.processors.JSONRenderer()], logger_factory=ReturnLoggerFactory())
+    structlog.configure(
+        processors=[structlog.processors.JSONRenderer()], logger_factory=ReturnLoggerFactory()
+    )
     opened = configure(path)
     with capture_logs(), pytest.warns(RuntimeWarning):
         opened.close()
@@ -346,7 +397,9 @@ def test_what_comes_after_the_end_is_not_an_error(path: Path) -> None:
 def test_the_application_gets_events_as_they_are(path: Path) -> None:
     """The application's processors see an exception itself, and nothing that was bound or stamped for the file."""
     received: list[Any] = []
-    structlog.configure(processors=[lambda logger, method, event: received.append(dict(event)) or ""])
+    structlog.configure(
+        processors=[lambda logger, method, event: received.append(dict(event)) or ""]
+    )
     structlog.contextvars.bind_contextvars(round=1)
     with configure(path):
         fail()
@@ -356,7 +409,9 @@ def test_the_application_gets_events_as_they_are(path: Path) -> None:
 
 
 @pytest.mark.parametrize("level", [logging.INFO, logging.WARNING])
-def test_standard_logging_gets_what_it_wants(path: Path, caplog: pytest.LogCaptureFixture, level: int) -> None:
+def test_standard_logging_gets_what_it_wants(
+    path: Path, caplog: pytest.LogCaptureFixture, level: int
+) -> None:
     """Where structlog was not configured, events go on to the standard library's loggers that are enabled for them."""
     with caplog.at_level(level), configure(path):
         move()
@@ -392,7 +447,9 @@ def test_lines_of_threads_are_whole(path: Path) -> None:
     def work(number: int) -> None:
         barrier.wait()
         for count in range(events):
-            structlog.get_logger().info("mine", thread=number, count=count, text="x" * (20_000 * (count % 20 == 0)))
+            structlog.get_logger().info(
+                "mine", thread=number, count=count, text="x" * (20_000 * (count % 20 == 0))
+            )
 
     with configure(path):
         workers = [Thread(target=work, args=(number,)) for number in range(threads)]

@@ -15,7 +15,7 @@ LINE = st.binary(max_size=30).map(lambda line: line.replace(b"\n", b"").replace(
 
 
 def lines_of(blocks: list[Block]) -> dict[int, bytes | None]:
-    """Give every line by its number; None where it could not be read."""
+    """Return every line by its number; None where it could not be read."""
     found: dict[int, bytes | None] = {}
     for block in blocks:
         if block.fault is not None:
@@ -30,7 +30,11 @@ def lines_of(blocks: list[Block]) -> dict[int, bytes | None]:
 @settings(deadline=None, max_examples=60)
 @given(lines=st.lists(LINE), ends=st.booleans(), packed=st.booleans(), size=st.integers(1, 80))
 def test_every_line_is_read_once_under_its_number(
-    lines: list[bytes], ends: bool, packed: bool, size: int, tmp_path_factory: pytest.TempPathFactory
+    lines: list[bytes],
+    ends: bool,
+    packed: bool,
+    size: int,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """Whatever the size of a block, lines come whole, in order and under their numbers; too long ones as a fault."""
     data = b"\n".join(lines) + (b"\n" if lines and ends else b"")
@@ -103,7 +107,9 @@ def test_log_that_is_not_there_is_refused(tmp_path: Path) -> None:
     """A missing file and a folder without a log are named, with what to do."""
     with pytest.raises(InputError, match=r"nowhere: cannot be read: No such file"):
         locate_log(tmp_path / "nowhere")
-    with pytest.raises(InputError, match=r"holds no events\.jsonl or events\.jsonl\.gz: give the folder of a run"):
+    with pytest.raises(
+        InputError, match=r"holds no events\.jsonl or events\.jsonl\.gz: give the folder of a run"
+    ):
         locate_log(tmp_path)
 
 

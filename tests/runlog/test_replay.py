@@ -33,7 +33,7 @@ def varied(asked: Asked) -> str:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Give a function that runs 30 agents for 3 rounds and gives the log."""
+    """Return a function that runs 30 agents for 3 rounds and gives the log."""
     numbers = count()
 
     def run(reasoner: Any, seed: int = SEED) -> Path:
@@ -55,7 +55,7 @@ def run(tmp_path: Path) -> Run:
 
 @pytest.fixture(params=["chat", "decision", "chat with faults", "decision with faults", "policy"])
 def recorded(request: pytest.FixtureRequest, run: Run) -> Path:
-    """Give the log of a run, in each mode, with and without faults; its server is gone."""
+    """Return the log of a run, in each mode, with and without faults; its server is gone."""
     mode, _, faults = request.param.partition(" ")
     if mode == "policy":
         return run(PolicyReasoner(SEED))
@@ -79,10 +79,12 @@ def events_of(log: Path, *names: str) -> list[dict[str, Any]]:
 
 
 def without_sources(event: dict[str, Any]) -> dict[str, Any]:
-    """Give an event without a decision's source, and the counts that depend on it."""
+    """Return an event without a decision's source, and the counts that depend on it."""
     hidden = {DECISION: {"source"}, ROUND_ENDED: {"fallbacks", "decisions_answered"}}
     hidden[RUN_ENDED] = hidden[ROUND_ENDED]
-    return {key: value for key, value in event.items() if key not in hidden.get(event["event"], set())}
+    return {
+        key: value for key, value in event.items() if key not in hidden.get(event["event"], set())
+    }
 
 
 def test_a_verbatim_replay_writes_the_same_bytes(recorded: Path, run: Run) -> None:
@@ -96,7 +98,9 @@ def test_a_replay_says_that_it_is_one(recorded: Path, run: Run) -> None:
     """Replayed otherwise a run is the same but for the decisions' source, and counts no fallbacks."""
     replayed = run(ReplayReasoner(recorded))
     assert {event["source"] for event in events_of(replayed, DECISION)} == {"replay"}
-    assert list(map(without_sources, events_of(replayed))) == list(map(without_sources, events_of(recorded)))
+    assert list(map(without_sources, events_of(replayed))) == list(
+        map(without_sources, events_of(recorded))
+    )
     (end,) = events_of(replayed, RUN_ENDED)
     assert (end["fallbacks"], end["decisions_answered"]) == ({}, end["decisions_asked"])
 
@@ -148,17 +152,27 @@ def decision(chosen: str = "scrolling", **changes: Any) -> dict[str, Any]:
 def ask(agent: str = "a1", **changes: Any) -> Question:
     return Question(
         SimpleNamespace(agent_id=agent),
-        **{"state": S.EVALUATING, "trigger": "decides", "options": OPTIONS, "context": None, **changes},
+        **{
+            "state": S.EVALUATING,
+            "trigger": "decides",
+            "options": OPTIONS,
+            "context": None,
+            **changes,
+        },
     )
 
 
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[..., Path]:
-    """Give a function that writes a log of these lines: events, or bytes as they are."""
+    """Return a function that writes a log of these lines: events, or bytes as they are."""
 
     def write(*lines: Any) -> Path:
         path = tmp_path / "written.jsonl"
-        path.write_bytes(b"".join(line if isinstance(line, bytes) else orjson.dumps(line) + b"\n" for line in lines))
+        path.write_bytes(
+            b"".join(
+                line if isinstance(line, bytes) else orjson.dumps(line) + b"\n" for line in lines
+            )
+        )
         return path
 
     return write
@@ -166,7 +180,9 @@ def write(tmp_path: Path) -> Callable[..., Path]:
 
 async def test_answers_come_in_the_order_of_the_log(write: Callable[..., Path]) -> None:
     """The same question asked again gets the log's next answer, until there is none left."""
-    reasoner = ReplayReasoner(write(decision("scrolling"), decision("composing", agent_id="a2"), decision("composing")))
+    reasoner = ReplayReasoner(
+        write(decision("scrolling"), decision("composing", agent_id="a2"), decision("composing"))
+    )
     decisions = await reasoner.decide_many([ask("a2"), ask(), ask()])
     assert [item.chosen for item in decisions] == [S.COMPOSING, S.SCROLLING, S.COMPOSING]
     with pytest.raises(ReplayError, match=r"no \(further\) decision of agent 'a1'"):
@@ -196,18 +212,29 @@ async def test_remembered_answers_are_passed_over(write: Callable[..., Path]) ->
         ask(context={"post_id": "p1"}),
     ],
 )
-async def test_another_question_has_no_answer(question: Question, write: Callable[..., Path]) -> None:
+async def test_another_question_has_no_answer(
+    question: Question, write: Callable[..., Path]
+) -> None:
     """A question that differs in agent, state, trigger, options or context is an error that names it."""
     reasoner = ReplayReasoner(write(decision()))
     with pytest.raises(ReplayError) as caught:
         await reasoner.decide_many([question])
-    for part in (question.agent.agent_id, question.state.value, question.trigger, *question.options):
+    for part in (
+        question.agent.agent_id,
+        question.state.value,
+        question.trigger,
+        *question.options,
+    ):
         assert str(getattr(part, "value", part)) in str(caught.value)
     assert str(question.context) in str(caught.value)
 
 
-@pytest.mark.parametrize("context", [None, "a text", 7, 2.5, {"b": 1, "a": [S.IDLE, None]}, SimpleNamespace(id=4)])
-async def test_a_context_is_known_again(context: Any, write: Callable[..., Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "context", [None, "a text", 7, 2.5, {"b": 1, "a": [S.IDLE, None]}, SimpleNamespace(id=4)]
+)
+async def test_a_context_is_known_again(
+    context: Any, write: Callable[..., Path], tmp_path: Path
+) -> None:
     """A question about anything is found again in the log that it was written to."""
     with RunLog(tmp_path / "run.jsonl", SimulatedClock()) as log:
         (first,) = await PolicyReasoner(0, logger=log.logger).decide_many([ask(context=context)])
@@ -247,8 +274,13 @@ async def test_a_folder_stands_for_its_log(write: Callable[..., Path]) -> None:
 async def test_a_text_that_looks_like_a_decision_is_none(write: Callable[..., Path]) -> None:
     """An event that only mentions decisions, by name or in a post, is no answer."""
     text = orjson.dumps(decision("composing")).decode()
-    posts = [{"event": POST_PUBLISHED, "text": text, "agent_id": DECISION}, {"event": POST_PUBLISHED, DECISION: 1}]
-    assert (await ReplayReasoner(write(*posts, decision())).decide_many([ask()]))[0].chosen is S.SCROLLING
+    posts = [
+        {"event": POST_PUBLISHED, "text": text, "agent_id": DECISION},
+        {"event": POST_PUBLISHED, DECISION: 1},
+    ]
+    assert (await ReplayReasoner(write(*posts, decision())).decide_many([ask()]))[
+        0
+    ].chosen is S.SCROLLING
 
 
 GOOD = orjson.dumps(decision()) + b"\n"
@@ -267,7 +299,9 @@ GOOD = orjson.dumps(decision()) + b"\n"
         ([GOOD, b"3\n"], 2, "is no event"),
     ],
 )
-def test_a_damaged_log_is_refused(lines: list[bytes], line: int, problem: str, write: Callable[..., Path]) -> None:
+def test_a_damaged_log_is_refused(
+    lines: list[bytes], line: int, problem: str, write: Callable[..., Path]
+) -> None:
     """A log with a line that is no event, whatever it recorded, is an error that names file and line."""
     path = write(*lines)
     with pytest.raises(InputError) as caught:
@@ -281,10 +315,19 @@ STARTED = {"event": RUN_STARTED, "schema": 1, "agents": 2}
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ([STARTED, decision(), STARTED, decision()], "line 3: begins another run: give a log that holds one"),
-        ([{**STARTED, "schema": 2}], "line 1, field 'schema': is 2, and this prism knows version 1: replay it with"),
+        (
+            [STARTED, decision(), STARTED, decision()],
+            "line 3: begins another run: give a log that holds one",
+        ),
+        (
+            [{**STARTED, "schema": 2}],
+            "line 1, field 'schema': is 2, and this prism knows version 1: replay it with",
+        ),
         ([{**STARTED, "schema": None}], "line 1, field 'schema': is None"),
-        ([decision(source="oracle")], "line 1, field 'source': is 'oracle', not one of model, cache, replay"),
+        (
+            [decision(source="oracle")],
+            "line 1, field 'source': is 'oracle', not one of model, cache, replay",
+        ),
     ],
 )
 def test_what_is_not_one_run_of_this_schema_is_refused(
@@ -304,7 +347,9 @@ async def test_a_run_inside_a_log_of_ones_own_is_one(write: Callable[..., Path])
 
 
 @pytest.mark.parametrize(("end", "is_told"), [([], True), ([{"event": RUN_ENDED}], False)])
-async def test_a_run_that_was_stopped_is_told_of(end: list[Any], is_told: bool, write: Callable[..., Path]) -> None:
+async def test_a_run_that_was_stopped_is_told_of(
+    end: list[Any], is_told: bool, write: Callable[..., Path]
+) -> None:
     """Where a question is missing, the error says whether the recorded run may have been stopped before."""
     with pytest.raises(ReplayError) as caught:
         await ReplayReasoner(write(decision(), *end)).decide_many([ask("a2")])
@@ -336,7 +381,8 @@ def test_an_empty_log_is_refused(write: Callable[..., Path]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "problem"), [("gone.jsonl", "cannot be read: No such file"), ("", "holds no events.jsonl")]
+    ("name", "problem"),
+    [("gone.jsonl", "cannot be read: No such file"), ("", "holds no events.jsonl")],
 )
 def test_a_missing_log_is_refused(name: str, problem: str, tmp_path: Path) -> None:
     """A log that is not there, or not in the folder given, is an error that names the file."""
@@ -357,11 +403,15 @@ async def test_a_compressed_log_answers_too(write: Callable[..., Path]) -> None:
 
 async def test_an_answer_outside_the_options_is_refused(write: Callable[..., Path]) -> None:
     """A log whose decision chose none of its options is an error that names agent and choice."""
-    with pytest.raises(ReplayError, match="agent 'a1' chose 'flying', which is not among its options"):
+    with pytest.raises(
+        ReplayError, match="agent 'a1' chose 'flying', which is not among its options"
+    ):
         await ReplayReasoner(write(decision("flying"))).decide_many([ask()])
 
 
-async def test_a_replayed_fallback_is_heard(write: Callable[..., Path], caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_replayed_fallback_is_heard(
+    write: Callable[..., Path], caplog: pytest.LogCaptureFixture
+) -> None:
     """A fallback that is replayed verbatim is a warning as it was, otherwise it is an answer of the log."""
     log = write(decision(source="fallback", reason="why"))
     for verbatim in (True, False):

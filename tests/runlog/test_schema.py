@@ -18,7 +18,9 @@ KEYS = {event.name: {key.name: key for key in event.keys} for event in EVENTS}
 
 def test_every_event_name_is_defined_once() -> None:
     """The events of the definition are exactly those that the engine and the simulation know by name."""
-    named = {value for name, value in vars(events).items() if name.isupper() and isinstance(value, str)}
+    named = {
+        value for name, value in vars(events).items() if name.isupper() and isinstance(value, str)
+    }
     assert sorted(event.name for event in EVENTS) == sorted(named)
 
 
@@ -33,20 +35,27 @@ def test_counts_and_calls_are_those_of_the_code() -> None:
     """Rounds and runs define what the simulation counts, and decisions what a call records."""
     counts = {*Activity.COUNTED, "timeouts", "fallbacks"}
     assert KEYS[events.ROUND_ENDED].keys() - {"states"} == KEYS[events.RUN_ENDED].keys() == counts
-    assert [name for name, key in KEYS[events.DECISION].items() if not key.required] == list(CALL_KEYS)
+    assert [name for name, key in KEYS[events.DECISION].items() if not key.required] == list(
+        CALL_KEYS
+    )
 
 
 def test_the_schema_bears_its_version() -> None:
     """The version stands in the schema's name and is the only one that a log may begin with."""
     assert json_schema()["$id"].endswith(f":{events.SCHEMA_VERSION}")
-    assert json_schema()["$defs"][events.RUN_STARTED]["properties"]["schema"]["const"] == events.SCHEMA_VERSION
+    assert (
+        json_schema()["$defs"][events.RUN_STARTED]["properties"]["schema"]["const"]
+        == events.SCHEMA_VERSION
+    )
 
 
 def test_readers_are_told_to_ignore_what_they_do_not_know() -> None:
     """The published schema closes no object, while the strict one closes every event."""
     assert '"additionalProperties": false' not in json.dumps(json_schema())
     strict = json_schema(strict=True)["$defs"]
-    assert [definition["additionalProperties"] for definition in strict.values()] == [False] * len(EVENTS)
+    assert [definition["additionalProperties"] for definition in strict.values()] == [False] * len(
+        EVENTS
+    )
 
 
 def test_the_page_describes_every_key(tmp_path: Path) -> None:
@@ -58,14 +67,18 @@ def test_the_page_describes_every_key(tmp_path: Path) -> None:
     for event, section in zip(EVENTS, sections[1:], strict=True):
         assert event.meaning in section
         assert section.count("\n| `") == len(event.keys)
-        assert all(f"\n| `{key.name}` | " in section and key.meaning in section for key in event.keys)
+        assert all(
+            f"\n| `{key.name}` | " in section and key.meaning in section for key in event.keys
+        )
     assert json.loads((tmp_path / schema.SCHEMA_NAME).read_bytes()) == json_schema()
 
 
 def run_python(folder: Path, *arguments: str) -> None:
     """Run a fresh interpreter in a folder."""
     environment = {**os.environ, "PYTHONPATH": str(Path(prism.__file__).parents[1])}
-    subprocess.run([sys.executable, "-W", "error", *arguments], cwd=folder, env=environment, check=True)
+    subprocess.run(
+        [sys.executable, "-W", "error", *arguments], cwd=folder, env=environment, check=True
+    )
 
 
 def test_one_command_writes_both(tmp_path: Path) -> None:
@@ -76,4 +89,6 @@ def test_one_command_writes_both(tmp_path: Path) -> None:
 
 def test_importing_the_run_log_does_not_load_the_schema(tmp_path: Path) -> None:
     """The definition is loaded only by those who ask for it, so that it costs a run nothing."""
-    run_python(tmp_path, "-c", "import sys, prism.runlog; assert 'prism.runlog._schema' not in sys.modules")
+    run_python(
+        tmp_path, "-c", "import sys, prism.runlog; assert 'prism.runlog._schema' not in sys.modules"
+    )

@@ -50,7 +50,10 @@ def configure_to_drop_everything() -> None:
 
 def run(log: RunLog, clock: SimulatedClock) -> None:
     """Drive an agent through a round, as a simulation does."""
-    chart, agent = social_media_chart(logger=log.logger, clock=clock), SocialAgent("ann", interests=["tea"])
+    chart, agent = (
+        social_media_chart(logger=log.logger, clock=clock),
+        SocialAgent("ann", interests=["tea"]),
+    )
     clock.begin_round(1)
     log.logger.info(events.ROUND_STARTED, agents=1)
     for trigger in ("feed_ready", "sees_post", "decides", "compose_done", "round_ends"):
@@ -68,8 +71,20 @@ def test_every_line_begins_with_what_happened_and_when(open_log: OpenLog) -> Non
     clock.advance()
     log.logger.warning("late", why="rain")
     assert [list(line.items()) for line in lines(log)] == [
-        [("event", "run.started"), ("timestamp", "2026-01-01T00:00:00Z"), ("round", 0), ("tick", 0), ("seed", 7)],
-        [("event", "late"), ("timestamp", "2026-01-01T00:01:00Z"), ("round", 2), ("tick", 1), ("why", "rain")],
+        [
+            ("event", "run.started"),
+            ("timestamp", "2026-01-01T00:00:00Z"),
+            ("round", 0),
+            ("tick", 0),
+            ("seed", 7),
+        ],
+        [
+            ("event", "late"),
+            ("timestamp", "2026-01-01T00:01:00Z"),
+            ("round", 2),
+            ("tick", 1),
+            ("why", "rain"),
+        ],
     ]
 
 
@@ -106,7 +121,10 @@ def test_flushing_shows_lines_to_others(open_log: OpenLog) -> None:
     log.logger.info("first")
     log.logger.info("second")
     log.flush()
-    assert [json.loads(line)["event"] for line in log.path.read_bytes().splitlines()] == ["first", "second"]
+    assert [json.loads(line)["event"] for line in log.path.read_bytes().splitlines()] == [
+        "first",
+        "second",
+    ]
 
 
 def test_without_a_clock_time_is_real(tmp_path: Path) -> None:
@@ -162,7 +180,9 @@ def test_identical_runs_write_identical_bytes(open_log: OpenLog) -> None:
     assert written[0].count(b"\n") == 7
 
 
-@pytest.mark.parametrize("configure", [leave_unconfigured, configure_for_a_terminal, configure_to_drop_everything])
+@pytest.mark.parametrize(
+    "configure", [leave_unconfigured, configure_for_a_terminal, configure_to_drop_everything]
+)
 def test_the_log_does_not_depend_on_the_configuration(
     open_log: OpenLog, capsys: pytest.CaptureFixture[str], configure: Callable[[], None]
 ) -> None:

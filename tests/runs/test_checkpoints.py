@@ -36,7 +36,7 @@ class Kept:
         self.checkpoints = self.again()
 
     def again(self) -> Checkpoints:
-        """Give the checkpoints as another process finds them."""
+        """Return the checkpoints as another process finds them."""
         return Checkpoints(self.folder, self.log)
 
     def end_round(self, number: int) -> None:
@@ -46,17 +46,17 @@ class Kept:
         self.checkpoints.write(number, CONFIG, {"round": number}, self.log.stat().st_size)
 
     def path(self, number: int) -> Path:
-        """Give the file of a round's checkpoint."""
+        """Return the file of a round's checkpoint."""
         return self.folder / FOLDER_NAME / f"round_{number:08}"
 
     def names(self) -> list[str]:
-        """Give the names of all files of checkpoints."""
+        """Return the names of all files of checkpoints."""
         return sorted(path.name for path in (self.folder / FOLDER_NAME).iterdir())
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Kept:
-    """Give a run of which five rounds have ended."""
+    """Return a run of which five rounds have ended."""
     run = Kept(tmp_path)
     for number in range(1, 6):
         run.end_round(number)
@@ -71,7 +71,7 @@ def flip(path: Path, bit: int) -> None:
 
 
 def found(checkpoints: Checkpoints) -> tuple[int | None, list[str]]:
-    """Give the round that would be gone on after, and the faults."""
+    """Return the round that would be gone on after, and the faults."""
     checkpoint, faults = checkpoints.newest_sound()
     return (None if checkpoint is None else checkpoint.round), faults
 

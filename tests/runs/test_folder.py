@@ -26,7 +26,7 @@ class StoppedError(Exception):
 
 
 def tree(path: Path) -> dict[str, bytes | None]:
-    """Give everything below a folder, files with their bytes, by its place in the folder."""
+    """Return everything below a folder, files with their bytes, by its place in the folder."""
     return {str(found.relative_to(path)): found.read_bytes() if found.is_file() else None for found in path.rglob("*")}
 
 
@@ -67,7 +67,7 @@ def resume(path: Path) -> tuple[int, list[str]]:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes | None]:
-    """Give what a run that nothing disturbed leaves behind."""
+    """Return what a run that nothing disturbed leaves behind."""
     path = tmp_path_factory.mktemp("whole")
     go(RunFolder.for_new(path))
     return tree(path)
@@ -75,7 +75,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes | None]:
 
 @pytest.fixture
 def stopped(tmp_path: Path) -> Path:
-    """Give the folder of a run that was killed in its fourth round, with a torn line at the log's end."""
+    """Return the folder of a run that was killed in its fourth round, with a torn line at the log's end."""
 
     def stop(number: int) -> None:
         if number == 3:
@@ -90,7 +90,7 @@ def stopped(tmp_path: Path) -> Path:
 
 
 def checkpoint(path: Path, number: int) -> Path:
-    """Give the file of a checkpoint."""
+    """Return the file of a checkpoint."""
     return path / FOLDER_NAME / f"round_{number:08}"
 
 

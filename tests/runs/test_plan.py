@@ -32,7 +32,7 @@ MODEL = ModelOptions(
 
 @pytest.fixture
 def inputs(tmp_path: Path) -> dict[str, Path]:
-    """Give one file of each kind that a run may read."""
+    """Return one file of each kind that a run may read."""
     names = {"agents": "people.jsonl", "posts": "posts.jsonl", "replay": "recorded"}
     paths = {kind: tmp_path / name for kind, name in names.items()}
     paths["agents"].write_text('{"agent_id": "ann", "interests": ["art"]}\n')
@@ -48,7 +48,7 @@ def plan_of(inputs: dict[str, Path]) -> RunPlan:
 
 
 def as_json(plan: RunPlan) -> dict[str, Any]:
-    """Give what is read from a plan that was written."""
+    """Return what is read from a plan that was written."""
     return dict(json.loads(json.dumps(plan.to_config())))
 
 

@@ -75,15 +75,20 @@ def _unheard() -> Iterator[None]:
 
 
 def lines(log: bytes) -> list[bytes]:
-    """Give a log's lines."""
+    """Return a log's lines."""
     return log.splitlines()
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_run_writes_the_same_bytes_however_long_answers_take(seed: int, run_logged: Callable[..., Any]) -> None:
+def test_a_run_writes_the_same_bytes_however_long_answers_take(
+    seed: int, run_logged: Callable[..., Any]
+) -> None:
     """Answers that come late and out of order change no byte of the log and no figure of the results."""
     slow = Slow(seed)
-    late, at_once = run_logged(seed=seed, reasoner=slow), run_logged(seed=seed, reasoner=PolicyReasoner())
+    late, at_once = (
+        run_logged(seed=seed, reasoner=slow),
+        run_logged(seed=seed, reasoner=PolicyReasoner()),
+    )
     assert slow.overtaken > 0
     assert lines(late.log) == lines(at_once.log)
     assert late.results == at_once.results
@@ -103,7 +108,9 @@ class Told:
 
 
 @pytest.mark.parametrize("make", [PolicyReasoner, Slow])
-def test_every_logger_learns_round_and_tick(make: Callable[[], Any], run_logged: Callable[..., Any]) -> None:
+def test_every_logger_learns_round_and_tick(
+    make: Callable[[], Any], run_logged: Callable[..., Any]
+) -> None:
     """A logger that knows nothing of the run's clock gets the same events, each with its round and tick."""
     expected = [orjson.loads(line) for line in run_logged(reasoner=make()).log.splitlines()]
     for event in expected:
@@ -151,8 +158,14 @@ def test_history_has_the_time_of_the_question(run_logged: Callable[..., Any]) ->
     """Records of agents carry the same times as the log, also where a decision came late."""
     run = run_logged(reasoner=Slow(), rounds=2)
     agent = max(run.simulation.agents, key=lambda agent: len(agent.state_history))
-    told = [event["timestamp"] for event in run.events(TRANSITION) if event["agent_id"] == agent.agent_id]
-    assert [record.to_dict()["timestamp"] for record in agent.state_history] == told[-len(agent.state_history) :]
+    told = [
+        event["timestamp"]
+        for event in run.events(TRANSITION)
+        if event["agent_id"] == agent.agent_id
+    ]
+    assert [record.to_dict()["timestamp"] for record in agent.state_history] == told[
+        -len(agent.state_history) :
+    ]
 
 
 def test_an_answer_outside_the_options_ends_the_run(run_logged: Callable[..., Any]) -> None:
@@ -173,7 +186,12 @@ def test_an_exception_of_the_reasoner_ends_the_run(tmp_path: Any) -> None:
     failing, clock = Failing(fail), SimulatedClock()
     with RunLog(tmp_path / "log", clock) as log, pytest.raises(RuntimeError, match="out of order"):
         Simulation(
-            population.agents, population.posts, reasoner=failing, logger=log.logger, clock=clock, rounds=2
+            population.agents,
+            population.posts,
+            reasoner=failing,
+            logger=log.logger,
+            clock=clock,
+            rounds=2,
         ).run()
     assert failing.under_way == []
     events = [orjson.loads(line) for line in (tmp_path / "log").read_bytes().splitlines()]
@@ -191,7 +209,9 @@ async def run_briefly(reasoner: Any) -> Results:
     """Run a simulation that would be over long before the limit, if it ends at all."""
     population = synthetic_population(60)
     async with asyncio.timeout(30):
-        return await Simulation(population.agents, population.posts, rounds=2, reasoner=reasoner).arun()
+        return await Simulation(
+            population.agents, population.posts, rounds=2, reasoner=reasoner
+        ).arun()
 
 
 class GivesUp(Slow):
@@ -209,7 +229,9 @@ class GivesUp(Slow):
 async def test_a_reasoner_that_gives_up_ends_the_run() -> None:
     """A reasoner that raises CancelledError of its own ends the run with an error that says so, and hangs nobody."""
     reasoner = GivesUp()
-    with pytest.raises(ReasonerError, match="the reasoner raised CancelledError, though nobody had cancelled it"):
+    with pytest.raises(
+        ReasonerError, match="the reasoner raised CancelledError, though nobody had cancelled it"
+    ):
         await run_briefly(reasoner)
     assert reasoner.under_way == []
 
@@ -229,7 +251,9 @@ async def test_a_client_that_gives_up_costs_its_decision_alone() -> None:
 
     client = Client()
     totals = (await run_briefly(Reasoner(client))).totals
-    assert totals.fallbacks == {"LLMError: the client gave its call up by itself": client.asked // 3}
+    assert totals.fallbacks == {
+        "LLMError: the client gave its call up by itself": client.asked // 3
+    }
     assert totals.decisions_asked == client.asked > 30
 
 
@@ -251,7 +275,9 @@ async def test_a_cancelled_run_leaves_nothing_under_way() -> None:
     """Cancelling a run while questions are out cancels them, too."""
     population = synthetic_population(60)
     slow = Slow()
-    run = asyncio.ensure_future(Simulation(population.agents, population.posts, rounds=50, reasoner=slow).arun())
+    run = asyncio.ensure_future(
+        Simulation(population.agents, population.posts, rounds=50, reasoner=slow).arun()
+    )
     while len(slow.under_way) < Slow.concurrency:
         await asyncio.sleep(0)
     run.cancel()
@@ -270,7 +296,9 @@ def test_held_events_keep_their_time_and_level() -> None:
         times.append(clock.timestamp)
         return event
 
-    target = structlog.wrap_logger(structlog.testing.ReturnLogger(), processors=[note_time, capture])
+    target = structlog.wrap_logger(
+        structlog.testing.ReturnLogger(), processors=[note_time, capture]
+    )
     logger = OrderedLogger(target, clock)
     logger.holding = held = []
     logger.info("one", number=1)

@@ -27,10 +27,14 @@ def test_same_stream_gives_the_same_drafts() -> None:
 def test_kinds_come_by_their_weights() -> None:
     """Replies, reshares and own posts are drawn in the proportion of their weights."""
     found = Counter(draft.kind for draft in drafts(SocialAgent("ann", interests=["art"])))
-    assert {kind: round(found[kind] / 2000, 1) for kind in found} == pytest.approx(KIND_WEIGHTS, abs=0.06)
+    assert {kind: round(found[kind] / 2000, 1) for kind in found} == pytest.approx(
+        KIND_WEIGHTS, abs=0.06
+    )
 
 
-@pytest.mark.parametrize(("kind", "topic"), [("reply", "bees"), ("reshare", "bees"), ("post", "art")])
+@pytest.mark.parametrize(
+    ("kind", "topic"), [("reply", "bees"), ("reshare", "bees"), ("post", "art")]
+)
 def test_topics_are_carried_on(kind: str, topic: str) -> None:
     """An answer is about the topics of the post it answers, an own post about an interest of its author."""
     found = [draft for draft in drafts(SocialAgent("ann", interests=["art"])) if draft.kind == kind]

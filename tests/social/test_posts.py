@@ -17,15 +17,22 @@ AUTHORS = ("ann", "ben", "cem", "dee")
 TOPICS = ("art", "bees", "chess")
 
 
-def network_of(*, interests: Sequence[str] = (), following: Sequence[str] = ()) -> tuple[Network, Reader]:
+def network_of(
+    *, interests: Sequence[str] = (), following: Sequence[str] = ()
+) -> tuple[Network, Reader]:
     """Make a network of four, and give the reader of the first, who has these interests and follows these."""
     first, *others = AUTHORS
-    agents = [SocialAgent(first, interests=interests, following=following), *map(SocialAgent, others)]
+    agents = [
+        SocialAgent(first, interests=interests, following=following),
+        *map(SocialAgent, others),
+    ]
     network = Network(agents)
     return network, network.readers[0]
 
 
-def write(network: Network, author: str, *topics: str, kind: Any = "post", about: Post | None = None) -> Post:
+def write(
+    network: Network, author: str, *topics: str, kind: Any = "post", about: Post | None = None
+) -> Post:
     return network.publish(author, Draft(kind, "some text", topics), about)
 
 
@@ -48,7 +55,10 @@ def test_feed_shows_the_followed_and_the_interesting() -> None:
 def test_feed_is_newest_first() -> None:
     """The newest post comes first, whichever way it reached the reader."""
     network, reader = network_of(interests=["art", "bees"], following=["ben"])
-    posts = [write(network, *said) for said in (("ben",), ("cem", "bees"), ("cem", "art"), ("ben",), ("dee", "bees"))]
+    posts = [
+        write(network, *said)
+        for said in (("ben",), ("cem", "bees"), ("cem", "art"), ("ben",), ("dee", "bees"))
+    ]
     assert read(network, reader) == posts[::-1]
 
 
@@ -110,7 +120,9 @@ happenings = st.one_of(
     st.sets(st.sampled_from(AUTHORS)),
     st.lists(happenings, max_size=FEED_LENGTH),
 )
-def test_feeds_follow_their_definition(interests: set[str], following: set[str], history: list[Any]) -> None:
+def test_feeds_follow_their_definition(
+    interests: set[str], following: set[str], history: list[Any]
+) -> None:
     """However writing and reading alternate, a feed is what its definition by a full scan says."""
     network, reader = network_of(interests=sorted(interests), following=sorted(following))
     waiting: list[Post] = []
@@ -133,7 +145,9 @@ def test_feeds_follow_their_definition(interests: set[str], following: set[str],
     st.sets(st.sampled_from(AUTHORS)),
     st.lists(happenings, min_size=2 * FEED_LENGTH, max_size=6 * FEED_LENGTH),
 )
-def test_busy_feeds_keep_their_promises(interests: set[str], following: set[str], history: list[Any]) -> None:
+def test_busy_feeds_keep_their_promises(
+    interests: set[str], following: set[str], history: list[Any]
+) -> None:
     """However much is written, a feed is short, without own posts, newest first, and shows nothing twice."""
     network, reader = network_of(interests=sorted(interests), following=sorted(following))
     shown: list[Post] = []
@@ -176,7 +190,9 @@ def test_root_and_depth_are_those_of_the_path_of_parents(choices: list[int]) -> 
     """In any forest of posts, walking up the parents leads to the root in as many steps as the depth says."""
     network, _ = network_of()
     for choice in choices:
-        about = network.posts[choice % len(network.posts)] if choice >= 0 and network.posts else None
+        about = (
+            network.posts[choice % len(network.posts)] if choice >= 0 and network.posts else None
+        )
         write(network, "ann", kind="reply" if about else "post", about=about)
     for post in network.posts:
         at, steps = post, 0
@@ -194,7 +210,12 @@ def test_post_of_a_long_cascade_can_be_shown() -> None:
     assert len(repr(post)) < 300
 
 
-@given(st.lists(st.none() | st.integers(0, 12), unique_by=lambda number: object() if number is None else number))
+@given(
+    st.lists(
+        st.none() | st.integers(0, 12),
+        unique_by=lambda number: object() if number is None else number,
+    )
+)
 def test_ids_are_unique(numbers: list[int | None]) -> None:
     """Posts that bring an id keep it, and no made-up id is one of these, whichever comes first."""
     given_ids = [None if number is None else f"post_{number:06}" for number in numbers]
@@ -202,7 +223,9 @@ def test_ids_are_unique(numbers: list[int | None]) -> None:
     seeds = network.seed(SeedPost("ann", "old", post_id=post_id) for post_id in given_ids)
     for _ in range(12):
         write(network, "ann")
-    assert all(seed.post_id == post_id for seed, post_id in zip(seeds, given_ids, strict=True) if post_id)
+    assert all(
+        seed.post_id == post_id for seed, post_id in zip(seeds, given_ids, strict=True) if post_id
+    )
     assert len({post.post_id for post in network.posts}) == len(given_ids) + 12
 
 
@@ -210,14 +233,18 @@ def test_seeds_that_share_an_id_are_refused() -> None:
     """Two earlier posts of one id are refused by name, and nothing is published."""
     network, _ = network_of()
     with pytest.raises(FieldValueError, match="more than once: p1, p2"):
-        network.seed(SeedPost("ann", "text", post_id=post_id) for post_id in ("p1", "p2", "p3", "p2", "p1"))
+        network.seed(
+            SeedPost("ann", "text", post_id=post_id) for post_id in ("p1", "p2", "p3", "p2", "p1")
+        )
     assert network.posts == []
 
 
 def test_seeds_reach_feeds() -> None:
     """Earlier posts are in the feeds of followers and of those interested, in the order given."""
     network, reader = network_of(interests=["art"], following=["ben"])
-    seeds = network.seed([SeedPost("ben", "one"), SeedPost("cem", "two", ("art",)), SeedPost("cem", "three")])
+    seeds = network.seed(
+        [SeedPost("ben", "one"), SeedPost("cem", "two", ("art",)), SeedPost("cem", "three")]
+    )
     assert read(network, reader) == [seeds[1], seeds[0]]
 
 

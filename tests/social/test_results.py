@@ -48,11 +48,15 @@ def test_cascades_are_measured_as_by_brute_force(choices: list[int]) -> None:
     found = {cascade.root_id: cascade for cascade in largest_cascades(posts, most=len(posts))}
     expected = {post.post_id: by_brute_force(posts, post) for post in posts if post.parent is None}
     measured = {root_id: (one.size, one.depth, one.breadth) for root_id, one in found.items()}
-    assert measured == {root_id: measures for root_id, measures in expected.items() if measures[0] > 1}
+    assert measured == {
+        root_id: measures for root_id, measures in expected.items() if measures[0] > 1
+    }
 
 
 @given(st.lists(st.integers(-1, 25), max_size=30), st.integers(0, 6))
-@example([-1, 0, 0, -1, 3, 4, -1, 6, 7], 3).via("three of one size, the second and third deeper than the first")
+@example([-1, 0, 0, -1, 3, 4, -1, 6, 7], 3).via(
+    "three of one size, the second and third deeper than the first"
+)
 def test_largest_cascades_come_first(choices: list[int], most: int) -> None:
     """Cascades are given by size, then depth, then age, and no more of them than asked for."""
     posts = forest_of(choices)
@@ -72,7 +76,9 @@ def test_five_cascades_are_reported() -> None:
     cascades = summarize(network, []).cascades
     assert [cascade.size for cascade in cascades] == [8, 7, 6, 5, 4]
     assert len(cascades) == LARGEST_CASCADES
-    assert cascades[0] == Cascade(network.posts[-8].post_id, "ann", "begin 7", size=8, depth=1, breadth=7)
+    assert cascades[0] == Cascade(
+        network.posts[-8].post_id, "ann", "begin 7", size=8, depth=1, breadth=7
+    )
 
 
 def test_single_post_is_no_cascade() -> None:
@@ -82,20 +88,28 @@ def test_single_post_is_no_cascade() -> None:
 
 def activity(number: int) -> Activity:
     counts = {name: number * place for place, name in enumerate(COUNTS, start=1)}
-    return Activity(**counts, timeouts=Counter(resting=number), fallbacks=Counter({f"reason {number}": 1, "all": 2}))
+    return Activity(
+        **counts,
+        timeouts=Counter(resting=number),
+        fallbacks=Counter({f"reason {number}": 1, "all": 2}),
+    )
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 3])
 def test_totals_are_the_sum_of_the_rounds(rounds: int) -> None:
     """Every count of the totals is the sum of that count over the rounds."""
-    summaries = [RoundSummary(number, {"idle": 1}, activity(number)) for number in range(1, rounds + 1)]
+    summaries = [
+        RoundSummary(number, {"idle": 1}, activity(number)) for number in range(1, rounds + 1)
+    ]
     totals = summarize(Network([SocialAgent("ann")]), summaries).totals
     total = sum(range(1, rounds + 1))
     assert {name: getattr(totals, name) for name in COUNTS} == {
         name: total * place for place, name in enumerate(COUNTS, start=1)
     }
     assert +totals.timeouts == +Counter(resting=total)
-    assert +totals.fallbacks == +Counter({"all": 2 * rounds} | {f"reason {number + 1}": 1 for number in range(rounds)})
+    assert +totals.fallbacks == +Counter(
+        {"all": 2 * rounds} | {f"reason {number + 1}": 1 for number in range(rounds)}
+    )
 
 
 def test_results_are_plain_data() -> None:
@@ -113,5 +127,10 @@ def test_results_are_plain_data() -> None:
 
 def test_counts_by_name_are_sorted() -> None:
     """Time-outs and fallbacks are given by name, so that equal runs read equal."""
-    data = Activity(timeouts=Counter(["scrolling", "resting"]), fallbacks=Counter(["b", "a"])).to_dict()
-    assert [list(data["timeouts"]), list(data["fallbacks"])] == [["resting", "scrolling"], ["a", "b"]]
+    data = Activity(
+        timeouts=Counter(["scrolling", "resting"]), fallbacks=Counter(["b", "a"])
+    ).to_dict()
+    assert [list(data["timeouts"]), list(data["fallbacks"])] == [
+        ["resting", "scrolling"],
+        ["a", "b"],
+    ]

@@ -19,7 +19,15 @@ import prism
 from prism.agents import SeedPost, SocialAgent, synthetic_population
 from prism.errors import FieldValueError, ReasonerError, SimulationError
 from prism.social import Draft, RoundSummary, Simulation
-from prism.statechart import AgentState, BaseReasoner, Decision, PolicyReasoner, Question, Reasoner, social_media_chart
+from prism.statechart import (
+    AgentState,
+    BaseReasoner,
+    Decision,
+    PolicyReasoner,
+    Question,
+    Reasoner,
+    social_media_chart,
+)
 from prism.telemetry.events import (
     AGENT_JOINED,
     DECISION,
@@ -63,7 +71,9 @@ class SlowReasoner(BaseReasoner):
             answered.append(number)
             return (await self._policy.answer([question]))[0]
 
-        decisions = await asyncio.gather(*(one(number, question) for number, question in enumerate(questions)))
+        decisions = await asyncio.gather(
+            *(one(number, question) for number, question in enumerate(questions))
+        )
         self.overtaken += answered != sorted(answered)
         return list(decisions)
 
@@ -118,7 +128,10 @@ class KindComposer:
 
 def two_agents(**fields: Any) -> list[SocialAgent]:
     """Make two agents that care for the same and engage with anything."""
-    return [SocialAgent(name, interests=["art"], engagement_threshold=0.0, **fields) for name in ("ann", "ben")]
+    return [
+        SocialAgent(name, interests=["art"], engagement_threshold=0.0, **fields)
+        for name in ("ann", "ben")
+    ]
 
 
 # The same run
@@ -139,12 +152,16 @@ def test_same_seed_gives_the_same_bytes(run_logged: Callable[..., Any]) -> None:
         ({"reasoner": AlwaysReasoner(S.COMPOSING)}, POST_PUBLISHED),
     ],
 )
-def test_another_seed_gives_another_run(options: dict[str, Any], event: str, run_logged: Callable[..., Any]) -> None:
+def test_another_seed_gives_another_run(
+    options: dict[str, Any], event: str, run_logged: Callable[..., Any]
+) -> None:
     """The same population decides differently under another seed, and also writes differently."""
     found = []
     for seed in (0, 1):
         population = synthetic_population(60)
-        found.append(run_logged(population.agents, population.posts, seed=seed, **options).events(event))
+        found.append(
+            run_logged(population.agents, population.posts, seed=seed, **options).events(event)
+        )
     assert found[0] != found[1]
 
 
@@ -153,7 +170,11 @@ def test_processes_with_other_hash_seeds_write_the_same_bytes(tmp_path: Path) ->
     logs = []
     for hash_seed in ("1", "2"):
         path = tmp_path / hash_seed
-        environment = {**os.environ, "PYTHONPATH": str(Path(prism.__file__).parents[1]), "PYTHONHASHSEED": hash_seed}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(Path(prism.__file__).parents[1]),
+            "PYTHONHASHSEED": hash_seed,
+        }
         subprocess.run([sys.executable, "-c", WRITE_LOG, str(path)], env=environment, check=True)
         logs.append(path.read_bytes())
     assert logs[0] == logs[1]
@@ -163,21 +184,28 @@ def test_processes_with_other_hash_seeds_write_the_same_bytes(tmp_path: Path) ->
 def test_order_of_answers_does_not_matter(run_logged: Callable[..., Any]) -> None:
     """A reasoner whose answers overtake each other gives the same bytes as one that answers at once."""
     slow = SlowReasoner()
-    assert run_logged(reasoner=slow, rounds=4).log == run_logged(reasoner=PolicyReasoner(), rounds=4).log
+    assert (
+        run_logged(reasoner=slow, rounds=4).log
+        == run_logged(reasoner=PolicyReasoner(), rounds=4).log
+    )
     assert slow.overtaken > 10
 
 
 # Asking
 
 
-def test_decisions_of_a_tick_are_asked_together_and_applied_in_order(run_logged: Callable[..., Any]) -> None:
+def test_decisions_of_a_tick_are_asked_together_and_applied_in_order(
+    run_logged: Callable[..., Any],
+) -> None:
     """There is one call a tick at most, in agent order, and the moves follow in the same order."""
     reasoner = RecordingReasoner()
     run = run_logged(reasoner=reasoner)
     order = {agent.agent_id: number for number, agent in enumerate(run.simulation.agents)}
     ticks = [
         [event["agent_id"] for event in events]
-        for _, events in groupby(run.events(DECISION), key=lambda event: (event["round"], event["tick"]))
+        for _, events in groupby(
+            run.events(DECISION), key=lambda event: (event["round"], event["tick"])
+        )
     ]
     asked = [[question.agent.agent_id for question in questions] for questions in reasoner.asked]
     assert asked == ticks
@@ -185,12 +213,16 @@ def test_decisions_of_a_tick_are_asked_together_and_applied_in_order(run_logged:
     assert max(map(len, asked)) > 5
     decided = [(event["agent_id"], event["chosen"]) for event in run.events(DECISION)]
     moved = [
-        (event["agent_id"], event["to_state"]) for event in run.events(TRANSITION) if event["trigger"] == "decides"
+        (event["agent_id"], event["to_state"])
+        for event in run.events(TRANSITION)
+        if event["trigger"] == "decides"
     ]
     assert moved == decided
 
 
-def test_decision_is_asked_only_where_several_moves_are_open(run_logged: Callable[..., Any]) -> None:
+def test_decision_is_asked_only_where_several_moves_are_open(
+    run_logged: Callable[..., Any],
+) -> None:
     """Every question comes from EVALUATING with at least two distinct options and the post it is about."""
     reasoner = RecordingReasoner()
     run_logged(reasoner=reasoner)
@@ -209,9 +241,13 @@ def test_failing_reasoner_ends_the_run(error: Exception, run_logged: Callable[..
 
 
 @pytest.mark.parametrize("chosen", [S.RESTING, None, "nonsense"])
-def test_choice_outside_the_options_ends_the_run(chosen: Any, run_logged: Callable[..., Any]) -> None:
+def test_choice_outside_the_options_ends_the_run(
+    chosen: Any, run_logged: Callable[..., Any]
+) -> None:
     """A reasoner that chooses what is not open is named with its choice, never passed over."""
-    with pytest.raises(ReasonerError, match=r"agent '\w+': the reasoner chose .* not one of composing"):
+    with pytest.raises(
+        ReasonerError, match=r"agent '\w+': the reasoner chose .* not one of composing"
+    ):
         run_logged(reasoner=AlwaysReasoner(chosen))
 
 
@@ -228,7 +264,9 @@ class DownClient:
         return '{"next_state": "engaging_like"}'
 
 
-def test_fallbacks_are_counted_by_reason(run_logged: Callable[..., Any], caplog: pytest.LogCaptureFixture) -> None:
+def test_fallbacks_are_counted_by_reason(
+    run_logged: Callable[..., Any], caplog: pytest.LogCaptureFixture
+) -> None:
     """Answered decisions and every reason of a fallback are counted, and a fallback means scrolling on."""
     client = DownClient()
     run = run_logged(reasoner=Reasoner(client, fallback=S.SCROLLING))
@@ -254,7 +292,9 @@ def test_only_moves_of_the_chart_are_made(logged: Any) -> None:
     for event in logged.events(TRANSITION):
         assert event["from_state"] == states[event["agent_id"]]
         states[event["agent_id"]] = S(event["to_state"])
-        assert states[event["agent_id"]] in chart.valid_targets(S(event["from_state"]), event["trigger"])
+        assert states[event["agent_id"]] in chart.valid_targets(
+            S(event["from_state"]), event["trigger"]
+        )
     assert states == {agent.agent_id: agent.state for agent in logged.simulation.agents}
 
 
@@ -264,8 +304,17 @@ def test_history_is_the_log(logged: Any) -> None:
     moves = [event for event in logged.events(TRANSITION) if event["agent_id"] == agent.agent_id]
     kept = [record.to_dict() for record in agent.state_history]
     assert len(kept) > 20
-    assert [(one["from_state"], one["to_state"], one["trigger"], one["timestamp"], one["context"]) for one in kept] == [
-        (event["from_state"], event["to_state"], event["trigger"], event["timestamp"], event["context"])
+    assert [
+        (one["from_state"], one["to_state"], one["trigger"], one["timestamp"], one["context"])
+        for one in kept
+    ] == [
+        (
+            event["from_state"],
+            event["to_state"],
+            event["trigger"],
+            event["timestamp"],
+            event["context"],
+        )
         for event in moves[-len(kept) :]
     ]
 
@@ -273,9 +322,13 @@ def test_history_is_the_log(logged: Any) -> None:
 def counted(events: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Count from a log's events what results count."""
     names = Counter(event["event"] for event in events)
-    kinds = Counter(event["kind"] for event in events if event["event"] == POST_PUBLISHED and event["round"] > 0)
+    kinds = Counter(
+        event["kind"] for event in events if event["event"] == POST_PUBLISHED and event["round"] > 0
+    )
     decisions = [event for event in events if event["event"] == DECISION]
-    timeouts = [event for event in events if event["event"] == TRANSITION and event["trigger"] == "timeout"]
+    timeouts = [
+        event for event in events if event["event"] == TRANSITION and event["trigger"] == "timeout"
+    ]
     return {
         "transitions": names[TRANSITION],
         "posts": kinds["post"],
@@ -285,7 +338,9 @@ def counted(events: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "decisions_asked": len(decisions),
         "decisions_answered": sum(event["source"] != "fallback" for event in decisions),
         "timeouts": dict(sorted(Counter(event["from_state"] for event in timeouts).items())),
-        "fallbacks": dict(sorted(Counter(event["reason"] for event in decisions if event["reason"]).items())),
+        "fallbacks": dict(
+            sorted(Counter(event["reason"] for event in decisions if event["reason"]).items())
+        ),
     }
 
 
@@ -297,7 +352,10 @@ def test_results_count_what_the_log_holds(logged: Any) -> None:
         of_round = [event for event in events if event["round"] == summary.number]
         assert summary.activity.to_dict() == {"agent_ticks": 60 * 12, **counted(of_round)}
     totals = results.totals
-    assert min(totals.posts, totals.replies, totals.reshares, totals.likes, totals.timeouts.total()) > 0
+    assert (
+        min(totals.posts, totals.replies, totals.reshares, totals.likes, totals.timeouts.total())
+        > 0
+    )
 
 
 def test_log_holds_the_results(logged: Any) -> None:
@@ -312,7 +370,8 @@ def test_log_holds_the_results(logged: Any) -> None:
         (one.number, one.states) for one in results.rounds
     ]
     assert all(
-        event.items() >= one.activity.to_dict().items() for event, one in zip(rounds, results.rounds, strict=True)
+        event.items() >= one.activity.to_dict().items()
+        for event, one in zip(rounds, results.rounds, strict=True)
     )
     assert len(logged.events(ROUND_STARTED)) == 6
 
@@ -321,7 +380,9 @@ class Watched(Simulation):
     """Counts its agents by state when the ticks of a round are over."""
 
     def _finish_round(self) -> None:
-        vars(self).setdefault("seen", []).append(Counter(agent.state.value for agent in self.agents))
+        vars(self).setdefault("seen", []).append(
+            Counter(agent.state.value for agent in self.agents)
+        )
         super()._finish_round()
 
 
@@ -448,7 +509,9 @@ def test_agent_with_nothing_to_read_stays_idle(run_logged: Callable[..., Any]) -
         (S.COMPOSING, ["scrolling", "resting", "idle"]),
     ],
 )
-def test_timeouts_are_counted(state: AgentState, path: list[str], run_logged: Callable[..., Any]) -> None:
+def test_timeouts_are_counted(
+    state: AgentState, path: list[str], run_logged: Callable[..., Any]
+) -> None:
     """An agent with nothing to do leaves each state by its time-out, counted under that state."""
     agent = SocialAgent("ann", state=state, timeout_threshold=3)
     run = run_logged([agent], rounds=1)
@@ -506,14 +569,18 @@ def test_every_round_is_reported_as_it_ends() -> None:
     population = synthetic_population(20)
     simulation = Simulation(population.agents, population.posts, rounds=3)
     seen: list[tuple[int, int]] = []
-    results = simulation.run(lambda summary: seen.append((summary.number, simulation.agents[0].random is not None)))
+    results = simulation.run(
+        lambda summary: seen.append((summary.number, simulation.agents[0].random is not None))
+    )
     assert seen == [(1, True), (2, True), (3, True)]
     assert [summary.number for summary in results.rounds] == [1, 2, 3]
 
 
 @pytest.mark.parametrize("collecting", [True, False])
 @pytest.mark.parametrize("reasoner", [None, BrokenReasoner(LookupError("no more answers"))])
-def test_garbage_collector_is_left_as_it_was(collecting: bool, reasoner: BaseReasoner | None) -> None:
+def test_garbage_collector_is_left_as_it_was(
+    collecting: bool, reasoner: BaseReasoner | None
+) -> None:
     """After a run, ended or broken off, the garbage collector is set as it was before."""
     population = synthetic_population(20)
     simulation = Simulation(population.agents, population.posts, rounds=2, reasoner=reasoner)
@@ -545,11 +612,17 @@ def test_events_go_to_configured_structlog(capsys: pytest.CaptureFixture[str]) -
     [
         ([], {}, "at least one agent"),
         (["ann"], {"rounds": 0}, "rounds must be a whole number, 1 or more, got 0"),
-        (["ann"], {"ticks_per_round": -1}, "ticks_per_round must be a whole number, 1 or more, got -1"),
+        (
+            ["ann"],
+            {"ticks_per_round": -1},
+            "ticks_per_round must be a whole number, 1 or more, got -1",
+        ),
         (["cem", "ann", "ben", "ann", "cem"], {}, "more than once: ann, cem"),
     ],
 )
-def test_impossible_simulation_is_refused(agents: list[str], options: dict[str, int], message: str) -> None:
+def test_impossible_simulation_is_refused(
+    agents: list[str], options: dict[str, int], message: str
+) -> None:
     """No agents, shared ids, and rounds or ticks below 1 are refused with the reason."""
     with pytest.raises(FieldValueError, match=message):
         Simulation([SocialAgent(name) for name in agents], **options)

@@ -20,7 +20,15 @@ from prism.errors import SimulationError
 from prism.runlog import ReplayReasoner, RunLog, SimulatedClock
 from prism.social import Results, RoundSummary, Simulation
 from prism.social._snapshot import restore_snapshot, take_snapshot
-from prism.statechart import AgentState, BaseReasoner, Budget, Decision, PolicyReasoner, Question, StateTransition
+from prism.statechart import (
+    AgentState,
+    BaseReasoner,
+    Budget,
+    Decision,
+    PolicyReasoner,
+    Question,
+    StateTransition,
+)
 
 MakeReasoner = Callable[[], BaseReasoner]
 
@@ -100,7 +108,13 @@ class Run:
     def agents(self) -> list[tuple[Any, ...]]:
         """Everything of the agents that later moves could depend on, and their histories."""
         return [
-            (agent.agent_id, agent.state, agent.ticks_in_state, agent.pending_action, list(agent.state_history))
+            (
+                agent.agent_id,
+                agent.state,
+                agent.ticks_in_state,
+                agent.pending_action,
+                list(agent.state_history),
+            )
             for agent in self.simulation.agents
         ]
 
@@ -140,7 +154,7 @@ class Runs:
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Runs:
-    """Give a maker of runs in a folder of its own."""
+    """Return a maker of runs in a folder of its own."""
     return Runs(tmp_path)
 
 
@@ -155,12 +169,18 @@ def assert_equal(again: Run, run: Run) -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(
-    st.builds(Settings, st.integers(1, 25), st.integers(0, 99), st.integers(1, 5), st.integers(1, 14)),
+    st.builds(
+        Settings, st.integers(1, 25), st.integers(0, 99), st.integers(1, 5), st.integers(1, 14)
+    ),
     st.sampled_from([lambda seed: PolicyReasoner(seed), Late]),
 )
-def test_stopping_after_any_round_changes_nothing(drawn: Settings, decides: Callable[[int], BaseReasoner]) -> None:
+def test_stopping_after_any_round_changes_nothing(
+    drawn: Settings, decides: Callable[[int], BaseReasoner]
+) -> None:
     """Whatever the run and whichever round it is stopped after, log, results and agents are those of the whole run."""
-    chosen = Settings(drawn.agents, drawn.seed, drawn.rounds, drawn.ticks, lambda: decides(drawn.seed))
+    chosen = Settings(
+        drawn.agents, drawn.seed, drawn.rounds, drawn.ticks, lambda: decides(drawn.seed)
+    )
     with TemporaryDirectory() as folder:
         runs = Runs(Path(folder))
         run = runs.whole(chosen)
@@ -207,17 +227,24 @@ def test_a_reasoner_without_a_budget_can_take_over(runs: Runs) -> None:
 
 def test_what_agents_lived_through_before_is_kept(tmp_path: Path) -> None:
     """Agents that came with a history, a state and an intention have them after a resume as after a whole run."""
-    past = StateTransition(AgentState.IDLE, AgentState.COMPOSING, "woke", datetime(2025, 1, 1, tzinfo=UTC), {"why": 1})
+    past = StateTransition(
+        AgentState.IDLE, AgentState.COMPOSING, "woke", datetime(2025, 1, 1, tzinfo=UTC), {"why": 1}
+    )
 
     class Experienced(Settings):
         def simulation(self, log: RunLog, clock: SimulatedClock) -> Simulation:
             agents = [
                 SocialAgent(
-                    f"a{n}", interests=["tea"], state=AgentState.COMPOSING, state_history=[past], ticks_in_state=n
+                    f"a{n}",
+                    interests=["tea"],
+                    state=AgentState.COMPOSING,
+                    state_history=[past],
+                    ticks_in_state=n,
                 )
                 for n in range(8)
             ]
-            agents[3].state, agents[3].pending_action = AgentState.ENGAGING_REPLY, "reply"  # and then none
+            # and then none
+            agents[3].state, agents[3].pending_action = AgentState.ENGAGING_REPLY, "reply"
             return Simulation(agents, rounds=3, ticks_per_round=3, logger=log.logger, clock=clock)
 
     runs, chosen = Runs(tmp_path), Experienced()

@@ -21,7 +21,7 @@ class Agent(StatechartMixin):
 
 @pytest.fixture
 def agent() -> Agent:
-    """Give an agent in IDLE that keeps all fields."""
+    """Return an agent in IDLE that keeps all fields."""
     return Agent()
 
 
@@ -34,9 +34,10 @@ def server() -> Iterator[FakeOllama]:
 
 @pytest.fixture
 async def connect(server: FakeOllama) -> AsyncIterator[Callable[..., Any]]:
-    """Give a maker of clients for the server, each closed when the test ends.
+    """Return a maker of clients for the server, each closed when the test ends.
 
-    A client is named by its kind: ``prism``, ``pool`` or ``ollama``, whose own client is not told a model.
+    A client is named by its kind: ``prism``, ``pool`` or ``ollama``, whose own client is not told a
+    model.
     """
     async with AsyncExitStack() as clients:
 
@@ -55,7 +56,7 @@ async def connect(server: FakeOllama) -> AsyncIterator[Callable[..., Any]]:
 
 @pytest.fixture
 def until() -> Callable[[Callable[[], bool]], Awaitable[None]]:
-    """Give a function that waits until something holds, and fails if it never does."""
+    """Return a function that waits until something holds, and fails if it never does."""
 
     async def until(holds: Callable[[], bool]) -> None:
         async with asyncio.timeout(10):
@@ -67,5 +68,5 @@ def until() -> Callable[[Callable[[], bool]], Awaitable[None]]:
 
 @pytest.fixture
 def events(heard: list[Any]) -> list[Any]:
-    """Give the list of all structlog events."""
+    """Return the list of all structlog events."""
     return heard

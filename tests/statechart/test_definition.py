@@ -31,7 +31,11 @@ def never(agent: Any, context: Any) -> bool:
 
 
 def problems(
-    states: Any = tuple(S), transitions: Any = (), initial: Any = S.IDLE, decisions: Any = (), timeouts: Any = None
+    states: Any = tuple(S),
+    transitions: Any = (),
+    initial: Any = S.IDLE,
+    decisions: Any = (),
+    timeouts: Any = None,
 ) -> list[str]:
     return definition_problems(states, transitions, initial, decisions, timeouts or {})
 
@@ -46,18 +50,39 @@ def test_a_sound_definition_has_no_problems() -> None:
     ("given", "message"),
     [
         ({"states": ()}, "a chart needs at least one state"),
-        ({"states": ("idle", 3)}, "states must be members of a str-based Enum such as AgentState, got 'idle', 3"),
+        (
+            {"states": ("idle", 3)},
+            "states must be members of a str-based Enum such as AgentState, got 'idle', 3",
+        ),
         ({"states": (Level.LOW,)}, "states must be members of a str-based Enum"),
-        ({"states": (S.IDLE, Light.RED)}, "states must all come from one enum, got members of AgentState, Light"),
+        (
+            {"states": (S.IDLE, Light.RED)},
+            "states must all come from one enum, got members of AgentState, Light",
+        ),
         ({"initial": "idle"}, "initial state 'idle' is not among the states (idle, scrolling,"),
         ({"initial": OTHER("idle")}, "initial state <Other.S0: 'idle'> is not among the states"),
         ({"initial": None}, "initial state None is not among the states"),
         ({"states": (S.IDLE,), "initial": S.RESTING}, "is not among the states (idle)"),
-        ({"decisions": [OTHER("elsewhere")]}, "decision state <Other.S1: 'elsewhere'> is not among the states"),
-        ({"timeouts": {OTHER("elsewhere"): 2}}, "timeouts names <Other.S1: 'elsewhere'>, which is not among"),
-        ({"timeouts": {S.IDLE: 0}}, "timeouts[idle] must be a whole number of ticks from 1 on, got 0"),
-        ({"timeouts": {S.IDLE: 2.5}}, "timeouts[idle] must be a whole number of ticks from 1 on, got 2.5"),
-        ({"timeouts": {S.IDLE: True}}, "timeouts[idle] must be a whole number of ticks from 1 on, got True"),
+        (
+            {"decisions": [OTHER("elsewhere")]},
+            "decision state <Other.S1: 'elsewhere'> is not among the states",
+        ),
+        (
+            {"timeouts": {OTHER("elsewhere"): 2}},
+            "timeouts names <Other.S1: 'elsewhere'>, which is not among",
+        ),
+        (
+            {"timeouts": {S.IDLE: 0}},
+            "timeouts[idle] must be a whole number of ticks from 1 on, got 0",
+        ),
+        (
+            {"timeouts": {S.IDLE: 2.5}},
+            "timeouts[idle] must be a whole number of ticks from 1 on, got 2.5",
+        ),
+        (
+            {"timeouts": {S.IDLE: True}},
+            "timeouts[idle] must be a whole number of ticks from 1 on, got True",
+        ),
         ({"transitions": ["go"]}, "transition 1 must be a Transition, got 'go'"),
         (
             {"transitions": [Transition("go", OTHER("idle"), S.RESTING)]},
@@ -93,14 +118,23 @@ def test_definition_error_is_a_value_error() -> None:
 
 def test_expand_replaces_a_wildcard_in_place() -> None:
     """A wildcard becomes one transition for every state, in the states' order and at its own place in the list."""
-    first, last = Transition("go", Light.RED, Light.GREEN), Transition("go", Light.GREEN, Light.AMBER)
+    first, last = (
+        Transition("go", Light.RED, Light.GREEN),
+        Transition("go", Light.GREEN, Light.AMBER),
+    )
     stop = Transition("stop", "*", Light.RED, never, print)
     expanded = expand([first, stop, last], list(Light))
-    assert expanded == (first, *(Transition("stop", light, Light.RED, never, print) for light in Light), last)
+    assert expanded == (
+        first,
+        *(Transition("stop", light, Light.RED, never, print) for light in Light),
+        last,
+    )
 
 
 def flaws(*moves: Transition[Any], decisions: Any = (), timeouts: Any = None) -> list[Finding]:
-    return find_flaws(list(Light), expand(moves, list(Light)), Light.RED, frozenset(decisions), timeouts or {})
+    return find_flaws(
+        list(Light), expand(moves, list(Light)), Light.RED, frozenset(decisions), timeouts or {}
+    )
 
 
 def test_a_sound_chart_has_no_flaws() -> None:
@@ -158,7 +192,8 @@ def test_a_limit_needs_a_timeout() -> None:
 
 
 @pytest.mark.parametrize(
-    ("guard", "decisions", "expected"), [(None, (), 1), (never, (), 0), (None, (Light.RED,), 0), (None, "other", 1)]
+    ("guard", "decisions", "expected"),
+    [(None, (), 1), (never, (), 0), (None, (Light.RED,), 0), (None, "other", 1)],
 )
 def test_only_what_cannot_fire_is_shadowed(guard: Any, decisions: Any, expected: int) -> None:
     """A transition is shadowed by an earlier unguarded one, unless a reasoner may choose it."""

@@ -67,7 +67,9 @@ CONTEXTS: list[tuple[Any, dict[str, Any] | None]] = [
     ({"state": AgentState.IDLE}, {"state": "idle"}),
     ({"nested": {Kind.NEWS: Post("p1")}}, {"nested": {"news": "p1"}}),
     ({"posts": [Post("p1"), (Post("p2"),)]}, {"posts": ["p1", ["p2"]]}),
-    pytest.param({"tags": {"b", "a"}, "rest": frozenset({2})}, {"tags": ["a", "b"], "rest": [2]}, id="sets"),
+    pytest.param(
+        {"tags": {"b", "a"}, "rest": frozenset({2})}, {"tags": ["a", "b"], "rest": [2]}, id="sets"
+    ),
     (OrderedDict(a=1), {"a": 1}),
     (MappingProxyType({"a": 1}), {"a": 1}),
     ("p1", {"value": "p1"}),
@@ -123,8 +125,14 @@ def test_unpack_gives_a_new_dict() -> None:
 
 def test_objects_of_one_class_may_be_identified_differently() -> None:
     """Each object is read by the identifier it has, whatever others of its class had."""
-    anonymous, post, row = SimpleNamespace(x=1), SimpleNamespace(post_id="p1"), SimpleNamespace(id=2)
-    seen: list[Mapping[str, Any] | None] = [identify(item) for item in (anonymous, post, row, post, anonymous)]
+    anonymous, post, row = (
+        SimpleNamespace(x=1),
+        SimpleNamespace(post_id="p1"),
+        SimpleNamespace(id=2),
+    )
+    seen: list[Mapping[str, Any] | None] = [
+        identify(item) for item in (anonymous, post, row, post, anonymous)
+    ]
     assert seen == [
         {"type": "SimpleNamespace"},
         {"post_id": "p1"},

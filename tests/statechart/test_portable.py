@@ -49,7 +49,11 @@ def over(enum: Any, **changes: Any) -> Statechart[Any]:
     """Make the chart over another enum."""
     by_text = {str(member): member for member in enum}
     move = Transition("bumped", by_text["calm"], by_text["angry"], is_strong)
-    parts = {"transitions": [move], "initial": by_text["calm"], "decision_states": [by_text["calm"]]}
+    parts = {
+        "transitions": [move],
+        "initial": by_text["calm"],
+        "decision_states": [by_text["calm"]],
+    }
     return moods(states=enum, timeouts={by_text["angry"]: 2}, **{**parts, **changes})
 
 
@@ -83,7 +87,11 @@ def test_a_chart_equals_no_other_thing() -> None:
 
 def test_an_empty_format_is_the_plain_text() -> None:
     """``f"{chart}"`` is what ``str`` gives."""
-    assert f"{moods()}" == str(moods()) == "Statechart('moods', 2 states, 1 transitions, initial='calm')"
+    assert (
+        f"{moods()}"
+        == str(moods())
+        == "Statechart('moods', 2 states, 1 transitions, initial='calm')"
+    )
 
 
 @pytest.mark.parametrize(
@@ -103,7 +111,9 @@ def test_formats_are_named_by_the_spec(spec: str, beginning: str) -> None:
 
 def test_an_unknown_format_is_refused() -> None:
     """Another format is a ValueError that names those there are."""
-    with pytest.raises(ValueError, match="no format 'png': use one of mermaid, dot, scxml, json, svg"):
+    with pytest.raises(
+        ValueError, match="no format 'png': use one of mermaid, dot, scxml, json, svg"
+    ):
         format(moods(), "png")
 
 
@@ -136,4 +146,7 @@ def test_any_chart_can_be_written_in_every_format(random_charts: Any, data: st.D
 def test_members_of_agent_state_are_written_by_their_text() -> None:
     """The texts of states stand in the formats, never the names of enum members."""
     assert "engaging_like" in f"{social_media_chart():json}"
-    assert AgentState.ENGAGING_LIKE.name not in f"{social_media_chart():json}{social_media_chart():mermaid}"
+    assert (
+        AgentState.ENGAGING_LIKE.name
+        not in f"{social_media_chart():json}{social_media_chart():mermaid}"
+    )

@@ -16,7 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism.agents._mixin import StatechartMixin
-from prism.statechart import AgentState, RandomStream, Statechart, StateTransition, Transition, state_distribution
+from prism.statechart import (
+    AgentState,
+    RandomStream,
+    Statechart,
+    StateTransition,
+    Transition,
+    state_distribution,
+)
 from prism.statechart._identity import identify, pack, unpack
 from prism.statechart.states import state_enum
 
@@ -26,7 +33,9 @@ GUARDS = st.integers(0, 3)
 TRIGGERS = st.sampled_from(["go", "on", "off", "timeout"])
 TRUTHS = st.sampled_from([True, False, "raise", "yes", "", 0, 2, None, [0]])
 EVENTS = st.tuples(TRIGGERS, st.lists(TRUTHS, min_size=4, max_size=4))
-TEXTS = st.text(min_size=1, max_size=6) | st.sampled_from(["*", "=", "mro", "name", "state", "initial"])
+TEXTS = st.text(min_size=1, max_size=6) | st.sampled_from(
+    ["*", "=", "mro", "name", "state", "initial"]
+)
 
 
 @pytest.fixture(autouse=True)
@@ -83,7 +92,12 @@ def cases(draw: st.DrawFn) -> Case:
     states = list(state_enum("Random", texts))
     number = st.integers(0, len(states) - 1)
     moves = draw(
-        st.lists(st.builds(Move, TRIGGERS, st.none() | number, number, st.none() | GUARDS, st.booleans()), max_size=12)
+        st.lists(
+            st.builds(
+                Move, TRIGGERS, st.none() | number, number, st.none() | GUARDS, st.booleans()
+            ),
+            max_size=12,
+        )
     )
     chart = Statechart(
         states,
@@ -178,14 +192,20 @@ def test_what_is_possible_agrees_with_what_happens(case: Case, event: Any) -> No
         assert agent == SimpleNamespace(state=state, ran=[])
         for target in valid:
             twin = SimpleNamespace(state=state, ran=[])
-            assert case.chart.fire_to(twin, trigger, target, context) is (target if target in enabled else None)
+            assert case.chart.fire_to(twin, trigger, target, context) is (
+                target if target in enabled else None
+            )
         assert case.chart.fire(agent, trigger, context) is next(iter(enabled), None)
 
 
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8)
+SCALARS = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8)
+)
 CONTEXTS = st.recursive(
     SCALARS | st.sampled_from(AgentState) | st.builds(SimpleNamespace, post_id=st.text(max_size=4)),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 
@@ -201,7 +221,9 @@ def test_pack_and_unpack_are_inverse(context: Any) -> None:
 
 MOMENTS = st.datetimes(datetime(1970, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))
 STATES = st.sampled_from(AgentState)
-RECORDS = st.builds(StateTransition, STATES, STATES, st.text(string.printable, max_size=6), MOMENTS, CONTEXTS)
+RECORDS = st.builds(
+    StateTransition, STATES, STATES, st.text(string.printable, max_size=6), MOMENTS, CONTEXTS
+)
 
 
 @FEW
@@ -217,12 +239,16 @@ def test_records_survive_copying_and_pickling(entry: StateTransition) -> None:
 
 @FEW
 @given(STATES, STATES, MOMENTS)
-def test_records_keep_their_moment(source: AgentState, target: AgentState, moment: datetime) -> None:
+def test_records_keep_their_moment(
+    source: AgentState, target: AgentState, moment: datetime
+) -> None:
     """A record gives back the moment it was given, to the microsecond."""
     assert StateTransition(source, target, "go", moment).timestamp == moment
 
 
-KEYS = st.lists(st.integers(0, 9) | st.text(string.ascii_lowercase, min_size=1, max_size=3), max_size=3).map(tuple)
+KEYS = st.lists(
+    st.integers(0, 9) | st.text(string.ascii_lowercase, min_size=1, max_size=3), max_size=3
+).map(tuple)
 
 
 @FEW
@@ -239,7 +265,9 @@ def test_streams_are_their_own(seed: int, first: Any, second: Any, turns: list[b
 
 
 @FEW
-@given(st.integers(), st.lists(st.just(0.0) | st.floats(1e-6, 1e6), min_size=1, max_size=6).filter(any))
+@given(
+    st.integers(), st.lists(st.just(0.0) | st.floats(1e-6, 1e6), min_size=1, max_size=6).filter(any)
+)
 def test_weighted_draws_have_a_weight(seed: int, weights: list[float]) -> None:
     """A weighted draw is an index whose weight is above zero."""
     stream = RandomStream(seed)

@@ -14,7 +14,9 @@ MOOD = state_enum("Mood", ["calm", "cross"])
 
 
 def population(*states: Any) -> list[Any]:
-    return [SimpleNamespace(state=state, agent_id=f"a{number}") for number, state in enumerate(states)]
+    return [
+        SimpleNamespace(state=state, agent_id=f"a{number}") for number, state in enumerate(states)
+    ]
 
 
 def test_agents_in_a_state_are_counted() -> None:
@@ -48,7 +50,10 @@ def test_states_of_another_enum_are_found_by_the_first_agent() -> None:
 
 def test_states_can_be_named() -> None:
     """The states to report may be given, in the order wanted."""
-    assert list(state_distribution(population(S.IDLE), [S.RESTING, S.IDLE]).items()) == [(S.RESTING, 0), (S.IDLE, 1)]
+    assert list(state_distribution(population(S.IDLE), [S.RESTING, S.IDLE]).items()) == [
+        (S.RESTING, 0),
+        (S.IDLE, 1),
+    ]
 
 
 def test_an_agent_outside_the_states_is_an_error() -> None:

@@ -16,7 +16,9 @@ ENGAGING = [S.ENGAGING_LIKE, S.ENGAGING_REPLY, S.ENGAGING_RESHARE]
 class SocialAgent(StatechartMixin):
     """What the chart reads of a social agent."""
 
-    def __init__(self, state: S = S.IDLE, *, engages: bool = True, pending_action: str | None = None) -> None:
+    def __init__(
+        self, state: S = S.IDLE, *, engages: bool = True, pending_action: str | None = None
+    ) -> None:
         self.state = state
         self.engages = engages
         self.pending_action = pending_action
@@ -58,7 +60,11 @@ def test_there_are_no_further_triggers() -> None:
 def test_the_chart_has_its_documented_settings() -> None:
     """Agents start in IDLE, decide in EVALUATING, and rest two ticks."""
     chart = social_media_chart()
-    assert (chart.name, chart.initial, chart.decision_states) == ("social_media", S.IDLE, {S.EVALUATING})
+    assert (chart.name, chart.initial, chart.decision_states) == (
+        "social_media",
+        S.IDLE,
+        {S.EVALUATING},
+    )
     assert chart.timeouts == {S.RESTING: RESTING_TICKS} == {S.RESTING: 2}
 
 
@@ -68,7 +74,8 @@ def test_the_check_finds_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("engages", "enabled"), [(True, [S.COMPOSING, S.ENGAGING_LIKE, S.SCROLLING]), (False, [S.SCROLLING])]
+    ("engages", "enabled"),
+    [(True, [S.COMPOSING, S.ENGAGING_LIKE, S.SCROLLING]), (False, [S.SCROLLING])],
 )
 def test_only_an_agent_that_should_engage_has_a_choice(engages: bool, enabled: list[S]) -> None:
     """An agent that would not engage can only scroll on; one that would may compose, like, or scroll on."""
@@ -101,7 +108,9 @@ def test_no_agent_is_stuck(state: S) -> None:
     assert agent.state is S.IDLE
 
 
-@pytest.mark.parametrize(("state", "target", "ticks"), [(S.RESTING, S.IDLE, 3), (S.EVALUATING, S.SCROLLING, 6)])
+@pytest.mark.parametrize(
+    ("state", "target", "ticks"), [(S.RESTING, S.IDLE, 3), (S.EVALUATING, S.SCROLLING, 6)]
+)
 def test_resting_is_shorter_than_other_states(state: S, target: S, ticks: int) -> None:
     """An agent rests two full ticks and is moved on the third; elsewhere its own threshold of five counts."""
     chart, agent = social_media_chart(), SocialAgent(state)

@@ -128,12 +128,15 @@ def chart_of(*moves: Transition[S], **options: Any) -> Statechart[S]:
 
 
 def snapshot(agent: Any) -> tuple[Any, ...]:
-    """Give all that a move could change."""
+    """Return all that a move could change."""
     return agent.state, agent.ticks_in_state, list(agent.state_history)
 
 
 def moves_of(agent: Any) -> list[tuple[str, str, str]]:
-    return [(entry.from_state.value, entry.trigger, entry.to_state.value) for entry in agent.state_history]
+    return [
+        (entry.from_state.value, entry.trigger, entry.to_state.value)
+        for entry in agent.state_history
+    ]
 
 
 # Construction
@@ -177,7 +180,9 @@ def test_bad_definition_lists_everything() -> None:
 
 def test_initial_state_must_be_among_the_states() -> None:
     """An initial state outside the chart is a ValueError that lists the states to use."""
-    with pytest.raises(ValueError, match=r"initial state .* is not among the states \(idle, scrolling\)"):
+    with pytest.raises(
+        ValueError, match=r"initial state .* is not among the states \(idle, scrolling\)"
+    ):
         Statechart([S.SCROLLING, S.IDLE], [], S.RESTING)
 
 
@@ -200,7 +205,12 @@ def test_a_chart_serves_any_str_enum() -> None:
     moves = [Transition("on", calm, mro), Transition("on", mro, star), Transition("off", "*", calm)]
     chart = Statechart(mood, moves, calm)
     agent = SimpleNamespace(state=calm)
-    assert [chart.fire(agent, trigger) for trigger in ("on", "on", "on", "off")] == [mro, star, None, calm]
+    assert [chart.fire(agent, trigger) for trigger in ("on", "on", "on", "off")] == [
+        mro,
+        star,
+        None,
+        calm,
+    ]
 
 
 # Choosing a transition
@@ -220,7 +230,9 @@ def test_a_chart_serves_any_str_enum() -> None:
     ],
 )
 @pytest.mark.parametrize("times", [1, 2])
-def test_first_truthy_guard_wins(agent: Any, guards: list[Any], expected: S | None, times: int) -> None:
+def test_first_truthy_guard_wins(
+    agent: Any, guards: list[Any], expected: S | None, times: int
+) -> None:
     """Candidates are tried in definition order, and the first with a truthy guard makes the move."""
     chart = chart_of(
         Transition("go", S.IDLE, S.SCROLLING, lambda _agent, given: given[0]),
@@ -260,7 +272,9 @@ def test_guards_and_actions_get_agent_and_context(agent: Any) -> None:
 
 def test_wildcard_applies_in_every_state(agent: Any) -> None:
     """A wildcard transition fires from every state, and stands at its place in the definition order."""
-    chart = chart_of(Transition("stop", S.COMPOSING, S.RESTING), Transition("stop", "*", S.SCROLLING))
+    chart = chart_of(
+        Transition("stop", S.COMPOSING, S.RESTING), Transition("stop", "*", S.SCROLLING)
+    )
     for state in S:
         agent.state = state
         assert chart.fire(agent, "stop") is (S.RESTING if state is S.COMPOSING else S.SCROLLING)
@@ -295,7 +309,9 @@ def test_unknown_state_is_an_error(drive: Any, state: Any) -> None:
     """An agent in a state outside the chart is a ValueError that lists the states to use, and nothing has changed."""
     chart = Statechart([S.IDLE, S.RESTING], [Transition("go", S.IDLE, S.RESTING)], S.IDLE, name="c")
     agent = SimpleNamespace(state=state, agent_id="a1", ticks_in_state=1)
-    message = re.escape(f"agent 'a1' is in state {state!r}, which is not in chart 'c': use one of idle, resting")
+    message = re.escape(
+        f"agent 'a1' is in state {state!r}, which is not in chart 'c': use one of idle, resting"
+    )
     with pytest.raises(ValueError, match=message) as caught:
         drive(chart, agent)
     assert isinstance(caught.value, UnknownStateError)
@@ -304,7 +320,9 @@ def test_unknown_state_is_an_error(drive: Any, state: Any) -> None:
 
 def test_adopt_refuses_an_unknown_state() -> None:
     """An object in a state outside the chart cannot be adopted, and the message lists the states to use."""
-    with pytest.raises(UnknownStateError, match=r"in state 'flying', which is not in chart .* use one of idle"):
+    with pytest.raises(
+        UnknownStateError, match=r"in state 'flying', which is not in chart .* use one of idle"
+    ):
         chart_of().adopt(SimpleNamespace(state="flying"))
 
 
@@ -312,7 +330,9 @@ def test_adopt_refuses_an_unknown_state() -> None:
 def test_asking_about_an_unknown_state_is_an_error(method: str) -> None:
     """A question about a state outside the chart is an UnknownStateError that lists the states."""
     chart = Statechart([S.IDLE], [], S.IDLE)
-    with pytest.raises(UnknownStateError, match="state 'flying' is not in chart 'statechart': use one of idle"):
+    with pytest.raises(
+        UnknownStateError, match="state 'flying' is not in chart 'statechart': use one of idle"
+    ):
         getattr(chart, method)(*("flying", "go")[: 2 if method == "valid_targets" else 1])
 
 
@@ -321,7 +341,12 @@ def test_an_object_without_state_is_refused(method: str) -> None:
     """An object without a state is a TypeError that names its class and three ways to mend it."""
     chart = chart_of(Transition("go", S.IDLE, S.RESTING))
     agent = SimpleNamespace(ticks_in_state=9)
-    arguments = {"fire": ["go"], "fire_to": ["go", S.RESTING], "enabled_targets": ["go"], "tick": []}[method]
+    arguments = {
+        "fire": ["go"],
+        "fire_to": ["go", S.RESTING],
+        "enabled_targets": ["go"],
+        "tick": [],
+    }[method]
     message = r"cannot drive 'SimpleNamespace': it has no 'state'; give it one, call chart.adopt\(obj\), or derive"
     with pytest.raises(TypeError, match=message) as caught:
         getattr(chart, method)(agent, *arguments)
@@ -356,7 +381,11 @@ def test_the_object_given_as_context_is_not_kept(agent: Any) -> None:
 def test_the_action_runs_before_the_commit(agent: Any) -> None:
     """An action sees the agent in the source state, with its ticks and without the new record."""
     seen: list[Any] = []
-    chart = chart_of(Transition("go", S.IDLE, S.SCROLLING, action=lambda agent, _post: seen.append(snapshot(agent))))
+    chart = chart_of(
+        Transition(
+            "go", S.IDLE, S.SCROLLING, action=lambda agent, _post: seen.append(snapshot(agent))
+        )
+    )
     agent.ticks_in_state = 4
     chart.fire(agent, "go")
     assert seen == [(S.IDLE, 4, [])]
@@ -393,11 +422,15 @@ def test_a_list_history_is_pruned_too() -> None:
 
 
 @pytest.mark.parametrize("with_action", [True, False])
-def test_a_self_transition_only_runs_its_action(agent: Any, with_action: bool, events: list[Any]) -> None:
+def test_a_self_transition_only_runs_its_action(
+    agent: Any, with_action: bool, events: list[Any]
+) -> None:
     """A self-transition returns the state and runs its action, but records, announces and resets nothing."""
     ran: list[Any] = []
     action = (lambda *_: ran.append(1)) if with_action else None
-    chart = chart_of(Transition("again", S.IDLE, S.IDLE, action=action), Transition("go", S.IDLE, S.RESTING))
+    chart = chart_of(
+        Transition("again", S.IDLE, S.IDLE, action=action), Transition("go", S.IDLE, S.RESTING)
+    )
     chart.fire(type(agent)(), "go")
     events.clear()
     agent.ticks_in_state = 4
@@ -415,7 +448,11 @@ FAULTS = pytest.mark.parametrize(
     ("move", "event", "state"),
     [
         (Transition("go", S.IDLE, S.SCROLLING, guard=broken), "statechart.guard_failed", S.IDLE),
-        (Transition("go", S.IDLE, S.SCROLLING, action=broken), "statechart.action_failed", S.SCROLLING),
+        (
+            Transition("go", S.IDLE, S.SCROLLING, action=broken),
+            "statechart.action_failed",
+            S.SCROLLING,
+        ),
     ],
 )
 
@@ -478,11 +515,15 @@ def test_a_fault_propagates_in_a_strict_chart(agent: Any, move: Any, event: str,
 
 def test_a_raising_guard_counts_as_false(agent: Any) -> None:
     """After a guard that raised the next candidate is tried."""
-    chart = chart_of(Transition("go", S.IDLE, S.SCROLLING, broken), Transition("go", S.IDLE, S.RESTING))
+    chart = chart_of(
+        Transition("go", S.IDLE, S.SCROLLING, broken), Transition("go", S.IDLE, S.RESTING)
+    )
     assert chart.fire(agent, "go") is S.RESTING
 
 
-def test_a_result_that_has_no_truth_value_counts_as_false(agent: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_result_that_has_no_truth_value_counts_as_false(
+    agent: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     """A guard whose result raises when its truth is asked is a guard that raised."""
 
     class Unclear:
@@ -498,14 +539,18 @@ def test_a_result_that_has_no_truth_value_counts_as_false(agent: Any, caplog: py
 @pytest.mark.parametrize("error", NEVER_CAUGHT)
 @pytest.mark.parametrize("where", ["guard", "action"])
 @pytest.mark.parametrize("strict", [True, False])
-def test_what_must_stop_the_program_always_propagates(agent: Any, error: Any, where: str, strict: bool) -> None:
+def test_what_must_stop_the_program_always_propagates(
+    agent: Any, error: Any, where: str, strict: bool
+) -> None:
     """Interrupts, exits and cancellations propagate from guards and actions, log nothing, and change nothing."""
 
     def stop(agent: Any, context: Any) -> Any:
         raise error
 
     chart = chart_of(
-        Transition("go", S.IDLE, S.SCROLLING, **{where: stop}), Transition("on", S.IDLE, S.RESTING), strict=strict
+        Transition("go", S.IDLE, S.SCROLLING, **{where: stop}),
+        Transition("on", S.IDLE, S.RESTING),
+        strict=strict,
     )
     agent.ticks_in_state = 4
     before = snapshot(agent)
@@ -540,11 +585,17 @@ def test_a_fire_inside_an_action_is_queued(agent: Any) -> None:
         seen.append(chart.fire(agent, "on", {"post_id": "p2"}))
         seen.append(agent.state)
 
-    chart = chart_of(Transition("go", S.IDLE, S.SCROLLING, action=go_on), Transition("on", S.SCROLLING, S.RESTING))
+    chart = chart_of(
+        Transition("go", S.IDLE, S.SCROLLING, action=go_on),
+        Transition("on", S.SCROLLING, S.RESTING),
+    )
     assert chart.fire(agent, "go", {"post_id": "p1"}) is S.RESTING
     assert seen == [None, S.IDLE]
     assert moves_of(agent) == [("idle", "go", "scrolling"), ("scrolling", "on", "resting")]
-    assert [entry.context for entry in agent.state_history] == [{"post_id": "p1"}, {"post_id": "p2"}]
+    assert [entry.context for entry in agent.state_history] == [
+        {"post_id": "p1"},
+        {"post_id": "p2"},
+    ]
 
 
 def test_queued_fires_run_in_order(agent: Any) -> None:
@@ -584,10 +635,15 @@ def test_a_targeted_fire_inside_an_action_is_queued(agent: Any) -> None:
     seen: list[Any] = []
     chart = chart_of(
         Transition(
-            "go", S.IDLE, S.SCROLLING, action=lambda agent, _post: seen.append(chart.fire_to(agent, "on", S.RESTING))
+            "go",
+            S.IDLE,
+            S.SCROLLING,
+            action=lambda agent, _post: seen.append(chart.fire_to(agent, "on", S.RESTING)),
         ),
         Transition("on", S.SCROLLING, S.COMPOSING),
-        Transition("on", S.SCROLLING, S.RESTING, guard=lambda agent, _post: agent.state is S.SCROLLING),
+        Transition(
+            "on", S.SCROLLING, S.RESTING, guard=lambda agent, _post: agent.state is S.SCROLLING
+        ),
     )
     assert chart.fire(agent, "go") is S.RESTING
     assert seen == [None]
@@ -615,7 +671,9 @@ def test_an_afire_stepped_inside_an_action_is_queued(agent: Any, decision_states
 
 def test_code_that_runs_on_assignment_cannot_nest_a_fire() -> None:
     """A class that fires whenever its state is written runs to completion like an action, every time."""
-    chart = chart_of(Transition("go", S.IDLE, S.SCROLLING), Transition("go", S.SCROLLING, S.RESTING))
+    chart = chart_of(
+        Transition("go", S.IDLE, S.SCROLLING), Transition("go", S.SCROLLING, S.RESTING)
+    )
     for _ in range(2):
         agent = Hooked()
         agent.__dict__.update(chart=chart, state_history=[])
@@ -634,7 +692,10 @@ def test_agents_that_compare_equal_do_not_share_a_queue() -> None:
     def fire_second(agent: Any, context: Any) -> None:
         states.append(chart.fire(second, "go"))
 
-    chart = chart_of(Transition("go", S.IDLE, S.SCROLLING, is_first, fire_second), Transition("go", S.IDLE, S.RESTING))
+    chart = chart_of(
+        Transition("go", S.IDLE, S.SCROLLING, is_first, fire_second),
+        Transition("go", S.IDLE, S.RESTING),
+    )
     assert first == second
     assert chart.fire(first, "go") is S.SCROLLING
     assert states == [S.RESTING]
@@ -652,7 +713,10 @@ def test_an_endless_chain_is_stopped(agent: Any) -> None:
         Transition("stop", "*", S.RESTING),
         name="c",
     )
-    with pytest.raises(RunawayError, match=r"chart 'c': .* agent 'a1' fired 1000 .* 'go': let an action end the chain"):
+    with pytest.raises(
+        RunawayError,
+        match=r"chart 'c': .* agent 'a1' fired 1000 .* 'go': let an action end the chain",
+    ):
         chart.fire(agent, "go")
     assert chart.fire(agent, "stop") is S.RESTING
     assert chart.fire(agent, "stop") is S.RESTING
@@ -730,7 +794,9 @@ def test_asking_for_enabled_targets_changes_nothing(agent: Any) -> None:
 def test_a_strict_chart_shows_the_faults_of_guards_it_lists(agent: Any) -> None:
     """In a strict chart a guard that raises while targets are listed propagates."""
     with pytest.raises(LookupError):
-        chart_of(Transition("go", S.IDLE, S.RESTING, broken), strict=True).enabled_targets(agent, "go")
+        chart_of(Transition("go", S.IDLE, S.RESTING, broken), strict=True).enabled_targets(
+            agent, "go"
+        )
 
 
 def test_check_reports_all_findings() -> None:
@@ -769,7 +835,7 @@ def decision_chart(**options: Any) -> Statechart[S]:
 
 @pytest.fixture
 def decider(agent: Any) -> Any:
-    """Give an agent that has something to decide, and that notes which action ran."""
+    """Return an agent that has something to decide, and that notes which action ran."""
     agent.ready, agent.done = True, []
     return agent
 
@@ -785,7 +851,9 @@ async def test_the_reasoner_is_asked_where_several_targets_are_enabled(decider: 
 
 
 @pytest.mark.parametrize(("ready", "action"), [(True, "compose"), (False, "compose anyway")])
-async def test_the_chosen_transition_runs_its_own_action(decider: Any, ready: bool, action: str) -> None:
+async def test_the_chosen_transition_runs_its_own_action(
+    decider: Any, ready: bool, action: str
+) -> None:
     """The first enabled transition to the chosen target commits, with its own action."""
     decider.ready = ready
     await decision_chart().afire(decider, "decide", reasoner=Chooser(S.COMPOSING))
@@ -803,7 +871,9 @@ async def test_the_chosen_transition_runs_its_own_action(decider: Any, ready: bo
         (S.RESTING, "decide", None),
     ],
 )
-async def test_nobody_is_asked_where_nothing_is_open(decider: Any, state: S, trigger: str, expected: S | None) -> None:
+async def test_nobody_is_asked_where_nothing_is_open(
+    decider: Any, state: S, trigger: str, expected: S | None
+) -> None:
     """Outside decision states, and with at most one distinct target, afire is fire and no reasoner is called."""
     twin = copy.deepcopy(decider)
     decider.state = twin.state = state
@@ -830,7 +900,9 @@ def leave_and_come_back(chart: Any, agent: Any) -> None:
 
 
 @pytest.mark.parametrize("bare", [True, False])
-@pytest.mark.parametrize(("meanwhile", "now_in"), [(leave, S.EVALUATING), (leave_and_come_back, S.IDLE)])
+@pytest.mark.parametrize(
+    ("meanwhile", "now_in"), [(leave, S.EVALUATING), (leave_and_come_back, S.IDLE)]
+)
 async def test_a_stale_answer_is_discarded(
     decider: Any, bare: bool, meanwhile: Any, now_in: S, events: list[Any]
 ) -> None:
@@ -882,7 +954,10 @@ async def test_of_two_answers_for_one_agent_the_first_counts(decider: Any, bare:
     chart = decision_chart()
     agent = StateOnly(ready=True, done=[]) if bare else decider
     slow, quick = Patient(S.COMPOSING), Patient(S.RESTING)
-    tasks = [asyncio.create_task(chart.afire(agent, "decide", reasoner=reasoner)) for reasoner in (slow, quick)]
+    tasks = [
+        asyncio.create_task(chart.afire(agent, "decide", reasoner=reasoner))
+        for reasoner in (slow, quick)
+    ]
     await asyncio.gather(slow.asked.wait(), quick.asked.wait())
     quick.let.set()
     assert await tasks[1] is S.RESTING
@@ -895,7 +970,10 @@ async def test_a_failed_question_does_not_make_another_stale(decider: Any) -> No
     """Cancelling one of two questions for an agent leaves the other in force."""
     chart = decision_chart()
     first, second = Patient(S.COMPOSING), Patient(S.RESTING)
-    tasks = [asyncio.create_task(chart.afire(decider, "decide", reasoner=reasoner)) for reasoner in (first, second)]
+    tasks = [
+        asyncio.create_task(chart.afire(decider, "decide", reasoner=reasoner))
+        for reasoner in (first, second)
+    ]
     await asyncio.gather(first.asked.wait(), second.asked.wait())
     tasks[0].cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -922,7 +1000,9 @@ async def test_a_cancelled_afire_leaves_the_agent_as_it_was(decider: Any) -> Non
 async def test_an_answer_outside_the_options_is_an_error(decider: Any, answer: Any) -> None:
     """A reasoner that answers outside the options is a ValueError that lists them, and nothing has changed."""
     before = snapshot(decider)
-    message = re.escape(f"the reasoner chose {answer!r}, which is not among the options (composing, resting)")
+    message = re.escape(
+        f"the reasoner chose {answer!r}, which is not among the options (composing, resting)"
+    )
     with pytest.raises(ValueError, match=message) as caught:
         await decision_chart().afire(decider, "decide", reasoner=Chooser(answer))
     assert isinstance(caught.value, ReasonerError)
@@ -958,7 +1038,9 @@ async def test_an_exception_of_the_reasoner_propagates(decider: Any) -> None:
         (True, S.IDLE, []),
     ],
 )
-def test_fire_to_makes_only_the_wanted_move(decider: Any, ready: bool, target: S, action: list[str]) -> None:
+def test_fire_to_makes_only_the_wanted_move(
+    decider: Any, ready: bool, target: S, action: list[str]
+) -> None:
     """fire_to commits the first enabled transition to the target, and gives None where there is none."""
     decider.ready = ready
     assert decision_chart().fire_to(decider, "decide", target) is (target if action else None)
@@ -976,8 +1058,12 @@ def test_fire_to_regards_guards(agent: Any) -> None:
 # Time
 
 
-@pytest.mark.parametrize(("timeouts", "threshold", "ticks"), [({}, 3, 4), ({S.IDLE: 2}, 5, 3), ({S.RESTING: 1}, 3, 4)])
-def test_a_timeout_fires_strictly_after_the_limit(agent: Any, timeouts: Any, threshold: int, ticks: int) -> None:
+@pytest.mark.parametrize(
+    ("timeouts", "threshold", "ticks"), [({}, 3, 4), ({S.IDLE: 2}, 5, 3), ({S.RESTING: 1}, 3, 4)]
+)
+def test_a_timeout_fires_strictly_after_the_limit(
+    agent: Any, timeouts: Any, threshold: int, ticks: int
+) -> None:
     """The time-out fires on the first tick above the limit: the chart's for the state, else the agent's."""
     chart = chart_of(Transition("timeout", S.IDLE, S.SCROLLING), timeouts=timeouts)
     agent.timeout_threshold = threshold
@@ -1006,20 +1092,28 @@ def test_ticks_are_counted_on_any_object_that_has_them(make: Any) -> None:
     agent = make()
     assert chart_of(Transition("timeout", S.IDLE, S.SCROLLING)).tick(agent) is None
     assert agent.ticks_in_state == 4
-    assert chart_of(Transition("timeout", S.IDLE, S.SCROLLING), timeouts={S.IDLE: 4}).tick(agent) is S.SCROLLING
+    assert (
+        chart_of(Transition("timeout", S.IDLE, S.SCROLLING), timeouts={S.IDLE: 4}).tick(agent)
+        is S.SCROLLING
+    )
 
 
 def test_an_object_without_ticks_never_times_out() -> None:
     """An object that counts no ticks is left alone."""
     agent = StateOnly()
-    assert chart_of(Transition("timeout", S.IDLE, S.SCROLLING), timeouts={S.IDLE: 1}).tick(agent) is None
+    assert (
+        chart_of(Transition("timeout", S.IDLE, S.SCROLLING), timeouts={S.IDLE: 1}).tick(agent)
+        is None
+    )
     assert vars(agent) == {"state": S.IDLE}
 
 
 # Kinds of agents
 
 
-@pytest.mark.parametrize("make", [Slots, Record, SlotRecord, StateOnly, Text, Model, SimpleNamespace])
+@pytest.mark.parametrize(
+    "make", [Slots, Record, SlotRecord, StateOnly, Text, Model, SimpleNamespace]
+)
 def test_anything_with_a_state_can_be_driven(make: Any) -> None:
     """Slots, dataclasses, models and plain objects are moved with the fields they have and given no others."""
     agent = make() if make is not SimpleNamespace else make(state=S.IDLE)
@@ -1072,14 +1166,20 @@ def test_own_transition_to_must_move() -> None:
         def transition_to(self, new_state: S, trigger: str, context: Any = None) -> None:
             """Stay."""
 
-    with pytest.raises(AgentError, match=r"Stubborn.transition_to left the agent in 'idle' .* must set self.state"):
+    with pytest.raises(
+        AgentError, match=r"Stubborn.transition_to left the agent in 'idle' .* must set self.state"
+    ):
         chart_of(Transition("go", S.IDLE, S.SCROLLING)).fire(Stubborn(), "go")
 
 
 def test_one_chart_serves_many_agents() -> None:
     """Agents of several classes that share a chart do not affect each other."""
-    chart = chart_of(Transition("go", S.IDLE, S.SCROLLING), Transition("go", S.SCROLLING, S.RESTING))
-    agents: list[Any] = [make() for make in (Slots, Record, Model, OwnAgent, Text) for _ in range(3)]
+    chart = chart_of(
+        Transition("go", S.IDLE, S.SCROLLING), Transition("go", S.SCROLLING, S.RESTING)
+    )
+    agents: list[Any] = [
+        make() for make in (Slots, Record, Model, OwnAgent, Text) for _ in range(3)
+    ]
     for number, agent in enumerate(agents):
         for _ in range(number % 3):
             chart.fire(agent, "go")
@@ -1091,7 +1191,12 @@ def test_adopt_adds_what_is_missing() -> None:
     agent = SimpleNamespace(name="x", timeout_threshold=9)
     chart = Statechart(S, [Transition("go", S.RESTING, S.IDLE)], S.RESTING)
     assert chart.adopt(agent) is agent
-    assert (agent.state, agent.ticks_in_state, agent.timeout_threshold, agent.name) == (S.RESTING, 0, 9, "x")
+    assert (agent.state, agent.ticks_in_state, agent.timeout_threshold, agent.name) == (
+        S.RESTING,
+        0,
+        9,
+        "x",
+    )
     assert chart.fire(agent, "go") is S.IDLE
     assert moves_of(agent) == [("resting", "go", "idle")]
 
@@ -1114,7 +1219,9 @@ def test_adopt_leaves_a_whole_agent_alone(agent: Any) -> None:
 
 def test_adopt_refuses_an_object_without_room() -> None:
     """An object whose class takes no fields is refused with the fields and the mend in the message."""
-    with pytest.raises(AgentError, match=r"Slots has no room for engagement_threshold, .*: declare these fields"):
+    with pytest.raises(
+        AgentError, match=r"Slots has no room for engagement_threshold, .*: declare these fields"
+    ):
         chart_of().adopt(Slots())
 
 
@@ -1140,7 +1247,9 @@ def test_every_move_is_one_event(agent: Any, events: list[Any]) -> None:
     """Each move, also each of a chain, is announced by one event with its dwell time and identified context."""
     chart = chart_of(
         Transition("go", S.IDLE, S.SCROLLING),
-        Transition("on", S.SCROLLING, S.EVALUATING, action=lambda agent, _post: chart.fire(agent, "back")),
+        Transition(
+            "on", S.SCROLLING, S.EVALUATING, action=lambda agent, _post: chart.fire(agent, "back")
+        ),
         Transition("back", S.EVALUATING, S.IDLE),
         name="c",
     )
@@ -1148,7 +1257,11 @@ def test_every_move_is_one_event(agent: Any, events: list[Any]) -> None:
     for trigger in ("go", "nonsense", "on"):
         chart.fire(agent, trigger, Post("p1"))
     common = {"event": "statechart.transition", "log_level": "info", "chart": "c", "agent_id": "a1"}
-    moves = [("idle", "scrolling", "go", 4), ("scrolling", "evaluating", "on", 0), ("evaluating", "idle", "back", 0)]
+    moves = [
+        ("idle", "scrolling", "go", 4),
+        ("scrolling", "evaluating", "on", 0),
+        ("evaluating", "idle", "back", 0),
+    ]
     assert events == [
         {
             **common,
@@ -1177,15 +1290,21 @@ def test_moves_of_every_kind_of_agent_are_announced(make: Any, events: list[Any]
     assert all(type(entry["to_state"]) is str for entry in events)
 
 
-def test_a_given_logger_hears_moves_without_configuration(agent: Any, logger: Any, capture: Any) -> None:
+def test_a_given_logger_hears_moves_without_configuration(
+    agent: Any, logger: Any, capture: Any
+) -> None:
     """A chart with a logger of its own announces its moves there though structlog is not configured."""
-    chart = chart_of(Transition("go", S.IDLE, S.SCROLLING), Transition("go", S.SCROLLING, S.IDLE), logger=logger)
+    chart = chart_of(
+        Transition("go", S.IDLE, S.SCROLLING), Transition("go", S.SCROLLING, S.IDLE), logger=logger
+    )
     chart.fire(agent, "go")
     chart.fire(agent, "go")
     assert [entry["event"] for entry in capture.entries] == ["statechart.transition"] * 2
 
 
-def test_without_configuration_moves_are_silent(agent: Any, capsys: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_without_configuration_moves_are_silent(
+    agent: Any, capsys: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     """Moves print nothing and log nothing until the application configures structlog."""
     chart = chart_of(Transition("go", S.IDLE, S.SCROLLING), Transition("go", S.SCROLLING, S.IDLE))
     for _ in range(3):
@@ -1221,10 +1340,14 @@ def test_history_tells_the_truth_about_a_meddling_action(capture: Any, logger: A
     def meddle(agent: Any, context: Any) -> None:
         agent.state = S.RESTING
 
-    chart = Statechart(S, [Transition("go", S.IDLE, S.SCROLLING, action=meddle)], S.IDLE, logger=logger)
+    chart = Statechart(
+        S, [Transition("go", S.IDLE, S.SCROLLING, action=meddle)], S.IDLE, logger=logger
+    )
     agent = SimpleNamespace(state=S.IDLE, state_history=deque())
     assert chart.fire(agent, "go") is S.SCROLLING
-    assert [(record.from_state, record.to_state) for record in agent.state_history] == [(S.RESTING, S.SCROLLING)]
+    assert [(record.from_state, record.to_state) for record in agent.state_history] == [
+        (S.RESTING, S.SCROLLING)
+    ]
     fault = capture.entries[0]
     assert (fault["event"], fault["log_level"]) == ("statechart.action_failed", "error")
     assert "let it fire an event instead" in fault["error"]
@@ -1241,12 +1364,17 @@ def test_a_context_that_cannot_tell_its_id_spoils_no_move(broken_id: type[Except
 
     agent = SimpleNamespace(state=S.IDLE, ticks_in_state=4, state_history=deque())
     assert chart_of(Transition("go", S.IDLE, S.RESTING)).fire(agent, "go", Row()) is S.RESTING
-    assert (agent.ticks_in_state, [record.context for record in agent.state_history]) == (0, [{"type": "Row"}])
+    assert (agent.ticks_in_state, [record.context for record in agent.state_history]) == (
+        0,
+        [{"type": "Row"}],
+    )
 
 
 def test_a_logger_of_the_standard_library_is_refused() -> None:
     """A standard library logger, which takes no keys, is refused when the chart is made."""
-    with pytest.raises(DefinitionError, match="must be a structlog logger, got the standard library's 'mine'"):
+    with pytest.raises(
+        DefinitionError, match="must be a structlog logger, got the standard library's 'mine'"
+    ):
         Statechart(S, [], S.IDLE, logger=logging.getLogger("mine"))
 
 

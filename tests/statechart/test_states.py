@@ -48,7 +48,9 @@ def test_agent_states_serialise_as_their_texts() -> None:
 @pytest.mark.parametrize("value", ["flying", "IDLE", "", None, 3])
 def test_agent_state_refuses_other_values(value: object) -> None:
     """A value outside the enum is a ValueError that names the value and lists the states to use."""
-    with pytest.raises(ValueError, match="is not a valid AgentState: use one of idle, scrolling") as caught:
+    with pytest.raises(
+        ValueError, match="is not a valid AgentState: use one of idle, scrolling"
+    ) as caught:
         AgentState(value)
     assert isinstance(caught.value, FieldValueError)
     assert repr(value) in str(caught.value)
@@ -80,7 +82,13 @@ def test_state_enum_names_every_offender(values: list[str], message: str) -> Non
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [(AgentState.IDLE, True), (Mood.CALM, True), ("idle", False), (Level.LOW, False), (None, False)],
+    [
+        (AgentState.IDLE, True),
+        (Mood.CALM, True),
+        ("idle", False),
+        (Level.LOW, False),
+        (None, False),
+    ],
 )
 def test_only_members_of_str_enums_are_states(value: object, expected: bool) -> None:
     """A state is a member of a str-based Enum, and nothing else is."""
@@ -88,7 +96,8 @@ def test_only_members_of_str_enums_are_states(value: object, expected: bool) -> 
 
 
 @pytest.mark.parametrize(
-    ("state", "text"), [(AgentState.IDLE, "idle"), (Mood.CALM, "calm"), ("idle", "idle"), (None, "None")]
+    ("state", "text"),
+    [(AgentState.IDLE, "idle"), (Mood.CALM, "calm"), ("idle", "idle"), (None, "None")],
 )
 def test_state_text_is_the_value(state: object, text: str) -> None:
     """A state's text is its value for every kind of str enum, never its qualified name."""

@@ -14,7 +14,13 @@ import pytest
 
 from prism.errors import DefinitionError
 from prism.statechart.states import AgentState, state_enum
-from prism.statechart.transitions import Edge, StateTransition, Transition, is_any_state, shared_edge
+from prism.statechart.transitions import (
+    Edge,
+    StateTransition,
+    Transition,
+    is_any_state,
+    shared_edge,
+)
 
 S = AgentState
 NOON = datetime(2026, 1, 30, 12, 0, tzinfo=UTC)
@@ -31,7 +37,13 @@ async def asked_elsewhere(agent: Any, context: Any) -> bool:
 
 
 def record(**changes: Any) -> StateTransition:
-    fields = {"from_state": S.IDLE, "to_state": S.SCROLLING, "trigger": "go", "timestamp": NOON, "context": None}
+    fields = {
+        "from_state": S.IDLE,
+        "to_state": S.SCROLLING,
+        "trigger": "go",
+        "timestamp": NOON,
+        "context": None,
+    }
     return StateTransition(**{**fields, **changes})
 
 
@@ -40,7 +52,13 @@ def test_transition_cannot_be_changed() -> None:
     move = Transition("go", S.IDLE, S.SCROLLING)
     with pytest.raises(dataclasses.FrozenInstanceError):
         move.target = S.RESTING  # type: ignore[misc]
-    assert (move.trigger, move.source, move.target, move.guard, move.action) == ("go", "idle", "scrolling", None, None)
+    assert (move.trigger, move.source, move.target, move.guard, move.action) == (
+        "go",
+        "idle",
+        "scrolling",
+        None,
+        None,
+    )
 
 
 @pytest.mark.parametrize(
@@ -49,14 +67,29 @@ def test_transition_cannot_be_changed() -> None:
         (("", S.IDLE, S.RESTING), "trigger must be a non-empty string, got ''"),
         (("  ", S.IDLE, S.RESTING), "trigger must be a non-empty string"),
         ((None, S.IDLE, S.RESTING), "trigger must be a non-empty string, got None"),
-        (("go", "idle", S.RESTING), r"source must be a member of a str-based Enum such as AgentState.IDLE, got 'idle'"),
+        (
+            ("go", "idle", S.RESTING),
+            r"source must be a member of a str-based Enum such as AgentState.IDLE, got 'idle'",
+        ),
         (("go", None, S.RESTING), "source must be a member"),
-        (("go", S.IDLE, "resting"), "target must be a member of a str-based Enum such as AgentState.IDLE"),
+        (
+            ("go", S.IDLE, "resting"),
+            "target must be a member of a str-based Enum such as AgentState.IDLE",
+        ),
         (("go", S.IDLE, "*"), r"target must be a member .* got '\*'"),
-        (("go", S.IDLE, S.RESTING, True), r"guard must be callable as guard\(agent, context\), got True"),
-        (("go", S.IDLE, S.RESTING, None, "x"), r"action must be callable as action\(agent, context\), got 'x'"),
+        (
+            ("go", S.IDLE, S.RESTING, True),
+            r"guard must be callable as guard\(agent, context\), got True",
+        ),
+        (
+            ("go", S.IDLE, S.RESTING, None, "x"),
+            r"action must be callable as action\(agent, context\), got 'x'",
+        ),
         (("go", S.IDLE, S.RESTING, asked_elsewhere), "guard 'asked_elsewhere' is async.*use 'def'"),
-        (("go", S.IDLE, S.RESTING, None, asked_elsewhere), "action 'asked_elsewhere' is async.*use 'def'"),
+        (
+            ("go", S.IDLE, S.RESTING, None, asked_elsewhere),
+            "action 'asked_elsewhere' is async.*use 'def'",
+        ),
     ],
 )
 def test_transition_refuses_what_could_never_work(arguments: tuple[Any, ...], message: str) -> None:
@@ -68,7 +101,9 @@ def test_transition_refuses_what_could_never_work(arguments: tuple[Any, ...], me
 
 def test_transition_lists_all_offences_at_once() -> None:
     """One error tells everything that is wrong with a transition."""
-    with pytest.raises(DefinitionError, match=r"trigger .* source .* target .* guard .* action ") as caught:
+    with pytest.raises(
+        DefinitionError, match=r"trigger .* source .* target .* guard .* action "
+    ) as caught:
         Transition("", 1, 2, 3, 4)  # type: ignore[arg-type]
     assert str(caught.value).count(";") == 4
 
@@ -119,7 +154,9 @@ def test_record_keeps_time_as_utc(given: datetime) -> None:
 
 def test_record_exports_the_specified_json() -> None:
     """A record exports in the shape of the data model, with a time that ends in Z."""
-    assert record(timestamp=datetime(2026, 1, 30, 10, 0, 1, tzinfo=UTC), context={"post_id": "post_123"}).to_dict() == {
+    assert record(
+        timestamp=datetime(2026, 1, 30, 10, 0, 1, tzinfo=UTC), context={"post_id": "post_123"}
+    ).to_dict() == {
         "from_state": "idle",
         "to_state": "scrolling",
         "trigger": "go",
@@ -177,8 +214,12 @@ def test_record_shows_as_the_call_that_makes_it() -> None:
     assert "context={'post_id': 'p1'}" in shown
 
 
-@pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, lambda item: pickle.loads(pickle.dumps(item))])
-def test_record_can_be_copied_and_pickled(clone: Callable[[StateTransition], StateTransition]) -> None:
+@pytest.mark.parametrize(
+    "clone", [copy.copy, copy.deepcopy, lambda item: pickle.loads(pickle.dumps(item))]
+)
+def test_record_can_be_copied_and_pickled(
+    clone: Callable[[StateTransition], StateTransition],
+) -> None:
     """A copied or pickled record is equal to the original."""
     entry = record(context={"post_id": "p1", "rank": [1, 2]})
     assert clone(entry) == entry

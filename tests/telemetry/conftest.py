@@ -7,5 +7,5 @@ import pytest
 
 @pytest.fixture
 def events(heard: list[Any]) -> list[Any]:
-    """Give the list of all structlog events."""
+    """Return the list of all structlog events."""
     return heard

@@ -52,7 +52,11 @@ def run_python(code: str) -> subprocess.CompletedProcess[str]:
     """Run code in a fresh interpreter, where nobody has configured anything."""
     environment = {**os.environ, "PYTHONPATH": str(Path(prism.__file__).parents[1])}
     return subprocess.run(
-        [sys.executable, "-P", "-c", code], env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-P", "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
 
 
@@ -69,10 +73,14 @@ def failure() -> LookupError:
     raise AssertionError
 
 
-@pytest.mark.parametrize("setup", ["", "import structlog", "import structlog; structlog.get_logger()"])
+@pytest.mark.parametrize(
+    "setup", ["", "import structlog", "import structlog; structlog.get_logger()"]
+)
 def test_moves_are_silent_until_structlog_is_configured(setup: str) -> None:
     """An application that fires transitions sees nothing on stdout or stderr unless it configures structlog."""
-    done = run_python(BUSY_CHART.format(setup=setup, guard="None") + "assert len(agent.state_history) == 9")
+    done = run_python(
+        BUSY_CHART.format(setup=setup, guard="None") + "assert len(agent.state_history) == 9"
+    )
     assert (done.stdout, done.stderr) == ("", "")
 
 
@@ -86,8 +94,13 @@ def test_moves_are_printed_once_structlog_is_configured() -> None:
 def test_moves_reach_standard_logging_that_wants_them() -> None:
     """The same program shows its nine moves once logging is set to INFO, without importing structlog."""
     setup = "import logging, sys; logging.basicConfig(level=logging.INFO)"
-    done = run_python(BUSY_CHART.format(setup=setup, guard="None") + "assert 'structlog' not in sys.modules")
-    assert done.stderr.count("INFO:prism.statechart:statechart.transition {'chart': 'statechart', ") == 9
+    done = run_python(
+        BUSY_CHART.format(setup=setup, guard="None") + "assert 'structlog' not in sys.modules"
+    )
+    assert (
+        done.stderr.count("INFO:prism.statechart:statechart.transition {'chart': 'statechart', ")
+        == 9
+    )
     assert done.stdout == ""
 
 
@@ -132,12 +145,18 @@ def test_configured_structlog_is_the_logger(events: list[Any]) -> None:
 
 @pytest.fixture
 def go() -> Callable[[], object]:
-    """Give a function that lets an agent make one move on a chart without a logger of its own."""
-    chart = Statechart(AgentState, [Transition("go", AgentState.IDLE, AgentState.RESTING)], AgentState.IDLE)
-    return lambda: chart.fire(SimpleNamespace(state=AgentState.IDLE, agent_id="a1", name="Ann"), "go", {"name": "x"})
+    """Return a function that lets an agent make one move on a chart without a logger of its own."""
+    chart = Statechart(
+        AgentState, [Transition("go", AgentState.IDLE, AgentState.RESTING)], AgentState.IDLE
+    )
+    return lambda: chart.fire(
+        SimpleNamespace(state=AgentState.IDLE, agent_id="a1", name="Ann"), "go", {"name": "x"}
+    )
 
 
-def test_standard_logging_carries_the_keys(go: Callable[[], object], caplog: pytest.LogCaptureFixture) -> None:
+def test_standard_logging_carries_the_keys(
+    go: Callable[[], object], caplog: pytest.LogCaptureFixture
+) -> None:
     """A move is a record of logger prism.statechart at INFO, with its keys as one attribute and in the message."""
     with caplog.at_level(logging.INFO, "prism.statechart"):
         assert moves_are_heard()
@@ -157,14 +176,18 @@ def test_standard_logging_carries_the_keys(go: Callable[[], object], caplog: pyt
     assert entry.getMessage() == f"{TRANSITION} {keys}"
 
 
-def test_standard_logging_is_silent_by_default(go: Callable[[], object], caplog: pytest.LogCaptureFixture) -> None:
+def test_standard_logging_is_silent_by_default(
+    go: Callable[[], object], caplog: pytest.LogCaptureFixture
+) -> None:
     """At the level that logging starts with nobody listens to moves, and none is recorded."""
     assert not moves_are_heard()
     go()
     assert caplog.records == []
 
 
-def test_nothing_is_said_twice(go: Callable[[], object], events: list[Any], caplog: pytest.LogCaptureFixture) -> None:
+def test_nothing_is_said_twice(
+    go: Callable[[], object], events: list[Any], caplog: pytest.LogCaptureFixture
+) -> None:
     """Where structlog is configured, standard logging gets nothing on top, however much it wants."""
     with caplog.at_level(logging.DEBUG):
         go()
@@ -172,7 +195,9 @@ def test_nothing_is_said_twice(go: Callable[[], object], events: list[Any], capl
     assert caplog.records == []
 
 
-def test_structlog_on_standard_logging_works(go: Callable[[], object], caplog: pytest.LogCaptureFixture) -> None:
+def test_structlog_on_standard_logging_works(
+    go: Callable[[], object], caplog: pytest.LogCaptureFixture
+) -> None:
     """Structlog's own loggers of the standard library get moves under prism's name, by the level set there."""
     structlog.configure(
         processors=[structlog.stdlib.filter_by_level, structlog.processors.JSONRenderer()],
@@ -189,7 +214,9 @@ def test_structlog_on_standard_logging_works(go: Callable[[], object], caplog: p
 
 
 def to_processor(heard: list[Any]) -> None:
-    structlog.configure(processors=[lambda logger, method, event: heard.append(event["event"]) or ""])
+    structlog.configure(
+        processors=[lambda logger, method, event: heard.append(event["event"]) or ""]
+    )
 
 
 def to_factory(heard: list[Any]) -> None:
@@ -231,7 +258,10 @@ def test_a_new_configuration_is_noticed(
 
 def test_a_logger_is_kept_only_if_the_application_keeps_its_own(go: Callable[[], object]) -> None:
     """Without caching, a move is written to what is standard output at the time, not at the first move."""
-    structlog.configure(processors=[structlog.processors.JSONRenderer()], logger_factory=structlog.WriteLoggerFactory())
+    structlog.configure(
+        processors=[structlog.processors.JSONRenderer()],
+        logger_factory=structlog.WriteLoggerFactory(),
+    )
     outputs = [StringIO(), StringIO()]
     for output in outputs:
         with redirect_stdout(output):
@@ -262,8 +292,15 @@ def test_fault_goes_to_the_given_logger(logger: Any, capture: LogCapture) -> Non
 def test_fault_is_rendered_with_its_traceback() -> None:
     """Structlog's own renderers turn a fault into a traceback that names the failing function."""
     lines: list[str] = []
-    render = [structlog.processors.format_exc_info, lambda logger, name, event: lines.append(event["exception"]) or ""]
-    report_fault(structlog.wrap_logger(structlog.testing.ReturnLogger(), processors=render), GUARD_FAILED, failure())
+    render = [
+        structlog.processors.format_exc_info,
+        lambda logger, name, event: lines.append(event["exception"]) or "",
+    ]
+    report_fault(
+        structlog.wrap_logger(structlog.testing.ReturnLogger(), processors=render),
+        GUARD_FAILED,
+        failure(),
+    )
     assert "in broken" in lines[0]
 
 

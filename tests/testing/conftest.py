@@ -13,21 +13,21 @@ from prism.testing import FakeOllama
 
 @pytest.fixture
 def server() -> Iterator[FakeOllama]:
-    """Give a running server."""
+    """Return a running server."""
     with FakeOllama() as running:
         yield running
 
 
 @pytest.fixture
 async def client(server: FakeOllama) -> AsyncIterator[ollama.AsyncClient]:
-    """Give the real client, connected to the server."""
+    """Return the real client, connected to the server."""
     async with ollama.AsyncClient(server.host, timeout=5) as connected:
         yield connected
 
 
 @pytest.fixture
 def talk(server: FakeOllama) -> Callable[..., Any]:
-    """Give a function that sends raw bytes and reads so many raw answers, as status and JSON (or text)."""
+    """Return a function that sends raw bytes and reads so many raw answers, as status and JSON (or text)."""
 
     async def read_answer(reader: asyncio.StreamReader) -> tuple[int, Any]:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
@@ -36,7 +36,9 @@ def talk(server: FakeOllama) -> Callable[..., Any]:
         return int(head.split()[1]), json.loads(body) if body.startswith(("{", "[")) else body
 
     async def send(data: bytes, answers: int = 1) -> list[tuple[int, Any]]:
-        reader, writer = await asyncio.open_connection("127.0.0.1", int(server.host.rpartition(":")[2]))
+        reader, writer = await asyncio.open_connection(
+            "127.0.0.1", int(server.host.rpartition(":")[2])
+        )
         try:
             async with asyncio.timeout(5):
                 writer.write(data)

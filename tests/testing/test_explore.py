@@ -24,10 +24,14 @@ def ada() -> SocialAgent:
     return SocialAgent("ada")
 
 
-def short(*args: Any, max_steps: int = 20, sequences: int = 50, **options: Any) -> type[Exploration]:
+def short(
+    *args: Any, max_steps: int = 20, sequences: int = 50, **options: Any
+) -> type[Exploration]:
     """Explore a few short sequences, the same ones every time."""
     made = explore(*args, max_steps=max_steps, **options)
-    made.TestCase.settings = settings(made.TestCase.settings, database=None, derandomize=True, max_examples=sequences)
+    made.TestCase.settings = settings(
+        made.TestCase.settings, database=None, derandomize=True, max_examples=sequences
+    )
     return made
 
 
@@ -40,7 +44,9 @@ def notes_of(machine: type[Exploration]) -> list[str]:
 
 def path_of(machine: type[Exploration]) -> str:
     """Explore until something fails, and give the path in the note of the failure."""
-    return next(note for note in notes_of(machine) if note.startswith("path: ")).removeprefix("path: ")
+    return next(note for note in notes_of(machine) if note.startswith("path: ")).removeprefix(
+        "path: "
+    )
 
 
 def test_invariants_that_hold_pass() -> None:
@@ -62,7 +68,9 @@ def never_likes(agent: Any) -> bool:
 
 def test_a_wrong_state_is_found_by_its_shortest_path() -> None:
     """Hypothesis shrinks to the fewest events, here by a move that only a reasoner would choose."""
-    machine = short(CHART, ada, sequences=200, contexts={"decides": st.just(0.9)}, invariants=[never_likes])
+    machine = short(
+        CHART, ada, sequences=200, contexts={"decides": st.just(0.9)}, invariants=[never_likes]
+    )
     path = "idle --feed_ready--> scrolling --sees_post--> evaluating --decides--> engaging_like"
     assert path_of(machine) == path
 
@@ -105,7 +113,9 @@ def test_a_planted_fault_is_found_by_its_shortest_path() -> None:
 @pytest.mark.parametrize("number", range(8))
 def test_roundabout_ways_are_left_out(number: int) -> None:
     """However an agent got there first, a failure is shown by the straight way to it, without loops."""
-    machine = short(CHART, ada, sequences=30, invariants=[lambda agent: agent.state is not S.RESTING])
+    machine = short(
+        CHART, ada, sequences=30, invariants=[lambda agent: agent.state is not S.RESTING]
+    )
     machine.TestCase.settings = settings(machine.TestCase.settings, derandomize=False)
     assert path_of(seed(number)(machine)) == "idle --feed_ready--> scrolling --timeout--> resting"
 
@@ -113,7 +123,10 @@ def test_roundabout_ways_are_left_out(number: int) -> None:
 @pytest.mark.parametrize("number", range(4))
 @pytest.mark.parametrize(
     "contexts",
-    [st.sampled_from([0.1, 0.9]), st.fixed_dictionaries({"relevance": st.floats(0, 1), "topics": st.just([])})],
+    [
+        st.sampled_from([0.1, 0.9]),
+        st.fixed_dictionaries({"relevance": st.floats(0, 1), "topics": st.just([])}),
+    ],
     ids=["number", "mapping"],
 )
 def test_steps_that_do_nothing_are_left_out(number: int, contexts: Any) -> None:
@@ -134,7 +147,9 @@ def test_failure_keeps_its_own_message() -> None:
     with pytest.raises(AssertionError, match="woke up"):
         short(CHART, ada, invariants=[stays_idle]).run()
     with pytest.raises(AssertionError, match="'never_likes' does not hold"):
-        short(CHART, lambda: SocialAgent("ada", state=S.ENGAGING_LIKE), invariants=[never_likes]).run()
+        short(
+            CHART, lambda: SocialAgent("ada", state=S.ENGAGING_LIKE), invariants=[never_likes]
+        ).run()
 
 
 def test_faults_of_the_engine_have_a_path_too() -> None:
@@ -143,7 +158,10 @@ def test_faults_of_the_engine_have_a_path_too() -> None:
     def is_known(agent: Any, context: Any) -> bool:
         raise LookupError("no such post")
 
-    moves = [Transition("go", S.IDLE, S.SCROLLING), Transition("look", S.SCROLLING, S.EVALUATING, is_known)]
+    moves = [
+        Transition("go", S.IDLE, S.SCROLLING),
+        Transition("look", S.SCROLLING, S.EVALUATING, is_known),
+    ]
     chart = Statechart(S, moves, S.IDLE, strict=True)
     assert path_of(short(chart, ada)) == "idle --go--> scrolling --look--> ?"
 
@@ -174,7 +192,12 @@ def test_every_option_of_a_decision_is_tried() -> None:
     start: Callable[[], SocialAgent] = lambda: SocialAgent("ada", state=S.EVALUATING)  # noqa: E731
     contexts = {"decides": st.sampled_from([0.1, 0.9])}
     short(CHART, start, max_steps=3, sequences=300, contexts=contexts, invariants=[note]).run()
-    assert chosen == {(False, S.SCROLLING), (True, S.SCROLLING), (True, S.COMPOSING), (True, S.ENGAGING_LIKE)}
+    assert chosen == {
+        (False, S.SCROLLING),
+        (True, S.SCROLLING),
+        (True, S.COMPOSING),
+        (True, S.ENGAGING_LIKE),
+    }
 
 
 def test_agent_in_a_state_of_no_chart_has_a_path() -> None:
@@ -211,8 +234,16 @@ def test_it_can_be_given_further_rules() -> None:
 @pytest.mark.parametrize(
     ("chart", "contexts", "problem"),
     [
-        (CHART, {"decide": st.none()}, "has no trigger 'decide'; its triggers are feed_ready, sees_post"),
-        (Statechart(S, [], S.IDLE, name="empty"), None, "chart 'empty' has no transitions to explore"),
+        (
+            CHART,
+            {"decide": st.none()},
+            "has no trigger 'decide'; its triggers are feed_ready, sees_post",
+        ),
+        (
+            Statechart(S, [], S.IDLE, name="empty"),
+            None,
+            "chart 'empty' has no transitions to explore",
+        ),
     ],
 )
 def test_what_cannot_be_explored_is_refused(chart: Any, contexts: Any, problem: str) -> None:

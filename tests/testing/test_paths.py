@@ -66,7 +66,7 @@ def moods(guard: Any = None, **settings: Any) -> Statechart[Mood]:
 
 
 def complaint(check: Callable[[], None]) -> str:
-    """Give the message with which an assertion fails."""
+    """Return the message with which an assertion fails."""
     with pytest.raises(AssertionError) as caught:
         check()
     return str(caught.value)
@@ -99,7 +99,9 @@ def test_failure_shows_where_paths_part_and_which_guard_said_no() -> None:
     """Both paths are shown above each other, the place where they part, the events for the missing move, the guards."""
     agent = sent("feed_ready", "sees_post", ("decides", {"relevance": 0.1}), "timeout")
     shown = complaint(
-        lambda: assert_path(agent, "idle > scrolling > evaluating > engaging_like > resting", chart=CHART)
+        lambda: assert_path(
+            agent, "idle > scrolling > evaluating > engaging_like > resting", chart=CHART
+        )
     )
     assert shown.splitlines() == [
         "agent 'ada' took another path:",
@@ -118,7 +120,9 @@ def test_failure_shows_where_paths_part_and_which_guard_said_no() -> None:
 
 def test_failure_names_all_events_for_a_move_that_is_yet_to_come() -> None:
     """Where the path ended too early, every event that makes the next move is explained."""
-    shown = complaint(lambda: assert_path(sent("feed_ready"), "idle > scrolling > idle > scrolling", chart=CHART))
+    shown = complaint(
+        lambda: assert_path(sent("feed_ready"), "idle > scrolling > idle > scrolling", chart=CHART)
+    )
     assert "'scrolling' leads to 'idle' by 'round_ends'\n" in shown
     assert "passed     scrolling --round_ends--> idle" in shown
 
@@ -127,7 +131,9 @@ def test_given_context_is_put_to_the_guards() -> None:
     """The context that the caller names takes the place of the recorded one."""
     agent = sent("feed_ready", "sees_post")
     path = "idle > scrolling > evaluating > composing"
-    assert "failed     evaluating --decides--> composing" in complaint(lambda: assert_path(agent, path, chart=CHART))
+    assert "failed     evaluating --decides--> composing" in complaint(
+        lambda: assert_path(agent, path, chart=CHART)
+    )
     shown = complaint(lambda: assert_path(agent, path, chart=CHART, context=0.9))
     assert "asked now, with the context 0.9:" in shown
     assert "passed     evaluating --decides--> composing" in shown
@@ -142,7 +148,10 @@ def test_number_is_put_to_the_guards_as_it_was() -> None:
     assert "failed     angry --bumped--> gone" in shown
     chart = Statechart(
         Mood,
-        [Transition("go", Mood.CALM, Mood.ANGRY, exceeds(3)), Transition("go", Mood.CALM, Mood.GONE)],
+        [
+            Transition("go", Mood.CALM, Mood.ANGRY, exceeds(3)),
+            Transition("go", Mood.CALM, Mood.GONE),
+        ],
         Mood.CALM,
     )
     chart.fire(walker, "go", 1)
@@ -156,14 +165,18 @@ def test_what_a_record_cannot_tell_is_asked_for() -> None:
     chart, walker = moods(is_urgent), Plain()
     chart.fire(walker, "bumped", SimpleNamespace(id="p0", urgent=True))
     chart.fire(walker, "bumped", SimpleNamespace(id="p1", urgent=False))
-    last = complaint(lambda: assert_path(walker, "calm > angry > gone", chart=chart)).splitlines()[-1]
+    last = complaint(lambda: assert_path(walker, "calm > angry > gone", chart=chart)).splitlines()[
+        -1
+    ]
     assert last.startswith(
         "asked now, with the context of the last move, {'simple_namespace_id': 'p0'}, the guard of "
         "angry --bumped--> gone raises AttributeError: 'dict' object has no attribute 'urgent': "
     )
     assert last.endswith("cannot be told; give context=")
     given = SimpleNamespace(urgent=False)
-    shown = complaint(lambda: assert_path(walker, "calm > angry > gone", chart=chart, context=given))
+    shown = complaint(
+        lambda: assert_path(walker, "calm > angry > gone", chart=chart, context=given)
+    )
     assert "failed     angry --bumped--> gone [is_urgent]" in shown
     wrong = complaint(lambda: assert_path(walker, "calm > angry > gone", chart=chart, context=5))
     assert "raised     angry --bumped--> gone [is_urgent]: AttributeError" in wrong
@@ -173,12 +186,17 @@ def test_event_without_a_context_is_known_to_have_had_none() -> None:
     """A guard that raised at an event without a context is shown so; for an event that never came it cannot be told."""
     chart = Statechart(
         Mood,
-        [Transition("go", Mood.CALM, Mood.ANGRY, exceeds(3)), Transition("go", Mood.CALM, Mood.GONE)],
+        [
+            Transition("go", Mood.CALM, Mood.ANGRY, exceeds(3)),
+            Transition("go", Mood.CALM, Mood.GONE),
+        ],
         Mood.CALM,
     )
     walker = Plain()
     never = complaint(lambda: assert_path(walker, "calm > angry", chart=chart)).splitlines()[-1]
-    assert never.startswith("asked now, with no context, the guard of calm --go--> angry raises TypeError: ")
+    assert never.startswith(
+        "asked now, with no context, the guard of calm --go--> angry raises TypeError: "
+    )
     assert never.endswith("give context=")
     chart.fire(walker, "go")
     shown = complaint(lambda: assert_path(walker, "calm > angry", chart=chart))
@@ -198,7 +216,9 @@ def test_context_of_another_move_is_called_so() -> None:
 def test_end_of_a_path_is_compared_from_its_end() -> None:
     """Where only the end is given, the record and the events shown are those of that place."""
     agent = sent("feed_ready", "sees_post", ("decides", {"relevance": 0.1}), "timeout")
-    shown = complaint(lambda: assert_path(agent, "... > evaluating > composing > resting", chart=CHART))
+    shown = complaint(
+        lambda: assert_path(agent, "... > evaluating > composing > resting", chart=CHART)
+    )
     assert shown.splitlines()[1:6] == [
         "  expected  ... > evaluating > composing > resting",
         "  actual    ... > evaluating > scrolling > resting",
@@ -226,8 +246,13 @@ def test_charts_that_differ_in_what_they_allow_are_not_one(settings: Any) -> Non
     charts, walker = [moods(guard), moods(guard), moods(**{"guard": guard, **settings})], Plain()
     charts[0].fire(walker, "bumped", 1)
     shown = complaint(lambda: assert_path(walker, "calm > angry", context=1))
-    assert "to learn which guard said no, give chart=; of the living charts, 'moods' (2 charts) could be" in shown
-    assert "failed" in complaint(lambda: assert_path(walker, "calm > angry", context=1, chart=charts[0]))
+    assert (
+        "to learn which guard said no, give chart=; of the living charts, 'moods' (2 charts) could be"
+        in shown
+    )
+    assert "failed" in complaint(
+        lambda: assert_path(walker, "calm > angry", context=1, chart=charts[0])
+    )
 
 
 def test_charts_of_other_states_with_the_same_texts_are_no_candidates() -> None:
@@ -268,7 +293,9 @@ def test_whatever_else_is_alive_does_not_matter() -> None:
 
 def test_chart_is_found_among_the_living() -> None:
     """Without a chart, the one that has the agent's states and moves is found by itself."""
-    assert "chart 'social_media'" in complaint(lambda: assert_path(sent("feed_ready"), "idle > scrolling > evaluating"))
+    assert "chart 'social_media'" in complaint(
+        lambda: assert_path(sent("feed_ready"), "idle > scrolling > evaluating")
+    )
 
 
 def test_several_charts_that_fit_are_named() -> None:
@@ -323,7 +350,9 @@ def test_full_history_is_not_taken_for_the_whole_path() -> None:
 def test_full_history_is_compared_from_its_end() -> None:
     """A path longer than a full history is compared with what the history still has."""
     agent = sent("feed_ready", "timeout", "timeout", "feed_ready", max_history_depth=2)
-    shown = complaint(lambda: assert_path(agent, "idle > scrolling > resting > idle > composing", chart=CHART))
+    shown = complaint(
+        lambda: assert_path(agent, "idle > scrolling > resting > idle > composing", chart=CHART)
+    )
     assert shown.splitlines()[1:4] == [
         "  expected  ... > resting > idle > composing",
         "  actual    ... > resting > idle > scrolling",
@@ -353,7 +382,10 @@ def test_plain_list_is_known_to_be_bounded() -> None:
         shown = complaint(lambda path=path: assert_path(walker, path))
         assert "agent 'Plain@" in shown
         assert "may have taken another path" in shown
-        assert "lost what came before these 50 moves: raise max_history_depth (50 where it is not set)" in shown
+        assert (
+            "lost what came before these 50 moves: raise max_history_depth (50 where it is not set)"
+            in shown
+        )
         assert "here they part" not in shown
 
 
@@ -365,7 +397,9 @@ def test_history_that_an_agent_keeps_itself_has_no_bound() -> None:
             self.state, self.state_history = Mood.CALM, []
 
         def transition_to(self, new_state: Mood, trigger: str, context: Any = None) -> None:
-            self.state_history.append(SimpleNamespace(from_state=self.state, to_state=new_state, trigger=trigger))
+            self.state_history.append(
+                SimpleNamespace(from_state=self.state, to_state=new_state, trigger=trigger)
+            )
             self.state = new_state
 
     walker, chart = Own(), moods()
@@ -375,7 +409,9 @@ def test_history_that_an_agent_keeps_itself_has_no_bound() -> None:
 
 def test_path_longer_than_the_whole_way_shows_where_that_began() -> None:
     """An end that goes back further than the agent's whole way is compared from its end, and nothing is left out."""
-    shown = complaint(lambda: assert_path(sent("feed_ready"), "... > scrolling > resting > idle > scrolling"))
+    shown = complaint(
+        lambda: assert_path(sent("feed_ready"), "... > scrolling > resting > idle > scrolling")
+    )
     assert shown.splitlines() == [
         "agent 'ada' took another path:",
         "  expected  ... > scrolling > resting > idle > scrolling",
@@ -383,7 +419,9 @@ def test_path_longer_than_the_whole_way_shows_where_that_began() -> None:
         "                              ^ here they part",
         "its history is whole: it began in 'idle'",
     ]
-    shown = complaint(lambda: assert_path(sent("feed_ready"), "... > resting > idle > composing", chart=CHART))
+    shown = complaint(
+        lambda: assert_path(sent("feed_ready"), "... > resting > idle > composing", chart=CHART)
+    )
     assert shown.splitlines()[1:5] == [
         "  expected  ... > resting > idle > composing",
         "  actual                    idle > scrolling",
@@ -405,12 +443,15 @@ def test_moves_by_hand_are_part_of_the_path() -> None:
 
 def test_agent_without_history_is_told() -> None:
     """An object that keeps no history has only its present state, and the failure says so."""
-    shown = complaint(lambda: assert_path(SimpleNamespace(state="scrolling", name="bo"), "idle > scrolling"))
+    shown = complaint(
+        lambda: assert_path(SimpleNamespace(state="scrolling", name="bo"), "idle > scrolling")
+    )
     assert "it keeps no state_history" in shown
 
 
 @pytest.mark.parametrize(
-    ("path", "problem"), [("idle > scroling", "names 'scroling': use the states idle, scrolling"), ([], "is empty")]
+    ("path", "problem"),
+    [("idle > scroling", "names 'scroling': use the states idle, scrolling"), ([], "is empty")],
 )
 def test_path_that_cannot_be_meant_is_refused(path: Any, problem: str) -> None:
     """A state that does not exist is the test's own mistake, and so is an empty path."""
@@ -418,7 +459,9 @@ def test_path_that_cannot_be_meant_is_refused(path: Any, problem: str) -> None:
         assert_path(SocialAgent("ada"), path)
 
 
-@pytest.mark.parametrize("record", ["idle", ("idle", "feed_ready", "scrolling"), {"to_state": "scrolling"}])
+@pytest.mark.parametrize(
+    "record", ["idle", ("idle", "feed_ready", "scrolling"), {"to_state": "scrolling"}]
+)
 def test_history_of_something_else_is_refused(record: Any) -> None:
     """A history that does not hold transitions is told apart from another path, with what can be asserted instead."""
     agent = Plain(AgentState.SCROLLING, [record])
@@ -433,11 +476,18 @@ def test_history_of_something_else_is_refused(record: Any) -> None:
 
 def test_object_without_a_state_is_refused() -> None:
     """What has no state has no path, either."""
-    with pytest.raises(AgentError, match=r"cannot read the path of SimpleNamespace .*no attribute 'state'"):
+    with pytest.raises(
+        AgentError, match=r"cannot read the path of SimpleNamespace .*no attribute 'state'"
+    ):
         assert_path(SimpleNamespace(), "idle")
 
 
-@given(st.lists(st.sampled_from(["feed_ready", "sees_post", "ignores", "timeout", "round_ends"]), max_size=15))
+@given(
+    st.lists(
+        st.sampled_from(["feed_ready", "sees_post", "ignores", "timeout", "round_ends"]),
+        max_size=15,
+    )
+)
 def test_an_agents_own_path_is_the_only_one_that_passes(events: list[str]) -> None:
     """The states an agent was in, written down as it went, are its path; with one more or one less they are not."""
     agent = SocialAgent("ada")

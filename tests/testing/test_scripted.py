@@ -33,7 +33,14 @@ async def test_answers_come_in_order() -> None:
 
 
 @pytest.mark.parametrize(
-    "matcher", ["ada", "decides", "evaluating", AgentState.EVALUATING, lambda question: question.context > 0.5]
+    "matcher",
+    [
+        "ada",
+        "decides",
+        "evaluating",
+        AgentState.EVALUATING,
+        lambda question: question.context > 0.5,
+    ],
 )
 async def test_rule_by_agent_trigger_state_or_predicate(matcher: Any) -> None:
     """A rule answers every question of its agent, on its trigger, in its state, or that its predicate accepts."""
@@ -52,7 +59,9 @@ async def test_ids_may_be_numbers() -> None:
         __hash__ = object.__hash__  # type: ignore[assignment]
 
     agents = [Walker(unique_id=number, state=AgentState.EVALUATING) for number in (1, 2, 3)]
-    reasoner = ScriptedReasoner({1: "composing", agents[1]: "scrolling", 7: "resting", "3": "engaging_like"})
+    reasoner = ScriptedReasoner(
+        {1: "composing", agents[1]: "scrolling", 7: "resting", "3": "engaging_like"}
+    )
     found = [await CHART.afire(agent, "decides", reasoner=reasoner) for agent in agents]
     assert found == ["composing", "scrolling", "engaging_like"]
     assert reasoner.left_over() == ["7: resting"]
@@ -71,7 +80,9 @@ async def test_unexpected_question_shows_the_prompt() -> None:
     with pytest.raises(AssertionError) as caught:
         await decide(reasoner)
     text = str(caught.value)
-    assert "question 1, of agent 'ada' in 'evaluating' on 'decides': the script has no answer" in text
+    assert (
+        "question 1, of agent 'ada' in 'evaluating' on 'decides': the script has no answer" in text
+    )
     assert "options: composing, engaging_like, scrolling" in text
     assert "You are ada, a social media user." in text
     assert "Your personality: calm" in text
@@ -97,7 +108,9 @@ async def test_swallowed_failure_is_told_again() -> None:
 
 def test_left_over_answers_fail() -> None:
     """Answers and rules that nothing was asked for are named."""
-    with pytest.raises(AssertionError, match="after 0 questions the script has answers left over: composing, idle"):
+    with pytest.raises(
+        AssertionError, match="after 0 questions the script has answers left over: composing, idle"
+    ):
         ScriptedReasoner(["composing", AgentState.IDLE]).assert_used_up()
 
     def by_hand(question: Question) -> bool:

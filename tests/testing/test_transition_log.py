@@ -94,7 +94,10 @@ async def test_everything_is_heard_with_structlog(kind: type) -> None:
         structlog.get_logger().info("mine")
         agent = await live()
     assert log.moves(agent) == MOVES
-    assert {event["event"] for event in log.events} == {"statechart.transition", "reasoner.decision"}
+    assert {event["event"] for event in log.events} == {
+        "statechart.transition",
+        "reasoner.decision",
+    }
     assert got == [
         "mine",
         "statechart.transition",
@@ -107,7 +110,9 @@ async def test_everything_is_heard_with_structlog(kind: type) -> None:
 
 
 @pytest.mark.parametrize("is_configured", [False, True])
-def test_faults_are_heard_with_their_exception(is_configured: bool, caplog: pytest.LogCaptureFixture) -> None:
+def test_faults_are_heard_with_their_exception(
+    is_configured: bool, caplog: pytest.LogCaptureFixture
+) -> None:
     """A guard that raises is heard with its exception, and goes on to whoever listens."""
     if is_configured:
         structlog.configure(processors=[lambda logger, method, event: ((event["event"],), {})])
@@ -149,7 +154,9 @@ async def test_cleared_log_begins_anew() -> None:
 async def test_structlog_configured_meanwhile_makes_no_difference() -> None:
     """However structlog is configured in the middle of the test, also to drop moves, the log has them."""
     with transition_log() as log:
-        structlog.configure(processors=[], wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+        structlog.configure(
+            processors=[], wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL)
+        )
         agent = await live()
     assert log.moves(agent) == MOVES
 
@@ -176,7 +183,11 @@ def test_simulation_is_heard_once() -> None:
     for kind in (ScriptedReasoner, Slow):
         agents = synthetic_population(6, seed=1)
         with transition_log() as log:
-            Simulation(agents.agents, agents.posts, rounds=1, reasoner=kind({"decides": "scrolling"})).run()
-        heard.append([(event["event"], event.get("agent_id"), event.get("to_state")) for event in log.events])
+            Simulation(
+                agents.agents, agents.posts, rounds=1, reasoner=kind({"decides": "scrolling"})
+            ).run()
+        heard.append(
+            [(event["event"], event.get("agent_id"), event.get("to_state")) for event in log.events]
+        )
     assert heard[0] == heard[1]
     assert ("round.ended", None, None) in heard[0]

@@ -101,7 +101,9 @@ moods = Statechart(
         Transition("bumped", Mood.CALM, Mood.ANGRY, guard=Bump(3), action=takes_options),
         Transition("bumped", Mood.CALM, Mood.ANGRY, guard=Bump(3).is_hard),
         Transition("bumped", Mood.CALM, Mood.ANGRY, guard=partial(over, 3)),
-        Transition("bumped", Mood.CALM, Mood.ANGRY, guard=lambda walker, force: force > walker.patience),
+        Transition(
+            "bumped", Mood.CALM, Mood.ANGRY, guard=lambda walker, force: force > walker.patience
+        ),
         Transition("sees", Mood.CALM, Mood.ANGRY, guard=Walker.wants),
         Transition("sees", Mood.CALM, Mood.ANGRY, action=lambda walker, _: walker.patience),
         Transition("calms", "*", Mood.CALM),
@@ -119,7 +121,9 @@ assert_type(old.fire(Walker(), "stay"), OldMood | None)
 
 
 async def decides() -> None:
-    assert_type(await social.afire(ada, "decides", post, reasoner=PolicyReasoner(seed=1)), AgentState | None)
+    assert_type(
+        await social.afire(ada, "decides", post, reasoner=PolicyReasoner(seed=1)), AgentState | None
+    )
     assert_type(await moods.afire(Walker(), "bumped", 4, reasoner=PolicyReasoner()), Mood | None)
 
 

@@ -30,7 +30,12 @@ class Temper:
     """A reasoner of the least: one method."""
 
     async def decide(
-        self, agent: SocialAgent, current_state: AgentState, trigger: str, options: list[Any], context: object = None
+        self,
+        agent: SocialAgent,
+        current_state: AgentState,
+        trigger: str,
+        options: list[Any],
+        context: object = None,
     ) -> AgentState:
         return AgentState.SCROLLING if trigger == "decides" else current_state
 
@@ -57,8 +62,14 @@ async def ask() -> None:
     assert_type(await chart.afire(ada, "decides", reasoner=reasoner), AgentState | None)
     assert_type(await chart.afire(ada, "decides", reasoner=Reasoner(client)), AgentState | None)
     assert_type(await chart.afire(ada, "decides", reasoner=Reasoner(Echo())), AgentState | None)
-    assert_type(await chart.afire(ada, "decides", reasoner=PolicyReasoner(1, temperature=0.5)), AgentState | None)
-    assert_type(await chart.afire(ada, "decides", reasoner=ReplayReasoner(Path("runs/a"))), AgentState | None)
+    assert_type(
+        await chart.afire(ada, "decides", reasoner=PolicyReasoner(1, temperature=0.5)),
+        AgentState | None,
+    )
+    assert_type(
+        await chart.afire(ada, "decides", reasoner=ReplayReasoner(Path("runs/a"))),
+        AgentState | None,
+    )
     assert_type(await chart.afire(ada, "decides", reasoner=First()), AgentState | None)
     assert_type(await chart.afire(ada, "decides", reasoner=Temper()), AgentState | None)
     question = Question(ada, ada.state, "decides", (AgentState.SCROLLING,))

@@ -18,7 +18,7 @@ assert_type(to_mermaid(diagram), str)
 assert_type(make_report(read_log("runs/a")), Report)
 assert_type(RunFolder.for_new(Path("runs/b")), RunFolder)
 
-write_durably("note.txt", b"")  # type: ignore[arg-type]
+write_durably("note.txt", b"")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 logger: EventLogger = StandardLogger("app")
 decider: ManyDecider = PolicyReasoner(seed=1)

@@ -55,7 +55,9 @@ class Mute:
 class Sync:
     """A reasoner that does not wait."""
 
-    def decide(self, agent: object, state: object, trigger: str, options: object, context: object = None) -> object:
+    def decide(
+        self, agent: object, state: object, trigger: str, options: object, context: object = None
+    ) -> object:
         return options
 
 
@@ -66,6 +68,7 @@ class Verbose:
         return Draft("post", agent.name, ())
 
 
+# fmt: off
 # Guards and actions.
 Transition("bumped", Mood.CALM, Mood.ANGRY, guard=one_argument)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 Transition("bumped", Mood.CALM, Mood.ANGRY, guard=three_arguments)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

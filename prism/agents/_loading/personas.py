@@ -1,7 +1,7 @@
 """Loading populations from files: prism's own JSON Lines, and the personas of OASIS.
 
-OASIS (camel-ai/oasis) publishes Reddit personas as one JSON array and Twitter populations as CSV with a
-follow graph. Which of the three a file is, its ending tells.
+OASIS (camel-ai/oasis) publishes Reddit personas as one JSON array and Twitter populations as CSV
+with a follow graph. Which of the three a file is, its ending tells.
 """
 
 from __future__ import annotations
@@ -152,20 +152,20 @@ _COMMON = frozenset(
 def load_population(path: Path | str, *, seed: int = 0) -> Population:
     """Load a population from a file.
 
-    Agents whose file names no archetype draw one by the usual shares, keyed by seed and agent id, so
-    adding a line to a file changes nobody else.
+    Agents whose file names no archetype draw one by the usual shares, keyed by seed and agent id,
+    so adding a line to a file changes nobody else.
 
     Args:
-        path: ``.jsonl``: one object a line with ``PRISM_FIELDS``; ``.json``: OASIS's Reddit personas;
-            ``.csv``: an OASIS Twitter population.
+        path: ``.jsonl``: one object a line with ``PRISM_FIELDS``; ``.json``: OASIS's Reddit
+            personas; ``.csv``: an OASIS Twitter population.
         seed: Seed for drawing archetypes.
 
     Returns:
         The agents in the file's order, with their earlier posts where the file has any.
 
     Raises:
-        InputError: If the file is missing, empty, malformed or not one of the three kinds, or two agents
-            share an id. The message names file, line and field.
+        InputError: If the file is missing, empty, malformed or not one of the three kinds, or two
+            agents share an id. The message names file, line and field.
     """
     path = Path(path)
     readers: dict[str, Callable[[Path, int], Population]] = {
@@ -175,10 +175,15 @@ def load_population(path: Path | str, *, seed: int = 0) -> Population:
     }
     with reading(path):
         if path.suffix.lower() not in readers:
-            raise InputError(f"must end in one of {', '.join(readers)}, got {path.suffix!r}", path=path)
+            raise InputError(
+                f"must end in one of {', '.join(readers)}, got {path.suffix!r}", path=path
+            )
+
         population = readers[path.suffix.lower()](path, seed)
+
     if not population.agents:
         raise InputError("holds no agents", path=path)
+
     return population
 
 
@@ -190,24 +195,32 @@ def load_posts(path: Path | str, agents: Iterable[SocialAgent]) -> list[SeedPost
         agents: The population; every author must be one of them.
 
     Raises:
-        InputError: If the file is missing or malformed, an author is unknown, or two posts share an id.
+        InputError: If the file is missing or malformed, an author is unknown, or two posts share an
+            id.
     """
     path = Path(path)
     authors = {agent.agent_id for agent in agents}
     posts: list[SeedPost] = []
     ids: dict[str, int] = {}
+
     with reading(path):
         for record in json_lines(path):
             record.require_known(POST_FIELDS)
             post_id = record.text("post_id") if record.fields.get("post_id") is not None else None
             if post_id is not None:
                 _require_new(record, "post_id", post_id, ids)
+
             author = record.text("author_id")
             if author not in authors:
                 raise record.wrong("author_id", f"no agent of the population is called {author!r}")
-            posts.append(SeedPost(author, record.text("text"), tuple(record.texts("topics")), post_id))
+
+            posts.append(
+                SeedPost(author, record.text("text"), tuple(record.texts("topics")), post_id)
+            )
+
     if not posts:
         raise InputError("holds no posts", path=path)
+
     return posts
 
 
@@ -215,16 +228,19 @@ def _load_prism(path: Path, seed: int) -> Population:
     agents: list[SocialAgent] = []
     records: list[Record] = []
     lines: dict[str, int] = {}
+
     for record in json_lines(path):
         record.require_known(PRISM_FIELDS)
         agent_id = record.text("agent_id")
         _require_new(record, "agent_id", agent_id, lines)
         agents.append(_prism_agent(record, seed))
         records.append(record)
+
     for record, agent in zip(records, agents, strict=True):
         for followed in agent.following:
             if followed not in lines:
                 raise record.wrong("following", f"no agent of this file is called {followed!r}")
+
     return Population(agents)
 
 
@@ -233,6 +249,7 @@ def _prism_agent(record: Record, seed: int) -> SocialAgent:
     kind = record.text("archetype", "")
     with record.at("archetype"):
         archetype = archetype_named(kind) if kind else _drawn(seed, agent_id)
+
     agent = SocialAgent(
         agent_id,
         name=record.text("name", ""),
@@ -245,6 +262,7 @@ def _prism_agent(record: Record, seed: int) -> SocialAgent:
         if record.fields.get(setting) is not None:
             with record.at(setting):
                 setattr(agent, setting, record.fields[setting])
+
     return agent
 
 
@@ -264,6 +282,7 @@ def _load_oasis_reddit(path: Path, seed: int) -> Population:
                 archetype=_drawn(seed, agent_id),
             )
         )
+
     return Population(agents)
 
 
@@ -272,14 +291,17 @@ def _load_oasis_twitter(path: Path, seed: int) -> Population:
     lines: dict[str, int] = {}
     for record in records:
         _require_new(record, "username", record.text("username"), lines)
+
     names = [record.text("username") for record in records]
     agents: list[SocialAgent] = []
     posts: list[SeedPost] = []
+
     for record in records:
         tweets = [text for text in _literal_list(record, "previous_tweets", str) if text.strip()]
         agent = _twitter_agent(record, names, tweets, seed)
         agents.append(agent)
         posts += [SeedPost(agent.agent_id, text, tuple(agent.interests)) for text in tweets]
+
     return Population(agents, posts)
 
 
@@ -288,14 +310,20 @@ def _twitter_agent(record: Record, names: list[str], tweets: list[str], seed: in
     followed = _literal_list(record, "following_agentid_list", int)
     outside = [row for row in followed if not 0 <= row < len(names)]
     if outside:
-        raise record.wrong("following_agentid_list", f"row {outside[0]} does not exist: rows are 0 to {len(names) - 1}")
+        raise record.wrong(
+            "following_agentid_list",
+            f"row {outside[0]} does not exist: rows are 0 to {len(names) - 1}",
+        )
+
     return SocialAgent(
         agent_id,
         name=record.text("name", ""),
         interests=_keywords(record, tweets),
         personality=record.text("user_char", "") or record.text("description", ""),
         archetype=_drawn(seed, agent_id),
-        following=[name for name in dict.fromkeys(names[row] for row in followed) if name != agent_id],
+        following=[
+            name for name in dict.fromkeys(names[row] for row in followed) if name != agent_id
+        ],
     )
 
 
@@ -313,14 +341,19 @@ def _csv_records(path: Path) -> Iterator[Record]:
                     yield _csv_record(path, line, header, row)
                 line = rows.line_num + 1
     except csv.Error as error:
-        raise InputError(f"the row from this line on is not valid CSV: {error}", path=path, line=line) from None
+        raise InputError(
+            f"the row from this line on is not valid CSV: {error}", path=path, line=line
+        ) from None
     finally:
         csv.field_size_limit(before)
 
 
 def _csv_record(path: Path, line: int, header: list[str], row: list[str]) -> Record:
     if len(row) != len(header):
-        raise InputError(f"has {len(row)} cells, but the header has {len(header)}", path=path, line=line)
+        raise InputError(
+            f"has {len(row)} cells, but the header has {len(header)}", path=path, line=line
+        )
+
     return Record(path, line, dict(zip(header, row, strict=True)))
 
 
@@ -330,6 +363,7 @@ def _check_header(path: Path, header: list[str]) -> None:
     for column in ("username", "following_agentid_list", "previous_tweets", "user_char"):
         if column not in header:
             raise record.wrong(column, "this column is missing from the header")
+
     for column in header:
         if header.count(column) > 1:
             raise record.wrong(column, "this column is there twice")
@@ -339,14 +373,19 @@ def _literal_list(record: Record, field: str, kind: type) -> list[Any]:
     text = record.text(field, "").strip()
     if not text:
         return []
+
     try:
         value = ast.literal_eval(text)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        raise record.wrong(field, f"must be a list such as {_EXAMPLES[kind]}, got {text[:60]!r}") from None
+        raise record.wrong(
+            field, f"must be a list such as {_EXAMPLES[kind]}, got {text[:60]!r}"
+        ) from None
+
     if not isinstance(value, list) or not all(type(item) is kind for item in value):
         raise record.wrong(field, f"must be a list such as {_EXAMPLES[kind]}, got {text[:60]!r}")
     if kind is str:
         record.require_clean(field, value)
+
     return value
 
 
@@ -357,7 +396,10 @@ def _keywords(record: Record, tweets: list[str]) -> list[str]:
     counts = Counter(word for word in _KEYWORD.findall(said) if word not in _COMMON)
     counts = counts or Counter(word for word in _SHORT_WORD.findall(said) if word not in _COMMON)
     if not counts:
-        raise record.wrong("user_char", "has no words of three letters or more from which interests could be taken")
+        raise record.wrong(
+            "user_char", "has no words of three letters or more from which interests could be taken"
+        )
+
     return [word for word, _ in counts.most_common(_KEYWORDS)]
 
 

@@ -52,9 +52,11 @@ class Record:
             raise self.wrong(field, "is missing")
         if not isinstance(value, str):
             raise self.wrong(field, f"must be text, got {brief(value)}")
+
         self.require_clean(field, [value])
         if default is None and not value.strip():
             raise self.wrong(field, "must not be empty")
+
         return value
 
     def texts(self, field: str, *, least: int = 0) -> list[str]:
@@ -64,11 +66,16 @@ class Record:
             return []
         if value is None:
             raise self.wrong(field, "is missing")
-        if not isinstance(value, list) or not all(isinstance(item, str) and item.strip() for item in value):
+
+        if not isinstance(value, list) or not all(
+            isinstance(item, str) and item.strip() for item in value
+        ):
             raise self.wrong(field, f"must be a list of non-empty texts, got {brief(value)}")
+
         self.require_clean(field, value)
         if len(value) < least:
             raise self.wrong(field, f"must have at least {least} entry, got an empty list")
+
         return value
 
     @contextmanager
@@ -96,11 +103,14 @@ def reading(path: Path) -> Iterator[None]:
             raise InputError(f"is larger than {MOST_FILE_BYTES >> 20} MiB: split it", path=path)
         if path.stat().st_size == 0:
             raise InputError("is empty", path=path)
+
         yield
     except FileNotFoundError:
         raise InputError("there is no such file", path=path) from None
     except UnicodeDecodeError as error:
-        raise InputError(f"is not UTF-8 text ({error.reason})", path=path, line=_undecodable_line(path)) from None
+        raise InputError(
+            f"is not UTF-8 text ({error.reason})", path=path, line=_undecodable_line(path)
+        ) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from None
 
@@ -112,6 +122,7 @@ def _undecodable_line(path: Path) -> int | None:
                 line.decode()
             except UnicodeDecodeError:
                 return number
+
     return None
 
 
@@ -128,14 +139,20 @@ def json_array(path: Path) -> Iterator[Record]:
     text = path.read_text(encoding="utf-8-sig")
     whole = _parse(path, None, text)
     if not isinstance(whole, list):
-        raise InputError(f"must be one JSON array of objects, got {_kind(whole)}", path=path, line=1)
+        raise InputError(
+            f"must be one JSON array of objects, got {_kind(whole)}", path=path, line=1
+        )
+
     for value, line in zip(whole, _element_lines(text), strict=True):
         yield _object(path, line, value)
 
 
 def _parse_line(path: Path, number: int, line: str) -> Any:
     if len(line) > MOST_LINE_CHARACTERS:
-        raise InputError(f"is longer than {MOST_LINE_CHARACTERS:,} characters", path=path, line=number)
+        raise InputError(
+            f"is longer than {MOST_LINE_CHARACTERS:,} characters", path=path, line=number
+        )
+
     return _parse(path, number, line)
 
 
@@ -143,7 +160,9 @@ def _parse(path: Path, number: int | None, text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_once_each)
     except _RepeatedKeyError as error:
-        raise InputError("stands twice in one object", path=path, line=number, field=str(error)) from None
+        raise InputError(
+            "stands twice in one object", path=path, line=number, field=str(error)
+        ) from None
     except json.JSONDecodeError as error:
         problem = f"is not valid JSON: {error.msg} (column {error.colno})"
         raise InputError(problem, path=path, line=number or error.lineno) from None
@@ -160,21 +179,26 @@ class _RepeatedKeyError(Exception):
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise _RepeatedKeyError(next(key for number, (key, _) in enumerate(pairs) if key in dict(pairs[:number])))
+        raise _RepeatedKeyError(
+            next(key for number, (key, _) in enumerate(pairs) if key in dict(pairs[:number]))
+        )
+
     return found
 
 
 def _element_lines(text: str) -> Iterator[int]:
-    """Give the line on which each element of a (valid) JSON array starts."""
+    """Return the line on which each element of a (valid) JSON array starts."""
     decoder = json.JSONDecoder()
     position, line = text.index("[") + 1, text.count("\n", 0, text.index("[")) + 1
     while True:
         start = position
         while text[position] in " \t\r\n,":
             position += 1
+
         line += text.count("\n", start, position)
         if text[position] == "]":
             return
+
         yield line
         _, end = decoder.raw_decode(text, position)
         line += text.count("\n", position, end)
@@ -188,5 +212,11 @@ def _object(path: Path, line: int, value: Any) -> Record:
 
 
 def _kind(value: Any) -> str:
-    kinds = {dict: "an object", list: "an array", str: "text", bool: "true or false", type(None): "null"}
+    kinds = {
+        dict: "an object",
+        list: "an array",
+        str: "text",
+        bool: "true or false",
+        type(None): "null",
+    }
     return kinds.get(type(value), "a number")

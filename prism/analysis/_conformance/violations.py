@@ -31,10 +31,11 @@ class Conformance:
     """How a log agrees with a chart.
 
     Args:
-        violations: The first of them, in the order of the log: ``line``, ``agent_id``, ``kind``, ``found`` and
-            ``allowed`` (what the chart would have allowed), with ``run`` first if there are several.
-        all_violations: All of them, as a query that replays the logs once more; they may be too many to hold in
-            memory, but not for ``sink_csv`` and the like.
+        violations: The first of them, in the order of the log: ``line``, ``agent_id``, ``kind``,
+            ``found`` and ``allowed`` (what the chart would have allowed), with ``run`` first if
+            there are several.
+        all_violations: All of them, as a query that replays the logs once more; they may be too
+            many to hold in memory, but not for ``sink_csv`` and the like.
         found: How many there are in all, by kind.
         checked: Steps that were checked: moves, decisions, and agents joining.
         other_charts: Moves that were not checked because they are by another chart, by its name.
@@ -48,24 +49,29 @@ class Conformance:
 
 
 def check_log(
-    logs: RunLogs, chart: Statechart[Any], *, timeout_threshold: int | None = None, most: int = DEFAULT_MOST
+    logs: RunLogs,
+    chart: Statechart[Any],
+    *,
+    timeout_threshold: int | None = None,
+    most: int = DEFAULT_MOST,
 ) -> Conformance:
     """Replay logs against a chart, and report every step that it does not allow.
 
-    The kinds of violations: ``unknown_state`` and ``unknown_trigger``, which the chart does not have;
-    ``unknown_move``, whose trigger does not lead from its source to its target; ``broken_chain``, a move that does
-    not start where the agent's last one ended; ``overstayed``, an agent that dwelt on though its time-out was due and
-    no guard could hold it back, and ``early_timeout``, one whose time-out was not due (it is when the ticks are
-    strictly more than the limit; ``spec/spec.md``, FR-6.2); ``unknown_option``, a decision that offered what its
-    trigger does not lead to; ``not_an_option``, one that chose something else than it offered. Guards are not
-    replayed: what they look at is not in the log.
+    The kinds of violations: ``unknown_state`` and ``unknown_trigger``, which the chart does not
+    have; ``unknown_move``, whose trigger does not lead from its source to its target;
+    ``broken_chain``, a move that does not start where the agent's last one ended; ``overstayed``,
+    an agent that dwelt on though its time-out was due and no guard could hold it back, and
+    ``early_timeout``, one whose time-out was not due (it is when the ticks are strictly more than
+    the limit; ``spec/spec.md``, FR-6.2); ``unknown_option``, a decision that offered what its
+    trigger does not lead to; ``not_an_option``, one that chose something else than it offered.
+    Guards are not replayed: what they look at is not in the log.
 
     Args:
         logs: What `read_log` gave.
         chart: The chart. Moves that name another chart are left out and counted.
-        timeout_threshold: Ticks after which agents time out of states that the chart sets no limit for, where the
-            log does not tell: it does where an agent joined a simulation. Where neither does, time-outs of those
-            states are not checked.
+        timeout_threshold: Ticks after which agents time out of states that the chart sets no limit
+            for, where the log does not tell: it does where an agent joined a simulation. Where
+            neither does, time-outs of those states are not checked.
         most: Violations to give in ``violations``; all are counted.
     """
     replay = _Replay(Rules(chart), timeout_threshold)
@@ -74,10 +80,13 @@ def check_log(
     for violations in replay.through(logs):
         found.update(dict(violations["kind"].value_counts().iter_rows()))
         kept.append(violations.head(most - sum(table.height for table in kept)))
+
     first = logs.labelled(pl.concat(kept))
     every = query_of(
-        lambda _: map(logs.labelled, _Replay(Rules(chart), timeout_threshold).through(logs)), schema=first.schema
+        lambda _: map(logs.labelled, _Replay(Rules(chart), timeout_threshold).through(logs)),
+        schema=first.schema,
     )
+
     return Conformance(first, every, dict(found), replay.checked, dict(replay.other_charts))
 
 
@@ -95,7 +104,9 @@ class _Replay:
         self._rules = rules
         self._last: dict[tuple[int, str], tuple[str, int]] = {}
         self._threshold = timeout_threshold
-        self._limits = pl.DataFrame(schema={"run": pl.UInt32, "agent_id": pl.String, _LIMIT: pl.Int64})
+        self._limits = pl.DataFrame(
+            schema={"run": pl.UInt32, "agent_id": pl.String, _LIMIT: pl.Int64}
+        )
 
     def through(self, logs: RunLogs) -> Iterator[pl.DataFrame]:
         """Check logs block by block; the violations are in the order of the log."""
@@ -116,6 +127,7 @@ class _Replay:
             _faulty(decisions, _DECISION, self._rules.decision_faults),
             self._broken_chains(steps.filter(event != DECISION)),
         ]
+
         return pl.concat(parts).sort("run", "line", maintain_order=True)
 
     def _limited(self, joins: pl.DataFrame, moves: pl.DataFrame) -> pl.DataFrame:
@@ -123,7 +135,10 @@ class _Replay:
         if joins.height:
             told = pl.concat([self._limits, joins.select(self._limits.columns)])
             self._limits = told.unique(_AGENT, keep="last")
-        limited = moves.drop(_LIMIT).join(self._limits, on=_AGENT, how="left", maintain_order="left")
+
+        limited = moves.drop(_LIMIT).join(
+            self._limits, on=_AGENT, how="left", maintain_order="left"
+        )
         return limited.with_columns(pl.coalesce(_LIMIT, pl.lit(self._threshold, pl.Int64)))
 
     def _broken_chains(self, steps: pl.DataFrame) -> pl.DataFrame:
@@ -132,11 +147,16 @@ class _Replay:
         steps = steps.with_columns(
             last=pl.col("end").shift(1).over(_AGENT), last_line=pl.col("line").shift(1).over(_AGENT)
         )
-        broken = pl.concat([steps.filter(pl.col("last_line").is_not_null()), self._carried_on(steps)])
+        broken = pl.concat(
+            [steps.filter(pl.col("last_line").is_not_null()), self._carried_on(steps)]
+        )
         self._last.update(
             ((run, name), (end, line))
-            for run, name, end, line in steps.unique(_AGENT, keep="last").select(*_AGENT, "end", "line").iter_rows()
+            for run, name, end, line in steps.unique(_AGENT, keep="last")
+            .select(*_AGENT, "end", "line")
+            .iter_rows()
         )
+
         return broken.filter(pl.col("from_state") != pl.col("last")).select(
             *("run", "line", "agent_id"),
             kind=pl.lit("broken_chain"),
@@ -152,12 +172,22 @@ class _Replay:
         return first.with_columns(last.get_columns())
 
 
-def _faulty(steps: pl.DataFrame, keys: Sequence[str], faults_of: Callable[..., Iterator[Fault]]) -> pl.DataFrame:
-    """Give the steps that have faults; what is the same in many steps is looked at once."""
+def _faulty(
+    steps: pl.DataFrame, keys: Sequence[str], faults_of: Callable[..., Iterator[Fault]]
+) -> pl.DataFrame:
+    """Return the steps that have faults; what is the same in many steps is looked at once."""
     cases = steps.select(keys).unique()
-    faults = [(number, *fault) for number, case in enumerate(cases.iter_rows()) for fault in faults_of(*case)]
+    faults = [
+        (number, *fault)
+        for number, case in enumerate(cases.iter_rows())
+        for fault in faults_of(*case)
+    ]
     if not faults:
         return pl.DataFrame(schema=_VIOLATION)
+
     known = pl.DataFrame(faults, schema={"case": pl.UInt32, **_FAULT}, orient="row")
     numbered = cases.with_row_index("case").join(known, on="case", maintain_order="right")
-    return steps.join(numbered, on=keys, nulls_equal=True, maintain_order="left").select(list(_VIOLATION))
+
+    return steps.join(numbered, on=keys, nulls_equal=True, maintain_order="left").select(
+        list(_VIOLATION)
+    )

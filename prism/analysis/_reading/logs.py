@@ -21,9 +21,27 @@ from prism.telemetry.events import AGENT_JOINED, DECISION, POST_LIKED, POST_PUBL
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     AGENT_JOINED: ("agent_id", "display_name", "archetype", "state", "timeout_threshold"),
-    TRANSITION: ("chart", "agent_id", "from_state", "to_state", "trigger", "ticks_in_state", "context"),
+    TRANSITION: (
+        "chart",
+        "agent_id",
+        "from_state",
+        "to_state",
+        "trigger",
+        "ticks_in_state",
+        "context",
+    ),
     DECISION: (
-        *("agent_id", "state", "trigger", "options", "chosen", "source", "reason", "probabilities", "context"),
+        *(
+            "agent_id",
+            "state",
+            "trigger",
+            "options",
+            "chosen",
+            "source",
+            "reason",
+            "probabilities",
+            "context",
+        ),
         *("latency", "model", "host", "attempts", "input_tokens", "output_tokens"),
     ),
     POST_PUBLISHED: ("agent_id", "post_id", "kind", "parent_id", "root_id", "text"),
@@ -43,8 +61,8 @@ ResultT = TypeVar("ResultT")
 class RunLogs:
     """Logs that have been opened, of one run or many; made by `read_log`.
 
-    Nothing is kept in memory. Every table is one pass over the files, and so is the first look at `runs` or
-    `notes` if there was none before.
+    Nothing is kept in memory. Every table is one pass over the files, and so is the first look at
+    `runs` or `notes` if there was none before.
 
     Args:
         paths: The logs, with the label of each.
@@ -67,27 +85,31 @@ class RunLogs:
     def notes(self) -> tuple[Note, ...]:
         """What is wrong with the logs, or worth knowing; the tables are made from all the rest.
 
-        What only a table finds out, such as moves that `state_counts` misses, is among them once the table is made.
+        What only a table finds out, such as moves that `state_counts` misses, is among them once
+        the table is made.
         """
         return (*self._surveyed()[1], *self._remarks.values())
 
     def scan(self, event: str) -> pl.LazyFrame:
-        """Give all events of one kind as a polars query.
+        """Return all events of one kind as a polars query.
 
         Args:
-            event: A name from ``prism.telemetry.events``: ``statechart.transition``, ``reasoner.decision``,
-                ``post.published``, ``post.liked`` or ``agent.joined``.
+            event: A name from ``prism.telemetry.events``: ``statechart.transition``,
+                ``reasoner.decision``, ``post.published``, ``post.liked`` or ``agent.joined``.
 
         Returns:
-            A LazyFrame with ``run`` (if there are several), ``line``, ``timestamp`` (UTC), ``round``, ``tick`` and
-            the event's own keys, in the order of the logs. Collect it with ``engine="streaming"`` where the log
-            is long.
+            A LazyFrame with ``run`` (if there are several), ``line``, ``timestamp`` (UTC),
+            ``round``, ``tick`` and the event's own keys, in the order of the logs. Collect it with
+            ``engine="streaming"`` where the log is long.
 
         Raises:
             InputError: If there is no such kind.
         """
         if event not in COLUMNS:
-            raise InputError(f"no table of {event!r}: choose one of {', '.join(COLUMNS)}", field="event")
+            raise InputError(
+                f"no table of {event!r}: choose one of {', '.join(COLUMNS)}", field="event"
+            )
+
         columns = (*STAMP, *COLUMNS[event])
         types = {"run": pl.UInt32(), "line": pl.UInt32(), **{name: TYPES[name] for name in columns}}
 
@@ -95,7 +117,10 @@ class RunLogs:
             return self.blocks(event, columns=[name for name in columns if name in needed])
 
         found = query_of(read, schema=types).with_columns(timestamp=parse_time("timestamp"))
-        return found.with_columns(run=self._run_label()) if self._are_several() else found.drop("run")
+
+        return (
+            found.with_columns(run=self._run_label()) if self._are_several() else found.drop("run")
+        )
 
     def blocks(self, *kinds: str, columns: Iterable[str]) -> Iterator[pl.DataFrame]:
         """Read all logs once, from first line to last, some megabytes at a time.
@@ -105,26 +130,34 @@ class RunLogs:
             columns: Their keys.
 
         Yields:
-            Frames with ``run`` (a number: the place in `runs`), ``line``, ``event`` and the columns; times are text,
-            and objects are JSON, given for the kinds of events that ``COLUMNS`` names them for. The first frame is
-            empty, so that there is one.
+            Frames with ``run`` (a number: the place in `runs`), ``line``, ``event`` and the
+            columns; times are text, and objects are JSON, given for the kinds of events that
+            ``COLUMNS`` names them for. The first frame is empty, so that there is one.
         """
-        yield from self.blocks_where(pl.col("event").is_in(kinds) if kinds else None, columns=columns)
+        yield from self.blocks_where(
+            pl.col("event").is_in(kinds) if kinds else None, columns=columns
+        )
 
-    def blocks_where(self, condition: pl.Expr | None, *, columns: Iterable[str]) -> Iterator[pl.DataFrame]:
+    def blocks_where(
+        self, condition: pl.Expr | None, *, columns: Iterable[str]
+    ) -> Iterator[pl.DataFrame]:
         """Read all logs once, as `blocks` does, but only the events for which a condition holds.
 
-        The columns that hold objects are made for these events alone, which saves much time if they are few.
+        The columns that hold objects are made for these events alone, which saves much time if they
+        are few.
 
         Args:
-            condition: The condition, on columns that hold no objects; None takes all events that prism knows.
+            condition: The condition, on columns that hold no objects; None takes all events that
+                prism knows.
             columns: Keys of the events.
 
         Yields:
             Frames as those of `blocks`.
         """
         wanted = tuple(dict.fromkeys((*SURVEYED, *columns)))
-        plain, objects = ([name for name in wanted if (name in OBJECTS) is held] for held in (False, True))
+        plain, objects = (
+            [name for name in wanted if (name in OBJECTS) is held] for held in (False, True)
+        )
         nothing = empty(wanted)
         yield nothing
         runs: list[Run] = []
@@ -137,8 +170,10 @@ class RunLogs:
                     yield _with_objects(found, block, objects).select(nothing.columns)
             except InputError as error:
                 notes.append(Note("unreadable", str(path), error.line, error.problem))
+
             runs += survey.labelled_runs()
             notes += survey.notes()
+
         self._runs, self._notes = tuple(runs), tuple(notes)
 
     def remark(self, note: Note) -> None:
@@ -147,7 +182,11 @@ class RunLogs:
 
     def labelled(self, table: pl.DataFrame) -> pl.DataFrame:
         """Put the labels of runs in place of their numbers, or leave the column out where there is one run."""
-        return table.with_columns(self._run_label().alias("run")) if self._are_several() else table.drop("run")
+        return (
+            table.with_columns(self._run_label().alias("run"))
+            if self._are_several()
+            else table.drop("run")
+        )
 
     def _run_label(self) -> pl.Expr:
         labels = {number: run.label for number, run in enumerate(self.runs)}
@@ -160,6 +199,7 @@ class RunLogs:
         if self._runs is None or self._notes is None:
             for _ in self.blocks(columns=()):
                 pass
+
         return self._runs or (), self._notes or ()
 
 
@@ -167,8 +207,8 @@ def read_log(*paths: PathLike[str] | str) -> RunLogs:
     """Open the logs of one run or many.
 
     Args:
-        paths: Logs, plain or compressed with gzip, or folders of runs. One that cannot be opened is told of in
-            `RunLogs.notes`.
+        paths: Logs, plain or compressed with gzip, or folders of runs. One that cannot be opened is
+            told of in `RunLogs.notes`.
 
     Returns:
         What every table of `prism.analysis` is made from.
@@ -178,27 +218,39 @@ def read_log(*paths: PathLike[str] | str) -> RunLogs:
     """
     if not paths:
         raise InputError("no log given: give at least one run's folder or log")
+
     found: list[Path] = []
     problems: list[InputError] = []
+
     for path in paths:
         try:
             found.append(locate_log(path))
         except InputError as error:
             problems.append(error)
+
     if not found:
         raise problems[0]
-    if twice := [path for path, count in Counter(path.resolve() for path in found).items() if count > 1]:
+
+    if twice := [
+        path for path, count in Counter(path.resolve() for path in found).items() if count > 1
+    ]:
         raise InputError("is given more than once", path=twice[0])
-    unreadable = [Note("unreadable", str(error.path), error.line, error.problem) for error in problems]
+
+    unreadable = [
+        Note("unreadable", str(error.path), error.line, error.problem) for error in problems
+    ]
+
     return RunLogs(list(zip(found, _labels(found), strict=True)), unreadable)
 
 
 def parse_time(name: str) -> pl.Expr:
-    """Give a column of ISO 8601 texts as UTC times with microseconds; null where a text is none."""
+    """Return a column of ISO 8601 texts as UTC times with microseconds; null where a text is none."""
     return pl.col(name).str.to_datetime("%+", time_unit="us", time_zone="UTC", strict=False)
 
 
-def _read(path: Path, columns: Sequence[str], survey: FileSurvey) -> Iterator[tuple[Block, pl.DataFrame]]:
+def _read(
+    path: Path, columns: Sequence[str], survey: FileSurvey
+) -> Iterator[tuple[Block, pl.DataFrame]]:
     for block, parsed in _ahead(lambda block: (block, parse(block, columns)), read_blocks(path)):
         if block.fault is not None:
             survey.take_fault(block.first_line, block.fault)
@@ -209,6 +261,7 @@ def _read(path: Path, columns: Sequence[str], survey: FileSurvey) -> Iterator[tu
 def _with_objects(frame: pl.DataFrame, block: Block, names: Sequence[str]) -> pl.DataFrame:
     if not names:
         return frame
+
     kinds = [kind for kind, keys in COLUMNS.items() if not set(names).isdisjoint(keys)]
     lines = frame.select(pl.when(pl.col("event").is_in(kinds)).then("line")).to_series()
     return frame.with_columns(objects_of(block, lines, names))
@@ -218,7 +271,9 @@ def _labels(paths: Sequence[Path]) -> list[str]:
     """Call a log by its folder or its name, or by its path where that would not tell it from another."""
     short = [_short_label(path) for path in paths]
     counts = Counter(short)
-    return [label if counts[label] == 1 else str(path) for label, path in zip(short, paths, strict=True)]
+    return [
+        label if counts[label] == 1 else str(path) for label, path in zip(short, paths, strict=True)
+    ]
 
 
 def _short_label(path: Path) -> str:
@@ -236,5 +291,6 @@ def _ahead(work: Callable[[ItemT], ResultT], items: Iterable[ItemT]) -> Iterator
             pending.append(pool.submit(work, item))
             if len(pending) > _AHEAD:
                 yield pending.popleft().result()
+
         while pending:
             yield pending.popleft().result()

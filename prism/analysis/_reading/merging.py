@@ -13,8 +13,8 @@ class Gathered:
     """Small tables that are merged now and then, so that memory holds little more than the merged one.
 
     Args:
-        merge: Makes one table of several that were put below each other. Merging merged ones must give the same as
-            merging all at once.
+        merge: Makes one table of several that were put below each other. Merging merged ones must
+            give the same as merging all at once.
     """
 
     def __init__(self, merge: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
@@ -31,7 +31,7 @@ class Gathered:
             self._settle()
 
     def table(self) -> pl.DataFrame:
-        """Give all of them, merged.
+        """Return all of them, merged.
 
         Raises:
             ValueError: If none was added, so that not even the columns are known.
@@ -44,7 +44,10 @@ class Gathered:
     def _settle(self) -> None:
         if not self._waiting:
             return
-        together = pl.concat(self._waiting if self._merged is None else [self._merged, *self._waiting])
+
+        together = pl.concat(
+            self._waiting if self._merged is None else [self._merged, *self._waiting]
+        )
         self._merged = self._merge(together).select(together.columns)
         self._waiting, self._rows = [], 0
 

@@ -36,6 +36,6 @@ class Note:
     message: str
 
     def __str__(self) -> str:
-        """Give the note as ``file, line 3: message``."""
+        """Return the note as ``file, line 3: message``."""
         where = self.path if self.line is None else f"{self.path}, line {self.line:,}"
         return f"{where}: {self.message}"

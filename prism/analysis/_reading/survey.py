@@ -17,7 +17,9 @@ from prism.runlog._reader import CUT_OFF, Block
 from prism.telemetry import events
 from prism.telemetry.events import AGENT_JOINED, DECISION, RUN_ENDED, RUN_STARTED, SCHEMA_VERSION
 
-KNOWN_EVENTS = frozenset(getattr(events, name) for name in events.__all__ if isinstance(getattr(events, name), str))
+KNOWN_EVENTS = frozenset(
+    getattr(events, name) for name in events.__all__ if isinstance(getattr(events, name), str)
+)
 SURVEYED = ("event",)
 """Keys that every pass over a log reads."""
 
@@ -34,8 +36,8 @@ class Run:
     """One run of a log, as far as the log says what it is.
 
     Args:
-        label: What the column ``run`` of tables calls it: its folder or file, with ``#1``, ``#2``, ... where a
-            file holds several.
+        label: What the column ``run`` of tables calls it: its folder or file, with ``#1``, ``#2``,
+            ... where a file holds several.
         path: The log.
         started: Whether it begins with ``run.started``, as the runs of `prism.simulation` do.
         ended: Whether it says that it has ended.
@@ -61,17 +63,19 @@ class Run:
 class _RunsOfFile:
     """The runs of a file, told apart by the lines that begin and end them.
 
-    An application's log (`prism.runlog.configure`) may hold simulations: it begins with a ``run.started`` that names
-    no agents, and its last ``run.ended`` follows that of a simulation.
+    An application's log (`prism.runlog.configure`) may hold simulations: it begins with a
+    ``run.started`` that names no agents, and its last ``run.ended`` follows that of a simulation.
 
-    What a reasoner says of itself, also before a run and after it, belongs to the run but neither begins nor ends one.
+    What a reasoner says of itself, also before a run and after it, belongs to the run but neither
+    begins nor ends one.
 
     Args:
         path: The file.
         label: What to call its run.
         runs: Those that have begun.
         starts: Lines that they begin in.
-        mixed_in: The first line by which to see that lines of several runs stand between each other.
+        mixed_in: The first line by which to see that lines of several runs stand between each
+            other.
     """
 
     path: Path
@@ -93,7 +97,9 @@ class _RunsOfFile:
         if self._is_bare:
             self._is_bare = frame["event"].is_in(_WARNINGS).all()
 
-    def take(self, part: pl.DataFrame, facts: Mapping[str, Any] | None, joins: pl.DataFrame) -> None:
+    def take(
+        self, part: pl.DataFrame, facts: Mapping[str, Any] | None, joins: pl.DataFrame
+    ) -> None:
         """Take in lines of which only the first may begin a run, or the only one ends one.
 
         Args:
@@ -108,6 +114,7 @@ class _RunsOfFile:
             self._end(line)
         elif not self.runs or (self.runs[-1].ended and not part["event"].is_in(_WARNINGS).all()):
             self._go_on(line)
+
         self.take_others(part if facts is None else part.slice(1))
         if not joins.is_empty():
             self._take_joins(joins)
@@ -116,22 +123,31 @@ class _RunsOfFile:
         """Say how many runs there are, and whether they can be told apart."""
         lines = ", ".join(f"{line:,}" for line in self.starts[:_MOST_LINES_NAMED])
         what = (
-            f"holds {len(self.runs)} runs, which begin in lines {lines}" if len(self.runs) > 1 else "holds several runs"
+            f"holds {len(self.runs)} runs, which begin in lines {lines}"
+            if len(self.runs) > 1
+            else "holds several runs"
         )
         if self.mixed_in is None:
             return f"{what}: each is taken by itself"
+
         told = f"as line {self.mixed_in:,} tells"
+
         return f"{what}, and their lines are mixed, {told}: they cannot be told apart, so that tables mix them"
 
     def _begin(self, line: int, facts: Mapping[str, Any]) -> None:
         run = Run(self.label, self.path, started=True, **facts)
         before = self.runs[-1] if self.runs else run
-        if self._is_bare and before.agents is None and (run.agents is not None or not before.started):
+        if (
+            self._is_bare
+            and before.agents is None
+            and (run.agents is not None or not before.started)
+        ):
             self.runs[-1] = run
         else:
             if before.agents is not None and not before.ended and self.runs:
                 self._cut_into.append(len(self.runs) - 1)
             self._add(run, line)
+
         if run.agents is None:
             self._opened = len(self.runs) - 1
 
@@ -139,6 +155,7 @@ class _RunsOfFile:
         """End the run under way; what ends after it is the log of an application, or a run mixed with it."""
         if not self.runs:
             self._add(Run(self.label, self.path), line)
+
         run = self.runs[-1]
         if self._opened is not None and (run.ended or run.agents is None):
             self._mark_as_ended(self._opened)
@@ -147,6 +164,7 @@ class _RunsOfFile:
             self.mixed_in = self.mixed_in or line
             if self._cut_into:
                 self._mark_as_ended(self._cut_into.pop())
+
         self._mark_as_ended(-1)
 
     def _go_on(self, line: int) -> None:
@@ -207,13 +225,18 @@ class FileSurvey:
         counts = dict(frame["event"].value_counts().iter_rows())
         foreign = {name: count for name, count in counts.items() if name not in KNOWN_EVENTS}
         if foreign:
-            self._foreign.update({name or "without a name": count for name, count in foreign.items()})
+            self._foreign.update(
+                {name or "without a name": count for name, count in foreign.items()}
+            )
             frame = frame.filter(pl.col("event").is_in(list(KNOWN_EVENTS)))
+
         if frame.is_empty():
             return self._with_number(frame)
         if self._runs.may_change(counts):
             return self._numbered(frame, _marks(block, counts))
+
         self._runs.take_others(frame)
+
         return self._with_number(frame)
 
     def take_fault(self, line: int, fault: str) -> None:
@@ -222,42 +245,61 @@ class FileSurvey:
         self._note("truncated" if fault is CUT_OFF else "corrupt", fault, line)
 
     def labelled_runs(self) -> list[Run]:
-        """Give the runs with labels of their own."""
+        """Return the runs with labels of their own."""
         runs = self._runs.runs
         if len(runs) == 1:
             return runs
-        return [replace(run, label=f"{run.label}#{number}") for number, run in enumerate(runs, start=1)]
+
+        return [
+            replace(run, label=f"{run.label}#{number}") for number, run in enumerate(runs, start=1)
+        ]
 
     def notes(self) -> Iterator[Note]:
         """Tell all that is to be said of the file."""
         path = str(self._path)
         for line in self._bad_lines[:_MOST_LINES_NAMED]:
             yield Note("corrupt", path, line, "is no JSON and is left out")
+
         if (more := len(self._bad_lines) - _MOST_LINES_NAMED) > 0:
             yield Note("corrupt", path, None, f"{more:,} more lines are no JSON and are left out")
+
         yield from self._faults
         if self._foreign:
             yield Note("foreign_events", path, None, _describe(self._foreign))
+
         yield from self._notes_on_runs()
+
         if not self._runs.runs:
-            what = "holds no event of prism" if self._lines else "is empty: nothing has been written to it"
+            what = (
+                "holds no event of prism"
+                if self._lines
+                else "is empty: nothing has been written to it"
+            )
             yield Note("empty", path, None, what)
 
     def _notes_on_runs(self) -> Iterator[Note]:
         path = str(self._path)
         if len(self._runs.runs) > 1 or self._runs.mixed_in is not None:
             yield Note("mixed_runs", path, None, self._runs.describe())
+
         for run in self.labelled_runs():
             if run.schema is not None and run.schema > SCHEMA_VERSION:
                 yield Note("newer_schema", path, None, _newer(run))
+
             if run.started and not run.ended:
-                yield Note("unfinished", path, None, f"{run.label} has not ended: it is still going on, or was stopped")
+                yield Note(
+                    "unfinished",
+                    path,
+                    None,
+                    f"{run.label} has not ended: it is still going on, or was stopped",
+                )
 
     def _take_bad_lines(self, parsed: Parsed, *, cut_off: bool) -> None:
         bad = list(parsed.bad_lines)
         last = max(bad[-1] if bad else 0, parsed.frame["line"].max() or 0)
         if cut_off and bad and bad[-1] == last:
             self._note("truncated", "is cut off in its middle and is left out", bad.pop())
+
         self._bad_lines += bad
 
     def _note(self, kind: NoteKind, message: str, line: int) -> None:
@@ -271,8 +313,11 @@ class FileSurvey:
         parts = []
         for part in _split(frame):
             first, last = part["line"][0], part["line"][-1]
-            self._runs.take(part, starts.get(first), joins.filter(pl.col("line").is_between(first, last)))
+            self._runs.take(
+                part, starts.get(first), joins.filter(pl.col("line").is_between(first, last))
+            )
             parts.append(self._with_number(part))
+
         return pl.concat(parts)
 
     def _with_number(self, frame: pl.DataFrame) -> pl.DataFrame:
@@ -281,16 +326,22 @@ class FileSurvey:
 
 
 def _marks(block: Block, counts: Mapping[str, int]) -> pl.DataFrame:
-    """Give the lines of a block that say which run begins or who joins it."""
+    """Return the lines of a block that say which run begins or who joins it."""
     told = [name for name in (RUN_STARTED, AGENT_JOINED) if name in counts]
     columns = ("event", "agent_id", *_FACTS)
-    return parse(block, columns).frame.filter(pl.col("event").is_in(told)) if told else empty(columns)
+    return (
+        parse(block, columns).frame.filter(pl.col("event").is_in(told)) if told else empty(columns)
+    )
 
 
 def _split(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """Split a frame before each line that begins a run, and around each that ends one."""
-    starts, ends = (frame["event"].eq(event).arg_true().to_list() for event in (RUN_STARTED, RUN_ENDED))
-    for begin, end in pairwise(sorted({0, *starts, *ends, *(place + 1 for place in ends), frame.height})):
+    starts, ends = (
+        frame["event"].eq(event).arg_true().to_list() for event in (RUN_STARTED, RUN_ENDED)
+    )
+    for begin, end in pairwise(
+        sorted({0, *starts, *ends, *(place + 1 for place in ends), frame.height})
+    ):
         yield frame.slice(begin, end - begin)
 
 

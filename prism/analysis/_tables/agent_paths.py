@@ -18,7 +18,12 @@ _AGENT = ("run", "chart", "agent_id")
 _STEP: dict[str, pl.DataType] = {
     **{"run": pl.UInt32(), "chart": pl.String(), "agent_id": pl.String(), "line": pl.UInt32()},
     **{"begin": pl.String(), "end": pl.String()},
-    **{"round": pl.Int64(), "tick": pl.Int64(), "time": pl.Datetime("us", "UTC"), "closing": pl.Int8()},
+    **{
+        "round": pl.Int64(),
+        "tick": pl.Int64(),
+        "time": pl.Datetime("us", "UTC"),
+        "closing": pl.Int8(),
+    },
 }
 _EARLIEST = {"round": 0, "tick": 0, "time": -(2**63), "closing": 0}
 
@@ -28,14 +33,17 @@ _KNOWN_PER_ROW = 4
 class Chains:
     """Follows every agent through a log, in the order of its lines.
 
-    That is done by run and, since several charts may move agents of the same ids, by chart. Agents join in the chart
-    that is named first, which ``run.started`` does in a simulation; moves that name none are by that one, too.
+    That is done by run and, since several charts may move agents of the same ids, by chart. Agents
+    join in the chart that is named first, which ``run.started`` does in a simulation; moves that
+    name none are by that one, too.
 
     Args:
-        rows_at_once: Steps that are linked together; more where there are so many agents that it pays.
+        rows_at_once: Steps that are linked together; more where there are so many agents that it
+            pays.
 
     Attributes:
-        charts: The chart of each run that is named first, if one is. In the steps it is called null.
+        charts: The chart of each run that is named first, if one is. In the steps it is called
+            null.
     """
 
     def __init__(self, rows_at_once: int = 100_000) -> None:
@@ -50,24 +58,33 @@ class Chains:
             frames: Events, with ``run``, ``line``, ``event``, `CHAIN_COLUMNS` and `MOMENT`.
 
         Yields:
-            Their steps, which are agents joining and moves, some blocks at a time: ``run``, ``chart``, ``agent_id``,
-            ``line``; ``begin`` (the state a move starts from, as the log says; null for one that joins); ``end``;
-            ``before``, the state that the agent's last step ended in, null for its first; `MOMENT`, that of its last
-            step where the step's own is earlier; and ``is_early``, whether it is.
+            Their steps, which are agents joining and moves, some blocks at a time: ``run``,
+            ``chart``, ``agent_id``, ``line``; ``begin`` (the state a move starts from, as the log
+            says; null for one that joins); ``end``; ``before``, the state that the agent's last
+            step ended in, null for its first; `MOMENT`, that of its last step where the step's own
+            is earlier; and ``is_early``, whether it is.
         """
         waiting: list[pl.DataFrame] = [pl.DataFrame(schema=_STEP)]
         for frame in frames:
             waiting.append(self._steps(frame))
-            if sum(part.height for part in waiting) > max(self._rows_at_once, self._last.height // _KNOWN_PER_ROW):
+            if sum(part.height for part in waiting) > max(
+                self._rows_at_once, self._last.height // _KNOWN_PER_ROW
+            ):
                 yield self._linked(pl.concat(waiting))
                 waiting = waiting[:1]
+
         yield self._linked(pl.concat(waiting))
 
     def _steps(self, frame: pl.DataFrame) -> pl.DataFrame:
         event, chart = pl.col("event"), pl.col("chart")
         names = frame.filter(event.is_in([RUN_STARTED, TRANSITION]), chart.is_not_null())
-        for run, name in names.unique("run", keep="first", maintain_order=True).select("run", "chart").iter_rows():
+        for run, name in (
+            names.unique("run", keep="first", maintain_order=True)
+            .select("run", "chart")
+            .iter_rows()
+        ):
             self.charts.setdefault(run, name)
+
         first = pl.col("run").replace_strict(self.charts, default=None, return_dtype=pl.String)
         joins = event == AGENT_JOINED
         steps = frame.filter(joins | (event == TRANSITION)).with_columns(
@@ -76,23 +93,30 @@ class Chains:
             end=pl.when(joins).then("state").otherwise("to_state"),
         )
         whole = steps.drop_nulls(["agent_id", "end"]).filter(joins | pl.col("begin").is_not_null())
+
         return whole.select(list(_STEP))
 
     def _linked(self, steps: pl.DataFrame) -> pl.DataFrame:
         """Link steps to those before them."""
         known = self._last.join(steps, on=_AGENT, how="semi", nulls_equal=True)
         others = self._last.join(steps, on=_AGENT, how="anti", nulls_equal=True)
-        parts = [part.with_columns(is_new=pl.lit(new)) for part, new in ((known, False), (steps, True))]
+        parts = [
+            part.with_columns(is_new=pl.lit(new)) for part, new in ((known, False), (steps, True))
+        ]
         same = pl.all_horizontal(pl.col(name).eq_missing(pl.col(name).shift(1)) for name in _AGENT)
         linked = pl.concat(parts).sort(_AGENT, maintain_order=True).with_columns(same=same)
         linked = linked.with_columns(
-            before=pl.when("same").then(pl.col("end").shift(1)), is_early=pl.col("same") & _is_earlier()
+            before=pl.when("same").then(pl.col("end").shift(1)),
+            is_early=pl.col("same") & _is_earlier(),
         )
         if linked["is_early"].any():
             linked = _put_in_order(linked)
+
         is_last = ~pl.col("same").shift(-1, fill_value=False)
         last = pl.concat([others, linked.filter(is_last).select(list(_STEP))])
-        self._last = last.filter(pl.col("run") == pl.col("run").max())  # runs come one after the other
+        # runs come one after the other
+        self._last = last.filter(pl.col("run") == pl.col("run").max())
+
         return linked.filter("is_new").drop("is_new", "same")
 
 
@@ -106,6 +130,7 @@ def _is_earlier() -> pl.Expr:
     is_earlier = pl.lit(value=False)
     for here in reversed(list(_order())):
         is_earlier = (here < here.shift(1)) | ((here == here.shift(1)) & is_earlier)
+
     return is_earlier
 
 

@@ -23,8 +23,29 @@ from prism.telemetry.events import (
 )
 
 _TOLD = (
-    *("agent_id", "from_state", "to_state", "trigger", "ticks_in_state", "context", "state", "options", "chosen"),
-    *("source", "reason", "probabilities", "latency", "model", "post_id", "kind", "parent_id", "author_id", "text"),
+    *(
+        "agent_id",
+        "from_state",
+        "to_state",
+        "trigger",
+        "ticks_in_state",
+        "context",
+        "state",
+        "options",
+        "chosen",
+    ),
+    *(
+        "source",
+        "reason",
+        "probabilities",
+        "latency",
+        "model",
+        "post_id",
+        "kind",
+        "parent_id",
+        "author_id",
+        "text",
+    ),
 )
 _READ = (*STAMP, *_TOLD, "archetype", "error")
 _MOST_NAMES = 3
@@ -38,19 +59,23 @@ def agent_story(logs: RunLogs, agent_id: str) -> pl.DataFrame:
         agent_id: The agent.
 
     Returns:
-        One row for each event: ``line``, ``timestamp`` (UTC), ``round``, ``tick``, ``event``, ``what`` (a sentence),
-        and the events' own keys, null where an event has no such key: ``agent_id`` (who acted: the agent, or who
-        liked, replied to or reshared its post), ``from_state``, ``to_state``, ``trigger``, ``ticks_in_state``,
-        ``context`` (JSON), ``state``, ``options``, ``chosen``, ``source``, ``reason``, ``probabilities`` (JSON),
-        ``latency`` (seconds), ``model``, ``post_id``, ``kind``, ``parent_id``, ``author_id`` and ``text``. With
-        ``run`` first if there are several.
+        One row for each event: ``line``, ``timestamp`` (UTC), ``round``, ``tick``, ``event``,
+        ``what`` (a sentence), and the events' own keys, null where an event has no such key:
+        ``agent_id`` (who acted: the agent, or who liked, replied to or reshared its post),
+        ``from_state``, ``to_state``, ``trigger``, ``ticks_in_state``, ``context`` (JSON),
+        ``state``, ``options``, ``chosen``, ``source``, ``reason``, ``probabilities`` (JSON),
+        ``latency`` (seconds), ``model``, ``post_id``, ``kind``, ``parent_id``, ``author_id`` and
+        ``text``. With ``run`` first if there are several.
 
     Raises:
         InputError: If the logs have no such agent.
     """
     story = _gather(logs, agent_id)
-    what = pl.Series("what", [_tell(event, agent_id) for event in story.iter_rows(named=True)], dtype=pl.String)
+    what = pl.Series(
+        "what", [_tell(event, agent_id) for event in story.iter_rows(named=True)], dtype=pl.String
+    )
     told = story.with_columns(what, timestamp=parse_time("timestamp"))
+
     return logs.labelled(told.select("run", "line", *STAMP, "event", "what", *_TOLD))
 
 
@@ -59,23 +84,37 @@ def _gather(logs: RunLogs, agent_id: str) -> pl.DataFrame:
     is_own, is_post = pl.col("agent_id") == agent_id, pl.col("event") == POST_PUBLISHED
     liked = (pl.col("event") == POST_LIKED) & (pl.col("author_id") == agent_id)
     for frame in logs.blocks_where(is_own | liked | is_post, columns=_READ):
-        own_posts = pl.concat([own_posts, frame.filter(is_own, is_post).select("run", parent_id="post_id")])
-        answers = frame.filter(is_post, ~is_own).join(own_posts.unique(), on=["run", "parent_id"], how="semi")
+        own_posts = pl.concat(
+            [own_posts, frame.filter(is_own, is_post).select("run", parent_id="post_id")]
+        )
+        answers = frame.filter(is_post, ~is_own).join(
+            own_posts.unique(), on=["run", "parent_id"], how="semi"
+        )
         part = pl.concat([frame.filter(is_own | liked), answers]).sort("run", "line")
-        found.append(pl.DataFrame(part.rows(), part.schema, orient="row"))  # a copy: the part keeps its block in memory
+        # a copy: the part keeps its block in memory
+        found.append(pl.DataFrame(part.rows(), part.schema, orient="row"))
+
     story = pl.concat(found)
     if not story.height:
         some = ", ".join(_some_agents(logs))
-        raise InputError(f"no agent {agent_id!r} in the log" + (f"; the first in it are {some}" if some else ""))
+        raise InputError(
+            f"no agent {agent_id!r} in the log" + (f"; the first in it are {some}" if some else "")
+        )
+
     return story
 
 
 def _some_agents(logs: RunLogs) -> list[str]:
     names: dict[str, None] = {}
     for frame in logs.blocks(columns=["agent_id"]):
-        names.update(dict.fromkeys(frame["agent_id"].drop_nulls().unique(maintain_order=True).head(_MOST_NAMES)))
+        names.update(
+            dict.fromkeys(
+                frame["agent_id"].drop_nulls().unique(maintain_order=True).head(_MOST_NAMES)
+            )
+        )
         if len(names) >= _MOST_NAMES:
             break
+
     return list(names)[:_MOST_NAMES]
 
 
@@ -91,15 +130,22 @@ def _joins(event: Mapping[str, Any], _agent_id: str) -> str:
 def _moves(event: Mapping[str, Any], _agent_id: str) -> str:
     ticks = event["ticks_in_state"]
     after = "" if ticks is None else f" after {ticks} {'tick' if ticks == 1 else 'ticks'}"
-    return f"{event['from_state']} to {event['to_state']} on {event['trigger']}{after}{_about(event)}"
+    return (
+        f"{event['from_state']} to {event['to_state']} on {event['trigger']}{after}{_about(event)}"
+    )
 
 
 def _decides(event: Mapping[str, Any], _agent_id: str) -> str:
     known = _loads(event["probabilities"])
-    likely = {name: f" {value:.0%}" for name, value in known.items() if isinstance(value, (int, float)) and value <= 1}
+    likely = {
+        name: f" {value:.0%}"
+        for name, value in known.items()
+        if isinstance(value, (int, float)) and value <= 1
+    }
     options = ", ".join(f"{option}{likely.get(option, '')}" for option in event["options"] or ())
     by = event["model"] if event["source"] == "model" and event["model"] else event["source"]
     why = f": {event['reason']}" if event["reason"] else ""
+
     return f"chooses {event['chosen']} among {options} ({by}{why}){_about(event)}"
 
 
@@ -111,6 +157,7 @@ def _publishes(event: Mapping[str, Any], agent_id: str) -> str:
         "reply": f"replies to {whose if who else ''}{parent} with",
         "reshare": f"reshares {whose if who else ''}{parent} as",
     }
+
     return f"{who}{verb.get(event['kind'], 'posts')} {post}: {text}"
 
 

@@ -19,32 +19,42 @@ _UNKNOWN, _ON_THE_WAY = -1, -2
 def cascades(logs: RunLogs) -> pl.DataFrame:
     """Measure every cascade: a post and all that replies to it or reshares it, directly or not.
 
-    The structural virality is the mean distance, in steps, between all pairs of posts in the tree, each step being
-    from a post to the one it replies to or reshares (Goel, Anderson, Hofman and Watts 2016, Management Science 62(1)):
-    near 2 for a broadcast, where all react to the root, and growing with long chains. It is computed from the sizes of
-    the subtrees, in time linear in the number of posts: a step that has s of n posts below it lies on the paths of
-    s (n - s) pairs.
+    The structural virality is the mean distance, in steps, between all pairs of posts in the tree,
+    each step being from a post to the one it replies to or reshares (Goel, Anderson, Hofman and
+    Watts 2016, Management Science 62(1)): near 2 for a broadcast, where all react to the root, and
+    growing with long chains. It is computed from the sizes of the subtrees, in time linear in the
+    number of posts: a step that has s of n posts below it lies on the paths of s (n - s) pairs.
 
-    A post that others reply to but that is not in the log, because its line is corrupt, is put back without author
-    and time, directly below the root. Depth and virality are then lower bounds.
+    A post that others reply to but that is not in the log, because its line is corrupt, is put back
+    without author and time, directly below the root. Depth and virality are then lower bounds.
 
     Args:
         logs: What `read_log` gave.
 
     Returns:
-        One row for each cascade, the largest first, of equal ones the deeper, then the earlier: ``root_id``;
-        ``author_id``; ``size`` (posts, the root included); ``depth`` (most steps from the root); ``breadth`` (most
-        posts at any one depth); ``virality`` (null for a single post); ``agents`` (distinct authors); ``replies``;
-        ``reshares``; ``started`` (UTC); ``lifetime_seconds`` and ``lifetime_ticks`` from the root to the last post
-        (ticks where the run says how many a round has; a post from before the first round counts from its beginning);
-        ``missing`` (posts put back); and the root's ``text``. With ``run`` first if there are several.
+        One row for each cascade, the largest first, of equal ones the deeper, then the earlier:
+        ``root_id``; ``author_id``; ``size`` (posts, the root included); ``depth`` (most steps from
+        the root); ``breadth`` (most posts at any one depth); ``virality`` (null for a single post);
+        ``agents`` (distinct authors); ``replies``; ``reshares``; ``started`` (UTC);
+        ``lifetime_seconds`` and ``lifetime_ticks`` from the root to the last post (ticks where the
+        run says how many a round has; a post from before the first round counts from its
+        beginning); ``missing`` (posts put back); and the root's ``text``. With ``run`` first if
+        there are several.
     """
     gathered = Gathered(lambda tables: tables.unique(_POSTS, keep="first", maintain_order=True))
     for frame in logs.blocks(POST_PUBLISHED, columns=_COLUMNS):
         text = pl.when(pl.col("parent_id").is_null()).then("text").alias("text")
-        gathered.add(frame.select("run", *_COLUMNS).filter(pl.col("post_id").is_not_null()).with_columns(text))
-    posts = gathered.table().with_columns(pl.coalesce("root_id", "parent_id", "post_id").alias("root_id"))
+        gathered.add(
+            frame.select("run", *_COLUMNS)
+            .filter(pl.col("post_id").is_not_null())
+            .with_columns(text)
+        )
+
+    posts = gathered.table().with_columns(
+        pl.coalesce("root_id", "parent_id", "post_id").alias("root_id")
+    )
     posts = _with_missing(_dated(posts, logs.runs))
+
     return logs.labelled(_measured(_with_shape(posts)))
 
 
@@ -61,17 +71,28 @@ def _with_missing(posts: pl.DataFrame) -> pl.DataFrame:
     roots = posts.select("run", post_id="root_id", parent_id=pl.lit(None, pl.String))
     is_answer = pl.col("parent_id").is_not_null() & (pl.col("parent_id") != pl.col("root_id"))
     parents = posts.filter(is_answer).select("run", post_id="parent_id", parent_id="root_id")
-    named = pl.concat([roots, parents]).drop_nulls("post_id").unique(_POSTS, keep="first", maintain_order=True)
+    named = (
+        pl.concat([roots, parents])
+        .drop_nulls("post_id")
+        .unique(_POSTS, keep="first", maintain_order=True)
+    )
     missing = named.join(posts, on=_POSTS, how="anti", maintain_order="left")
-    marked = [frame.with_columns(is_missing=pl.lit(value)) for frame, value in ((missing, True), (posts, False))]
+    marked = [
+        frame.with_columns(is_missing=pl.lit(value))
+        for frame, value in ((missing, True), (posts, False))
+    ]
+
     return pl.concat(marked, how="diagonal").with_row_index("place")
 
 
 def _with_shape(posts: pl.DataFrame) -> pl.DataFrame:
     """Add to each post its depth, the place of its root, and how many posts are below it, itself included."""
-    places = posts.select("run", pl.col("place").cast(pl.Int64).alias("parent"), parent_id="post_id")
+    places = posts.select(
+        "run", pl.col("place").cast(pl.Int64).alias("parent"), parent_id="post_id"
+    )
     joined = posts.join(places, on=["run", "parent_id"], how="left", maintain_order="left")
     depths, roots, sizes = tree_shape(joined["parent"].to_list())
+
     return posts.with_columns(
         depth=pl.Series(depths, dtype=pl.Int64),
         root=pl.Series(roots, dtype=pl.UInt32),
@@ -83,11 +104,12 @@ def tree_shape(parents: list[int | None]) -> tuple[list[int], list[int], list[in
     """Work out the shape of trees in time linear in the number of their nodes.
 
     Args:
-        parents: For each node the place of its parent, None for a root. Where they go round in a circle, the
-            node at which that is found is taken as a root.
+        parents: For each node the place of its parent, None for a root. Where they go round in a
+            circle, the node at which that is found is taken as a root.
 
     Returns:
-        For each node its depth (0 for a root), the place of its root, and the size of its subtree, itself included.
+        For each node its depth (0 for a root), the place of its root, and the size of its subtree,
+        itself included.
     """
     depths, roots = [_UNKNOWN] * len(parents), list(range(len(parents)))
     cut = list(parents)
@@ -98,10 +120,12 @@ def tree_shape(parents: list[int | None]) -> tuple[list[int], list[int], list[in
             depths[below] = 0 if above is None else depths[above] + 1
             roots[below] = below if above is None else roots[above]
             above = below
+
     sizes = [1] * len(cut)
     for node in sorted(range(len(cut)), key=depths.__getitem__, reverse=True):
         if (parent := cut[node]) is not None:
             sizes[parent] += sizes[node]
+
     return depths, roots, sizes
 
 
@@ -113,17 +137,24 @@ def _path_to_known(node: int, parents: list[int | None], depths: list[int]) -> l
         depths[at] = _ON_THE_WAY
         path.append(at)
         at = parents[at]
+
     if at is not None and depths[at] == _ON_THE_WAY:
         parents[path[-1]] = None
+
     return path
 
 
 def _measured(posts: pl.DataFrame) -> pl.DataFrame:
     is_root, kind = pl.col("depth") == 0, pl.col("kind")
     size = pl.len().cast(pl.Int64)
-    at_root = {name: pl.col(name).filter(is_root).first() for name in ("place", "run", "time", "clock", "text")}
+    at_root = {
+        name: pl.col(name).filter(is_root).first()
+        for name in ("place", "run", "time", "clock", "text")
+    }
     pairs = (pl.col("below") * (pl.col("below").max() - pl.col("below"))).cast(pl.Float64).sum()
-    breadths = posts.group_by("root", "depth").agg(size).group_by("root").agg(breadth=pl.col("len").max())
+    breadths = (
+        posts.group_by("root", "depth").agg(size).group_by("root").agg(breadth=pl.col("len").max())
+    )
     table = posts.group_by("root").agg(
         at_root["run"],
         at_root["place"],
@@ -142,10 +173,21 @@ def _measured(posts: pl.DataFrame) -> pl.DataFrame:
         missing=pl.col("is_missing").sum().cast(pl.Int64),
     )
     order = ["run", pl.col("size").neg(), pl.col("depth").neg(), "place"]
+
     return table.join(breadths, on="root").sort(order).select("run", *_MEASURES)
 
 
 _MEASURES = (
-    *("root_id", "author_id", "size", "depth", "breadth", "virality", "agents", "replies", "reshares"),
+    *(
+        "root_id",
+        "author_id",
+        "size",
+        "depth",
+        "breadth",
+        "virality",
+        "agents",
+        "replies",
+        "reshares",
+    ),
     *("started", "lifetime_seconds", "lifetime_ticks", "missing", "text"),
 )

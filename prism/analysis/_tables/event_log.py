@@ -12,30 +12,41 @@ _ACTIVITIES = ("to_state", "trigger")
 
 
 def to_event_log(logs: RunLogs, *, activity: str = "to_state") -> pl.LazyFrame:
-    """Give every move as an event of process mining, one case for each agent.
+    """Return every move as an event of process mining, one case for each agent.
 
-    The columns are those of the XES standard (IEEE 1849-2016: the extensions Concept, Time, Organizational and
-    Lifecycle), as pm4py names them in a data frame: ``pm4py.discover_dfg(to_event_log(logs).collect().to_pandas())``.
+    The columns are those of the XES standard (IEEE 1849-2016: the extensions Concept, Time,
+    Organizational and Lifecycle), as pm4py names them in a data frame:
+    ``pm4py.discover_dfg(to_event_log(logs).collect().to_pandas())``.
 
     Args:
         logs: What `read_log` gave.
-        activity: What counts as the activity: the state that is entered, or the trigger of the move.
+        activity: What counts as the activity: the state that is entered, or the trigger of the
+            move.
 
     Returns:
-        A query, since its result is as long as the log; ``.collect()`` gives the frame and ``.sink_parquet(path)``
-        writes it block by block. Columns: ``case:concept:name`` (the agent; with ``run/`` before it if there are
-        several runs), ``concept:name`` (the activity), ``time:timestamp`` (UTC), ``org:resource`` (the agent),
-        ``lifecycle:transition`` (always ``complete``: a move takes no time), ``round``, ``tick``, ``from_state``,
-        ``to_state`` and ``trigger``, in the order of the log.
+        A query, since its result is as long as the log; ``.collect()`` gives the frame and
+        ``.sink_parquet(path)`` writes it block by block. Columns: ``case:concept:name`` (the agent;
+        with ``run/`` before it if there are several runs), ``concept:name`` (the activity),
+        ``time:timestamp`` (UTC), ``org:resource`` (the agent), ``lifecycle:transition`` (always
+        ``complete``: a move takes no time), ``round``, ``tick``, ``from_state``, ``to_state`` and
+        ``trigger``, in the order of the log.
 
     Raises:
         InputError: If there is no such activity.
     """
     if activity not in _ACTIVITIES:
-        raise InputError(f"must be one of {', '.join(_ACTIVITIES)}, got {activity!r}", field="activity")
+        raise InputError(
+            f"must be one of {', '.join(_ACTIVITIES)}, got {activity!r}", field="activity"
+        )
+
     moves = logs.scan(TRANSITION)
     agent = pl.col("agent_id")
-    case = pl.concat_str("run", "agent_id", separator="/") if "run" in moves.collect_schema() else agent
+    case = (
+        pl.concat_str("run", "agent_id", separator="/")
+        if "run" in moves.collect_schema()
+        else agent
+    )
+
     return moves.select(
         case.alias("case:concept:name"),
         pl.col(activity).alias("concept:name"),

@@ -11,11 +11,11 @@ from polars.io.plugins import register_io_source
 def query_of(
     make: Callable[[Collection[str]], Iterable[pl.DataFrame]], *, schema: Mapping[str, pl.DataType]
 ) -> pl.LazyFrame:
-    """Give parts of a table as one polars query, which holds no more than a few of them at a time.
+    """Return parts of a table as one polars query, which holds no more than a few of them at a time.
 
     Args:
-        make: Begins to make the parts, in order; called whenever the query is run, with the columns that it needs.
-            Others that the parts have are left out.
+        make: Begins to make the parts, in order; called whenever the query is run, with the columns
+            that it needs. Others that the parts have are left out.
         schema: Columns and types of the table.
     """
 

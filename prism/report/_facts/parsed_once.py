@@ -16,16 +16,21 @@ MOST_BYTES_HELD = 256 << 20
 """What of the logs is kept in memory; the rest waits in files, packed, until it is looked at."""
 
 _NOT_SHOWN = ("context", "options", "host")
-_HELD = tuple(dict.fromkeys(name for names in (STAMP, *COLUMNS.values()) for name in names if name not in _NOT_SHOWN))
+_HELD = tuple(
+    dict.fromkeys(
+        name for names in (STAMP, *COLUMNS.values()) for name in names if name not in _NOT_SHOWN
+    )
+)
 
 
 @contextmanager
 def held(logs: RunLogs, most_bytes: int = MOST_BYTES_HELD) -> Iterator[RunLogs]:
-    """Give the same logs, parsed at the first look only.
+    """Return the same logs, parsed at the first look only.
 
     Args:
         logs: What `read_log` gave.
-        most_bytes: What of them is kept in memory; the rest goes to a temporary folder, deleted in the end.
+        most_bytes: What of them is kept in memory; the rest goes to a temporary folder, deleted in
+            the end.
     """
     with TemporaryDirectory(prefix="prism-") as folder:
         yield _HeldLogs(logs, Path(folder), most_bytes)
@@ -43,7 +48,11 @@ class _HeldLogs(RunLogs):
     def blocks(self, *kinds: str, columns: Iterable[str]) -> Iterator[pl.DataFrame]:
         """Read all logs, parsed already after the first time; see `RunLogs.blocks`."""
         if self._parts is None:
-            self._parts = [self._kept(frame, number) for number, frame in enumerate(super().blocks(columns=_HELD))]
+            self._parts = [
+                self._kept(frame, number)
+                for number, frame in enumerate(super().blocks(columns=_HELD))
+            ]
+
         wanted = ["run", "line", *dict.fromkeys((*SURVEYED, *columns))]
         for part in self._parts:
             frame = pl.read_ipc(part, columns=wanted) if isinstance(part, Path) else part
@@ -53,6 +62,8 @@ class _HeldLogs(RunLogs):
         self._room -= int(frame.estimated_size())
         if self._room >= 0:
             return frame
+
         path = self._folder / f"{number}.arrow"
         frame.write_ipc(path, compression="lz4")
+
         return path

@@ -23,7 +23,9 @@ MOST_CHARACTERS = 200
 """Of a longer text, be it a post or a name, so much is shown."""
 
 _TREES = 6
-_FIRST = {name: place for place, name in enumerate(("idle", "scrolling", "evaluating", "composing"))}
+_FIRST = {
+    name: place for place, name in enumerate(("idle", "scrolling", "evaluating", "composing"))
+}
 _NUMBER = re.compile(r"([0-9]{1,9})")
 _UNSHOWABLE = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x{2028}\x{2029}\x{fffe}\x{ffff}]"
 
@@ -69,7 +71,12 @@ class RunFacts:
     @property
     def state_names(self) -> list[str]:
         """All states of the run, those that agents pass through first in front."""
-        columns = (self.moves["from_state"], self.moves["to_state"], self.states["state"], self.chosen["chosen"])
+        columns = (
+            self.moves["from_state"],
+            self.moves["to_state"],
+            self.states["state"],
+            self.chosen["chosen"],
+        )
         names = pl.concat(columns).drop_nulls().unique().to_list()
         return sorted(names, key=lambda name: (_FIRST.get(name, len(_FIRST)), _natural(name)))
 
@@ -90,15 +97,20 @@ def gather(logs: RunLogs) -> tuple[tuple[RunFacts, ...], tuple[Note, ...]]:
     """
     with held(logs) as parsed:
         tables = _tables(parsed)
-        shown = {run.label: _largest(_of(tables["cascades"], run.label), _trees_of(parsed)) for run in parsed.runs}
+        shown = {
+            run.label: _largest(_of(tables["cascades"], run.label), _trees_of(parsed))
+            for run in parsed.runs
+        }
         roots = [root for found in shown.values() for root in found]
         posts = posts_below(parsed, roots)
         runs, notes = parsed.runs, parsed.notes
+
     facts = []
     for run in runs:
         own = {name: _tidy(_of(table, run.label)) for name, table in tables.items()}
         trees = tuple(grow(root, _of(posts, run.label)) for root in shown[run.label])
         facts.append(RunFacts(run, **own, trees=trees))
+
     return tuple(facts), notes
 
 
@@ -131,12 +143,16 @@ def _largest(found: pl.DataFrame, most: int) -> list[str]:
 
 
 def _of(table: pl.DataFrame, label: str) -> pl.DataFrame:
-    """Give the rows of one run."""
+    """Return the rows of one run."""
     return table.filter(pl.col("run") == label).drop("run") if "run" in table.columns else table
 
 
 def _tidy(table: pl.DataFrame) -> pl.DataFrame:
     """Shorten texts, and replace characters that HTML, XML or Vega's expressions (U+2028, U+2029) cannot hold."""
     text = pl.col(pl.String)
-    shortened = pl.when(text.str.len_chars() > MOST_CHARACTERS).then(text.str.slice(0, MOST_CHARACTERS) + "…")
-    return table.with_columns(shortened.otherwise(text).str.replace_all(_UNSHOWABLE, "\ufffd").name.keep())
+    shortened = pl.when(text.str.len_chars() > MOST_CHARACTERS).then(
+        text.str.slice(0, MOST_CHARACTERS) + "…"
+    )
+    return table.with_columns(
+        shortened.otherwise(text).str.replace_all(_UNSHOWABLE, "\ufffd").name.keep()
+    )

@@ -18,9 +18,13 @@ _NOTHING = Markup("")
 
 
 def html_table(
-    name: str, table: pl.DataFrame, headings: Mapping[str, str] | None = None, *, most: int | None = None
+    name: str,
+    table: pl.DataFrame,
+    headings: Mapping[str, str] | None = None,
+    *,
+    most: int | None = None,
 ) -> Markup:
-    """Give a table as HTML, numbers aligned and shortened for people; what they are exactly stands in ``data-value``.
+    """Return a table as HTML, numbers aligned and shortened for people; what they are exactly stands in ``data-value``.
 
     Args:
         name: What it is of, for its id.
@@ -42,13 +46,14 @@ def html_table(
     ]
     body = _NOTHING.join(Markup("<tr>{}</tr>").format(row) for row in rows)
     more = Markup('<p class="soft">{:,} of {:,} are shown.</p>').format(shown.height, table.height)
+
     return Markup(
         '<div class="scroll"><table id="table-{}"><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>{}'
     ).format(name, _NOTHING.join(heads), body, more if shown.height < table.height else _NOTHING)
 
 
 def cell(value: Any, kind: str = "number", is_share: bool = False) -> Markup:
-    """Give one cell.
+    """Return one cell.
 
     Args:
         value: What is in it; None leaves it empty.
@@ -61,7 +66,10 @@ def cell(value: Any, kind: str = "number", is_share: bool = False) -> Markup:
         value = value.strftime("%Y-%m-%d %H:%M:%S")
     if isinstance(value, str):
         return Markup('<td class="{}">{}</td>').format(kind, value)
-    return Markup('<td class="{}" data-value="{!r}">{}</td>').format(kind, value, shown(value, is_share=is_share))
+
+    return Markup('<td class="{}" data-value="{!r}">{}</td>').format(
+        kind, value, shown(value, is_share=is_share)
+    )
 
 
 def shown(value: float, *, is_share: bool = False) -> str:

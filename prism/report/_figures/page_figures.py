@@ -29,7 +29,12 @@ _MUTED = (
 
 _CONFIG: dict[str, Any] = {
     "font": "sans-serif",
-    "axis": {"labelFontSize": 11, "titleFontSize": 12, "titleFontWeight": "normal", "gridColor": "#e8ebee"},
+    "axis": {
+        "labelFontSize": 11,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "gridColor": "#e8ebee",
+    },
     "axisY": {"titlePadding": 8},
     "header": {"labelFontSize": 12, "title": None},
     "legend": {"labelFontSize": 12, "symbolType": "square", "labelLimit": _MOST_LABEL},
@@ -50,13 +55,20 @@ class Figure:
     stretches: bool
 
     def on_page(self) -> dict[str, Any]:
-        """Give the figure as Vega-Lite, as wide as its place."""
-        stretched: dict[str, Any] = {"width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
+        """Return the figure as Vega-Lite, as wide as its place."""
+        stretched: dict[str, Any] = {
+            "width": "container",
+            "autosize": {"type": "fit-x", "contains": "padding"},
+        }
         return {**self._spec(), **(stretched if self.stretches else {})}
 
     def alone(self) -> dict[str, Any]:
-        """Give the figure as Vega-Lite with a width of its own, for a file."""
-        return {**self._spec(), **({"width": _WIDTH} if self.stretches else {}), "background": "white"}
+        """Return the figure as Vega-Lite with a width of its own, for a file."""
+        return {
+            **self._spec(),
+            **({"width": _WIDTH} if self.stretches else {}),
+            "background": "white",
+        }
 
     def _spec(self) -> dict[str, Any]:
         with alt.data_transformers.enable("default", max_rows=None):
@@ -70,7 +82,8 @@ class Sheet:
     Args:
         states: All states of all runs; each has one colour, wherever it is drawn.
         narrow: Whether runs stand side by side, so that there is less room.
-        by_round: Whether runs are drawn by round, since one of them has more ticks than can be told apart.
+        by_round: Whether runs are drawn by round, since one of them has more ticks than can be told
+            apart.
         figures: What was taken in: figures for the page to draw,
         drawings: figures that are drawn already, by name,
         data: and what else the page's script needs, by name.
@@ -83,7 +96,9 @@ class Sheet:
     drawings: dict[str, str] = field(default_factory=dict)
     data: dict[str, Any] = field(default_factory=dict)
 
-    def place(self, name: str, chart: alt.TopLevelMixin, about: str, *, stretches: bool = True) -> Markup:
+    def place(
+        self, name: str, chart: alt.TopLevelMixin, about: str, *, stretches: bool = True
+    ) -> Markup:
         """Take a figure in, and give the place for it.
 
         Args:
@@ -107,7 +122,7 @@ class Sheet:
         return Markup(svg)
 
     def state_colours(self, shown: Iterable[str]) -> dict[str, str]:
-        """Give the colours of some states, in the order of all."""
+        """Return the colours of some states, in the order of all."""
         wanted = set(shown)
         return {name: _colour(place) for place, name in enumerate(self.states) if name in wanted}
 
@@ -124,11 +139,12 @@ class Sheet:
         columns = max(1, min(len(colours), int(room / widest)))
         shown = alt.Legend(title=None, orient="top", columns=columns) if legend else None
         scale = alt.Scale(domain=list(colours), range=list(colours.values()))
+
         return alt.Color(f"{column}:N", scale=scale, sort=list(colours), legend=shown)
 
 
 def _colour(place: int) -> str:
-    """Give the colour of a state: beyond the first ten darker, then lighter, then the same again."""
+    """Return the colour of a state: beyond the first ten darker, then lighter, then the same again."""
     colour, turn = _MUTED[place % len(_MUTED)], place // len(_MUTED) % 3
     towards, part = ((0, 0.0), (0, 0.35), (255, 0.5))[turn]
     parts = (int(colour[start : start + 2], 16) for start in (1, 3, 5))

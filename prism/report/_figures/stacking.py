@@ -41,7 +41,8 @@ class Bars:
 def draw_bars(timeline: Timeline, bars: Bars, sheet: Sheet) -> alt.Chart:
     """Draw bars on each other.
 
-    Where one ends and the next begins is worked out here, since Vega-Lite does not stack what stands on intervals.
+    Where one ends and the next begins is worked out here, since Vega-Lite does not stack what
+    stands on intervals.
 
     Args:
         timeline: The counts.
@@ -49,18 +50,31 @@ def draw_bars(timeline: Timeline, bars: Bars, sheet: Sheet) -> alt.Chart:
         sheet: The page.
     """
     x, x2 = timeline.encodings()
-    axis = alt.Axis(format="%") if bars.as_shares else alt.Axis(format=",d", tickCount=6, tickMinStep=1)
+    axis = (
+        alt.Axis(format="%")
+        if bars.as_shares
+        else alt.Axis(format=",d", tickCount=6, tickMinStep=1)
+    )
     y = alt.Y("low:Q", title=bars.title, axis=axis, scale=alt.Scale(zero=True, nice=False))
     tooltip: Tooltips = ["when", bars.key, alt.Tooltip(f"{bars.counted}:Q", format=",.4~g")]
     if "share" in timeline.table.columns:
         tooltip.append(alt.Tooltip("share:Q", format=".1%"))
-    table = stack(timeline.table, bars.counted, bars.key, list(bars.colours), as_shares=bars.as_shares)
+
+    table = stack(
+        timeline.table, bars.counted, bars.key, list(bars.colours), as_shares=bars.as_shares
+    )
     if bars.is_full or bars.as_shares:
         first, last = pl.col("begin").min(), pl.col("end").max()
-        table = table.with_columns(end=pl.min_horizontal(pl.col("end") + (last - first) * _OVERLAP, last))
+        table = table.with_columns(
+            end=pl.min_horizontal(pl.col("end") + (last - first) * _OVERLAP, last)
+        )
+
     chart: alt.Chart = alt.Chart(table).mark_rect(opacity=1)
-    chart = chart.encode(x, x2, y, alt.Y2("high"), sheet.colour(bars.key, bars.colours), tooltip=tooltip)
+    chart = chart.encode(
+        x, x2, y, alt.Y2("high"), sheet.colour(bars.key, bars.colours), tooltip=tooltip
+    )
     sized: alt.Chart = chart.properties(height=round(HEIGHT * bars.height))
+
     return sized
 
 
@@ -80,7 +94,10 @@ def stack(
         The bars that can be seen, from left to right and from below, with ``low`` and ``high``.
     """
     places = {name: place for place, name in enumerate(order)}
-    ordered = table.filter(pl.col(counted) > 0).sort("begin", pl.col(key).replace_strict(places, return_dtype=pl.Int64))
+    ordered = table.filter(pl.col(counted) > 0).sort(
+        "begin", pl.col(key).replace_strict(places, return_dtype=pl.Int64)
+    )
     high = pl.col(counted).cum_sum().over("begin")
     whole = pl.col(counted).sum().over("begin") if as_shares else pl.lit(1)
+
     return ordered.with_columns(low=(high - pl.col(counted)) / whole, high=high / whole)

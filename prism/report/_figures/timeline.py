@@ -31,20 +31,25 @@ class Timeline:
     is_time: bool = False
 
     def encodings(self) -> tuple[alt.X, alt.X2]:
-        """Give the encodings of the axis."""
+        """Return the encodings of the axis."""
         axis = (
             alt.Axis(grid=False)
             if self.labels is None
             else alt.Axis(grid=False, values=self.labels, format=",d", labelOverlap="greedy")
         )
-        scale = alt.Scale(type="utc", nice=False) if self.is_time else alt.Scale(zero=False, nice=False)
+        scale = (
+            alt.Scale(type="utc", nice=False) if self.is_time else alt.Scale(zero=False, nice=False)
+        )
         shorthand = "begin:T" if self.is_time else "begin:Q"
+
         return alt.X(shorthand, title=self.title, axis=axis, scale=scale), alt.X2("end")
 
 
 def are_many(counts: pl.DataFrame) -> bool:
     """Say whether a run has more ticks than can be told apart."""
-    return {"round", "tick"} <= set(counts.columns) and counts.select("round", "tick").n_unique() > MOST_MOMENTS
+    return {"round", "tick"} <= set(counts.columns) and counts.select(
+        "round", "tick"
+    ).n_unique() > MOST_MOMENTS
 
 
 def states_timeline(counts: pl.DataFrame, *, by_round: bool) -> Timeline:
@@ -62,6 +67,7 @@ def states_timeline(counts: pl.DataFrame, *, by_round: bool) -> Timeline:
         return _by_number(counts, "tick")
     if by_round:
         return _by_number(_mean(counts, "round"), "round", "mean over its ticks")
+
     return _by_tick(counts)
 
 
@@ -73,12 +79,20 @@ def rounds_timeline(table: pl.DataFrame) -> Timeline:
     """
     keys = [name for name, kind in table.schema.items() if kind == pl.String]
     if table["round"].null_count() == table.height:
-        whole = table.drop("round").group_by(keys, maintain_order=True).sum() if keys else table.drop("round").sum()
+        whole = (
+            table.drop("round").group_by(keys, maintain_order=True).sum()
+            if keys
+            else table.drop("round").sum()
+        )
         return Timeline(whole.with_columns(begin=0.0, end=1.0, when=pl.lit("all")), None, labels=[])
+
     rounds = table.with_columns(pl.col("round").fill_null(0))
     step = _step(rounds, "round")
     binned = _binned("round", rounds, step)
-    summed = rounds.group_by(binned.alias("round"), *keys, maintain_order=True).agg(pl.exclude("round", *keys).sum())
+    summed = rounds.group_by(binned.alias("round"), *keys, maintain_order=True).agg(
+        pl.exclude("round", *keys).sum()
+    )
+
     return _numbered(summed, "round", step, _range_of(rounds, "round"), None)
 
 
@@ -86,7 +100,10 @@ def _by_tick(counts: pl.DataFrame) -> Timeline:
     first, last = _range_of(counts, "tick")
     length = 1 / (last - first + 1)
     begin = pl.col("round") - 0.5 + (pl.col("tick") - first) * length
-    table = counts.with_columns(begin=begin, end=begin + length, when=pl.format("round {}, tick {}", "round", "tick"))
+    table = counts.with_columns(
+        begin=begin, end=begin + length, when=pl.format("round {}, tick {}", "round", "tick")
+    )
+
     return Timeline(table, "round", _labels(*_range_of(counts, "round")))
 
 
@@ -95,15 +112,24 @@ def _by_number(counts: pl.DataFrame, column: str, note: str | None = None) -> Ti
     notes = [note] if note else []
     if step > 1:
         notes.append(f"{step} {column}s together")
+
     table = _mean(counts.with_columns(_binned(column, counts, step)), column)
+
     return _numbered(table, column, step, _range_of(counts, column), ", ".join(notes) or None)
 
 
-def _numbered(table: pl.DataFrame, column: str, step: int, edges: tuple[int, int], note: str | None) -> Timeline:
+def _numbered(
+    table: pl.DataFrame, column: str, step: int, edges: tuple[int, int], note: str | None
+) -> Timeline:
     """Give each number the room around it."""
     last = pl.min_horizontal(pl.col(column) + (step - 1), pl.lit(edges[1]))
-    when = pl.format(f"{column} {{}}", column) if step == 1 else pl.format(f"{column}s {{}} to {{}}", column, last)
+    when = (
+        pl.format(f"{column} {{}}", column)
+        if step == 1
+        else pl.format(f"{column}s {{}} to {{}}", column, last)
+    )
     table = table.with_columns(begin=pl.col(column) - 0.5, end=last + 0.5, when=when)
+
     return Timeline(table, f"{column} ({note})" if note else column, _labels(*edges))
 
 
@@ -113,15 +139,20 @@ def _by_time(counts: pl.DataFrame) -> Timeline:
     step = -(-times.height // MOST_MOMENTS)
     kept = times.gather_every(step)
     gaps = kept.select(pl.col("time").diff().min()).item()
-    ends = kept.with_columns(end=pl.col("time").shift(-1).fill_null(pl.col("time") + (gaps or pl.duration(seconds=1))))
+    ends = kept.with_columns(
+        end=pl.col("time").shift(-1).fill_null(pl.col("time") + (gaps or pl.duration(seconds=1)))
+    )
     table = counts.join(ends, on="time", maintain_order="left").with_columns(
         begin="time", when=pl.col("time").dt.strftime("%Y-%m-%d %H:%M:%S")
     )
+
     return Timeline(table.drop("time"), "time (UTC)", is_time=True)
 
 
 def _mean(counts: pl.DataFrame, column: str) -> pl.DataFrame:
-    return counts.group_by(column, "state", maintain_order=True).agg(pl.col("agents", "share").mean())
+    return counts.group_by(column, "state", maintain_order=True).agg(
+        pl.col("agents", "share").mean()
+    )
 
 
 def _step(table: pl.DataFrame, column: str) -> int:

@@ -45,7 +45,8 @@ class _Shape:
     Args:
         posts: Its posts.
         children: The posts below each.
-        places: The column (depth) and row of each; ends have whole rows, others are amid what is below them.
+        places: The column (depth) and row of each; ends have whole rows, others are amid what is
+            below them.
         depth: The last column.
         rows: How many there are.
     """
@@ -69,7 +70,9 @@ def draw_tree(posts: Sequence[TreePost]) -> str:
     shape = _shape(posts[:MOST_POSTS_DRAWN])
     is_named = shape.rows <= _MOST_NAMED
     is_round = not is_named and shape.rows >= _BROAD * shape.depth
-    points, width, height = _in_circle(shape) if is_round else _in_columns(shape, _ROW if is_named else _TIGHT_ROW)
+    points, width, height = (
+        _in_circle(shape) if is_round else _in_columns(shape, _ROW if is_named else _TIGHT_ROW)
+    )
     draw_line = _spoke if is_round else _line
     lines = [
         draw_line(points[parent], points[child.post_id])
@@ -77,8 +80,14 @@ def draw_tree(posts: Sequence[TreePost]) -> str:
         for child in answers
     ]
     radius = _SMALL_RADIUS if is_round else _RADIUS
-    named = {post.post_id for post in shape.posts if is_named and post.post_id not in shape.children}
-    dots = [_dot(post, points[post.post_id], radius, named=post.post_id in named) for post in shape.posts]
+    named = {
+        post.post_id for post in shape.posts if is_named and post.post_id not in shape.children
+    }
+    dots = [
+        _dot(post, points[post.post_id], radius, named=post.post_id in named)
+        for post in shape.posts
+    ]
+
     return (
         f'<svg class="prism-tree" xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
@@ -93,9 +102,13 @@ def _shape(posts: Sequence[TreePost]) -> _Shape:
     known = {post.post_id for post in posts}
     for post in posts[1:]:
         children[post.parent_id if post.parent_id in known else posts[0].post_id].append(post)
+
     places = _place(posts[0], children)
     depth = max(column for column, _ in places.values())
-    return _Shape(posts, dict(children), places, depth, sum(post.post_id not in children for post in posts))
+
+    return _Shape(
+        posts, dict(children), places, depth, sum(post.post_id not in children for post in posts)
+    )
 
 
 def _place(root: TreePost, children: dict[str, list[TreePost]]) -> dict[str, tuple[int, float]]:
@@ -103,6 +116,7 @@ def _place(root: TreePost, children: dict[str, list[TreePost]]) -> dict[str, tup
     places: dict[str, tuple[int, float]] = {}
     next_row = 0
     waiting: list[tuple[TreePost, int, bool]] = [(root, 0, False)]
+
     while waiting:
         post, depth, children_done = waiting.pop()
         answers = children.get(post.post_id, [])
@@ -115,6 +129,7 @@ def _place(root: TreePost, children: dict[str, list[TreePost]]) -> dict[str, tup
         else:
             waiting.append((post, depth, True))
             waiting += [(answer, depth + 1, False) for answer in reversed(answers)]
+
     return places
 
 
@@ -122,9 +137,15 @@ def _in_columns(shape: _Shape, row_height: float) -> tuple[dict[str, Point], flo
     least, most = _COLUMN
     step = min(most, max(least, (_WIDTH - 2 * _MARGIN - _NAME) / max(1, shape.depth)))
     points = {
-        name: (_MARGIN + column * step, _MARGIN + row * row_height) for name, (column, row) in shape.places.items()
+        name: (_MARGIN + column * step, _MARGIN + row * row_height)
+        for name, (column, row) in shape.places.items()
     }
-    return points, 2 * _MARGIN + shape.depth * step + _NAME, 2 * _MARGIN + (shape.rows - 1) * row_height
+
+    return (
+        points,
+        2 * _MARGIN + shape.depth * step + _NAME,
+        2 * _MARGIN + (shape.rows - 1) * row_height,
+    )
 
 
 def _in_circle(shape: _Shape) -> tuple[dict[str, Point], float, float]:
@@ -135,21 +156,27 @@ def _in_circle(shape: _Shape) -> tuple[dict[str, Point], float, float]:
     for name, (column, row) in shape.places.items():
         angle = 2 * pi * row / shape.rows
         points[name] = middle + rings[column] * cos(angle), middle + rings[column] * sin(angle)
+
     return points, 2 * middle, 2 * middle
 
 
 def _rings(shape: _Shape) -> list[float]:
-    """Give the radius of each ring: so large that neighbours on it do not touch, and beyond the one before."""
+    """Return the radius of each ring: so large that neighbours on it do not touch, and beyond the one before."""
     rows: dict[int, list[float]] = defaultdict(list)
     for column, row in shape.places.values():
         rows[column].append(row)
+
     step = min(_RING, _RINGS / shape.depth)
     rings = [0.0]
     for column in range(1, shape.depth + 1):
         found = sorted(rows[column])
-        nearest = min((after - before for before, after in pairwise([*found, found[0] + shape.rows])), default=1.0)
+        nearest = min(
+            (after - before for before, after in pairwise([*found, found[0] + shape.rows])),
+            default=1.0,
+        )
         needed = _BETWEEN * shape.rows / (2 * pi * max(1.0, nearest))
         rings.append(max(rings[-1] + step, needed))
+
     return rings
 
 
@@ -166,8 +193,17 @@ def _spoke(start: Point, end: Point) -> str:
 def _dot(post: TreePost, point: Point, radius: float, *, named: bool) -> str:
     x, y = point
     kind = post.kind if post.kind in KINDS else MISSING
-    said = f"{post.post_id}: not in the log" if post.kind == MISSING else f"{post.agent_id} ({post.kind}): {post.text}"
-    name = f'<text x="{x + 8:.1f}" y="{y + 4:.1f}">{_clean(post.agent_id, _MOST_NAME)}</text>' if named else ""
+    said = (
+        f"{post.post_id}: not in the log"
+        if post.kind == MISSING
+        else f"{post.agent_id} ({post.kind}): {post.text}"
+    )
+    name = (
+        f'<text x="{x + 8:.1f}" y="{y + 4:.1f}">{_clean(post.agent_id, _MOST_NAME)}</text>'
+        if named
+        else ""
+    )
+
     return (
         f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{radius}">'
         f"<title>{_clean(said, _MOST_TEXT)}</title></circle>{name}"

@@ -66,7 +66,10 @@ class _Kind:
         parts = [self.make(facts, str(number), sheet) for number, facts in enumerate(runs, start=1)]
         nothing = Markup("<p>{}</p>").format(self.nothing)
         says = self.says if any(part is not None for part in parts) else ""
-        return Section(self.anchor, self.heading, says, [nothing if part is None else part for part in parts])
+
+        return Section(
+            self.anchor, self.heading, says, [nothing if part is None else part for part in parts]
+        )
 
 
 _BY_RUN = (

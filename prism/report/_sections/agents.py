@@ -21,21 +21,27 @@ _ACTS = ("posts", "replies", "reshares", "likes", "decisions", "moves")
 
 
 def agent_rows(runs: Sequence[RunFacts]) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Give the agents of all runs as columns and rows, the most active first where not all fit in.
+    """Return the agents of all runs as columns and rows, the most active first where not all fit in.
 
     Args:
         runs: The facts of each run; with several, ``run`` is the first column.
     """
     tables = [
-        facts.agents if len(runs) == 1 else facts.agents.select(pl.lit(facts.run.label).alias("run"), pl.all())
+        facts.agents
+        if len(runs) == 1
+        else facts.agents.select(pl.lit(facts.run.label).alias("run"), pl.all())
         for facts in runs
     ]
     table = _telling(pl.concat(tables, how="diagonal"))
     sizes = [len(orjson.dumps(row)) + 1 for row in table.iter_rows()]
     if sum(sizes) <= MOST_BYTES:
         return table.columns, table.rows()
-    ranked = table.with_columns(pl.Series("_bytes", sizes)).sort(_ACTS, descending=True, maintain_order=True)
+
+    ranked = table.with_columns(pl.Series("_bytes", sizes)).sort(
+        _ACTS, descending=True, maintain_order=True
+    )
     fitting = ranked.filter(pl.col("_bytes").cum_sum() <= MOST_BYTES).drop("_bytes")
+
     return fitting.columns, fitting.rows()
 
 
@@ -50,9 +56,12 @@ def make(runs: Sequence[RunFacts], sheet: Sheet) -> Markup:
     sheet.data["agents"] = {"columns": columns, "rows": rows}
     total = sum(facts.agents.height for facts in runs)
     heads = Markup("").join(
-        Markup('<th scope="col"><button type="button">{}</button></th>').format(name.replace("_", " "))
+        Markup('<th scope="col"><button type="button">{}</button></th>').format(
+            name.replace("_", " ")
+        )
         for name in columns
     )
+
     return Markup(
         '<p><input type="search" id="search" placeholder="agent, archetype, state ..." aria-label="Search agents"> '
         '<span class="soft" id="told" role="status"></span></p>{}<div class="tall" tabindex="0"><table class="agents" '
@@ -63,6 +72,7 @@ def make(runs: Sequence[RunFacts], sheet: Sheet) -> Markup:
 def _left_out(kept: int, total: int) -> Markup:
     if kept == total:
         return Markup("")
+
     return Markup(
         "<p class='soft'>The {:,} most active of {:,} agents; "
         "<code>prism.analysis.activity(prism.analysis.read_log(RUN))</code> gives all.</p>"
@@ -71,7 +81,10 @@ def _left_out(kept: int, total: int) -> Markup:
 
 def _telling(table: pl.DataFrame) -> pl.DataFrame:
     """Leave out names that are the same as the ids, and what no agent has."""
-    silent = [name for name in ("name", "archetype", "state") if table[name].null_count() == table.height]
+    silent = [
+        name for name in ("name", "archetype", "state") if table[name].null_count() == table.height
+    ]
     if "name" not in silent and table.select((pl.col("name") == pl.col("agent_id")).all()).item():
         silent.append("name")
+
     return table.drop(silent)

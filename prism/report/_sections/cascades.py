@@ -21,11 +21,24 @@ NOTHING = "No post was replied to or reshared."
 
 _MOST_CASCADES = 20
 _MOST_ID = 40
-_COLUMNS = ("root_id", "author_id", "size", "depth", "breadth", "virality", "agents", "lifetime_ticks", "text")
-_KEY = Markup("").join(
-    Markup('<span><i style="background:{}"></i>{}</span>').format(colour, kind) for kind, colour in KINDS.items()
+_COLUMNS = (
+    "root_id",
+    "author_id",
+    "size",
+    "depth",
+    "breadth",
+    "virality",
+    "agents",
+    "lifetime_ticks",
+    "text",
 )
-_TREES = Markup('<h3>The largest as trees</h3><p class="key soft">{}Point at one to read it.</p>').format(_KEY)
+_KEY = Markup("").join(
+    Markup('<span><i style="background:{}"></i>{}</span>').format(colour, kind)
+    for kind, colour in KINDS.items()
+)
+_TREES = Markup(
+    '<h3>The largest as trees</h3><p class="key soft">{}Point at one to read it.</p>'
+).format(_KEY)
 
 
 def make(facts: RunFacts, name: str, sheet: Sheet) -> Markup | None:
@@ -39,13 +52,22 @@ def make(facts: RunFacts, name: str, sheet: Sheet) -> Markup | None:
     spread = facts.cascades.filter(pl.col("size") > 1)
     if spread.is_empty():
         return None
-    sizes = sheet.place(f"cascades-{name}", _sizes(facts.cascades), "How many cascades are at least so large")
+
+    sizes = sheet.place(
+        f"cascades-{name}", _sizes(facts.cascades), "How many cascades are at least so large"
+    )
     shapes = sheet.place(f"shapes-{name}", _shapes(spread), "Cascades by size and depth")
-    table = html_table(f"cascades-{name}", _listed(spread), {"lifetime_ticks": "ticks"}, most=_MOST_CASCADES)
+    table = html_table(
+        f"cascades-{name}", _listed(spread), {"lifetime_ticks": "ticks"}, most=_MOST_CASCADES
+    )
     trees = [
-        _tree(tree, f"tree-{name}-{place}", sheet, is_open=place == 1) for place, tree in enumerate(facts.trees, 1)
+        _tree(tree, f"tree-{name}-{place}", sheet, is_open=place == 1)
+        for place, tree in enumerate(facts.trees, 1)
     ]
-    return Markup('<div class="half">{}{}</div>{}{}{}').format(sizes, shapes, table, _TREES, Markup("").join(trees))
+
+    return Markup('<div class="half">{}{}</div>{}{}{}').format(
+        sizes, shapes, table, _TREES, Markup("").join(trees)
+    )
 
 
 def _listed(spread: pl.DataFrame) -> pl.DataFrame:
@@ -56,23 +78,34 @@ def _listed(spread: pl.DataFrame) -> pl.DataFrame:
 def _sizes(found: pl.DataFrame) -> alt.Chart:
     """Draw how many cascades are at least so large: the complementary cumulative distribution, on logarithmic axes."""
     sizes = found.group_by("size").agg(count=pl.len().cast(pl.Int64)).sort("size", descending=True)
-    sizes = sizes.with_columns(cascades=pl.col("count").cum_sum()).with_columns(share=pl.col("cascades") / found.height)
+    sizes = sizes.with_columns(cascades=pl.col("count").cum_sum()).with_columns(
+        share=pl.col("cascades") / found.height
+    )
     chart: alt.Chart = (
         alt.Chart(sizes)
-        .mark_line(point=alt.OverlayMarkDef(color=BLUE, size=22), interpolate="step-before", color=BLUE)
+        .mark_line(
+            point=alt.OverlayMarkDef(color=BLUE, size=22), interpolate="step-before", color=BLUE
+        )
         .encode(
             alt.X("size:Q", scale=_log(), title="posts in the cascade, at least", axis=_decades()),
             alt.Y("cascades:Q", scale=_log(), title="cascades", axis=_decades()),
-            tooltip=["size", alt.Tooltip("cascades", format=","), alt.Tooltip("share", format=".2%")],
+            tooltip=[
+                "size",
+                alt.Tooltip("cascades", format=","),
+                alt.Tooltip("share", format=".2%"),
+            ],
         )
         .properties(height=HEIGHT)
     )
+
     return chart
 
 
 def _shapes(spread: pl.DataFrame) -> alt.Chart:
     """Draw which depth cascades of each size reach: broadcasts lie low, chains rise."""
-    counts = spread.group_by("size", "depth").agg(cascades=pl.len().cast(pl.Int64)).sort("size", "depth")
+    counts = (
+        spread.group_by("size", "depth").agg(cascades=pl.len().cast(pl.Int64)).sort("size", "depth")
+    )
     chart: alt.Chart = (
         alt.Chart(counts)
         .mark_circle(color=BLUE, opacity=0.6)
@@ -97,12 +130,16 @@ def _decades() -> alt.Axis:
 
 def _tree(tree: tuple[TreePost, ...], name: str, sheet: Sheet, *, is_open: bool) -> Markup:
     root = tree[0]
-    return Markup("<details{}><summary>{} by {}: {:,} posts{}</summary><div class='tall'>{}</div></details>").format(
+    return Markup(
+        "<details{}><summary>{} by {}: {:,} posts{}</summary><div class='tall'>{}</div></details>"
+    ).format(
         Markup(" open") if is_open else "",
         _short(root.post_id),
         _short(root.agent_id) or "an unknown author",
         len(tree),
-        f", of which the first {MOST_POSTS_DRAWN} are drawn" if len(tree) > MOST_POSTS_DRAWN else "",
+        f", of which the first {MOST_POSTS_DRAWN} are drawn"
+        if len(tree) > MOST_POSTS_DRAWN
+        else "",
         sheet.draw(name, draw_tree(tree)),
     )
 

@@ -22,7 +22,13 @@ SAYS = (
 NOTHING = "Nothing was put to a reasoner."
 
 _MOST_REASONS = 10
-_SOURCES = {"model": "#4477aa", "cache": "#66ccee", "replay": "#ccbb44", "policy": "#228833", "fallback": "#ee6677"}
+_SOURCES = {
+    "model": "#4477aa",
+    "cache": "#66ccee",
+    "replay": "#ccbb44",
+    "policy": "#228833",
+    "fallback": "#ee6677",
+}
 _TOKENS = {"input": "#4477aa", "output": "#ccbb44"}
 _HEADINGS = {
     "entropy": "entropy, bits",
@@ -40,24 +46,36 @@ def make(facts: RunFacts, name: str, sheet: Sheet) -> Markup | None:
     """
     if facts.decided.is_empty():
         return None
+
     chosen = facts.chosen.select("round", "chosen", "asked").drop_nulls("chosen")
     parts = [
-        sheet.place(f"choices-{name}", _choices(chosen, sheet), "What was decided in each round, as shares"),
-        sheet.place(f"sources-{name}", _sources(facts.by_round, sheet), "Who decided in each round"),
+        sheet.place(
+            f"choices-{name}", _choices(chosen, sheet), "What was decided in each round, as shares"
+        ),
+        sheet.place(
+            f"sources-{name}", _sources(facts.by_round, sheet), "Who decided in each round"
+        ),
         html_table(f"decisions-{name}", _without_empty(facts.decided), _HEADINGS),
         Markup('<div class="half">{}</div>').format(Markup("").join(_costs(facts, name, sheet))),
     ]
     if facts.reasons.height:
-        reasons = facts.reasons.sort("asked", "reason", descending=[True, False]).select("reason", "asked")
+        reasons = facts.reasons.sort("asked", "reason", descending=[True, False]).select(
+            "reason", "asked"
+        )
         table = html_table(f"reasons-{name}", reasons, {"asked": "decisions"}, most=_MOST_REASONS)
         parts += [Markup("<h3>Why fallbacks were taken</h3>"), table]
+
     return Markup("").join(parts)
 
 
 def _without_empty(table: pl.DataFrame) -> pl.DataFrame:
     """Leave out columns that say nothing: no model was asked, or a source was never used."""
     sums = {name: table[name].sum() for name in table.columns if name.startswith("from_")}
-    silent = [name for name in table.columns if table[name].null_count() == table.height or sums.get(name) == 0]
+    silent = [
+        name
+        for name in table.columns
+        if table[name].null_count() == table.height or sums.get(name) == 0
+    ]
     return table.drop(silent)
 
 
@@ -76,18 +94,28 @@ def _sources(by_round: pl.DataFrame, sheet: Sheet) -> alt.Chart:
 def _costs(facts: RunFacts, name: str, sheet: Sheet) -> Iterator[Markup]:
     """Draw what answers took, as far as the log tells."""
     if facts.latencies.height:
-        yield sheet.place(f"latency-{name}", _latencies(facts.latencies, sheet), "Decisions of each latency")
+        yield sheet.place(
+            f"latency-{name}", _latencies(facts.latencies, sheet), "Decisions of each latency"
+        )
+
     tokens = _long(facts.by_round, {name: f"{name}_tokens" for name in _TOKENS}, "what", "tokens")
     if tokens.height:
-        yield sheet.place(f"tokens-{name}", _tokens(tokens, sheet), "Tokens read and written in each round")
+        yield sheet.place(
+            f"tokens-{name}", _tokens(tokens, sheet), "Tokens read and written in each round"
+        )
+
     entropies = facts.by_round.select("round", "entropy").drop_nulls()
     if entropies.height > 1:
-        yield sheet.place(f"entropy-{name}", _entropies(entropies), "Mean entropy of the decisions of each round")
+        yield sheet.place(
+            f"entropy-{name}", _entropies(entropies), "Mean entropy of the decisions of each round"
+        )
 
 
 def _latencies(counts: pl.DataFrame, sheet: Sheet) -> alt.Chart:
     begin = pl.col("step") / BINS_A_DECADE
-    steps = counts.with_columns(begin=pl.lit(10.0).pow(begin), end=pl.lit(10.0).pow(begin + 1 / BINS_A_DECADE))
+    steps = counts.with_columns(
+        begin=pl.lit(10.0).pow(begin), end=pl.lit(10.0).pow(begin + 1 / BINS_A_DECADE)
+    )
     colours = _used(counts["source"], _SOURCES)
     table = stack(steps, "decisions", "source", list(colours))
     axis = alt.Axis(format=".2~g", labelOverlap=True, tickCount=6, grid=False)
@@ -99,7 +127,12 @@ def _latencies(counts: pl.DataFrame, sheet: Sheet) -> alt.Chart:
         alt.Chart(table)
         .mark_rect(stroke="white", strokeWidth=0.5)
         .encode(
-            alt.X("begin:Q", scale=alt.Scale(type="log", nice=False), title="seconds for an answer", axis=axis),
+            alt.X(
+                "begin:Q",
+                scale=alt.Scale(type="log", nice=False),
+                title="seconds for an answer",
+                axis=axis,
+            ),
             alt.X2("end"),
             alt.Y("low:Q", title="decisions"),
             alt.Y2("high"),
@@ -108,6 +141,7 @@ def _latencies(counts: pl.DataFrame, sheet: Sheet) -> alt.Chart:
         )
         .properties(height=round(HEIGHT * 0.7))
     )
+
     return chart
 
 
@@ -121,7 +155,11 @@ def _entropies(means: pl.DataFrame) -> alt.Chart:
         alt.Chart(means)
         .mark_line(color=BLUE, point=alt.OverlayMarkDef(color=BLUE, size=14))
         .encode(
-            alt.X("round:Q", axis=alt.Axis(format=",d", grid=False, tickMinStep=1), scale=alt.Scale(zero=False)),
+            alt.X(
+                "round:Q",
+                axis=alt.Axis(format=",d", grid=False, tickMinStep=1),
+                scale=alt.Scale(zero=False),
+            ),
             alt.Y("entropy:Q", title="entropy, bits (mean)"),
             tooltip=["round", alt.Tooltip("entropy:Q", format=".4~g")],
         )
@@ -138,4 +176,6 @@ def _used(values: pl.Series, colours: dict[str, str]) -> dict[str, str]:
 def _long(by_round: pl.DataFrame, columns: dict[str, str], key: str, value: str) -> pl.DataFrame:
     """Put columns of counts below each other, without those that are nothing."""
     named = by_round.select("round", **{name: pl.col(column) for name, column in columns.items()})
-    return named.unpivot(index="round", variable_name=key, value_name=value).filter(pl.col(value) > 0)
+    return named.unpivot(index="round", variable_name=key, value_name=value).filter(
+        pl.col(value) > 0
+    )

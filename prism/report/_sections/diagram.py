@@ -24,19 +24,26 @@ def make(facts: RunFacts, name: str, sheet: Sheet) -> Markup | None:
     """
     if facts.moves.is_empty():
         return None
+
     table = html_table(f"moves-{name}", facts.moves, {"from_state": "from", "to_state": "to"})
-    return Markup('<div class="scroll">{}</div><details><summary>As a table</summary>{}</details>').format(
-        sheet.draw(f"chart-{name}", _drawing(facts)), table
-    )
+    return Markup(
+        '<div class="scroll">{}</div><details><summary>As a table</summary>{}</details>'
+    ).format(sheet.draw(f"chart-{name}", _drawing(facts)), table)
 
 
 def _drawing(facts: RunFacts) -> str:
     labels: dict[tuple[str, str], list[str]] = {}
     traffic: dict[tuple[str, str], int] = {}
-    for source, target, trigger, count in facts.moves.select("from_state", "to_state", "trigger", "count").iter_rows():
+    for source, target, trigger, count in facts.moves.select(
+        "from_state", "to_state", "trigger", "count"
+    ).iter_rows():
         labels.setdefault((source, target), []).append(trigger or "")
         traffic[source, target] = traffic.get((source, target), 0) + count
+
     arrows = tuple(Arrow(*ends, tuple(found)) for ends, found in labels.items())
     deciding = frozenset(facts.decided["state"].drop_nulls()) & set(facts.state_names)
-    outline = Diagram(tuple(facts.state_names), arrows, name=facts.run.label, decision_states=deciding)
+    outline = Diagram(
+        tuple(facts.state_names), arrows, name=facts.run.label, decision_states=deciding
+    )
+
     return draw_svg(outline, traffic)

@@ -21,7 +21,14 @@ NOTHING = "No move says how long its agent had stayed."
 
 _MOST_BARS = 30
 _ROW = 26
-_SYMLOG_LABELS = (0, 1, 2, 3, 5, *(digit * 10**power for power in range(1, 10) for digit in (1, 2, 5)))
+_SYMLOG_LABELS = (
+    0,
+    1,
+    2,
+    3,
+    5,
+    *(digit * 10**power for power in range(1, 10) for digit in (1, 2, 5)),
+)
 _INK = "#1f2328"
 
 
@@ -35,13 +42,22 @@ def make(facts: RunFacts, name: str, sheet: Sheet) -> Markup | None:
     """
     if facts.dwelling.is_empty():
         return None
-    parts = [sheet.place(f"dwell-{name}", _overview(facts.dwelling, sheet), "Ticks that agents stay in each state")]
+
+    parts = [
+        sheet.place(
+            f"dwell-{name}",
+            _overview(facts.dwelling, sheet),
+            "Ticks that agents stay in each state",
+        )
+    ]
     fitted = fit_table(facts.visits, facts.dwelling)
     if fitted.height:
         about = "Visits of each length in each state, and the geometric distribution fitted to them"
         parts.append(sheet.place(f"fit-{name}", _fits(fitted, sheet), about, stretches=False))
+
     headings = {"timeout_share": "by time-out", "zero": "of no tick"}
     parts.append(html_table(f"dwell-{name}", facts.dwelling.drop("log_likelihood"), headings))
+
     return Markup("").join(parts)
 
 
@@ -54,32 +70,47 @@ def fit_table(visits: pl.DataFrame, dwelling: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         For every state that is not always left after the first tick:
-        ``state``, ``ticks``, ``until`` (lengths from the one to the other), ``visits``, ``share`` (of those of one tick
-        or more) and ``expected`` (P(ticks <= k <= until) = (1 - p)^(ticks - 1) - (1 - p)^until), up to the 99th
-        percentile.
+        ``state``, ``ticks``, ``until`` (lengths from the one to the other), ``visits``, ``share``
+        (of those of one tick or more) and ``expected`` (P(ticks <= k <= until) = (1 - p)^(ticks -
+        1) - (1 - p)^until), up to the 99th percentile.
     """
     fits = dwelling.filter(pl.col("p") < 1).select(
-        "state", "p", "p99", width=(pl.col("p99").clip(lower_bound=1) + _MOST_BARS - 1) // _MOST_BARS
+        "state",
+        "p",
+        "p99",
+        width=(pl.col("p99").clip(lower_bound=1) + _MOST_BARS - 1) // _MOST_BARS,
     )
     ticks, width, stay = pl.col("ticks"), pl.col("width"), 1 - pl.col("p")
     begin = (ticks - 1) // width * width + 1
     timed = visits.filter(ticks > 0).join(fits, on="state", maintain_order="left")
     share = pl.col("visits") / pl.col("visits").sum().over("state")
     binned = timed.with_columns(share=share).filter(ticks <= pl.col("p99").clip(lower_bound=1))
-    binned = binned.group_by("state", "width", ticks=begin, maintain_order=True).agg(pl.col("visits", "share").sum())
+    binned = binned.group_by("state", "width", ticks=begin, maintain_order=True).agg(
+        pl.col("visits", "share").sum()
+    )
     grid = fits.with_columns(
         ticks=pl.int_ranges(1, pl.col("p99").clip(lower_bound=1) + 1, "width", dtype=pl.Int64)
     ).explode("ticks")
-    filled = grid.join(binned.drop("width"), on=["state", "ticks"], how="left", maintain_order="left")
+    filled = grid.join(
+        binned.drop("width"), on=["state", "ticks"], how="left", maintain_order="left"
+    )
     until = ticks + width - 1
     expected = stay.pow(ticks - 1) - stay.pow(until)
+
     return filled.select(
-        "state", "ticks", until.alias("until"), pl.col("visits", "share").fill_null(0), expected=expected
+        "state",
+        "ticks",
+        until.alias("until"),
+        pl.col("visits", "share").fill_null(0),
+        expected=expected,
     )
 
 
 def _overview(dwelling: pl.DataFrame, sheet: Sheet) -> alt.LayerChart:
-    most = dwelling.select(pl.max_horizontal(pl.col("p99").max(), pl.col("mean").max().ceil())).item() or 1
+    most = (
+        dwelling.select(pl.max_horizontal(pl.col("p99").max(), pl.col("mean").max().ceil())).item()
+        or 1
+    )
     axis = alt.Axis(values=[label for label in _SYMLOG_LABELS if label <= most], format=",d")
     scale = alt.Scale(type="symlog", constant=1, domain=[0, most], nice=False)
     colours = sheet.state_colours(dwelling["state"])
@@ -95,34 +126,55 @@ def _overview(dwelling: pl.DataFrame, sheet: Sheet) -> alt.LayerChart:
         coloured.mark_rule(strokeWidth=2).encode(alt.X2("p99")),
         coloured.mark_bar(height=10, opacity=1).encode(alt.X2("p90")),
         coloured.mark_tick(thickness=4, height=16, opacity=1),
-        base.mark_point(fill=_INK, stroke="white", strokeWidth=1, size=60, opacity=1, shape="diamond").encode(
-            alt.X("mean:Q")
-        ),
+        base.mark_point(
+            fill=_INK, stroke="white", strokeWidth=1, size=60, opacity=1, shape="diamond"
+        ).encode(alt.X("mean:Q")),
     ]
     chart: alt.LayerChart = alt.LayerChart(layer=layers).properties(height=_ROW * len(colours))
+
     return chart
 
 
 def _fits(fitted: pl.DataFrame, sheet: Sheet) -> alt.FacetChart:
     table = fitted.with_columns(
-        begin=pl.col("ticks") - 0.45, end=pl.col("until") + 0.45, middle=(pl.col("ticks") + pl.col("until")) / 2
+        begin=pl.col("ticks") - 0.45,
+        end=pl.col("until") + 0.45,
+        middle=(pl.col("ticks") + pl.col("until")) / 2,
     )
     colours = sheet.state_colours(table["state"])
     shares = [alt.Tooltip(f"{name}:Q", format=".2%") for name in ("share", "expected")]
-    tooltip: Tooltips = ["state:N", "ticks:Q", "until:Q", alt.Tooltip("visits:Q", format=","), *shares]
+    tooltip: Tooltips = [
+        "state:N",
+        "ticks:Q",
+        "until:Q",
+        alt.Tooltip("visits:Q", format=","),
+        *shares,
+    ]
     base = alt.Chart().encode(tooltip=tooltip)
     whole = alt.Axis(tickMinStep=1, tickCount=6, format=",d", grid=False)
     bars = base.mark_rect(opacity=1).encode(
-        alt.X("begin:Q", title=None, axis=whole, scale=alt.Scale(nice=False, zero=False, padding=4)),
-        alt.Y("share:Q", title=None, axis=alt.Axis(format="%", tickCount=3), scale=alt.Scale(zero=True)),
+        alt.X(
+            "begin:Q", title=None, axis=whole, scale=alt.Scale(nice=False, zero=False, padding=4)
+        ),
+        alt.Y(
+            "share:Q",
+            title=None,
+            axis=alt.Axis(format="%", tickCount=3),
+            scale=alt.Scale(zero=True),
+        ),
         alt.Y2(datum=0),
         sheet.colour("state", colours, legend=False),
         x2="end:Q",
     )
     dots = alt.OverlayMarkDef(color=_INK, size=14)
-    curve = base.mark_line(color=_INK, strokeWidth=1, point=dots).encode(alt.X("middle:Q"), alt.Y("expected:Q"))
-    small = alt.layer(bars, curve, data=table).properties(width=112 if sheet.narrow else 168, height=80)
+    curve = base.mark_line(color=_INK, strokeWidth=1, point=dots).encode(
+        alt.X("middle:Q"), alt.Y("expected:Q")
+    )
+    small = alt.layer(bars, curve, data=table).properties(
+        width=112 if sheet.narrow else 168, height=80
+    )
     facet = alt.Facet("state:N", sort=list(colours), title=None, header=alt.Header(labelLimit=150))
     many: alt.FacetChart = small.facet(facet, columns=3 if sheet.narrow else 4)
     resolved: alt.FacetChart = many.resolve_scale(x="independent", y="independent")
+
     return resolved

@@ -28,12 +28,16 @@ def make(facts: RunFacts, name: str, sheet: Sheet) -> Markup | None:
         name: Names it in ids.
         sheet: Takes the figure in.
     """
-    acts = facts.agents.select(pl.sum_horizontal("posts", "replies", "reshares", "likes")).to_series()
+    acts = facts.agents.select(
+        pl.sum_horizontal("posts", "replies", "reshares", "likes")
+    ).to_series()
     if not acts.sum():
         return None
+
     figure = sheet.place(f"inequality-{name}", _curve(acts), "The Lorenz curve of what agents gave")
     headings = {"top_1_percent": "top 1 %", "top_10_percent": "top 10 %"}
     table = html_table(f"engagement-{name}", facts.engagement.drop("agents"), headings)
+
     return Markup('<div class="half">{}<div>{}</div></div>').format(figure, table)
 
 
@@ -46,11 +50,18 @@ def _curve(acts: pl.Series) -> alt.LayerChart:
     step = max(1, curve.height // _MOST_POINTS)
     thinned = pl.concat([curve.gather_every(step), curve.tail(1)]).unique(maintain_order=True)
     axes = (
-        alt.X("agents:Q", title="share of the agents, least active first", axis=alt.Axis(format="%", tickCount=5)),
-        alt.Y("share:Q", title="share of all that was given", axis=alt.Axis(format="%", tickCount=5)),
+        alt.X(
+            "agents:Q",
+            title="share of the agents, least active first",
+            axis=alt.Axis(format="%", tickCount=5),
+        ),
+        alt.Y(
+            "share:Q", title="share of all that was given", axis=alt.Axis(format="%", tickCount=5)
+        ),
     )
     area = alt.Chart(thinned).mark_area(opacity=0.2, line={"color": BLUE}, color=BLUE).encode(*axes)
     equal = alt.Chart(pl.DataFrame({"agents": [0.0, 1.0], "share": [0.0, 1.0]}))
     diagonal = equal.mark_line(strokeDash=[4, 4], color=GREY).encode(*axes)
     chart: alt.LayerChart = alt.LayerChart(layer=[area, diagonal]).properties(height=HEIGHT)
+
     return chart

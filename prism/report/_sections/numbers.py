@@ -18,7 +18,7 @@ Number = int | float | None
 
 
 def key_numbers(facts: RunFacts) -> dict[str, Number]:
-    """Give the numbers that stand for a whole run; shares are 0 to 1, and None is what its log does not tell.
+    """Return the numbers that stand for a whole run; shares are 0 to 1, and None is what its log does not tell.
 
     Args:
         facts: The run.
@@ -26,6 +26,7 @@ def key_numbers(facts: RunFacts) -> dict[str, Number]:
     given = facts.engagement.filter((pl.col("measure") == "given") & (pl.col("what") == "all"))
     spread = facts.cascades.filter(pl.col("size") > 1)
     asked, fallbacks = (int(facts.decided[name].sum()) for name in ("asked", "from_fallback"))
+
     return {
         "agents": facts.agents.height,
         "rounds": _rounds(facts),
@@ -57,9 +58,12 @@ def make(runs: Sequence[RunFacts]) -> Markup:
     labels = [facts.run.label for facts in runs] + ["difference"] * (len(runs) == 2)
     heads = [Markup('<th scope="col" class="number">{}</th>').format(label) for label in labels]
     rows = [
-        Markup('<tr><th scope="row">{}</th>{}</tr>').format(name, Markup("").join(_cells(name, found)))
+        Markup('<tr><th scope="row">{}</th>{}</tr>').format(
+            name, Markup("").join(_cells(name, found))
+        )
         for name in names
     ]
+
     return Markup(
         '<div class="scroll"><table id="table-numbers"><thead><tr><td></td>{}</tr></thead>'
         "<tbody>{}</tbody></table></div>"
@@ -82,14 +86,16 @@ def _cells(name: str, found: Sequence[dict[str, Number]]) -> list[Markup]:
 def _difference(name: str, one: Number, other: Number) -> Markup:
     if one is None or other is None or name in _NO_DIFFERENCE:
         return cell(None)
+
     difference = other - one
     sign = "+" if difference > 0 else ""
     text = f"{100 * difference:,.1f} points" if name in _SHARES else shown(difference)
+
     return Markup('<td class="number" data-value="{!r}">{}{}</td>').format(difference, sign, text)
 
 
 def _rounds(facts: RunFacts) -> int | None:
-    """Give the last round that the log tells of."""
+    """Return the last round that the log tells of."""
     if "round" not in facts.states.columns or facts.states.is_empty():
         return None
     return _most(facts.states["round"]) or None

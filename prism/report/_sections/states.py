@@ -35,11 +35,14 @@ def make(facts: RunFacts, name: str, sheet: Sheet) -> Markup | None:
         return None
     if "chart" not in facts.states.columns:
         return _draw(facts.states, name, sheet)
+
     charts = facts.states.partition_by("chart", maintain_order=True, include_key=True)
     parts = [
-        _BY_CHART.format(counts["chart"][0] or "without a name") + _draw(counts, f"{name}-{number}", sheet)
+        _BY_CHART.format(counts["chart"][0] or "without a name")
+        + _draw(counts, f"{name}-{number}", sheet)
         for number, counts in enumerate(charts, start=1)
     ]
+
     return Markup("").join(parts)
 
 
@@ -47,22 +50,39 @@ def _draw(counts: pl.DataFrame, name: str, sheet: Sheet) -> Markup:
     timeline = states_timeline(counts, by_round=sheet.by_round)
     about = "Agents in each state over time, one state above the other"
     figure = sheet.place(f"states-{name}", _stacked(timeline, sheet), about)
-    rhythm = _rhythm(counts) if "tick" in counts.columns and "tick" not in timeline.table.columns else None
+    rhythm = (
+        _rhythm(counts)
+        if "tick" in counts.columns and "tick" not in timeline.table.columns
+        else None
+    )
     if rhythm is None:
         return figure
+
     about = "Agents in each state within a round, the mean of all rounds"
+
     return figure + _RHYTHM + sheet.place(f"rhythm-{name}", _stacked(rhythm, sheet, 0.6), about)
 
 
 def _rhythm(counts: pl.DataFrame) -> Timeline | None:
-    """Give the mean round, if there are rounds of several ticks."""
+    """Return the mean round, if there are rounds of several ticks."""
     rounds = counts.filter(pl.col("round") > 0)
     if rounds["tick"].n_unique() < 2 or rounds["round"].n_unique() < 2:
         return None
-    mean = rounds.group_by("tick", "state", maintain_order=True).agg(pl.col("agents", "share").mean())
+
+    mean = rounds.group_by("tick", "state", maintain_order=True).agg(
+        pl.col("agents", "share").mean()
+    )
+
     return states_timeline(mean.with_columns(round=pl.lit(1, pl.Int64)), by_round=False)
 
 
 def _stacked(timeline: Timeline, sheet: Sheet, height: float = 1.0) -> alt.Chart:
-    bars = Bars("agents", "state", sheet.state_colours(timeline.table["state"]), "agents", is_full=True, height=height)
+    bars = Bars(
+        "agents",
+        "state",
+        sheet.state_colours(timeline.table["state"]),
+        "agents",
+        is_full=True,
+        height=height,
+    )
     return draw_bars(timeline, bars, sheet)

@@ -1,6 +1,7 @@
 """Calls of the engine that cannot be meant, such as those in the argument order of another engine.
 
-Such a call gets a TypeError that shows the right one. None of them may pass for an event that does not apply.
+Such a call gets a TypeError that shows the right one. None of them may pass for an event that does
+not apply.
 """
 
 from __future__ import annotations
@@ -40,8 +41,11 @@ def refuse_state(method: str, agent: object, trigger: object, current_state: obj
     """
     if current_state is NOT_GIVEN:
         return
+
     call = _right_call(method, agent, trigger)
-    raise TypeError(f"{method} takes no current state, since the agent knows its own; {_ORDER}: write {call}")
+    raise TypeError(
+        f"{method} takes no current state, since the agent knows its own; {_ORDER}: write {call}"
+    )
 
 
 def asks_itself(afire: AfireT) -> AfireT:
@@ -51,7 +55,9 @@ def asks_itself(afire: AfireT) -> AfireT:
     return afire
 
 
-def require_reasoner(agent: object, trigger: object, current_state: object, reasoner: object) -> None:
+def require_reasoner(
+    agent: object, trigger: object, current_state: object, reasoner: object
+) -> None:
     """Refuse a call of `Statechart.afire` that gives a state, as `refuse_state`, or no reasoner.
 
     Raises:
@@ -59,13 +65,18 @@ def require_reasoner(agent: object, trigger: object, current_state: object, reas
     """
     refuse_state("afire", agent, trigger, current_state)
     if reasoner is NOT_GIVEN:
-        raise TypeError(f"afire needs a reasoner; {_ORDER}: write {_right_call('afire', agent, trigger)}")
+        raise TypeError(
+            f"afire needs a reasoner; {_ORDER}: write {_right_call('afire', agent, trigger)}"
+        )
 
 
-def require_trigger(trigger: object, context: object, triggers: Container[object], some_state: Enum) -> None:
+def require_trigger(
+    trigger: object, context: object, triggers: Container[object], some_state: Enum
+) -> None:
     """Refuse what stands in the trigger's place by mistake: a state of the chart, or a context before its trigger.
 
-    A state's text is a trigger like any other text, unless a trigger of the chart stands in the context's place.
+    A state's text is a trigger like any other text, unless a trigger of the chart stands in the
+    context's place.
 
     Args:
         trigger: What was given as the trigger.
@@ -83,9 +94,12 @@ def require_trigger(trigger: object, context: object, triggers: Container[object
         misplaced = isinstance(trigger, type(some_state)) and trigger not in triggers
     else:
         misplaced = isinstance(context, str)
+
     if misplaced:
         call = _right_call("fire", context)
-        raise TypeError(f"the trigger must be the name of an event, got {trigger!r}; {_ORDER}: write {call}")
+        raise TypeError(
+            f"the trigger must be the name of an event, got {trigger!r}; {_ORDER}: write {call}"
+        )
 
 
 def cannot_drive(chart: str, agent: object, error: AttributeError) -> AgentError:
@@ -105,12 +119,17 @@ def cannot_drive(chart: str, agent: object, error: AttributeError) -> AgentError
         ways = "give it one, call chart.adopt(obj), or derive its class from prism.agents.StatechartMixin"
         ways = "declare one as a field of the model" if is_pydantic(kind) else ways
         problem = f"{kind.__name__!r}: it has no 'state'; {ways}; {IF_FROZEN}"
+
     return AgentError(f"chart {chart!r} cannot drive {problem}")
 
 
 def _right_call(method: str, *given: Any) -> str:
     """Show a call with the trigger that is among the arguments, wherever it stands."""
-    trigger = next((text for text in given if isinstance(text, str) and not isinstance(text, Enum)), "feed_ready")
+    trigger = next(
+        (text for text in given if isinstance(text, str) and not isinstance(text, Enum)),
+        "feed_ready",
+    )
     if method == "afire":
         return f"await chart.afire(agent, {trigger!r}, context, reasoner=reasoner)"
+
     return f"chart.{method}(agent, {trigger!r}, context)"

@@ -1,8 +1,9 @@
 """The one module that knows the ``transitions`` package.
 
-A chart's definition becomes a real `transitions.Machine`, with guards as its conditions and actions as its
-``before`` hooks. The rows that `Statechart.fire` runs are read back from that Machine's events, so the
-stock way, ``chart.machine.events[trigger].trigger(agent, context)``, and the fast one share one definition.
+A chart's definition becomes a real `transitions.Machine`, with guards as its conditions and actions
+as its ``before`` hooks. The rows that `Statechart.fire` runs are read back from that Machine's
+events, so the stock way, ``chart.machine.events[trigger].trigger(agent, context)``, and the fast
+one share one definition.
 """
 
 from __future__ import annotations
@@ -77,8 +78,9 @@ def build_machine(
 ) -> Machine:
     """Make the Machine of a chart; it has no model and adds no transitions of its own.
 
-    An event that does not apply in a state leaves the agent alone, as in `Statechart.fire`. Ends are given so
-    that the Machine cannot take a state with the text ``"*"`` or ``"="`` for one of its wildcards.
+    An event that does not apply in a state leaves the agent alone, as in `Statechart.fire`. Ends
+    are given so that the Machine cannot take a state with the text ``"*"`` or ``"="`` for one of
+    its wildcards.
     """
     machine = Machine(
         model=None,
@@ -95,9 +97,12 @@ def build_machine(
             trigger=item.trigger,
             source=[item.source],
             dest=item.target.name,
-            conditions=None if item.guard is None else GuardCondition(item.guard, edge, guard_failed),
+            conditions=None
+            if item.guard is None
+            else GuardCondition(item.guard, edge, guard_failed),
             before=None if item.action is None else ActionHook(item.action, edge, action_failed),
         )
+
     return machine
 
 
@@ -108,6 +113,7 @@ def compile_rows(machine: Machine) -> Rows[Any]:
         for source, found in event.transitions.items():
             state = machine.get_state(source).value
             rows[state][trigger] = tuple(_candidate(machine, trigger, item) for item in found)
+
     return cast("Rows[Any]", watched(machine.name.removesuffix(": "), rows))
 
 
@@ -115,4 +121,10 @@ def _candidate(machine: Machine, trigger: str, item: Any) -> Candidate[Any]:
     source, target = machine.get_state(item.source).value, machine.get_state(item.dest).value
     guards = [condition.func.guard for condition in item.conditions]
     actions = [hook.action for hook in item.before]
-    return guards[0] if guards else None, actions[0] if actions else None, target, Edge(source, target, trigger)
+
+    return (
+        guards[0] if guards else None,
+        actions[0] if actions else None,
+        target,
+        Edge(source, target, trigger),
+    )

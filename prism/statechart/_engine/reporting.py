@@ -33,6 +33,7 @@ class Reporter:
                 f"chart {chart!r}: logger must be a structlog logger, got the standard library's {logger.name!r}: "
                 "wrap it with structlog.wrap_logger, or leave it out and configure structlog"
             )
+
         self._chart = chart
         self._logger = logger
         self._strict = strict
@@ -76,6 +77,7 @@ class Reporter:
     def _failed(self, event: str, error: BaseException, agent: Any, edge: Edge) -> None:
         if self._strict:
             raise error
+
         report_fault(
             self._logger,
             event,

@@ -1,13 +1,14 @@
 """Writing a move into an agent: its state, its ticks and its history.
 
-Any object with a writable ``state`` can be driven. The other fields (`FIELD_DEFAULTS`) are used where the
-object has them. Three kinds of class are told apart, once for each class:
+Any object with a writable ``state`` can be driven. The other fields (`FIELD_DEFAULTS`) are used
+where the object has them. Three kinds of class are told apart, once for each class:
 
-* **kept**: built on `prism.agents.StatechartMixin`. Such a class says ``_prism_kept = True`` and promises
-  that its fields live in ``_state``, ``_ticks_in_state`` and ``_state_history`` (a deque), so the engine
-  may write them without validating what it has just computed.
-* **own**: has a ``transition_to(new_state, trigger, context)`` of its own. That is the one write path.
-* **plain**: everything else; fields are written where present.
+* **kept**: built on `prism.agents.StatechartMixin`. Such a class says ``_prism_kept = True`` and
+promises
+  that its fields live in ``_state``, ``_ticks_in_state`` and ``_state_history`` (a deque), so the
+  engine may write them without validating what it has just computed.
+* **own**: has a ``transition_to(new_state, trigger, context)`` of its own. That is the one write
+path. * **plain**: everything else; fields are written where present.
 """
 
 from __future__ import annotations
@@ -53,14 +54,18 @@ def make_record(edge: Edge, time: float, context: object) -> StateTransition:
     if context is None:
         record._edge, record._value = edge, None
         return record
-    if type(context) is dict and len(context) == 1:  # the usual case, without the calls of the general one
+
+    # the usual case, without the calls of the general one
+    if type(context) is dict and len(context) == 1:
         (key,) = context
         variant, value = edge.variants.get(key), context[key]
         if variant is not None and type(value) is str:
             record._edge, record._value = variant, share(value)
             return record
+
     keys, record._value = pack(context)
     record._edge = edge.with_keys(keys)
+
     return record
 
 
@@ -71,6 +76,7 @@ def write_kept(agent: Any, edge: Edge, time: float, context: object) -> int | No
     agent._state = edge.to_state
     agent._ticks_in_state = 0
     agent._state_history.append(record)
+
     return dwell
 
 
@@ -87,6 +93,7 @@ def write_own(agent: Any, edge: Edge, _time: float, context: object) -> int | No
             f"{type(agent).__name__}.transition_to left the agent in {state_text(agent.state)!r} instead of "
             f"{state_text(edge.to_state)!r}: it must set self.state to the state it is given"
         )
+
     return dwell
 
 
@@ -94,8 +101,9 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
     """Write a move into any other object, using the fields it has; history last, since a full one drops a record.
 
     Raises:
-        AgentError: If the object takes no new values, or its history no records. Nothing has changed then, except that
-            a full deque beside a wrong ``max_history_depth`` has lost its oldest record.
+        AgentError: If the object takes no new values, or its history no records. Nothing has
+            changed then, except that a full deque beside a wrong ``max_history_depth`` has lost its
+            oldest record.
         Exception: Whatever else a field's own code raises; nothing has changed then, either.
     """
     record = make_record(edge, time, context)
@@ -106,12 +114,14 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
     except Exception as error:
         _undo(agent, "state", error, state=edge.from_state)
         raise
+
     try:
         if dwell is not None:
             agent.ticks_in_state = 0
     except Exception as error:
         _undo(agent, "ticks_in_state", error, ticks_in_state=dwell, state=edge.from_state)
         raise
+
     try:
         if history is not None:
             depth = getattr(agent, "max_history_depth", DEFAULT_MAX_HISTORY_DEPTH)
@@ -123,6 +133,7 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
             history.pop()
         _undo(agent, "state_history", error, ticks_in_state=dwell, state=edge.from_state)
         raise
+
     return dwell
 
 
@@ -138,6 +149,7 @@ def count_tick(agent: Any, ticks: int) -> int:
     except Exception as error:
         _undo(agent, "ticks_in_state", error, ticks_in_state=ticks)
         raise
+
     return ticks + 1
 
 
@@ -151,18 +163,26 @@ def _undo(agent: Any, refused: str, error: Exception, **before: Any) -> None:
         before: What the fields written so far held; None for a field that it does not have.
 
     Raises:
-        AgentError: In place of an error that says only that the field, or the history, is not made to be written.
+        AgentError: In place of an error that says only that the field, or the history, is not made
+            to be written.
     """
     for field, value in before.items():
         if value is not None and getattr(agent, field) != value:
             setattr(agent, field, value)
+
     kind = type(agent).__name__
     if refused == "state_history" and isinstance(error, (AttributeError, TypeError)):
         needs = "a list or a deque, with max_history_depth a number or None"
         raise AgentError(f"{kind}.state_history must be {needs}: {error}") from error
+
     if isinstance(error, AttributeError):
-        raise AgentError(f"{kind} takes no new {refused} ({error}): {_WAYS_OUT[refused]}") from error
-    error.add_note(f"{kind} refused what prism wrote into {refused!r} and is as it was before; {IF_FROZEN}")
+        raise AgentError(
+            f"{kind} takes no new {refused} ({error}): {_WAYS_OUT[refused]}"
+        ) from error
+
+    error.add_note(
+        f"{kind} refused what prism wrote into {refused!r} and is as it was before; {IF_FROZEN}"
+    )
 
 
 Writer = Callable[[Any, Edge, float, object], int | None]
@@ -172,13 +192,16 @@ def writer_of(cls: type) -> Writer:
     """Choose how agents of a class are written.
 
     Raises:
-        AgentError: If the class has a ``transition_to`` that cannot be called with state, trigger and context.
+        AgentError: If the class has a ``transition_to`` that cannot be called with state, trigger
+            and context.
     """
     if getattr(cls, "_prism_kept", False):
         return write_kept
     if not callable(getattr(cls, "transition_to", None)):
         return write_plain
+
     _require_arguments(cls)
+
     return write_own
 
 
@@ -186,11 +209,13 @@ def _require_arguments(cls: type) -> None:
     own = inspect.getattr_static(cls, "transition_to")
     if not inspect.isfunction(own):
         return
+
     problem = "it is async, but a move is made at once" if inspect.iscoroutinefunction(own) else ""
     try:
         inspect.signature(own).bind("self", "new_state", "trigger", "context")
     except TypeError as error:
         problem = str(error)
+
     if problem:
         raise AgentError(
             f"{cls.__name__}.transition_to cannot write a move ({problem}): "
@@ -199,33 +224,44 @@ def _require_arguments(cls: type) -> None:
 
 
 def writes_quietly(cls: type) -> bool:
-    """Tell whether writing an agent of this class runs no code of the user's, which might fire in turn."""
+    """Return whether writing an agent of this class runs no code of the user's, which might fire in turn."""
     if inspect.getattr_static(cls, "__setattr__") is not object.__setattr__:
         return False
     if writer_of(cls) is not write_plain:
         return writer_of(cls) is write_kept
-    fields = [inspect.getattr_static(cls, name, None) for name in ("state", "ticks_in_state", "state_history")]
-    return all(inspect.ismemberdescriptor(field) or not inspect.isdatadescriptor(field) for field in fields)
+
+    fields = [
+        inspect.getattr_static(cls, name, None)
+        for name in ("state", "ticks_in_state", "state_history")
+    ]
+
+    return all(
+        inspect.ismemberdescriptor(field) or not inspect.isdatadescriptor(field) for field in fields
+    )
 
 
 def add_missing_fields(agent: Any, initial: Any) -> None:
     """Give an object the fields it lacks; what it has stays as it is.
 
     Raises:
-        AgentError: If the object's class leaves no room for them (``__slots__``, a frozen class, or a strict model).
+        AgentError: If the object's class leaves no room for them (``__slots__``, a frozen class, or
+            a strict model).
     """
     missing = {name: value for name, value in FIELD_DEFAULTS.items() if not hasattr(agent, name)}
     if not hasattr(agent, "state_history"):
         depth = getattr(agent, "max_history_depth", DEFAULT_MAX_HISTORY_DEPTH)
         missing["state_history"] = deque(maxlen=depth)
+
     if getattr(agent, "state", None) is None:
         missing["state"] = initial
+
     refused = []
     for name, value in missing.items():
         try:
             setattr(agent, name, value)
         except (AttributeError, TypeError, ValueError):
             refused.append(name)
+
     if refused:
         raise AgentError(
             f"{type(agent).__name__} has no room for {', '.join(sorted(refused))}: declare these fields in the class"
@@ -234,5 +270,5 @@ def add_missing_fields(agent: Any, initial: Any) -> None:
 
 
 def is_pydantic(cls: type) -> bool:
-    """Tell whether a class is a pydantic model, which keeps declared fields only."""
+    """Return whether a class is a pydantic model, which keeps declared fields only."""
     return any(base.__module__.partition(".")[0] == "pydantic" for base in cls.__mro__)

@@ -14,7 +14,7 @@ _FEWEST_COLLAPSED = 3
 
 
 def to_diagram(chart: Definition) -> Diagram:
-    """Give the outline of a chart; a move that every other state makes alike becomes one arrow without source."""
+    """Return the outline of a chart; a move that every other state makes alike becomes one arrow without source."""
     states = in_definition_order(chart.states)
     return Diagram(
         tuple(map(state_text, states)),
@@ -29,18 +29,23 @@ def to_diagram(chart: Definition) -> Diagram:
 def _arrows(transitions: Iterable[Transition[object]], states: int) -> tuple[Arrow, ...]:  # type: ignore[type-var]
     sources: dict[tuple[str, str], dict[str, None]] = {}
     for item in transitions:
-        sources.setdefault((state_text(item.target), label_of(item)), {})[state_text(item.source)] = None
+        sources.setdefault((state_text(item.target), label_of(item)), {})[
+            state_text(item.source)
+        ] = None
+
     labels: dict[tuple[str | None, str], dict[str, None]] = {}
+
     for (target, label), found in sources.items():
         others = len(found) - (target in found)
         everywhere = others == states - 1 and others >= _FEWEST_COLLAPSED
         for source in [None] if everywhere else list(found):
             labels.setdefault((source, target), {})[label] = None
+
     return tuple(Arrow(source, target, tuple(found)) for (source, target), found in labels.items())
 
 
 def label_of(item: Transition[object]) -> str:  # type: ignore[type-var]
-    """Give what stands at the arrow of a transition: ``trigger [guard] / action``, as in UML."""
+    """Return what stands at the arrow of a transition: ``trigger [guard] / action``, as in UML."""
     guard = "" if item.guard is None else f" [{own_name(item.guard) or 'guard'}]"
     action = "" if item.action is None else f" / {own_name(item.action) or 'action'}"
     return f"{item.trigger}{guard}{action}"

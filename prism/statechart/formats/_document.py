@@ -1,7 +1,8 @@
 """A chart as plain data, and back: the JSON form.
 
-The form holds what defines a chart and nothing that runs: guards and actions stand in it by name, and whoever
-loads it gives the functions. Nothing that a file says is imported or evaluated. ``docs/charts.md`` describes it.
+The form holds what defines a chart and nothing that runs: guards and actions stand in it by name,
+and whoever loads it gives the functions. Nothing that a file says is imported or evaluated.
+``docs/charts.md`` describes it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,16 @@ MOST_TRANSITIONS = 100_000
 
 _MOST_LISTED = 20
 _REQUIRED = ("schema", "states", "initial", "transitions")
-_KEYS = ("schema", "name", "states", "initial", "decision_states", "timeouts", "strict", "transitions")
+_KEYS = (
+    "schema",
+    "name",
+    "states",
+    "initial",
+    "decision_states",
+    "timeouts",
+    "strict",
+    "transitions",
+)
 _TRANSITION_REQUIRED = ("trigger", "source", "target")
 _TRANSITION_KEYS = (*_TRANSITION_REQUIRED, "guard", "action")
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
@@ -48,41 +58,55 @@ class Definition(Protocol):
 
 
 def own_name(function: object) -> str | None:
-    """Give the name that a function has by itself.
+    """Return the name that a function has by itself.
 
-    That is its ``__qualname__`` from the innermost function on, or else a ``__name__``, which objects that are
-    called may set. A lambda and a `functools.partial` have none.
+    That is its ``__qualname__`` from the innermost function on, or else a ``__name__``, which
+    objects that are called may set. A lambda and a `functools.partial` have none.
     """
     name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
     inner = name.rpartition("<locals>.")[2] if isinstance(name, str) else ""
     return inner if inner and "<lambda>" not in inner else None
 
 
-def to_data(chart: Definition, guards: Functions | None, actions: Functions | None) -> dict[str, Any]:
+def to_data(
+    chart: Definition, guards: Functions | None, actions: Functions | None
+) -> dict[str, Any]:
     """Write a chart as plain data: see `Statechart.to_dict`."""
     states = in_definition_order(chart.states)
     guard_names, action_names = _Names("guard", guards), _Names("action", actions)
     transitions = [_transition_data(item, guard_names, action_names) for item in chart.transitions]
     problems = guard_names.problems + action_names.problems
     if problems:
-        raise DefinitionError(f"chart {chart.name!r} cannot be written as data: {_joined(problems)}")
+        raise DefinitionError(
+            f"chart {chart.name!r} cannot be written as data: {_joined(problems)}"
+        )
+
     return {
         "schema": SCHEMA_VERSION,
         "name": chart.name,
         "states": [state_text(state) for state in states],
         "initial": state_text(chart.initial),
-        "decision_states": [state_text(state) for state in states if state in chart.decision_states],
-        "timeouts": {state_text(state): chart.timeouts[state] for state in states if state in chart.timeouts},
+        "decision_states": [
+            state_text(state) for state in states if state in chart.decision_states
+        ],
+        "timeouts": {
+            state_text(state): chart.timeouts[state] for state in states if state in chart.timeouts
+        },
         "strict": chart.strict,
         "transitions": transitions,
     }
 
 
 def _transition_data(item: Transition[Any], guards: _Names, actions: _Names) -> dict[str, Any]:
-    data = {"trigger": item.trigger, "source": state_text(item.source), "target": state_text(item.target)}
+    data = {
+        "trigger": item.trigger,
+        "source": state_text(item.source),
+        "target": state_text(item.target),
+    }
     for names, function in ((guards, item.guard), (actions, item.action)):
         if function is not None:
             data[names.kind] = names.of(function, item)
+
     return data
 
 
@@ -104,14 +128,24 @@ class _Names:
         return name
 
     def _found(self, function: object, item: Transition[Any]) -> str:
-        registered = next((name for name, known in (self.given or {}).items() if known == function), None)
+        registered = next(
+            (name for name, known in (self.given or {}).items() if known == function), None
+        )
         name = registered or own_name(function)
         advice = f"register it, {self.kind}s={{'some_name': function}}"
         if name is None:
-            self.problems.append(f"the {self.kind} of {item} has no name of its own ({brief(function)}): {advice}")
+            self.problems.append(
+                f"the {self.kind} of {item} has no name of its own ({brief(function)}): {advice}"
+            )
             return ""
-        if (self.given or {}).get(name, function) != function or self._taken.setdefault(name, function) != function:
-            self.problems.append(f"two {self.kind}s are called {name!r}, one of them in {item}: {advice}")
+
+        if (self.given or {}).get(name, function) != function or self._taken.setdefault(
+            name, function
+        ) != function:
+            self.problems.append(
+                f"two {self.kind}s are called {name!r}, one of them in {item}: {advice}"
+            )
+
         return name
 
 
@@ -130,7 +164,9 @@ def from_text(text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_once_each)
     except json.JSONDecodeError as error:
-        raise InputError(f"is not valid JSON: {error.msg} (column {error.colno})", line=error.lineno) from None
+        raise InputError(
+            f"is not valid JSON: {error.msg} (column {error.colno})", line=error.lineno
+        ) from None
     except RecursionError:
         raise InputError("is nested too deeply") from None
     except InputError:
@@ -156,12 +192,15 @@ class Parts:
     settings: Mapping[str, Any]
 
 
-def from_data(data: object, guards: Functions | None, actions: Functions | None, enum: type[Enum] | None) -> Parts:
+def from_data(
+    data: object, guards: Functions | None, actions: Functions | None, enum: type[Enum] | None
+) -> Parts:
     """Read a chart from plain data: see `Statechart.from_dict`."""
     reader = _Reader(data, {} if guards is None else guards, {} if actions is None else actions)
     problems = reader.problems(enum)
     if problems:
         raise DefinitionError(f"chart {reader.name}: {_joined(problems)}")
+
     return reader.parts(enum)
 
 
@@ -183,31 +222,43 @@ class _Reader:
         """List everything that keeps the document from being a chart."""
         if not self._is_object:
             return ["must be an object with the keys " + ", ".join(_KEYS)]
+
         version = self._data.get("schema")
         if isinstance(version, int) and not isinstance(version, bool) and version > SCHEMA_VERSION:
-            return [f"is of schema {version}, and this prism reads up to {SCHEMA_VERSION}: use a newer prism"]
+            return [
+                f"is of schema {version}, and this prism reads up to {SCHEMA_VERSION}: use a newer prism"
+            ]
+
         found = _key_problems("", self._data, _KEYS, _REQUIRED)
         if "schema" in self._data and (version != SCHEMA_VERSION or isinstance(version, bool)):
             found.append(f"'schema' must be {SCHEMA_VERSION}, got {brief(version)}")
+
         found += self._setting_problems() + self._state_problems() + self._transition_problems()
+
         return found if enum is None else found + self._enum_problems(enum)
 
     def _setting_problems(self) -> list[str]:
         name, strict = self._data.get("name", "statechart"), self._data.get("strict", False)
         found = [] if isinstance(name, str) else [f"'name' must be text, got {brief(name)}"]
-        return found if isinstance(strict, bool) else [*found, f"'strict' must be true or false, got {brief(strict)}"]
+        return (
+            found
+            if isinstance(strict, bool)
+            else [*found, f"'strict' must be true or false, got {brief(strict)}"]
+        )
 
     def _state_problems(self) -> list[str]:
         states, decisions = self._data.get("states"), self._data.get("decision_states", [])
         found = [] if "states" not in self._data else _list_of_states_problems(states)
         if not isinstance(decisions, list):
             found.append(f"'decision_states' must be a list of states, got {brief(decisions)}")
+
         return found + self._limit_problems() + self._name_problems()
 
     def _limit_problems(self) -> list[str]:
         timeouts = self._data.get("timeouts", {})
         if not isinstance(timeouts, Mapping):
             return [f"'timeouts' must be an object of states and ticks, got {brief(timeouts)}"]
+
         return [
             f"'timeouts', {brief(state)}: must be a whole number of ticks from 1 on, got {brief(ticks)}"
             for state, ticks in timeouts.items()
@@ -221,6 +272,7 @@ class _Reader:
         for key, kind in (("timeouts", Mapping), ("decision_states", list)):
             value = self._data.get(key)
             named += [(key, state) for state in value] if isinstance(value, kind) else []
+
         return [
             f"'{key}' names {brief(state)}, {_NO_STATE}"
             for key, state in named
@@ -237,10 +289,18 @@ class _Reader:
         transitions = self._data.get("transitions", [])
         if not isinstance(transitions, list):
             return [f"'transitions' must be a list, got {brief(transitions)}"]
-        wildcards = sum(isinstance(item, Mapping) and self._is_wildcard(item.get("source")) for item in transitions)
+
+        wildcards = sum(
+            isinstance(item, Mapping) and self._is_wildcard(item.get("source"))
+            for item in transitions
+        )
         if len(transitions) - wildcards + wildcards * len(self._states()) > MOST_TRANSITIONS:
-            return [f"'transitions' stands for more than {MOST_TRANSITIONS:,} moves: make several charts of it"]
+            return [
+                f"'transitions' stands for more than {MOST_TRANSITIONS:,} moves: make several charts of it"
+            ]
+
         known = set(self._states())
+
         return [
             problem
             for number, item in enumerate(transitions, start=1)
@@ -250,11 +310,14 @@ class _Reader:
     def _problems_of(self, place: str, item: object, known: set[str]) -> list[str]:
         if not isinstance(item, Mapping):
             return [f"{place} must be an object, got {brief(item)}"]
+
         found = _key_problems(f"{place}: ", item, _TRANSITION_KEYS, _TRANSITION_REQUIRED)
         found += [
             f"{place}: '{key}' must be text, got {brief(item[key])}"
             for key in _TRANSITION_KEYS
-            if key in item and not isinstance(item[key], str) and not (item[key] is None and key in self._functions)
+            if key in item
+            and not isinstance(item[key], str)
+            and not (item[key] is None and key in self._functions)
         ]
         found += [
             f"{place}: '{key}' names {brief(item[key])}, {_NO_STATE}"
@@ -262,18 +325,29 @@ class _Reader:
             if isinstance(item.get(key), str) and known and item[key] not in known
             if not (key == "source" and self._is_wildcard(item[key]))
         ]
-        if isinstance(trigger := item.get("trigger"), str) and (trigger == "state" or not trigger.strip()):
+
+        if isinstance(trigger := item.get("trigger"), str) and (
+            trigger == "state" or not trigger.strip()
+        ):
             found.append(f"{place}: a trigger cannot be called {brief(trigger)}, rename it")
+
         for kind, functions in self._functions.items():
             name = item.get(kind)
             if isinstance(name, str) and _looked_up(functions, name) is None:
                 listing = ", ".join(map(brief, functions)) or "none"
-                found.append(f"{place}: unknown {kind} {brief(name)}; known are {listing}: give it by {kind}s=")
+                found.append(
+                    f"{place}: unknown {kind} {brief(name)}; known are {listing}: give it by {kind}s="
+                )
+
         return found
 
     def _states(self) -> list[str]:
         states = self._data.get("states")
-        return [state for state in states if isinstance(state, str)] if isinstance(states, list) else []
+        return (
+            [state for state in states if isinstance(state, str)]
+            if isinstance(states, list)
+            else []
+        )
 
     def _is_wildcard(self, source: object) -> bool:
         """Tell the wildcard from a state whose text is an asterisk."""
@@ -289,8 +363,12 @@ class _Reader:
             members[self._data["initial"]],
             {
                 "name": self._data.get("name", "statechart"),
-                "decision_states": [members[text] for text in self._data.get("decision_states", ())],
-                "timeouts": {members[text]: ticks for text, ticks in self._data.get("timeouts", {}).items()},
+                "decision_states": [
+                    members[text] for text in self._data.get("decision_states", ())
+                ],
+                "timeouts": {
+                    members[text]: ticks for text, ticks in self._data.get("timeouts", {}).items()
+                },
                 "strict": self._data.get("strict", False),
             },
         )
@@ -310,18 +388,31 @@ _NO_STATE = "which is not among the states"
 def _list_of_states_problems(states: object) -> list[str]:
     if not isinstance(states, list) or not states:
         return [f"'states' must be a list of texts, at least one, got {brief(states)}"]
+
     wrong = [brief(state) for state in states if not isinstance(state, str)]
     counts = Counter(state for state in states if isinstance(state, str))
     twice = [brief(state) for state, count in counts.items() if count > 1]
-    found = [f"'states' must be a list of texts, got {_joined(wrong, ', ')} among them"] if wrong else []
+    found = (
+        [f"'states' must be a list of texts, got {_joined(wrong, ', ')} among them"]
+        if wrong
+        else []
+    )
     found += ["'states' holds an empty text: name the state"] if "" in counts else []
+
     return [*found, f"'states' names {_joined(twice, ', ')} twice: remove one"] if twice else found
 
 
-def _key_problems(place: str, data: Mapping[Any, Any], known: Sequence[str], required: Sequence[str]) -> list[str]:
+def _key_problems(
+    place: str, data: Mapping[Any, Any], known: Sequence[str], required: Sequence[str]
+) -> list[str]:
     unknown = [brief(key) for key in data if key not in known]
     missing = [repr(key) for key in required if key not in data]
-    found = [f"{place}unknown keys {', '.join(unknown)}; known are {', '.join(known)}"] if unknown else []
+    found = (
+        [f"{place}unknown keys {', '.join(unknown)}; known are {', '.join(known)}"]
+        if unknown
+        else []
+    )
+
     return [*found, f"{place}missing keys {', '.join(missing)}"] if missing else found
 
 

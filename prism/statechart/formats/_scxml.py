@@ -19,13 +19,13 @@ _OF_THE_PLATFORM = re.compile(r"\A(?:error|done)\Z")
 
 
 def scxml_name(text: str) -> str:
-    """Give the name that a state or trigger has in the SCXML document.
+    """Return the name that a state or trigger has in the SCXML document.
 
-    Letters and digits of ASCII and the underscore stay; any other character becomes ``_x`` with its code point in
-    four to six hexadecimal digits and ``_``, as in .NET's ``XmlConvert.EncodeName``: ``round ends`` becomes
-    ``round_x0020_ends``. So do a digit at the beginning and an underscore that would be read as the beginning of
-    such a code. The names are different for different texts, are NCNames, and hold no ``.``, blank or ``*``,
-    which mean something in an event descriptor.
+    Letters and digits of ASCII and the underscore stay; any other character becomes ``_x`` with its
+    code point in four to six hexadecimal digits and ``_``, as in .NET's ``XmlConvert.EncodeName``:
+    ``round ends`` becomes ``round_x0020_ends``. So do a digit at the beginning and an underscore
+    that would be read as the beginning of such a code. The names are different for different texts,
+    are NCNames, and hold no ``.``, blank or ``*``, which mean something in an event descriptor.
 
     Args:
         text: Text of a state, or a trigger.
@@ -35,10 +35,11 @@ def scxml_name(text: str) -> str:
 
 
 def scxml_guards(chart: Definition) -> dict[str, Guard]:
-    """Give the chart's guards by the fields of the event's data in which the SCXML document expects their outcomes.
+    """Return the chart's guards by the fields of the event's data in which the SCXML document expects their outcomes.
 
-    Whoever runs the document evaluates these and sends the outcomes with each event. A field is ``guard_`` and the
-    `scxml_name` of the function's name, or ``guard``; a number follows where several guards would share one.
+    Whoever runs the document evaluates these and sends the outcomes with each event. A field is
+    ``guard_`` and the `scxml_name` of the function's name, or ``guard``; a number follows where
+    several guards would share one.
 
     Args:
         chart: The chart.
@@ -50,7 +51,9 @@ def scxml_guards(chart: Definition) -> dict[str, Guard]:
             number = 1
             while (name := stem if number == 1 else f"{stem}_{number}") in fields:
                 number += 1
+
             fields[name] = item.guard
+
     return fields
 
 
@@ -61,9 +64,9 @@ def _code(found: re.Match[str]) -> str:
 def to_scxml(chart: Definition) -> str:
     """Write an SCXML document that makes the moves the chart makes.
 
-    States and triggers are named by `scxml_name`. A guard reads its outcome from the event's data, as
-    ``cond="_event.data.guard_is_busy"``: see `scxml_guards`. Actions, decision states and limits stand in
-    attributes of prism's own namespace, which interpreters pass over.
+    States and triggers are named by `scxml_name`. A guard reads its outcome from the event's data,
+    as ``cond="_event.data.guard_is_busy"``: see `scxml_guards`. Actions, decision states and limits
+    stand in attributes of prism's own namespace, which interpreters pass over.
 
     Args:
         chart: The chart.
@@ -72,6 +75,7 @@ def to_scxml(chart: Definition) -> str:
     leaving: dict[Any, list[str]] = {state: [] for state in in_definition_order(chart.states)}
     for item in chart.transitions:
         leaving[item.source].append(_transition(item, fields))
+
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         f'<scxml xmlns="{NAMESPACE}" xmlns:prism="{PRISM_NAMESPACE}" version="1.0" datamodel="ecmascript" '
@@ -79,6 +83,7 @@ def to_scxml(chart: Definition) -> str:
     ]
     for state, transitions in leaving.items():
         lines += [f'  <state id="{_id(state)}"{_extras(chart, state)}>', *transitions, "  </state>"]
+
     return "\n".join([*lines, "</scxml>"]) + "\n"
 
 
@@ -88,7 +93,9 @@ def _id(state: Any) -> str:
 
 def _extras(chart: Definition, state: Any) -> str:
     decision = ' prism:decision="true"' if state in chart.decision_states else ""
-    return decision + (f' prism:timeout="{chart.timeouts[state]}"' if state in chart.timeouts else "")
+    return decision + (
+        f' prism:timeout="{chart.timeouts[state]}"' if state in chart.timeouts else ""
+    )
 
 
 def _transition(item: Transition[Any], fields: dict[str, Guard]) -> str:
@@ -96,6 +103,8 @@ def _transition(item: Transition[Any], fields: dict[str, Guard]) -> str:
     if item.guard is not None:
         field = next(name for name, guard in fields.items() if guard == item.guard)
         attributes.insert(1, f'cond="_event.data.{field}"')
+
     if item.action is not None:
         attributes.append(f'prism:action="{scxml_name(own_name(item.action) or "action")}"')
+
     return f"    <transition {' '.join(attributes)}/>"

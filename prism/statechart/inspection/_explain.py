@@ -24,8 +24,8 @@ class Candidate:
 
     Args:
         transition: The transition.
-        outcome: ``passed`` (also without a guard), ``failed``, ``raised``, or ``not asked`` because an earlier
-            candidate had settled the matter.
+        outcome: ``passed`` (also without a guard), ``failed``, ``raised``, or ``not asked`` because
+            an earlier candidate had settled the matter.
         error: What the guard raised.
     """
 
@@ -34,13 +34,13 @@ class Candidate:
     error: Exception | None = None
 
     def __str__(self) -> str:
-        """Give outcome, transition and guard on one line."""
+        """Return outcome, transition and guard on one line."""
         guard, error = self._guard(), self._error()
         notes = (f" [{guard}]" if guard else "") + (f": {error}" if error else "")
         return f"{self.outcome:<9}  {self.transition}{notes}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the candidate as plain data, ready for JSON."""
+        """Return the candidate as plain data, ready for JSON."""
         return {
             "target": state_text(self.transition.target),
             "guard": self._guard(),
@@ -66,11 +66,13 @@ class Explanation:
         state: State it is in.
         trigger: The event.
         candidates: The transitions that the event could cause in that state, in definition order.
-        outcome: What `Statechart.fire` would do: the agent ``moves``; it ``stays``, since a self-transition runs
-            its action and nothing else; it is ``refused`` by all guards; the state has ``no reaction`` to the event;
-            a guard of a strict chart ``raises``; the chart does not have the state (``unknown state``), and raises.
+        outcome: What `Statechart.fire` would do: the agent ``moves``; it ``stays``, since a
+            self-transition runs its action and nothing else; it is ``refused`` by all guards; the
+            state has ``no reaction`` to the event; a guard of a strict chart ``raises``; the chart
+            does not have the state (``unknown state``), and raises.
         target: Where ``fire`` would lead; None if nowhere.
-        options: The targets among which `Statechart.afire` would have a reasoner choose; empty where it would not ask.
+        options: The targets among which `Statechart.afire` would have a reasoner choose; empty
+            where it would not ask.
         reacts_to: The events that the state reacts to, in definition order.
         known: The states of the chart.
     """
@@ -87,11 +89,11 @@ class Explanation:
     known: tuple[Any, ...] = ()
 
     def __str__(self) -> str:
-        """Give the block: who and where, a line for each candidate, and what would come of it."""
+        """Return the block: who and where, a line for each candidate, and what would come of it."""
         return "\n".join(self._lines())
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the explanation as plain data, ready for JSON."""
+        """Return the explanation as plain data, ready for JSON."""
         return {
             "chart": self.chart,
             "agent": self.agent,
@@ -117,7 +119,9 @@ class Explanation:
             case "moves":
                 return f"fire moves the agent to {state_text(self.target)!r}"
             case "stays":
-                return f"fire runs the action; the agent stays in {state!r}, and nothing is recorded"
+                return (
+                    f"fire runs the action; the agent stays in {state!r}, and nothing is recorded"
+                )
             case "refused":
                 return "fire does nothing: no guard passes"
             case "raises":
@@ -128,7 +132,9 @@ class Explanation:
                 return f"fire raises UnknownStateError: the chart's states are {', '.join(map(state_text, self.known))}"
 
 
-def explain(chart: Definition, agent: Any, trigger: str, context: Any = None, *, state: Any = None) -> Explanation:
+def explain(
+    chart: Definition, agent: Any, trigger: str, context: Any = None, *, state: Any = None
+) -> Explanation:
     """Tell what an event would do to an agent: see `Statechart.explain`.
 
     Args:
@@ -146,12 +152,14 @@ def explain(chart: Definition, agent: Any, trigger: str, context: Any = None, *,
     name, known = agent_name(agent), in_definition_order(chart.states)
     if not _is_among(where, chart.states):
         return Explanation(chart.name, name, where, trigger, (), "unknown state", known=known)
+
     require_trigger(trigger, context, {item.trigger for item in chart.transitions}, chart.initial)
     leaving = [item for item in chart.transitions if item.source == where]
     moves = [item for item in leaving if item.trigger == trigger]
     decides = where in chart.decision_states
     candidates = tuple(_tried(moves, agent, context, strict=chart.strict, all_of_them=decides))
     outcome, target = _fired(candidates, where, strict=chart.strict)
+
     return Explanation(
         chart.name,
         name,
@@ -187,29 +195,42 @@ def _tried(
     settled = False
     for item in moves:
         found = Candidate(item, "not asked") if settled else _asked(item, agent, context)
-        settled = settled or (found.outcome == "passed" and not all_of_them) or (found.outcome == "raised" and strict)
+        settled = (
+            settled
+            or (found.outcome == "passed" and not all_of_them)
+            or (found.outcome == "raised" and strict)
+        )
         yield found
 
 
 def _asked(item: Transition[Any], agent: Any, context: Any) -> Candidate:
     try:
-        return Candidate(item, "passed" if item.guard is None or item.guard(agent, context) else "failed")
+        return Candidate(
+            item, "passed" if item.guard is None or item.guard(agent, context) else "failed"
+        )
     except Exception as error:
         return Candidate(item, "raised", error)
 
 
-def _fired(candidates: tuple[Candidate, ...], state: Any, *, strict: bool) -> tuple[FireOutcome, Any]:
+def _fired(
+    candidates: tuple[Candidate, ...], state: Any, *, strict: bool
+) -> tuple[FireOutcome, Any]:
     for candidate in candidates:
         if candidate.outcome == "raised" and strict:
             return "raises", None
+
         if candidate.outcome == "passed":
             target = candidate.transition.target
             return ("stays" if target == state else "moves"), target
+
     return ("refused" if candidates else "no reaction"), None
 
 
 def _options(candidates: tuple[Candidate, ...], *, strict: bool) -> tuple[Any, ...]:
     if strict and any(candidate.outcome == "raised" for candidate in candidates):
         return ()
-    targets = dict.fromkeys(found.transition.target for found in candidates if found.outcome == "passed")
+
+    targets = dict.fromkeys(
+        found.transition.target for found in candidates if found.outcome == "passed"
+    )
     return tuple(targets) if len(targets) > 1 else ()

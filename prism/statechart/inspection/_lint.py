@@ -31,7 +31,7 @@ class Finding:
     transition: Transition[Any] | None = None
 
     def __str__(self) -> str:
-        """Give the message."""
+        """Return the message."""
         return self.message
 
 
@@ -51,13 +51,16 @@ def find_flaws(
     ]
 
 
-def _unreachable(states: Sequence[Any], transitions: Sequence[Transition[Any]], initial: Any) -> list[Finding]:
+def _unreachable(
+    states: Sequence[Any], transitions: Sequence[Transition[Any]], initial: Any
+) -> list[Finding]:
     reached, frontier = {initial}, [initial]
     while frontier:
         state = frontier.pop()
         found = {item.target for item in transitions if item.source == state} - reached
         reached |= found
         frontier += found
+
     return [
         Finding(
             "unreachable",
@@ -76,7 +79,9 @@ def _leaving(states: Sequence[Any], transitions: Sequence[Transition[Any]]) -> C
     )
 
 
-def _without_way_out(states: Sequence[Any], transitions: Sequence[Transition[Any]]) -> list[Finding]:
+def _without_way_out(
+    states: Sequence[Any], transitions: Sequence[Transition[Any]]
+) -> list[Finding]:
     leaving = _leaving(states, transitions)
     return [
         Finding(
@@ -89,32 +94,47 @@ def _without_way_out(states: Sequence[Any], transitions: Sequence[Transition[Any
     ]
 
 
-def _shadowed(transitions: Sequence[Transition[Any]], decision_states: frozenset[Any]) -> list[Finding]:
+def _shadowed(
+    transitions: Sequence[Transition[Any]], decision_states: frozenset[Any]
+) -> list[Finding]:
     findings = []
     always: dict[tuple[Any, str], Transition[Any]] = {}
     for item in transitions:
         row = (item.source, item.trigger)
         if item.source in decision_states:
             continue
+
         if row in always:
             findings.append(
                 Finding(
                     "shadowed",
                     item.source,
                     f"transition {item} can never fire: {always[row]} comes earlier and has no guard; "
-                    + ("remove it, or give the earlier one a guard" if item.guard is None else "put it first"),
+                    + (
+                        "remove it, or give the earlier one a guard"
+                        if item.guard is None
+                        else "put it first"
+                    ),
                     item,
                 )
             )
         elif item.guard is None:
             always[row] = item
+
     return findings
 
 
 def _without_timeout(
-    states: Sequence[Any], transitions: Sequence[Transition[Any]], initial: Any, timeouts: Mapping[Any, int]
+    states: Sequence[Any],
+    transitions: Sequence[Transition[Any]],
+    initial: Any,
+    timeouts: Mapping[Any, int],
 ) -> list[Finding]:
-    timed = {item.source for item in transitions if item.trigger == TIMEOUT and item.source != item.target}
+    timed = {
+        item.source
+        for item in transitions
+        if item.trigger == TIMEOUT and item.source != item.target
+    }
     return [
         Finding(
             "no_timeout",

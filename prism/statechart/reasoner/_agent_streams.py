@@ -23,19 +23,21 @@ class AgentStreams:
         self._met = 0
 
     def of(self, agent: Any) -> RandomStream:
-        """Give ``agent.random`` where that is a `RandomStream`, as in a simulation, else one kept for the agent.
+        """Return ``agent.random`` where that is a `RandomStream`, as in a simulation, else one kept for the agent.
 
-        That one belongs to the agent's id or name, or, for an agent without any, to its place in the order in
-        which such agents were first asked.
+        That one belongs to the agent's id or name, or, for an agent without any, to its place in
+        the order in which such agents were first asked.
         """
         own = getattr(agent, "random", None)
         if isinstance(own, RandomStream):
             return own
+
         name = given_name(agent)
         if name is None:
             return self._of_nameless(agent)
         if name not in self._named:
             self._named[name] = RandomStream(self._seed, name)
+
         return self._named[name]
 
     def _of_nameless(self, agent: Any) -> RandomStream:
@@ -44,8 +46,11 @@ class AgentStreams:
             self._met += 1
             stream = RandomStream(self._seed, "", self._met)
             try:
-                finalize(agent, self._nameless.pop, key, None)  # its address may become another agent's
+                # its address may become another agent's
+                finalize(agent, self._nameless.pop, key, None)
                 self._nameless[key] = stream, None
             except TypeError:
-                self._nameless[key] = stream, agent  # takes no weak reference: kept, so that its address stays its own
+                # takes no weak reference: kept, so that its address stays its own
+                self._nameless[key] = stream, agent
+
         return self._nameless[key][0]

@@ -17,7 +17,7 @@ class AnswerStore(Protocol):
     """Keeps replies by what was asked; `prism.llm.AnswerCache` keeps them on disk."""
 
     def get(self, key: str) -> str | None:
-        """Give what was put under a key, or None."""
+        """Return what was put under a key, or None."""
 
     def put(self, key: str, value: str) -> None:
         """Keep something under a key."""
@@ -26,9 +26,9 @@ class AnswerStore(Protocol):
 class KeptReplies:
     """A store of replies that never ends a run.
 
-    A store that raises is reported once, as a warning ``reasoner.cache_failed``, and used no more: asking the
-    model again costs money, while a full disk or a locked file that is tried at every decision would cost the
-    run. What is kept but cannot be read counts as not kept.
+    A store that raises is reported once, as a warning ``reasoner.cache_failed``, and used no more:
+    asking the model again costs money, while a full disk or a locked file that is tried at every
+    decision would cost the run. What is kept but cannot be read counts as not kept.
 
     Args:
         store: Where the replies are; None to keep none.
@@ -44,20 +44,23 @@ class KeptReplies:
         return None if self._store is None else sha256(json.dumps(parts).encode()).hexdigest()
 
     def get(self, key: str | None) -> Reply | None:
-        """Give the reply under a key, or None."""
+        """Return the reply under a key, or None."""
         if self._store is None or key is None:
             return None
+
         try:
             kept = self._store.get(key)
         except Exception as error:
             self._give_up(error)
             return None
+
         return None if kept is None else _read(kept)
 
     def put(self, key: str | None, reply: Reply) -> None:
         """Keep a reply under a key."""
         if self._store is None or key is None:
             return
+
         try:
             self._store.put(key, json.dumps(asdict(reply)))
         except Exception as error:
@@ -73,4 +76,5 @@ def _read(kept: str) -> Reply | None:
         reply = Reply(**json.loads(kept))
     except (ValueError, TypeError):
         return None
+
     return reply if isinstance(reply.text, str) and isinstance(reply.answers, Mapping) else None

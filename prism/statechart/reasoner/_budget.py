@@ -10,8 +10,9 @@ from prism.errors import FieldValueError
 class Budget:
     """Limits on calls, tokens and time; when one is spent, decisions fall back and the run goes on.
 
-    What a request costs beyond itself, its retries and tokens, is known when it ends. Requests that are under
-    way when a limit is reached are finished, so a run may exceed it by those; only the deadline cuts them off.
+    What a request costs beyond itself, its retries and tokens, is known when it ends. Requests that
+    are under way when a limit is reached are finished, so a run may exceed it by those; only the
+    deadline cuts them off.
 
     Args:
         max_calls: Requests to the model, retries included.
@@ -27,11 +28,20 @@ class Budget:
     """
 
     def __init__(
-        self, *, max_calls: int | None = None, max_tokens: int | None = None, deadline: float | None = None
+        self,
+        *,
+        max_calls: int | None = None,
+        max_tokens: int | None = None,
+        deadline: float | None = None,
     ) -> None:
-        for name, value in (("max_calls", max_calls), ("max_tokens", max_tokens), ("deadline", deadline)):
+        for name, value in (
+            ("max_calls", max_calls),
+            ("max_tokens", max_tokens),
+            ("deadline", deadline),
+        ):
             if value is not None and not value > 0:
                 raise FieldValueError(f"{name} must be above 0, got {value!r}")
+
         self.calls: int = 0
         self.tokens: int = 0
         self._max_calls = max_calls
@@ -56,15 +66,16 @@ class Budget:
         self.tokens += tokens
 
     def seconds_left(self) -> float | None:
-        """Give the seconds until the deadline, or None without one; the first call starts the clock."""
+        """Return the seconds until the deadline, or None without one; the first call starts the clock."""
         if self._deadline is None:
             return None
         if self._ends is None:
             self._ends = monotonic() + self._deadline
+
         return max(0.0, self._ends - monotonic())
 
     def to_dict(self) -> dict[str, float]:
-        """Give what was spent so far: calls, tokens, and seconds since the first question."""
+        """Return what was spent so far: calls, tokens, and seconds since the first question."""
         left = self.seconds_left() if self._ends is not None else self._deadline
         seconds = 0.0 if self._deadline is None or left is None else self._deadline - left
         return {"calls": self.calls, "tokens": self.tokens, "seconds": round(seconds, 3)}
@@ -84,4 +95,5 @@ class Budget:
             return f"budget spent: {self._max_tokens} tokens"
         if self.seconds_left() == 0.0:
             return f"budget spent: {self._deadline:g} seconds"
+
         return None

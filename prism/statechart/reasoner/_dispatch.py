@@ -27,7 +27,14 @@ class Asker:
     """
 
     def __init__(
-        self, client: Any, slots: int, timeout: float, budget: Budget, *, model: str | None, seed: int
+        self,
+        client: Any,
+        slots: int,
+        timeout: float,
+        budget: Budget,
+        *,
+        model: str | None,
+        seed: int,
     ) -> None:
         self._client = client
         self._limit = slots
@@ -49,23 +56,32 @@ class Asker:
         return await self._shared.get(identity, lambda: self._reply(request))
 
     def seconds_allowed(self) -> float:
-        """Give the seconds that an answer may take now."""
+        """Return the seconds that an answer may take now."""
         left = self._budget.seconds_left()
         return self._timeout if left is None else min(left, self._timeout)
 
     async def _reply(self, request: Request) -> Reply:
         if request.size > MOST_DECISION_BYTES:
-            raise ReasonerError(f"not asked: {request.size} bytes, of {MOST_DECISION_BYTES} that a request may have")
+            raise ReasonerError(
+                f"not asked: {request.size} bytes, of {MOST_DECISION_BYTES} that a request may have"
+            )
+
         async with self._slot():
             spent = self._budget.take()
             if spent is not None:
                 raise _at_cost(BudgetSpentError(spent), 0, None)
+
             reply = await self._reply_in_time(request)
-            self._budget.add(retries=reply.attempts - 1, tokens=(reply.input_tokens or 0) + (reply.output_tokens or 0))
+            self._budget.add(
+                retries=reply.attempts - 1,
+                tokens=(reply.input_tokens or 0) + (reply.output_tokens or 0),
+            )
+
             return reply
 
     async def _reply_in_time(self, request: Request) -> Reply:
-        import asyncio  # costs a third of importing the engine, and is loaded already where this runs
+        # costs a third of importing the engine, and is loaded already where this runs
+        import asyncio
 
         limit = self.seconds_allowed()
         try:
@@ -76,15 +92,20 @@ class Asker:
             self._budget.add(retries=attempts - 1)
             if not isinstance(error, Exception) or not timer.expired():
                 raise
+
             if limit < self._timeout:
                 late: LLMError = BudgetSpentError(self._budget.spent() or "budget spent")
             else:
                 late = TimedOutError(f"no answer within {limit:g} s")
+
             raise _at_cost(late, attempts, host) from error
 
     async def _put(self, request: Request) -> Reply:
         if request.kind == "decision":
-            return await ask_decision(self._client, request.text, request.choices, model=self._model)
+            return await ask_decision(
+                self._client, request.text, request.choices, model=self._model
+            )
+
         return await ask_chat(
             self._client,
             request.text,
@@ -95,12 +116,13 @@ class Asker:
         )
 
     def _slot(self) -> Semaphore:
-        """Give this event loop's limit on requests under way."""
+        """Return this event loop's limit on requests under way."""
         import asyncio
 
         loop = asyncio.get_running_loop()
         if self._slots is None or self._slots[0] is not loop:
             self._slots = (loop, asyncio.Semaphore(self._limit))
+
         return self._slots[1]
 
 
@@ -110,14 +132,16 @@ def _at_cost(error: LLMError, attempts: int, host: str | None) -> LLMError:
 
 
 def cost_of(error: BaseException | None) -> tuple[int, str | None]:
-    """Give the requests that a failed call has made and the last host, as its client notes them on what it raises.
+    """Return the requests that a failed call has made and the last host, as its client notes them on what it raises.
 
     A time-out of ours hides what the client raised when it was cancelled, and is caused by that.
     """
     if isinstance(error, ReasonerError):  # nothing was asked
         return 0, None
+
     for raised in (error, getattr(error, "__cause__", None)):
         attempts, host = getattr(raised, "attempts", None), getattr(raised, "host", None)
         if isinstance(attempts, int):
             return attempts, host
+
     return 1, None

@@ -25,26 +25,31 @@ _NEUTRAL: Mapping[str, float] = {}
 class PolicyReasoner(BaseReasoner):
     """Decides by a seeded softmax over the options; needs no model and no server.
 
-    The utility of an option is the inclination of the agent's archetype towards it, plus the post's relevance
-    times ``RELEVANCE_PULL``; options are drawn with probability proportional to ``exp(utility / temperature)``
-    (the multinomial logit model, McFadden 1974). An agent is read by duck type: ``agent.archetype.inclinations``
-    and ``agent.relevance(context)``; without them every option is equally likely.
+    The utility of an option is the inclination of the agent's archetype towards it, plus the post's
+    relevance times ``RELEVANCE_PULL``; options are drawn with probability proportional to
+    ``exp(utility / temperature)`` (the multinomial logit model, McFadden 1974). An agent is read by
+    duck type: ``agent.archetype.inclinations`` and ``agent.relevance(context)``; without them every
+    option is equally likely.
 
-    Draws come from ``agent.random`` where that is a `RandomStream` of the agent's own, as in a simulation, else from a
-    stream keyed by this reasoner's seed and the agent's id.
+    Draws come from ``agent.random`` where that is a `RandomStream` of the agent's own, as in a
+    simulation, else from a stream keyed by this reasoner's seed and the agent's id.
 
     Args:
         seed: Seed of the streams.
-        temperature: Above 0; low values make the likeliest option near certain, high ones even the odds.
+        temperature: Above 0; low values make the likeliest option near certain, high ones even the
+            odds.
         logger: A structlog logger for the decisions.
 
     Raises:
         FieldValueError: If the temperature is not above 0.
     """
 
-    def __init__(self, seed: int = 0, *, temperature: float = 1.0, logger: EventLogger | None = None) -> None:
+    def __init__(
+        self, seed: int = 0, *, temperature: float = 1.0, logger: EventLogger | None = None
+    ) -> None:
         if not temperature > 0:
             raise FieldValueError(f"temperature must be above 0, got {temperature!r}")
+
         super().__init__(logger)
         self._temperature = temperature
         self._streams = AgentStreams(seed)
@@ -54,7 +59,7 @@ class PolicyReasoner(BaseReasoner):
         return [self._draw(question) for question in questions]
 
     def probabilities(self, question: Question) -> list[float]:
-        """Give the probability of every option, in the options' order; they sum to one."""
+        """Return the probability of every option, in the options' order; they sum to one."""
         utilities = self._utilities(question)
         highest = max(utilities)
         weights = [exp((utility - highest) / self._temperature) for utility in utilities]
@@ -67,12 +72,14 @@ class PolicyReasoner(BaseReasoner):
         chosen = question.options[stream.weighted_index(chances)]
         texts = [state_text(option) for option in question.options]
         rounded = {text: round(chance, 6) for text, chance in zip(texts, chances, strict=True)}
+
         return Decision(chosen, "policy", probabilities=rounded)
 
     def _utilities(self, question: Question) -> list[float]:
         agent = question.agent
         inclinations = getattr(getattr(agent, "archetype", None), "inclinations", _NEUTRAL)
         relevance = agent.relevance(question.context) if hasattr(agent, "relevance") else 0.0
+
         return [
             inclinations.get(text, 0.0) + RELEVANCE_PULL.get(text, 0.0) * relevance
             for text in map(state_text, question.options)

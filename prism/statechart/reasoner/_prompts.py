@@ -43,7 +43,9 @@ def decision_state(agent: Any) -> str:
     return f"{_name_of(agent)} is a social media user.\nInterests: {interests}\nPersonality: {_personality_of(agent)}"
 
 
-def decision_question(question: Question, descriptions: Mapping[Any, str] = STATE_DESCRIPTIONS) -> dict[str, Any]:
+def decision_question(
+    question: Question, descriptions: Mapping[Any, str] = STATE_DESCRIPTIONS
+) -> dict[str, Any]:
     """Build one choice question for a decision model, with the options' meanings as its criteria."""
     return {
         "type": "choice",
@@ -51,7 +53,9 @@ def decision_question(question: Question, descriptions: Mapping[Any, str] = STAT
             f'The user is in the "{state_text(question.state)}" state and received the "{question.trigger}" event.\n\n'
             f"{format_context(question.context)}\n\nChoose the user's next state."
         ),
-        "criteria": {state_text(option): _description(option, descriptions) for option in question.options},
+        "criteria": {
+            state_text(option): _description(option, descriptions) for option in question.options
+        },
     }
 
 
@@ -78,7 +82,9 @@ def build_reasoner_prompt(
         context: What the event is about; see `format_context`.
         descriptions: Meaning of each state.
     """
-    options_text = "\n".join(f"- {state_text(option)}: {_description(option, descriptions)}" for option in options)
+    options_text = "\n".join(
+        f"- {state_text(option)}: {_description(option, descriptions)}" for option in options
+    )
     return f"""You are {agent_name}, a social media user.
 
 Your interests: {", ".join(agent_interests)}
@@ -102,15 +108,18 @@ def format_context(context: Any) -> str:
         return "There are no further details."
     if isinstance(context, str):
         return context
+
     texts = [text for name in ("text", "content") if (text := _field(context, name)) is not None]
     if not texts:
         return "\n".join(f"{key}: {value}" for key, value in (identify(context) or {}).items())
+
     author = _field(context, "author_id") or _field(context, "author")
     topics = _field(context, "topics")
     text = next((str(text) for text in texts if text != ""), "(no text)")
     lines = [f"Post by {author}:" if author else "Post:", text]
     if topics:
         lines.append(f"Topics: {', '.join(_listed(topics))}")
+
     return "\n".join(lines)
 
 
@@ -123,7 +132,7 @@ def _interests_of(agent: Any) -> list[str]:
 
 
 def _listed(items: Any) -> list[str]:
-    """Give the texts of several things, or of one that is no list."""
+    """Return the texts of several things, or of one that is no list."""
     several = isinstance(items, Iterable) and not isinstance(items, str)
     return [str(item) for item in items] if several else [str(items)]
 

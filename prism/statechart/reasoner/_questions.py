@@ -54,9 +54,10 @@ class Call:
         latency: Seconds from asking to answer.
         model: Model asked, where known.
         host: Server asked, where known.
-        attempts: Requests it took. What a request cost stands with one decision, the first of those it answered;
-            with the others, and with those that used the answer to the same question of another agent,
-            attempts and tokens are 0, so that they can be added up. 0 also where nothing could be asked.
+        attempts: Requests it took. What a request cost stands with one decision, the first of those
+            it answered; with the others, and with those that used the answer to the same question
+            of another agent, attempts and tokens are 0, so that they can be added up. 0 also where
+            nothing could be asked.
         input_tokens: Tokens the model read, where known.
         output_tokens: Tokens it wrote, where known.
     """
@@ -69,7 +70,7 @@ class Call:
     output_tokens: int | None = None
 
     def shared(self) -> Call:
-        """Give the same call as it stands with a decision that it answered beside another."""
+        """Return the same call as it stands with a decision that it answered beside another."""
         return replace(self, attempts=0, input_tokens=0, output_tokens=0)
 
 
@@ -83,8 +84,8 @@ class Decision:
 
     Args:
         chosen: One of the question's options.
-        source: Who chose: a ``model``, a ``cache`` or ``replay`` of one, the ``policy``, or nobody, so that the
-            ``fallback`` was taken.
+        source: Who chose: a ``model``, a ``cache`` or ``replay`` of one, the ``policy``, or nobody,
+            so that the ``fallback`` was taken.
         reason: Why the fallback was taken.
         probabilities: Probability of every option by its text, where the chooser knows them.
         call: What it took, if a model was asked.
@@ -101,10 +102,12 @@ class BaseReasoner(ABC):
     """What every reasoner does: answers one question or many, and announces every decision.
 
     Args:
-        logger: A structlog logger for the decisions. None means structlog's own, once it is configured.
+        logger: A structlog logger for the decisions. None means structlog's own, once it is
+            configured.
 
     Attributes:
-        concurrency: How many questions it pays to have under way at once; 0 where answers come at once.
+        concurrency: How many questions it pays to have under way at once; 0 where answers come at
+            once.
     """
 
     concurrency: int = 0
@@ -137,7 +140,9 @@ class BaseReasoner(ABC):
         question = Question(agent, current_state, trigger, tuple(options), context)
         return (await self.decide_many([question]))[0].chosen
 
-    async def decide_many(self, questions: Sequence[Question], *, logger: EventLogger | None = None) -> list[Decision]:
+    async def decide_many(
+        self, questions: Sequence[Question], *, logger: EventLogger | None = None
+    ) -> list[Decision]:
         """Answer several questions at once and announce the decisions in the questions' order.
 
         Args:
@@ -150,11 +155,12 @@ class BaseReasoner(ABC):
         for question, decision in zip(questions, decisions, strict=True):
             if active is not None or decision.source == "fallback":
                 _announce(given, active, question, decision)
+
         return decisions
 
 
 def name_or_address(agent: object) -> str:
-    """Give the name by which logs call an agent: its class and address also where its name cannot be read."""
+    """Return the name by which logs call an agent: its class and address also where its name cannot be read."""
     try:
         return agent_name(agent)
     except Exception:  # of a property of the user's, such as that of a detached database row
@@ -162,14 +168,16 @@ def name_or_address(agent: object) -> str:
 
 
 def _identity(context: object) -> dict[str, Any] | None:
-    """Give what identifies a context, or its class where that cannot be read."""
+    """Return what identifies a context, or its class where that cannot be read."""
     try:
         return identify(context)
     except Exception:
         return {"type": type(context).__name__}
 
 
-def _announce(given: EventLogger | None, active: EventLogger | None, question: Question, decision: Decision) -> None:
+def _announce(
+    given: EventLogger | None, active: EventLogger | None, question: Question, decision: Decision
+) -> None:
     """Write one decision to the log; a fallback is a warning, and is heard even without structlog."""
     keys = {
         "agent_id": name_or_address(question.agent),
@@ -184,6 +192,7 @@ def _announce(given: EventLogger | None, active: EventLogger | None, question: Q
     }
     if decision.call is not None:
         keys.update({name: getattr(decision.call, name) for name in CALL_KEYS})
+
     if decision.source == "fallback":
         report_warning(given, DECISION, **keys)
     elif active is not None:

@@ -1,6 +1,7 @@
 """Deciding with a language model, and what happens when it does not answer.
 
-The contract is ``spec/reasoner-contract.md``; the prompt is in `prompts`, the reading of replies in `replies`.
+The contract is ``spec/reasoner-contract.md``; the prompt is in `prompts`, the reading of replies in
+`replies`.
 """
 
 from __future__ import annotations
@@ -83,32 +84,38 @@ class _Lot:
 class Reasoner(BaseReasoner):
     """Asks a language model which of several open moves an agent makes.
 
-    Whatever goes wrong with the model, a decision is made: the fallback, with a warning that says why.
+    Whatever goes wrong with the model, a decision is made: the fallback, with a warning that says
+    why.
 
     Args:
-        client: Anything with an async ``chat``, ``get_response`` or ``run``: prism's `OllamaChatClient` and
-            `OllamaPool`, ``ollama.AsyncClient`` (then give ``model``), an agent-framework client or agent.
-        mode: ``decision`` asks a decision model for the options' probabilities, ``chat`` has a model write
-            its choice, ``auto`` takes decisions where server and model offer them.
-        pick: What to do with probabilities: ``draw`` an option by a number of the agent's own random stream, which a
-            question takes when it is put, whenever and whatever the answer is; or take the likeliest (``argmax``).
-        fallback: The state to take when the model gives no valid answer, if it is among the options;
-            otherwise, and by default, the first option.
+        client: Anything with an async ``chat``, ``get_response`` or ``run``: prism's
+            `OllamaChatClient` and `OllamaPool`, ``ollama.AsyncClient`` (then give ``model``), an
+            agent-framework client or agent.
+        mode: ``decision`` asks a decision model for the options' probabilities, ``chat`` has a
+            model write its choice, ``auto`` takes decisions where server and model offer them.
+        pick: What to do with probabilities: ``draw`` an option by a number of the agent's own
+            random stream, which a question takes when it is put, whenever and whatever the answer
+            is; or take the likeliest (``argmax``).
+        fallback: The state to take when the model gives no valid answer, if it is among the
+            options; otherwise, and by default, the first option.
         model: Model name, for clients that must be told with every call.
-        descriptions: Meaning of each state for the prompt, by state; `STATE_DESCRIPTIONS` by default.
+        descriptions: Meaning of each state for the prompt, by state; `STATE_DESCRIPTIONS` by
+            default.
         timeout: Seconds to wait for one answer, retries included.
         concurrency: Questions under way at once; a client's own ``concurrency`` takes its place.
-        seed: Seed of the draws of agents without a stream, and of sampling where the client takes one.
-        cache: Where to keep answers from one run to the next, by model, options, prompt and seed. One that
-            raises is reported once and used no more; what it holds but cannot be read is asked anew. For an agent,
-            whose answers depend on its instructions, too, give a ``model`` that is a name for both.
+        seed: Seed of the draws of agents without a stream, and of sampling where the client takes
+            one.
+        cache: Where to keep answers from one run to the next, by model, options, prompt and seed.
+            One that raises is reported once and used no more; what it holds but cannot be read is
+            asked anew. For an agent, whose answers depend on its instructions, too, give a
+            ``model`` that is a name for both.
         budget: What the run may spend; decisions fall back when it is spent.
         logger: A structlog logger for decisions.
 
     Raises:
-        ReasonerError: If the client has none of the three methods, in mode ``decision`` no ``systemone``, or blocks
-            the event loop; if it has to be told a model and there is none; or if there is a cache and neither the
-            client nor ``model`` names a model.
+        ReasonerError: If the client has none of the three methods, in mode ``decision`` no
+            ``systemone``, or blocks the event loop; if it has to be told a model and there is none;
+            or if there is a cache and neither the client nor ``model`` names a model.
         FieldValueError: If mode or pick is unknown, or the time-out or the concurrency not above 0.
     """
 
@@ -137,6 +144,7 @@ class Reasoner(BaseReasoner):
         check_model(client, model, only_decides=mode == "decision")
         if cache is not None:
             _require_model(client, model)
+
         super().__init__(logger)
         self._client = client
         self._mode = mode
@@ -159,18 +167,25 @@ class Reasoner(BaseReasoner):
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
         """Ask the model every question, as many at once as the client may be asked.
 
-        What a draw will need is taken before anything is awaited, so that no draw depends on which answer comes first.
+        What a draw will need is taken before anything is awaited, so that no draw depends on which
+        answer comes first.
         """
         lots = [self._lot(question) for question in questions]
-        readable = [question for question, lot in zip(questions, lots, strict=True) if lot.fault is None]
+        readable = [
+            question for question, lot in zip(questions, lots, strict=True) if lot.fault is None
+        ]
         try:
             found = iter(await self._find(readable) if readable else ())
         except BaseException:
             for lot in lots:
                 lot.put_back()
+
             raise
+
         return [
-            self._settle(question, lot, next(found)) if lot.fault is None else self._without_asking(question, lot.fault)
+            self._settle(question, lot, next(found))
+            if lot.fault is None
+            else self._without_asking(question, lot.fault)
             for question, lot in zip(questions, lots, strict=True)
         ]
 
@@ -182,10 +197,16 @@ class Reasoner(BaseReasoner):
         answered: dict[str, Outcome[Reply]] = {}
 
         async def work() -> None:
-            for request in requests:  # shared: the first requests are under way before the last are made
-                placed.update(zip(request.places, await self._decide(request, answered), strict=True))
+            # shared: the first requests are under way before the last are made
+            for request in requests:
+                placed.update(
+                    zip(request.places, await self._decide(request, answered), strict=True)
+                )
 
-        await _in_parallel([work() for _ in range(min(len(questions), _WORKERS_PER_SLOT * self.concurrency))])
+        await _in_parallel(
+            [work() for _ in range(min(len(questions), _WORKERS_PER_SLOT * self.concurrency))]
+        )
+
         return [placed[place] for place in range(len(questions))]
 
     def _lot(self, question: Question) -> _Lot:
@@ -194,6 +215,7 @@ class Reasoner(BaseReasoner):
             agent_name(question.agent)
             if self._pick == "argmax" or self._kind == "chat":
                 return _Lot()
+
             stream = self._streams.of(question.agent)
             return _Lot(stream, stream.take())
         except Exception as error:  # of the user's agent; the other questions must not suffer
@@ -218,16 +240,19 @@ class Reasoner(BaseReasoner):
         """Find out whether server and model decide; one that cannot say is asked again after a while."""
         if self.budget.spent() is not None or monotonic() < self._next_look:
             return "chat"
+
         began = monotonic()
         looked = await self._finding.get("kind", self._look)
         if looked.result is not None:
             self._kind = looked.result
             return looked.result
+
         ended = monotonic()
         self._next_look = max(self._next_look, ended + _REST_AFTER_LOOK * (ended - began))
         if looked.error is not None and not self._has_told_of_look:
             self._has_told_of_look = True
             report_warning(self._logger, MODE_UNKNOWN, error=describe(looked.error))
+
         return "chat"
 
     async def _look(self) -> Kind:
@@ -255,6 +280,7 @@ class Reasoner(BaseReasoner):
         began = perf_counter()
         if request.fault is not None:
             return [self._without_asking(question, request.fault) for question in request.questions]
+
         identity = request.identity()
         key = self._kept.key(self._asked_of, identity)
         kept = self._kept.get(key)
@@ -262,6 +288,7 @@ class Reasoner(BaseReasoner):
             found = self._read_all(request, kept, "cache", None)
             if _all_valid(found):
                 return found
+
         outcome = await self._outcome(request, identity, answered)
         call = self._call(outcome, perf_counter() - began)
         if not outcome.claim():
@@ -270,13 +297,19 @@ class Reasoner(BaseReasoner):
             call = replace(call, attempts=call.attempts + made)
         if outcome.result is None:
             return await self._do_without(request, outcome.error, call, answered)
+
         found = self._read_all(request, outcome.result, "model", call)
         if _all_valid(found):
             self._kept.put(key, outcome.result)
+
         return found
 
     async def _do_without(
-        self, request: Request, error: Exception | None, call: Call, answered: dict[str, Outcome[Reply]]
+        self,
+        request: Request,
+        error: Exception | None,
+        call: Call,
+        answered: dict[str, Outcome[Reply]],
     ) -> Sequence[Decision | _Odds]:
         """Fall back after a failure, or chat if that may help: for good where nobody decides, else this once."""
         assert error is not None
@@ -285,26 +318,41 @@ class Reasoner(BaseReasoner):
             return self._fall_back(request, error, call)
         if isinstance(error, DecisionsUnsupportedError):
             self._kind = "chat"
+
         chats = enumerate(chat_requests(request.questions, self._descriptions))
         found = await _in_parallel(
-            [self._decide(chat, answered, made=0 if number else call.attempts) for number, chat in chats]
+            [
+                self._decide(chat, answered, made=0 if number else call.attempts)
+                for number, chat in chats
+            ]
         )
+
         return [item for items in found for item in items]
 
-    async def _outcome(self, request: Request, identity: str, answered: dict[str, Outcome[Reply]]) -> Outcome[Reply]:
+    async def _outcome(
+        self, request: Request, identity: str, answered: dict[str, Outcome[Reply]]
+    ) -> Outcome[Reply]:
         """Get what comes of a request; what was asked together before is not asked again, also if it failed."""
         if identity not in answered:
             answered[identity] = await self._asker.ask(request, identity)
         return answered[identity]
 
-    def _read_all(self, request: Request, reply: Reply, source: Source, call: Call | None) -> list[Decision | _Odds]:
+    def _read_all(
+        self, request: Request, reply: Reply, source: Source, call: Call | None
+    ) -> list[Decision | _Odds]:
         return [
             self._read(request.kind, question, reply, number, source, cost)
             for number, (question, cost) in enumerate(_costs(request, call))
         ]
 
     def _read(
-        self, kind: Kind, question: Question, reply: Reply, number: int, source: Source, call: Call | None
+        self,
+        kind: Kind,
+        question: Question,
+        reply: Reply,
+        number: int,
+        source: Source,
+        call: Call | None,
     ) -> Decision | _Odds:
         options = list(question.options)
         try:
@@ -318,26 +366,46 @@ class Reasoner(BaseReasoner):
         """Choose by the odds, where those came."""
         if isinstance(found, Decision):
             return found
+
         weights = list(found.chances.values())
-        number = weights.index(max(weights)) if self._pick == "argmax" else index_at(lot.taken[1], weights)
+        number = (
+            weights.index(max(weights))
+            if self._pick == "argmax"
+            else index_at(lot.taken[1], weights)
+        )
         rounded = {text: round(chance, 6) for text, chance in found.chances.items()}
-        return Decision(question.options[number], found.source, probabilities=rounded, call=found.call)
+
+        return Decision(
+            question.options[number], found.source, probabilities=rounded, call=found.call
+        )
 
     def _call(self, outcome: Outcome[Reply], latency: float) -> Call:
         reply, error = outcome.result, outcome.error
         if reply is None:
             attempts, host = cost_of(error)
             return self._call_without_reply(latency, host, attempts)
-        return Call(round(latency, 6), reply.model, reply.host, reply.attempts, reply.input_tokens, reply.output_tokens)
+
+        return Call(
+            round(latency, 6),
+            reply.model,
+            reply.host,
+            reply.attempts,
+            reply.input_tokens,
+            reply.output_tokens,
+        )
 
     def _call_without_reply(self, latency: float, host: str | None, attempts: int) -> Call:
-        return Call(round(latency, 6), self._model or getattr(self._client, "model", None), host, attempts)
+        return Call(
+            round(latency, 6), self._model or getattr(self._client, "model", None), host, attempts
+        )
 
     def _without_asking(self, question: Question, fault: Exception) -> Decision:
         return self._fallback_to(question, fault, self._call_without_reply(0.0, None, 0))
 
     def _fall_back(self, request: Request, error: Exception, call: Call) -> list[Decision | _Odds]:
-        return [self._fallback_to(question, error, cost) for question, cost in _costs(request, call)]
+        return [
+            self._fallback_to(question, error, cost) for question, cost in _costs(request, call)
+        ]
 
     def _fallback_to(self, question: Question, error: Exception, call: Call | None) -> Decision:
         options = question.options
@@ -351,12 +419,14 @@ async def _in_parallel(works: Sequence[Coroutine[Any, Any, ResultT]]) -> list[Re
 
     if len(works) == 1:
         return [await works[0]]
+
     tasks = [asyncio.create_task(work) for work in works]
     try:
         return await asyncio.gather(*tasks)
     except BaseException:
         for task in tasks:
             task.cancel()
+
         await asyncio.gather(*tasks, return_exceptions=True)
         raise
 
@@ -379,9 +449,13 @@ def _kind_by(mode: Mode, client: Any) -> Kind | None:
 
 
 def _asked_of(client: Any, model: str | None, seed: int) -> list[Any]:
-    """Give what a reply depends on besides the question, as far as the client tells."""
+    """Return what a reply depends on besides the question, as far as the client tells."""
     told = [getattr(client, name, None) for name in ("model", "temperature", "seed", "think")]
-    return [model, seed, *(value if isinstance(value, (str, int, float)) else None for value in told)]
+    return [
+        model,
+        seed,
+        *(value if isinstance(value, (str, int, float)) else None for value in told),
+    ]
 
 
 def _require_positive(**limits: float) -> None:

@@ -31,12 +31,13 @@ def read_probabilities(given: Any, options: list[Any]) -> dict[str, float]:
         The probabilities, in the options' order.
 
     Raises:
-        ReasonerError: (a ValueError) if one is missing, is no number from 0 to 1, belongs to no option, or they
-            do not sum to one.
+        ReasonerError: (a ValueError) if one is missing, is no number from 0 to 1, belongs to no
+            option, or they do not sum to one.
     """
     texts = [state_text(option) for option in options]
     if not isinstance(given, Mapping):
         raise ReasonerError(f"the reply has no probabilities but {_excerpt(given)}")
+
     for text in texts:
         value = given.get(text)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
@@ -44,20 +45,26 @@ def read_probabilities(given: Any, options: list[Any]) -> dict[str, float]:
             raise ReasonerError(
                 f"the reply gives {text!r} the probability {given_text}, which is no number from 0 to 1"
             )
+
     strangers = [text for text in given if text not in texts]
     if strangers:
-        raise ReasonerError(f"the reply weighs {_excerpt(strangers[0])}, which is not one of {', '.join(texts)}")
+        raise ReasonerError(
+            f"the reply weighs {_excerpt(strangers[0])}, which is not one of {', '.join(texts)}"
+        )
+
     total = sum(given[text] for text in texts)
     if abs(total - 1) > ROUNDING:
         raise ReasonerError(f"the reply's probabilities sum to {total:g} instead of 1")
+
     return {text: given[text] / total for text in texts}
 
 
 def parse_reasoner_response(response_text: str, options: list[Any]) -> Any:
     """Read the chosen state from a model's reply.
 
-    The reply may wrap its JSON in code fences, other text or a ``<think>`` block, and may write the state in
-    any case; the last object with a ``next_state`` counts. A state outside the options is never accepted.
+    The reply may wrap its JSON in code fences, other text or a ``<think>`` block, and may write the
+    state in any case; the last object with a ``next_state`` counts. A state outside the options is
+    never accepted.
 
     Args:
         response_text: The raw reply.
@@ -72,13 +79,19 @@ def parse_reasoner_response(response_text: str, options: list[Any]) -> Any:
     listing = ", ".join(map(state_text, options))
     answers = _answers_in(str(response_text))
     if not answers:
-        raise ReasonerError(f"no JSON object with 'next_state' in the reply {_excerpt(response_text)}")
+        raise ReasonerError(
+            f"no JSON object with 'next_state' in the reply {_excerpt(response_text)}"
+        )
+
     answer = answers[-1]
     if isinstance(answer, str):
         exact = [option for option in options if state_text(option) == answer.strip()]
-        alike = [option for option in options if state_text(option).lower() == answer.strip().lower()]
+        alike = [
+            option for option in options if state_text(option).lower() == answer.strip().lower()
+        ]
         if alike:
             return (exact or alike)[0]
+
     raise ReasonerError(f"the reply names {_excerpt(answer)}, which is not one of {listing}")
 
 
@@ -93,9 +106,12 @@ def _answers_in(text: str) -> list[Any]:
             found, position = decoder.raw_decode(text, position)
         except (ValueError, RecursionError):  # also raised for a number of too many digits
             found, position = None, position + 1
+
         if isinstance(found, dict) and "next_state" in found:
             answers.append(found["next_state"])
+
         position = text.find("{", position)
+
     return answers
 
 
@@ -112,6 +128,7 @@ def _without_thoughts(text: str) -> str:
             if not is_thinking:
                 said.clear()
             is_thinking, position = False, tag.end()
+
     return "".join(said) if is_thinking else "".join((*said, text[position:]))
 
 

@@ -41,7 +41,9 @@ class Request:
 
     def identity(self) -> str:
         """Name what is asked; two requests with one identity have the same answer."""
-        options = [[state_text(option) for option in question.options] for question in self.questions]
+        options = [
+            [state_text(option) for option in question.options] for question in self.questions
+        ]
         return json.dumps([self.kind, self.text, options, self.choices])
 
 
@@ -55,22 +57,28 @@ class _Choice:
     size: int
 
 
-def chat_requests(questions: Sequence[Question], descriptions: Mapping[Any, str]) -> Iterator[Request]:
+def chat_requests(
+    questions: Sequence[Question], descriptions: Mapping[Any, str]
+) -> Iterator[Request]:
     """Put every question into a prompt of its own."""
     for place, question in enumerate(questions):
         try:
             text = chat_prompt(question, descriptions)
-        except Exception as error:  # of the user's agent or post; the other questions must not suffer
+        except Exception as error:
+            # of the user's agent or post; the other questions must not suffer
             yield Request("chat", [question], [place], "", fault=error)
         else:
             yield Request("chat", [question], [place], text)
 
 
-def decision_requests(questions: Sequence[Question], descriptions: Mapping[Any, str]) -> Iterator[Request]:
+def decision_requests(
+    questions: Sequence[Question], descriptions: Mapping[Any, str]
+) -> Iterator[Request]:
     """Put the questions of each agent into as few requests as their size allows; they share its description."""
     by_agent: dict[int, dict[int, Question]] = {}
     for place, question in enumerate(questions):
         by_agent.setdefault(id(question.agent), {})[place] = question
+
     for asked in by_agent.values():
         choices = []
         for place, question in asked.items():
@@ -79,6 +87,7 @@ def decision_requests(questions: Sequence[Question], descriptions: Mapping[Any, 
                 choices.append(_Choice(place, question, wire, _bytes_of(wire)))
             except Exception as error:
                 yield Request("decision", [question], [place], "", fault=error)
+
         yield from _together(choices)
 
 
@@ -86,6 +95,7 @@ def _together(choices: Sequence[_Choice]) -> Iterator[Request]:
     """Put one agent's questions into requests of the size that servers take."""
     if not choices:
         return
+
     asked, places = [choice.question for choice in choices], [choice.place for choice in choices]
     try:
         state = decision_state(asked[0].agent)
@@ -93,14 +103,22 @@ def _together(choices: Sequence[_Choice]) -> Iterator[Request]:
     except Exception as error:
         yield Request("decision", asked, places, "", fault=error)
         return
+
     sizes = [choice.size for choice in choices]
     for start, end in _portions(sizes, MOST_DECISION_BYTES - about):
         named = {f"q{number}": choice.wire for number, choice in enumerate(choices[start:end])}
-        yield Request("decision", asked[start:end], places[start:end], state, named, about + sum(sizes[start:end]))
+        yield Request(
+            "decision",
+            asked[start:end],
+            places[start:end],
+            state,
+            named,
+            about + sum(sizes[start:end]),
+        )
 
 
 def _bytes_of(part: Any) -> int:
-    """Give the size of a part of a request: never below what is sent, whether or not that escapes non-ASCII."""
+    """Return the size of a part of a request: never below what is sent, whether or not that escapes non-ASCII."""
     return len(json.dumps(part)) + len('"q1000": , ')
 
 
@@ -111,5 +129,7 @@ def _portions(sizes: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
         if number > start and total + size > most:
             yield start, number
             start, total = number, 0
+
         total += size
+
     yield start, len(sizes)

@@ -28,7 +28,7 @@ class Outcome(Generic[ResultT]):
     _is_claimed: bool = False
 
     def claim(self) -> bool:
-        """Tell whether nobody has received it before: what a call has cost stands with the first who does."""
+        """Return whether nobody has received it before: what a call has cost stands with the first who does."""
         is_first, self._is_claimed = not self._is_claimed, True
         return is_first
 
@@ -39,7 +39,8 @@ class _Call(Generic[ResultT]):
     __slots__ = ("task", "waiting")
 
     def __init__(self, make: Callable[[], Coroutine[Any, Any, ResultT]]) -> None:
-        import asyncio  # costs a third of importing the engine, and is loaded already where this runs
+        # costs a third of importing the engine, and is loaded already where this runs
+        import asyncio
 
         self.waiting = 0
         self.task: Task[Outcome[ResultT]] = asyncio.create_task(self._outcome(make))
@@ -51,7 +52,8 @@ class _Call(Generic[ResultT]):
             return Outcome(await make())
         except Exception as error:
             return Outcome(error=error)
-        except asyncio.CancelledError as error:  # who still waits has not cancelled it: the client did, from within
+        except asyncio.CancelledError as error:
+            # who still waits has not cancelled it: the client did, from within
             failure = LLMError("the client gave its call up by itself")
             failure.__cause__ = error
             return Outcome(error=failure)
@@ -60,15 +62,18 @@ class _Call(Generic[ResultT]):
 class SharedCalls(Generic[ResultT]):
     """Calls under way, by what they ask; whoever asks the same meanwhile waits for the same outcome.
 
-    A call ends with the last of those who wait for it: cancelling one of two leaves it running, cancelling
-    both cancels it, and waits until it has let go of its connection. A call that is cancelled in any other way, such
-    as by the client itself, has failed. What another event loop asks is not shared, nor what one has left behind.
+    A call ends with the last of those who wait for it: cancelling one of two leaves it running,
+    cancelling both cancels it, and waits until it has let go of its connection. A call that is
+    cancelled in any other way, such as by the client itself, has failed. What another event loop
+    asks is not shared, nor what one has left behind.
     """
 
     def __init__(self) -> None:
         self._under_way: dict[Hashable, _Call[ResultT]] = {}
 
-    async def get(self, key: Hashable, make: Callable[[], Coroutine[Any, Any, ResultT]]) -> Outcome[ResultT]:
+    async def get(
+        self, key: Hashable, make: Callable[[], Coroutine[Any, Any, ResultT]]
+    ) -> Outcome[ResultT]:
         """Get what comes of a call.
 
         Args:
@@ -78,9 +83,15 @@ class SharedCalls(Generic[ResultT]):
         import asyncio
 
         call = self._under_way.get(key)
-        if call is None or call.task.done() or call.task.get_loop() is not asyncio.get_running_loop():
+        if (
+            call is None
+            or call.task.done()
+            or call.task.get_loop() is not asyncio.get_running_loop()
+        ):
             call = self._under_way[key] = _Call(make)
+
         call.waiting += 1
+
         try:
             return await asyncio.shield(call.task)
         finally:
@@ -93,6 +104,7 @@ class SharedCalls(Generic[ResultT]):
             self._under_way.pop(key, None)
         if call.task.done() or call.task.get_loop().is_closed():
             return
+
         import asyncio
 
         call.task.cancel()

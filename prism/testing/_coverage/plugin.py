@@ -54,6 +54,7 @@ class CoveragePlugin:
         if hasattr(session.config, "workeroutput"):
             session.config.workeroutput[_OUTPUT] = json.dumps(self.recorder.dump())
             return
+
         self._write()
         self._judge()
         if self._complaints and session.exitstatus == pytest.ExitCode.OK:
@@ -64,6 +65,7 @@ class CoveragePlugin:
         terminalreporter.section("statechart coverage")
         for line in self._lines():
             terminalreporter.line(line)
+
         for complaint in self._complaints:
             terminalreporter.line(f"FAIL {complaint}", red=True)
 
@@ -77,16 +79,20 @@ class CoveragePlugin:
     def _write(self) -> None:
         if self._json_path is None:
             return
+
         text = json.dumps(report_data(self.recorder), indent=2, ensure_ascii=False)
         try:
             self._json_path.write_text(text + "\n", encoding="utf-8", newline="\n")
             self._is_written = True
         except OSError as error:
-            self._complaints.append(f"statechart coverage cannot be written to {self._json_path}: {error.strerror}")
+            self._complaints.append(
+                f"statechart coverage cannot be written to {self._json_path}: {error.strerror}"
+            )
 
     def _judge(self) -> None:
         used, least = self.recorder.used(), self._fail_under
-        if least is not None and total_share(used) * 100 < Fraction(str(least)):  # the limit as it was written
+        # the limit as it was written
+        if least is not None and total_share(used) * 100 < Fraction(str(least)):
             self._complaints.append(
                 f"statechart coverage of {total_percent(used):g}% is below the required {least:.12g}%"
             )

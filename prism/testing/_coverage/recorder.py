@@ -1,7 +1,8 @@
 """Which states, transitions and guard outcomes of charts have been exercised.
 
-A chart that is built while a `Recorder` records gets rows whose guards and actions count what becomes of them. Charts
-with the same name, states and moves are one chart here, however often they were built, also in several processes.
+A chart that is built while a `Recorder` records gets rows whose guards and actions count what
+becomes of them. Charts with the same name, states and moves are one chart here, however often they
+were built, also in several processes.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ class Move:
         trigger: Its event.
         target: State that it leads to.
         guard: Name of its guard; None if it has none.
-        tried: How often it was begun, its guard having passed; its action may have kept it from being made.
+        tried: How often it was begun, its guard having passed; its action may have kept it from
+            being made.
         made: How often it was made.
         passed: How often its guard passed.
         failed: How often its guard did not.
@@ -45,11 +47,13 @@ class Move:
     raised: int = 0
 
     def __str__(self) -> str:
-        """Give the move as ``source --trigger--> target [guard]``."""
-        return f"{self.source} --{self.trigger}--> {self.target}" + (f" [{self.guard}]" if self.guard else "")
+        """Return the move as ``source --trigger--> target [guard]``."""
+        return f"{self.source} --{self.trigger}--> {self.target}" + (
+            f" [{self.guard}]" if self.guard else ""
+        )
 
     def asked(self) -> int:
-        """Give how often its guard was asked."""
+        """Return how often its guard was asked."""
         return self.passed + self.failed + self.raised
 
 
@@ -71,9 +75,14 @@ class Share:
         return self.total - len(self.missing)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the share as plain data."""
+        """Return the share as plain data."""
         share = percent(self.covered, self.total)
-        return {"total": self.total, "covered": self.covered, "percent": share, "missing": list(self.missing)}
+        return {
+            "total": self.total,
+            "covered": self.covered,
+            "percent": share,
+            "missing": list(self.missing),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +100,22 @@ class ChartUse:
     moves: tuple[Move, ...]
 
     def is_used(self) -> bool:
-        """Tell whether anything of it was exercised."""
+        """Return whether anything of it was exercised."""
         return any(move.tried or move.asked() for move in self.moves)
 
     def shares(self) -> dict[str, Share]:
-        """Give how much was exercised of the ``states``, ``transitions`` and ``guards`` (each has two outcomes)."""
+        """Return how much was exercised of the ``states``, ``transitions`` and ``guards`` (each has two outcomes)."""
         seen = {end for move in self.moves if move.made for end in (move.source, move.target)}
         seen |= {move.source for move in self.moves if move.tried or move.asked()}
         guarded = [move for move in self.moves if move.guard is not None]
+
         return {
-            "states": Share(len(self.states), tuple(state for state in self.states if state not in seen)),
-            "transitions": Share(len(self.moves), tuple(str(move) for move in self.moves if not move.made)),
+            "states": Share(
+                len(self.states), tuple(state for state in self.states if state not in seen)
+            ),
+            "transitions": Share(
+                len(self.moves), tuple(str(move) for move in self.moves if not move.made)
+            ),
             "guards": Share(2 * len(guarded), tuple(_missing_outcomes(guarded))),
         }
 
@@ -131,13 +145,16 @@ class Recorder:
         return [chart for chart in self.charts.values() if chart.is_used()]
 
     def dump(self) -> list[dict[str, Any]]:
-        """Give everything as plain data, to be taken over by the `load` of another process."""
+        """Return everything as plain data, to be taken over by the `load` of another process."""
         return [asdict(chart) for chart in self.charts.values()]
 
     def load(self, data: Iterable[Mapping[str, Any]]) -> None:
         """Add what another process has recorded."""
         for chart in data:
-            moves = [Move(move["source"], move["trigger"], move["target"], move["guard"]) for move in chart["moves"]]
+            moves = [
+                Move(move["source"], move["trigger"], move["target"], move["guard"])
+                for move in chart["moves"]
+            ]
             self._known(chart["name"], chart["states"], moves).add(chart["moves"])
 
     def _known(self, name: str, states: Iterable[str], moves: Iterable[Move]) -> ChartUse:
@@ -147,7 +164,12 @@ class Recorder:
 
     def _watch(self, name: str, rows: Any) -> Any:
         moves = [
-            Move(edge.from_text, edge.trigger, edge.to_text, None if guard is None else own_name(guard) or "guard")
+            Move(
+                edge.from_text,
+                edge.trigger,
+                edge.to_text,
+                None if guard is None else own_name(guard) or "guard",
+            )
             for row in rows.values()
             for candidates in row.values()
             for guard, _, _, edge in candidates
@@ -163,7 +185,7 @@ class Recorder:
 
 
 def percent(covered: int, total: int) -> float:
-    """Give a share in percent, rounded down to a tenth, so that 100 means all; nothing of nothing is 100."""
+    """Return a share in percent, rounded down to a tenth, so that 100 means all; nothing of nothing is 100."""
     return 100.0 if total == 0 else covered * 1000 // total / 10
 
 
@@ -204,17 +226,22 @@ def _counting_guard(guard: Callable[[Any, Any], object], move: Move) -> Callable
         except Exception:
             move.raised += 1
             raise
+
         if passes:
             move.passed += 1
         else:
             move.failed += 1
+
         return passes
 
-    asked.__name__ = asked.__qualname__ = own_name(guard) or "<lambda>"  # for another recorder, around this one
+    # for another recorder, around this one
+    asked.__name__ = asked.__qualname__ = own_name(guard) or "<lambda>"
     return asked
 
 
-def _counting_action(action: Callable[[Any, Any], object] | None, move: Move) -> Callable[[Any, Any], None]:
+def _counting_action(
+    action: Callable[[Any, Any], object] | None, move: Move
+) -> Callable[[Any, Any], None]:
     def tried(agent: Any, context: Any) -> None:
         move.tried += 1
         if action is not None:

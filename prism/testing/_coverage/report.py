@@ -14,22 +14,24 @@ KINDS = ("states", "transitions", "guards")
 
 
 def total_share(charts: Sequence[ChartUse]) -> Fraction:
-    """Give how much of all charts was exercised: states, transitions and guard outcomes together.
+    """Return how much of all charts was exercised: states, transitions and guard outcomes together.
 
     Returns:
         0 to 1, exactly; 0 if there are no charts.
     """
     shares = [share for chart in charts for share in chart.shares().values()]
-    return Fraction(sum(share.covered for share in shares), sum(share.total for share in shares) or 1)
+    return Fraction(
+        sum(share.covered for share in shares), sum(share.total for share in shares) or 1
+    )
 
 
 def total_percent(charts: Sequence[ChartUse]) -> float:
-    """Give the `total_share` in percent, rounded down to a tenth."""
+    """Return the `total_share` in percent, rounded down to a tenth."""
     return percent(*total_share(charts).as_integer_ratio())
 
 
 def report_data(recorder: Recorder) -> dict[str, Any]:
-    """Give the report as plain data, ready for JSON; ``docs/testing.md`` describes it."""
+    """Return the report as plain data, ready for JSON; ``docs/testing.md`` describes it."""
     used = recorder.used()
     return {
         "schema": SCHEMA_VERSION,
@@ -40,7 +42,7 @@ def report_data(recorder: Recorder) -> dict[str, Any]:
 
 
 def report_lines(recorder: Recorder) -> Iterator[str]:
-    """Give the report as lines: a table of the charts, and then everything that was never exercised.
+    """Return the report as lines: a table of the charts, and then everything that was never exercised.
 
     Names and states are shown without what a terminal would obey.
     """
@@ -52,16 +54,23 @@ def _lines(recorder: Recorder) -> Iterator[str]:
     used = recorder.used()
     rows = [("chart", *KINDS, "total"), *map(_row, used)]
     if len(used) > 1:
-        rows.append(("all", *(_share_of(used, kind) for kind in KINDS), f"{total_percent(used):g}%"))
+        rows.append(
+            ("all", *(_share_of(used, kind) for kind in KINDS), f"{total_percent(used):g}%")
+        )
+
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     if used:
         for row in rows:
             cells = zip(row[1:], widths[1:], strict=True)
-            yield "  ".join([row[0].ljust(widths[0]), *(text.rjust(width) for text, width in cells)])
+            yield "  ".join(
+                [row[0].ljust(widths[0]), *(text.rjust(width) for text, width in cells)]
+            )
     else:
         yield "no chart was used"
+
     for chart in used:
         yield from _missing_lines(chart)
+
     if unused := _unused(recorder):
         yield f"built but never used: {', '.join(unused)}"
 
@@ -90,5 +99,6 @@ def _missing_lines(chart: ChartUse) -> Iterator[str]:
     missing = [(kind, text) for kind in KINDS for text in shares[kind].missing]
     if missing:
         yield f"never exercised in {chart.name}:"
+
     for kind, text in missing:
         yield f"  {kind.removesuffix('s'):<10}  {text}"

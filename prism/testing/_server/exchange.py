@@ -39,22 +39,31 @@ class Exchange:
     async def next_request(self) -> Request | None:
         """Read the next request; None when the client has hung up.
 
-        What is no HTTP or no JSON is answered with 400 here; after the former the connection is of no more use.
+        What is no HTTP or no JSON is answered with 400 here; after the former the connection is of
+        no more use.
         """
         try:
             while (received := await self._receive()) is not None:
                 head, body = received
                 try:
-                    return Request(head.method.decode(), head.target.decode(), json.loads(body) if body else None)
+                    return Request(
+                        head.method.decode(),
+                        head.target.decode(),
+                        json.loads(body) if body else None,
+                    )
                 except ValueError as error:
                     await self.respond(400, {"error": f"invalid JSON: {error}"})
+
                 if not self.ready_for_next():
                     return None
         except h11.RemoteProtocolError as error:
             if self._http.our_state is h11.IDLE or self._http.our_state is h11.SEND_RESPONSE:
-                await self.respond(error.error_status_hint, {"error": str(error)}, [("Connection", "close")])
+                await self.respond(
+                    error.error_status_hint, {"error": str(error)}, [("Connection", "close")]
+                )
         except ConnectionError:
             pass
+
         return None
 
     async def _receive(self) -> tuple[h11.Request, bytes] | None:
@@ -73,7 +82,9 @@ class Exchange:
             else:
                 return None
 
-    async def respond(self, status: int, payload: Any, headers: Iterable[tuple[str, str]] = ()) -> None:
+    async def respond(
+        self, status: int, payload: Any, headers: Iterable[tuple[str, str]] = ()
+    ) -> None:
         """Send a whole answer.
 
         Args:
@@ -102,11 +113,11 @@ class Exchange:
         await self._write(h11.EndOfMessage())
 
     def nothing_sent(self) -> bool:
-        """Tell whether the answer has not begun."""
+        """Return whether the answer has not begun."""
         return self._http.our_state is h11.SEND_RESPONSE
 
     def ready_for_next(self) -> bool:
-        """Tell whether the connection can carry another request, and prepare it for that."""
+        """Return whether the connection can carry another request, and prepare it for that."""
         if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
             return False
         self._http.start_next_cycle()

@@ -33,7 +33,8 @@ class Asked:
     Args:
         path: ``/api/chat`` or ``/v1/systemone``.
         model: Model asked.
-        prompt: What it was asked: the last message, or the decision's state and, when choosing, its instructions.
+        prompt: What it was asked: the last message, or the decision's state and, when choosing, its
+            instructions.
         options: What it may answer: the schema's enum, or the criteria.
         body: The whole request.
     """
@@ -53,8 +54,8 @@ def first_option(asked: Asked) -> str:
 class FakeOllama:
     """Serves Ollama's API on a free port of loopback, from a thread of its own.
 
-    It answers ``/api/chat`` (also streaming), ``/v1/systemone``, ``/api/tags``, ``/api/show``, ``/api/version``
-    and ``/api/generate`` (which warms a model up). Use it as a context manager::
+    It answers ``/api/chat`` (also streaming), ``/v1/systemone``, ``/api/tags``, ``/api/show``,
+    ``/api/version`` and ``/api/generate`` (which warms a model up). Use it as a context manager::
 
         with FakeOllama(latency=0.1, slots=4) as server:
             client = OllamaChatClient(server.host, "llama3.2")
@@ -62,13 +63,15 @@ class FakeOllama:
     Args:
         models: Models that can chat.
         decision_models: Models that can also decide.
-        choose: Gives the answer to a question, from the server's thread; the first option by default.
+        choose: Gives the answer to a question, from the server's thread; the first option by
+            default.
         latency: Seconds that each answer of a model takes.
         slots: Answers made at once; the others wait. None for no limit.
         queue_limit: How many may wait before the next is refused with 503. None for no limit.
         decides: Whether ``/v1/systemone`` exists; servers before 0.35 have none.
         version: Version that the server reports.
-        remember: How many questions to keep, the last ones; all by default, which a long run may not have room for.
+        remember: How many questions to keep, the last ones; all by default, which a long run may
+            not have room for.
 
     Raises:
         FieldValueError: If there is no slot, or models are given as one text.
@@ -95,9 +98,13 @@ class FakeOllama:
         remember: int | None = None,
     ) -> None:
         if isinstance(models, str) or isinstance(decision_models, str):
-            raise FieldValueError(f"models must be several names, such as [{models!r}], not one text")
+            raise FieldValueError(
+                f"models must be several names, such as [{models!r}], not one text"
+            )
+
         if slots is not None and slots < 1:
             raise FieldValueError(f"slots must be 1 or more, or None for no limit, got {slots}")
+
         self.decision_models: tuple[str, ...] = tuple(decision_models)
         self.models: tuple[str, ...] = (*models, *self.decision_models)
         self.choose = choose
@@ -137,13 +144,15 @@ class FakeOllama:
 
         Args:
             faults: How.
-            path: Path whose requests go wrong, such as ``/api/show``, instead of the questions to the model.
+            path: Path whose requests go wrong, such as ``/api/show``, instead of the questions to
+                the model.
 
         Raises:
             FieldValueError: If what a model says is to go wrong on a path where none is asked.
         """
         for fault in faults:
             _require_possible(fault, path)
+
         self._faults.setdefault(path or _QUESTION, deque()).extend(faults)
 
     def fail_always(self, fault: Fault, path: str | None = None) -> None:
@@ -173,6 +182,7 @@ class FakeOllama:
         """
         if self._thread is not None:
             raise RuntimeError(f"the fake Ollama server is running already, at {self.host}")
+
         started: Future[None] = Future()
         thread = threading.Thread(target=self._run, args=(started,), daemon=True)
         thread.start()
@@ -185,6 +195,7 @@ class FakeOllama:
         if loop is not None and stopping is not None and thread is not None:
             loop.call_soon_threadsafe(stopping.set)
             thread.join(timeout=10)
+
         self._loop = self._stopping = self._thread = None
 
     def __enter__(self) -> Self:
@@ -193,7 +204,10 @@ class FakeOllama:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         """Stop serving."""
         self.stop()
@@ -235,13 +249,16 @@ class FakeOllama:
             if not exchange.ready_for_next():
                 return
 
-    async def _unless_gone(self, reader: asyncio.StreamReader, answering: asyncio.Task[None]) -> None:
+    async def _unless_gone(
+        self, reader: asyncio.StreamReader, answering: asyncio.Task[None]
+    ) -> None:
         """Wait for an answer, and give it up when the client goes away, as a real server does."""
         try:
             while not answering.done():
                 await asyncio.wait({answering}, timeout=0.05)
                 if reader.at_eof():
                     answering.cancel()
+
             await answering
         finally:
             answering.cancel()
@@ -269,7 +286,9 @@ class FakeOllama:
     async def _route(self, request: Request, exchange: Exchange, fault: Fault | None) -> None:
         routes: dict[tuple[str, str], Callable[[Any], Any]] = {
             ("GET", "/api/version"): lambda _: {"version": self.version},
-            ("GET", "/api/tags"): lambda _: {"models": [{"model": name, "name": name} for name in self.models]},
+            ("GET", "/api/tags"): lambda _: {
+                "models": [{"model": name, "name": name} for name in self.models]
+            },
             ("POST", "/api/show"): self._show,
         }
         asking = ("/api/chat", _LOAD, *(["/v1/systemone"] if self.decides else []))
@@ -286,6 +305,7 @@ class FakeOllama:
         model = body.get("model") if isinstance(body, dict) else None
         if model not in self.models:
             return _missing(model)
+
         capabilities = ["completion", *(["decision"] if model in self.decision_models else [])]
         return {"model_info": {}, "details": {"family": "fake"}, "capabilities": capabilities}
 
@@ -293,14 +313,21 @@ class FakeOllama:
         try:
             asked = _asked(request.path, request.body)
         except (AttributeError, IndexError, KeyError, TypeError) as error:
-            await exchange.respond(400, {"error": f"invalid request: {type(error).__name__}: {error}"})
+            await exchange.respond(
+                400, {"error": f"invalid request: {type(error).__name__}: {error}"}
+            )
             return
+
         if asked.path != _LOAD:
             self._note(asked)
+
         full = self._free is not None and self._free.locked()
         if full and self._queue_limit is not None and self._waiting >= self._queue_limit:
-            await exchange.respond(503, {"error": "server busy, please try again. maximum pending requests exceeded"})
+            await exchange.respond(
+                503, {"error": "server busy, please try again. maximum pending requests exceeded"}
+            )
             return
+
         async with self._slot():
             await self._make_answer(asked, exchange, fault)
 
@@ -319,6 +346,7 @@ class FakeOllama:
                 await self._free.acquire()
             finally:
                 self._waiting -= 1
+
         began = time.monotonic()
         self._running += 1
         self.most_at_once = max(self.most_at_once, self._running)
@@ -335,47 +363,80 @@ class FakeOllama:
         if fault is not None and fault.reply is not None:
             await fault.reply(exchange)
             return
+
         await asyncio.sleep(self.latency)
+
         if asked.model not in self.models:
             await exchange.respond(404, _missing(asked.model))
         elif asked.path == "/v1/systemone":
             await self._decide(asked, exchange, fault)
         elif asked.path == _LOAD:
-            await exchange.respond(200, {**_envelope(asked.model), "response": "", "done_reason": "load"})
+            await exchange.respond(
+                200, {**_envelope(asked.model), "response": "", "done_reason": "load"}
+            )
         else:
             await self._chat(asked, exchange, fault)
 
     async def _chat(self, asked: Asked, exchange: Exchange, fault: Fault | None) -> None:
-        content = json.dumps({"next_state": self.choose(asked)}) if asked.options else self.choose(asked)
+        content = (
+            json.dumps({"next_state": self.choose(asked)}) if asked.options else self.choose(asked)
+        )
         if fault is not None and fault.content is not None:
             content = fault.content
-        counts = {"prompt_eval_count": len(asked.prompt.split()), "eval_count": len(content.split())}
+
+        counts = {
+            "prompt_eval_count": len(asked.prompt.split()),
+            "eval_count": len(content.split()),
+        }
         if asked.body.get("stream") is False:  # streaming is what Ollama does unless told otherwise
             message = {"role": "assistant", "content": content}
             await exchange.respond(200, {**_envelope(asked.model), **counts, "message": message})
             return
+
         await exchange.begin(200)
+
         for piece in (content[: len(content) // 2], content[len(content) // 2 :]):
-            line = {**_envelope(asked.model), "done": False, "message": {"role": "assistant", "content": piece}}
+            line = {
+                **_envelope(asked.model),
+                "done": False,
+                "message": {"role": "assistant", "content": piece},
+            }
             await exchange.send(json.dumps(line).encode() + b"\n")
+
         end = {**_envelope(asked.model), **counts, "message": {"role": "assistant", "content": ""}}
         await exchange.send(json.dumps(end).encode() + b"\n")
         await exchange.end()
 
     async def _decide(self, asked: Asked, exchange: Exchange, fault: Fault | None) -> None:
         if asked.model not in self.decision_models:
-            await exchange.respond(400, {"error": f"model {asked.model!r} does not support decisions"})
+            await exchange.respond(
+                400, {"error": f"model {asked.model!r} does not support decisions"}
+            )
             return
+
         if len(asked.prompt.encode()) > _MOST_STATE_BYTES:
-            await exchange.respond(400, {"error": f"state is larger than {_MOST_STATE_BYTES} bytes"})
+            await exchange.respond(
+                400, {"error": f"state is larger than {_MOST_STATE_BYTES} bytes"}
+            )
             return
+
         answers = {}
         for name, question in asked.body["questions"].items():
             options = tuple(question["criteria"])
             prompt = f"{asked.prompt}\n\n{_text(question['instructions'])}"
             chosen = self.choose(Asked(asked.path, asked.model, prompt, options, asked.body))
-            weights = _weights(chosen, options) if fault is None or fault.probabilities is None else fault.probabilities
-            answers[name] = {"type": "choice", "choice": chosen, "probabilities": weights, "confidence": _LIKELY}
+            weights = (
+                _weights(chosen, options)
+                if fault is None or fault.probabilities is None
+                else fault.probabilities
+            )
+            answers[name] = {
+                "type": "choice",
+                "choice": chosen,
+                "probabilities": weights,
+                "confidence": _LIKELY,
+            }
+
         usage = {"input_tokens": len(asked.prompt.split()), "output_tokens": 0}
         await exchange.respond(200, {"model": asked.model, "answers": answers, "usage": usage})
 
@@ -386,13 +447,16 @@ async def _end_all_others() -> None:
     while others := asyncio.all_tasks() - {this}:
         for task in others:
             task.cancel()
+
         await asyncio.wait(others)
         await asyncio.sleep(0)  # transports close, and those just made begin their conversation
 
 
 def _require_possible(fault: Fault, path: str | None) -> None:
     if fault.reply is None and path not in (None, "/api/chat", "/v1/systemone"):
-        raise FieldValueError(f"a fault of kind {fault.name!r} changes what a model says, and {path} asks none")
+        raise FieldValueError(
+            f"a fault of kind {fault.name!r} changes what a model says, and {path} asks none"
+        )
 
 
 def _asked(path: str, body: Any) -> Asked:
@@ -400,7 +464,9 @@ def _asked(path: str, body: Any) -> Asked:
     options: list[str] = []
     if path == "/v1/systemone":
         prompt = _text(body["state"])
-        options = [option for question in body["questions"].values() for option in question["criteria"]]
+        options = [
+            option for question in body["questions"].values() for option in question["criteria"]
+        ]
     elif path == "/api/chat":
         prompt = str(body["messages"][-1]["content"])
         schema = body.get("format")
@@ -408,6 +474,7 @@ def _asked(path: str, body: Any) -> Asked:
             options = schema.get("properties", {}).get("next_state", {}).get("enum", [])
     else:
         prompt = body.get("prompt", "")
+
     return Asked(path, body["model"], prompt, tuple(dict.fromkeys(options)), body)
 
 

@@ -31,7 +31,12 @@ class Fault:
 
     @classmethod
     def status(
-        cls, code: int, message: str = "", *, retry_after: str | None = None, body: bytes | None = None
+        cls,
+        code: int,
+        message: str = "",
+        *,
+        retry_after: str | None = None,
+        body: bytes | None = None,
     ) -> Fault:
         """Answer with an HTTP error.
 
@@ -120,7 +125,9 @@ class Fault:
 
         async def reply(exchange: Exchange) -> None:
             await exchange.begin(200)
-            await exchange.send(b'{"model": "m", "message": {"role": "assistant", "content": "{"}, "done": false}\n')
+            await exchange.send(
+                b'{"model": "m", "message": {"role": "assistant", "content": "{"}, "done": false}\n'
+            )
             await exchange.send(json.dumps({"error": message}).encode() + b"\n")
             await exchange.end()
 

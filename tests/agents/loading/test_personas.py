@@ -29,17 +29,25 @@ def line(**fields: Any) -> str:
 
 def person(**fields: Any) -> str:
     """Write one person of a Reddit file, on three lines."""
-    return json.dumps({"username": "a", "interested_topics": ["tea"], **fields}, indent=1)[:-2] + "}"
+    return (
+        json.dumps({"username": "a", "interested_topics": ["tea"], **fields}, indent=1)[:-2] + "}"
+    )
 
 
 def row(**cells: str) -> str:
     """Write one row of a Twitter file."""
-    person = {"username": "b", "following": "[]", "tweets": "[]", "character": "bakes bread", **cells}
+    person = {
+        "username": "b",
+        "following": "[]",
+        "tweets": "[]",
+        "character": "bakes bread",
+        **cells,
+    }
     return ",".join('"' + cell.replace('"', '""') + '"' for cell in person.values()) + "\n"
 
 
 def refusal(load: Callable[[Path], object], path: Path) -> InputError:
-    """Give the error that loading a file ends in."""
+    """Return the error that loading a file ends in."""
     with pytest.raises(InputError) as caught:
         load(path)
     return caught.value
@@ -65,7 +73,10 @@ def test_oasis_personas_load_as_they_are(data: Path) -> None:
     assert not population.posts
     for agent, person in zip(population.agents, people, strict=True):
         assert (agent.agent_id, agent.name) == (person["username"], person["realname"])
-        assert (agent.interests, agent.personality) == (person["interested_topics"], person["persona"])
+        assert (agent.interests, agent.personality) == (
+            person["interested_topics"],
+            person["persona"],
+        )
         assert agent.archetype in ARCHETYPES.values()
         assert agent.following == ()
 
@@ -74,14 +85,18 @@ def test_oasis_personas_load_as_they_are(data: Path) -> None:
     ("name", "follows"),
     [("twitter.csv", [2, 1, 3, 1, 1, 1, 0, 7]), ("twitter_large.csv", [2, 1, 1])],
 )
-def test_twitter_populations_load_with_their_follow_graph(data: Path, name: str, follows: list[int]) -> None:
+def test_twitter_populations_load_with_their_follow_graph(
+    data: Path, name: str, follows: list[int]
+) -> None:
     """The two shapes of OASIS's Twitter files give agents who follow each other, never themselves, and nobody twice."""
     with (data / name).open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     agents = load_population(data / name).agents
     ids = [row["username"] for row in rows]
     assert [agent.agent_id for agent in agents] == ids
-    assert [(agent.name, agent.personality) for agent in agents] == [(row["name"], row["user_char"]) for row in rows]
+    assert [(agent.name, agent.personality) for agent in agents] == [
+        (row["name"], row["user_char"]) for row in rows
+    ]
     assert [len(agent.following) for agent in agents] == follows
     for agent, row in zip(agents, rows, strict=True):
         followed = {ids[number] for number in json.loads(row["following_agentid_list"])}
@@ -106,8 +121,12 @@ def test_earlier_tweets_become_posts(data: Path) -> None:
 
 def test_interests_are_what_someone_talks_about(write: Write) -> None:
     """Without interests in the file, the words said most often are taken, and not what only looks like a word."""
-    tweets = r"['Bread!\nbread\nflour https://t.co/x https://t.co/y', 'bread \u2615 flour about about']"
-    path = write("a.csv", TWITTER_HEADER + row(tweets=tweets, character="Someone who would bake rolls."))
+    tweets = (
+        r"['Bread!\nbread\nflour https://t.co/x https://t.co/y', 'bread \u2615 flour about about']"
+    )
+    path = write(
+        "a.csv", TWITTER_HEADER + row(tweets=tweets, character="Someone who would bake rolls.")
+    )
     assert load_population(path).agents[0].interests == ["bread", "flour", "rolls"]
 
 
@@ -125,7 +144,9 @@ def test_json_lines_hold_every_field_of_an_agent(write: Write) -> None:
         "max_history_depth": 3,
     }
     assert set(ann) == set(PRISM_FIELDS)
-    path = write("a.jsonl", json.dumps(ann) + "\n\n" + line(agent_id="bob", archetype="contributor"))
+    path = write(
+        "a.jsonl", json.dumps(ann) + "\n\n" + line(agent_id="bob", archetype="contributor")
+    )
     first, second = load_population(path).agents
     assert (first.agent_id, first.name, first.interests, first.personality) == (
         "ann",
@@ -134,7 +155,11 @@ def test_json_lines_hold_every_field_of_an_agent(write: Write) -> None:
         "calm",
     )
     assert (first.archetype, first.following) == (ARCHETYPES["superuser"], ("bob",))
-    assert (first.engagement_threshold, first.timeout_threshold, first.max_history_depth) == (0.0, 9, 3)
+    assert (first.engagement_threshold, first.timeout_threshold, first.max_history_depth) == (
+        0.0,
+        9,
+        3,
+    )
     assert (second.name, second.following, second.engagement_threshold) == ("bob", (), 0.5)
 
 
@@ -145,7 +170,9 @@ def test_a_null_field_is_an_absent_one(write: Write) -> None:
     with_nulls = load_population(write("a.jsonl", json.dumps(bare | nothing))).agents[0]
     without = load_population(write("b.jsonl", json.dumps(bare))).agents[0]
     fields = [name for name in PRISM_FIELDS if name != "following"]
-    assert [getattr(with_nulls, name) for name in fields] == [getattr(without, name) for name in fields]
+    assert [getattr(with_nulls, name) for name in fields] == [
+        getattr(without, name) for name in fields
+    ]
 
 
 def test_archetypes_are_drawn_by_seed_and_name(write: Write) -> None:
@@ -164,7 +191,10 @@ def test_archetypes_are_drawn_by_seed_and_name(write: Write) -> None:
 def test_a_byte_order_mark_is_no_text(write: Write, content: tuple[str, str]) -> None:
     """Each of the three kinds of file may begin with a byte order mark, and its ending may be in capitals."""
     name, text = content
-    marked, plain = load_population(write(name, "\ufeff" + text)), load_population(write("plain" + name, text))
+    marked, plain = (
+        load_population(write(name, "\ufeff" + text)),
+        load_population(write("plain" + name, text)),
+    )
     assert told(marked) == told(plain)
 
 
@@ -202,7 +232,9 @@ def test_archetypes_of_oasis_are_drawn_by_seed(data: Path, name: str) -> None:
         ("a.csv", TWITTER_HEADER, "holds no agents"),
     ],
 )
-def test_a_file_without_agents_is_refused(write: Write, name: str, content: str, problem: str) -> None:
+def test_a_file_without_agents_is_refused(
+    write: Write, name: str, content: str, problem: str
+) -> None:
     """A file of another kind, or with nobody in it, is an InputError that names it."""
     path = write(name, content)
     error = refusal(load_population, path)
@@ -221,9 +253,19 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("content", "at", "field", "problem"),
     [
-        (line() + '{"agent_id": "b",\n' + line(agent_id="c"), 2, None, "is not valid JSON: Expecting property name"),
+        (
+            line() + '{"agent_id": "b",\n' + line(agent_id="c"),
+            2,
+            None,
+            "is not valid JSON: Expecting property name",
+        ),
         (line() + '["b"]\n', 2, None, "must be a JSON object, got an array"),
-        (line() + "\n" + line(agent_id="b", mood="calm"), 3, "mood", "unknown field; known are agent_id, name"),
+        (
+            line() + "\n" + line(agent_id="b", mood="calm"),
+            3,
+            "mood",
+            "unknown field; known are agent_id, name",
+        ),
         (line() + '{"interests": ["tea"]}', 2, "agent_id", "is missing"),
         (line() + '{"agent_id": "b"}', 2, "interests", "is missing"),
         (line(interests=[]), 1, "interests", "must have at least 1 entry, got an empty list"),
@@ -260,14 +302,24 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path, name: str) -> None:
             "engagement_threshold",
             "engagement_threshold must be a number from 0.0 to",
         ),
-        (line(engagement_threshold=float("nan")), 1, "engagement_threshold", "engagement_threshold must be a number"),
+        (
+            line(engagement_threshold=float("nan")),
+            1,
+            "engagement_threshold",
+            "engagement_threshold must be a number",
+        ),
         (
             line(timeout_threshold=0),
             1,
             "timeout_threshold",
             "timeout_threshold must be a whole number from 1 on, got 0",
         ),
-        (line(max_history_depth=True), 1, "max_history_depth", "max_history_depth must be a whole number from 1 on"),
+        (
+            line(max_history_depth=True),
+            1,
+            "max_history_depth",
+            "max_history_depth must be a whole number from 1 on",
+        ),
         (line().encode() + b'{"agent_id": "\xe9"}\n', 2, None, "is not UTF-8 text"),
     ],
 )
@@ -289,15 +341,25 @@ def test_json_lines_are_refused_at_line_and_field(
         (person(username=" "), "username", "must not be empty"),
         (person(username=5), "username", "must be text, got 5"),
         (person(), "username", "'a' is already used on line 2"),
-        (person(username="b", interested_topics=[]), "interested_topics", "must have at least 1 entry"),
-        (person(username="b", interested_topics="tea"), "interested_topics", "must be a list of non-empty texts"),
+        (
+            person(username="b", interested_topics=[]),
+            "interested_topics",
+            "must have at least 1 entry",
+        ),
+        (
+            person(username="b", interested_topics="tea"),
+            "interested_topics",
+            "must be a list of non-empty texts",
+        ),
         ('{"username": "b"}', "interested_topics", "is missing"),
         (person(username="b", persona=5), "persona", "must be text, got 5"),
         (person(username="b", bio=[]), "bio", "must be text, got []"),
         ("[]", None, "must be a JSON object, got an array"),
     ],
 )
-def test_a_reddit_file_is_refused_at_line_and_field(write: Write, second: str, field: str, problem: str) -> None:
+def test_a_reddit_file_is_refused_at_line_and_field(
+    write: Write, second: str, field: str, problem: str
+) -> None:
     """What is wrong with a person is told with file, field and the line on which the person begins."""
     first = person()
     path = write("a.json", f"[\n{first},\n\n  {second}]")
@@ -328,19 +390,55 @@ def test_a_reddit_file_may_leave_out_the_rest(write: Write) -> None:
         ({"username": ""}, "username", "must not be empty"),
         ({"username": "gardener"}, "username", "'gardener' is already used on line 2"),
         ({"username": "b\0"}, "username", "holds a NUL or half a surrogate pair"),
-        ({"character": "a b"}, "user_char", "has no words of three letters or more from which interests could"),
-        ({"following": "[0, 3]"}, "following_agentid_list", "row 3 does not exist: rows are 0 to 2"),
+        (
+            {"character": "a b"},
+            "user_char",
+            "has no words of three letters or more from which interests could",
+        ),
+        (
+            {"following": "[0, 3]"},
+            "following_agentid_list",
+            "row 3 does not exist: rows are 0 to 2",
+        ),
         ({"following": "[-1]"}, "following_agentid_list", "row -1 does not exist: rows are 0 to 2"),
         ({"following": "[0"}, "following_agentid_list", "must be a list such as [1, 2], got '[0'"),
         ({"following": "0"}, "following_agentid_list", "must be a list such as [1, 2], got '0'"),
-        ({"following": "[True]"}, "following_agentid_list", "must be a list such as [1, 2], got '[True]'"),
-        ({"following": "[0.5]"}, "following_agentid_list", "must be a list such as [1, 2], got '[0.5]'"),
+        (
+            {"following": "[True]"},
+            "following_agentid_list",
+            "must be a list such as [1, 2], got '[True]'",
+        ),
+        (
+            {"following": "[0.5]"},
+            "following_agentid_list",
+            "must be a list such as [1, 2], got '[0.5]'",
+        ),
         ({"following": "['0']"}, "following_agentid_list", "must be a list such as [1, 2], got"),
-        ({"following": "[{[]}]"}, "following_agentid_list", "must be a list such as [1, 2], got '[{[]}]'"),
-        ({"following": "open('x')"}, "following_agentid_list", "must be a list such as [1, 2], got"),
-        ({"following": "[" * 9_000}, "following_agentid_list", "must be a list such as [1, 2], got '[[["),
-        ({"following": "-" * 90_000 + "1"}, "following_agentid_list", "must be a list such as [1, 2], got '---"),
-        ({"following": "[" + "1" * 5_000 + "]"}, "following_agentid_list", "must be a list such as [1, 2], got '[111"),
+        (
+            {"following": "[{[]}]"},
+            "following_agentid_list",
+            "must be a list such as [1, 2], got '[{[]}]'",
+        ),
+        (
+            {"following": "open('x')"},
+            "following_agentid_list",
+            "must be a list such as [1, 2], got",
+        ),
+        (
+            {"following": "[" * 9_000},
+            "following_agentid_list",
+            "must be a list such as [1, 2], got '[[[",
+        ),
+        (
+            {"following": "-" * 90_000 + "1"},
+            "following_agentid_list",
+            "must be a list such as [1, 2], got '---",
+        ),
+        (
+            {"following": "[" + "1" * 5_000 + "]"},
+            "following_agentid_list",
+            "must be a list such as [1, 2], got '[111",
+        ),
         ({"tweets": "['one', 2]"}, "previous_tweets", "must be a list such as ['one', 'two'], got"),
         ({"tweets": "one"}, "previous_tweets", "must be a list such as ['one', 'two'], got 'one'"),
         ({"tweets": r"['\ud83d']"}, "previous_tweets", "holds a NUL or half a surrogate pair"),
@@ -362,16 +460,41 @@ def test_a_twitter_file_is_refused_at_line_and_column(
     ("content", "at", "field", "problem"),
     [
         (TWITTER_HEADER.replace("user_char", "bio"), 1, "bio", "unknown field; known are "),
-        (TWITTER_HEADER.replace(",user_char", ""), 1, "user_char", "this column is missing from the header"),
-        (TWITTER_HEADER.replace("username,", ""), 1, "username", "this column is missing from the header"),
-        (TWITTER_HEADER.replace("user_char", "user_char,username"), 1, "username", "this column is there twice"),
+        (
+            TWITTER_HEADER.replace(",user_char", ""),
+            1,
+            "user_char",
+            "this column is missing from the header",
+        ),
+        (
+            TWITTER_HEADER.replace("username,", ""),
+            1,
+            "username",
+            "this column is missing from the header",
+        ),
+        (
+            TWITTER_HEADER.replace("user_char", "user_char,username"),
+            1,
+            "username",
+            "this column is there twice",
+        ),
         ("\ufeff", 1, "username", "this column is missing from the header"),
         ('"username\n' + TWITTER_HEADER, 1, None, NOT_CSV),
         (TWO_ROWS + "b,[],[]\n", 4, None, "has 3 cells, but the header has 4"),
         (TWO_ROWS + "b,[],[],bakes,bread\n", 4, None, "has 5 cells, but the header has 4"),
-        (TWO_ROWS + 'b,[],[],"bakes\nbread\n\nc,[],[],rolls\n', 4, None, NOT_CSV + "unexpected end of data"),
+        (
+            TWO_ROWS + 'b,[],[],"bakes\nbread\n\nc,[],[],rolls\n',
+            4,
+            None,
+            NOT_CSV + "unexpected end of data",
+        ),
         (TWO_ROWS + 'b,[],[],"bakes" bread\n', 4, None, NOT_CSV),
-        (TWO_ROWS + row(character="x" * 16_000_001), 4, None, NOT_CSV + "field larger than field limit"),
+        (
+            TWO_ROWS + row(character="x" * 16_000_001),
+            4,
+            None,
+            NOT_CSV + "field larger than field limit",
+        ),
         (TWO_ROWS.encode() + b"caf\xe9,[],[],bakes\n", 4, None, "is not UTF-8 text"),
         (TWO_ROWS.encode("utf-16"), 1, None, "is not UTF-8 text"),
     ],
@@ -414,33 +537,56 @@ def test_posts_load_in_order(write: Write) -> None:
         '{"author_id": "ann", "text": "hello"}\n'
         '{"author_id": "ann", "text": "hello", "topics": null, "post_id": null}\n',
     )
-    assert posts(path) == [SeedPost("bob", "tea\nis on", ("tea",), "p1"), *[SeedPost("ann", "hello")] * 2]
+    assert posts(path) == [
+        SeedPost("bob", "tea\nis on", ("tea",), "p1"),
+        *[SeedPost("ann", "hello")] * 2,
+    ]
 
 
 @pytest.mark.parametrize(
     ("second", "field", "problem"),
     [
-        ('{"author_id": "eve", "text": "x"}', "author_id", "no agent of the population is called 'eve'"),
-        ('{"author_id": "ann", "text": "x", "post_id": "p1"}', "post_id", "'p1' is already used on line 1"),
+        (
+            '{"author_id": "eve", "text": "x"}',
+            "author_id",
+            "no agent of the population is called 'eve'",
+        ),
+        (
+            '{"author_id": "ann", "text": "x", "post_id": "p1"}',
+            "post_id",
+            "'p1' is already used on line 1",
+        ),
         ('{"author_id": "ann", "text": "x", "post_id": ""}', "post_id", "must not be empty"),
         ('{"author_id": "ann", "text": "x", "post_id": 5}', "post_id", "must be text, got 5"),
         ('{"author_id": "ann"}', "text", "is missing"),
         ('{"author_id": "ann", "text": ""}', "text", "must not be empty"),
-        ('{"author_id": "ann", "text": "\\ud83d"}', "text", r"holds a NUL or half a surrogate pair: '\ud83d'"),
+        (
+            '{"author_id": "ann", "text": "\\ud83d"}',
+            "text",
+            r"holds a NUL or half a surrogate pair: '\ud83d'",
+        ),
         ('{"text": "x"}', "author_id", "is missing"),
         (
             '{"author_id": "ann", "text": "x", "topics": "tea"}',
             "topics",
             "must be a list of non-empty texts, got 'tea'",
         ),
-        ('{"author_id": "ann", "text": "x", "likes": 3}', "likes", "unknown field; known are post_id, author_id"),
+        (
+            '{"author_id": "ann", "text": "x", "likes": 3}',
+            "likes",
+            "unknown field; known are post_id, author_id",
+        ),
         ('{"author_id": "ann", ', None, "is not valid JSON: "),
         ("3", None, "must be a JSON object, got a number"),
     ],
 )
-def test_posts_are_refused_at_line_and_field(write: Write, second: str, field: str | None, problem: str) -> None:
+def test_posts_are_refused_at_line_and_field(
+    write: Write, second: str, field: str | None, problem: str
+) -> None:
     """What is wrong with a post is told with file, line and field."""
-    path = write("posts.jsonl", f'{{"author_id": "bob", "text": "x", "post_id": "p1"}}\n\n{second}\n')
+    path = write(
+        "posts.jsonl", f'{{"author_id": "bob", "text": "x", "post_id": "p1"}}\n\n{second}\n'
+    )
     error = refusal(posts, path)
     assert place(error) == (str(path), 3, field)
     assert error.problem.startswith(problem)

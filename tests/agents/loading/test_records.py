@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
-from prism.agents._loading.records import MOST_LINE_CHARACTERS, Record, json_array, json_lines, reading
+from prism.agents._loading.records import (
+    MOST_LINE_CHARACTERS,
+    Record,
+    json_array,
+    json_lines,
+    reading,
+)
 from prism.errors import FieldValueError, InputError
 
 Write = Callable[[str, str | bytes], Path]
@@ -22,7 +28,7 @@ def record(**fields: Any) -> Record:
 
 
 def complaint(path: Path, read: Callable[[Path], Any]) -> InputError:
-    """Give the error that reading a file ends in."""
+    """Return the error that reading a file ends in."""
     with pytest.raises(InputError) as caught, reading(path):
         list(read(path))
     return caught.value
@@ -68,13 +74,23 @@ def test_an_empty_array_has_no_records(write: Write, text: str) -> None:
         ("{}\n3.5", 2, "must be a JSON object, got a number"),
         ("{}\n" + DEEP, 2, "is nested too deeply"),
         ('{}\n{"a": ' + LONG_NUMBER + "}", 2, "holds a number of too many digits"),
-        ('{}\n{"a": "' + "x" * MOST_LINE_CHARACTERS + '"}', 2, "is longer than 4,000,000 characters"),
-        (b"{}\n" * 9_000 + b'{"a": "\xff"}\n{}\n', 9_001, r"is not UTF-8 text \(invalid start byte\)"),
+        (
+            '{}\n{"a": "' + "x" * MOST_LINE_CHARACTERS + '"}',
+            2,
+            "is longer than 4,000,000 characters",
+        ),
+        (
+            b"{}\n" * 9_000 + b'{"a": "\xff"}\n{}\n',
+            9_001,
+            r"is not UTF-8 text \(invalid start byte\)",
+        ),
         ("{}\n".encode("utf-16"), 1, "is not UTF-8 text"),
     ],
     ids=lambda value: str(value)[:20] if isinstance(value, str) else None,
 )
-def test_a_broken_line_is_named(write: Write, content: str | bytes, line: int, problem: str) -> None:
+def test_a_broken_line_is_named(
+    write: Write, content: str | bytes, line: int, problem: str
+) -> None:
     """What is wrong with JSON Lines is an InputError with file and line, never anything else."""
     path = write("a.jsonl", content)
     error = complaint(path, json_lines)
@@ -99,7 +115,9 @@ def test_a_broken_line_is_named(write: Write, content: str | bytes, line: int, p
     ],
     ids=lambda value: str(value)[:20] if isinstance(value, str) else None,
 )
-def test_a_broken_array_is_named(write: Write, content: str | bytes, line: int | None, problem: str) -> None:
+def test_a_broken_array_is_named(
+    write: Write, content: str | bytes, line: int | None, problem: str
+) -> None:
     """What is wrong with a JSON array is an InputError with file and, where the parser tells it, line."""
     path = write("a.json", content)
     error = complaint(path, json_array)
@@ -134,20 +152,32 @@ def test_messages_stay_short(length: int) -> None:
 def test_unknown_fields_are_refused_by_name() -> None:
     """A field that nobody reads is refused, with the ones there are."""
     record(name="Ann").require_known(("name", "bio"))
-    with pytest.raises(InputError, match=r"^people\.jsonl, line 7, field 'nmae': unknown field; known are name, bio$"):
+    with pytest.raises(
+        InputError,
+        match=r"^people\.jsonl, line 7, field 'nmae': unknown field; known are name, bio$",
+    ):
         record(nmae="Ann").require_known(("name", "bio"))
 
 
 def test_texts_are_read_as_they_are() -> None:
     """Texts and lists of texts are given unchanged; null is as good as absent."""
     ann = record(name=" Ann ", bio="", mood=None, topics=["tea", "a b"], likes=None)
-    assert (ann.text("name"), ann.text("bio", "none"), ann.text("mood", "calm"), ann.text("age", "")) == (
+    assert (
+        ann.text("name"),
+        ann.text("bio", "none"),
+        ann.text("mood", "calm"),
+        ann.text("age", ""),
+    ) == (
         " Ann ",
         "",
         "calm",
         "",
     )
-    assert (ann.texts("topics", least=2), ann.texts("likes"), ann.texts("absent")) == (["tea", "a b"], [], [])
+    assert (ann.texts("topics", least=2), ann.texts("likes"), ann.texts("absent")) == (
+        ["tea", "a b"],
+        [],
+        [],
+    )
 
 
 @pytest.mark.parametrize(

@@ -60,12 +60,23 @@ def test_moves_are_judged(move: tuple[Any, ...], faults: list[tuple[str, str, st
             ("calm", "bump", ["angry", "calm"], "angry"),
             [("unknown_option", "calm offered on bump", "calm allows angry, gone")],
         ),
-        (("gone", "bump", ["calm"], "calm"), [("unknown_option", "calm offered on bump", "gone allows no bump")]),
-        (("calm", "bump", ["angry", "gone"], "calm"), [("not_an_option", "calm chosen", "its options angry, gone")]),
-        (("mad", "bump", ["angry"], "angry"), [("unknown_state", "mad", "the states calm, angry, gone")]),
+        (
+            ("gone", "bump", ["calm"], "calm"),
+            [("unknown_option", "calm offered on bump", "gone allows no bump")],
+        ),
+        (
+            ("calm", "bump", ["angry", "gone"], "calm"),
+            [("not_an_option", "calm chosen", "its options angry, gone")],
+        ),
+        (
+            ("mad", "bump", ["angry"], "angry"),
+            [("unknown_state", "mad", "the states calm, angry, gone")],
+        ),
     ],
 )
-def test_decisions_are_judged(decision: tuple[Any, ...], faults: list[tuple[str, str, str]]) -> None:
+def test_decisions_are_judged(
+    decision: tuple[Any, ...], faults: list[tuple[str, str, str]]
+) -> None:
     """A decision may offer what its trigger leads to, some of it or all, and choose what it offered."""
     assert [tuple(fault) for fault in RULES.decision_faults(*decision)] == faults
 
@@ -75,8 +86,12 @@ def test_agents_own_threshold_counts_where_the_chart_has_none() -> None:
     chart = social_media_chart()
     rules = Rules(chart)
     assert not list(rules.move_faults("scrolling", "resting", "timeout", 40, None))
-    assert [fault.kind for fault in rules.move_faults("scrolling", "resting", "timeout", 40, 5)] == ["overstayed"]
-    assert [fault.kind for fault in rules.move_faults("resting", "idle", "timeout", 2, 5)] == ["early_timeout"]
+    assert [
+        fault.kind for fault in rules.move_faults("scrolling", "resting", "timeout", 40, 5)
+    ] == ["overstayed"]
+    assert [fault.kind for fault in rules.move_faults("resting", "idle", "timeout", 2, 5)] == [
+        "early_timeout"
+    ]
     assert not list(rules.move_faults("resting", "idle", "timeout", 3, 5))
     assert not list(rules.move_faults("idle", "scrolling", "feed_ready", 40, 5))
 
@@ -86,7 +101,10 @@ def is_ready(agent: Any, context: Any) -> bool:
 
 
 CALM, ANGRY = S("calm"), S("angry")
-GUARDED, SURE = Transition("timeout", ANGRY, CALM, guard=is_ready), Transition("timeout", ANGRY, S("gone"))
+GUARDED, SURE = (
+    Transition("timeout", ANGRY, CALM, guard=is_ready),
+    Transition("timeout", ANGRY, S("gone")),
+)
 STAYING = Transition("timeout", ANGRY, ANGRY, guard=is_ready)
 
 
@@ -101,7 +119,9 @@ STAYING = Transition("timeout", ANGRY, ANGRY, guard=is_ready)
         ([], []),
     ],
 )
-def test_an_agent_overstays_only_where_its_time_out_is_sure(timeouts: list[Any], kinds: list[str]) -> None:
+def test_an_agent_overstays_only_where_its_time_out_is_sure(
+    timeouts: list[Any], kinds: list[str]
+) -> None:
     """Ticks over the limit are no fault where a guard may have held the time-out back, or it led back to its state."""
     moves = [*timeouts, Transition("leave", ANGRY, CALM)]
     rules = Rules(Statechart(S, moves, CALM, name="mood", timeouts={ANGRY: 2}))
@@ -113,5 +133,7 @@ def test_a_time_out_may_be_early_with_a_guard_or_without(timeouts: list[Any]) ->
     """A time-out that comes before the limit is over is one that no guard explains."""
     rules = Rules(Statechart(S, timeouts, CALM, name="mood", timeouts={ANGRY: 2}))
     target = "calm" if GUARDED in timeouts else "gone"
-    assert [fault.kind for fault in rules.move_faults("angry", target, "timeout", 2, None)] == ["early_timeout"]
+    assert [fault.kind for fault in rules.move_faults("angry", target, "timeout", 2, None)] == [
+        "early_timeout"
+    ]
     assert not list(rules.move_faults("angry", target, "timeout", 3, None))

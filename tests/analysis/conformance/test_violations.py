@@ -16,7 +16,11 @@ from prism.statechart import Statechart, Transition, social_media_chart, state_e
 
 WriteLog = Callable[..., Path]
 S: Any = state_enum("S", ["a", "b", "c"])
-MOVES = [Transition("go", S("a"), S("b")), Transition("go", S("b"), S("c")), Transition("back", "*", S("a"))]
+MOVES = [
+    Transition("go", S("a"), S("b")),
+    Transition("go", S("b"), S("c")),
+    Transition("back", "*", S("a")),
+]
 CHART = Statechart(S, MOVES, S("a"), name="c")
 
 
@@ -42,10 +46,17 @@ def test_changed_step_is_found(
 ) -> None:
     """One move that was changed is found at its line, and so is the break that it leaves in the agent's chain."""
     line = next(n for n, event in enumerate(events, start=1) if event.get("trigger") == "sees_post")
-    changed = [{**event, key: value} if number == line else event for number, event in enumerate(events, start=1)]
+    changed = [
+        {**event, key: value} if number == line else event
+        for number, event in enumerate(events, start=1)
+    ]
     found = check_log(read_log(write_log(changed)), social_media_chart())
     first = found.violations.row(0, named=True)
-    assert (first["line"], first["agent_id"], first["kind"]) == (line, events[line - 1]["agent_id"], kind)
+    assert (first["line"], first["agent_id"], first["kind"]) == (
+        line,
+        events[line - 1]["agent_id"],
+        kind,
+    )
     assert found.found == {kind: 1, **({"broken_chain": 1} if key == "to_state" else {})}
 
 
@@ -53,17 +64,30 @@ def test_lost_line_breaks_the_chain(events: list[dict[str, Any]], write_log: Wri
     """A move that is missing is found at the agent's next one, which names the line before."""
     line = next(n for n, event in enumerate(events, start=1) if event.get("trigger") == "ignores")
     agent = events[line - 1]["agent_id"]
-    rest: list[Any] = [b"?" if number == line else event for number, event in enumerate(events, start=1)]
+    rest: list[Any] = [
+        b"?" if number == line else event for number, event in enumerate(events, start=1)
+    ]
     found = check_log(read_log(write_log(rest)), social_media_chart())
     (row,) = found.violations.iter_rows(named=True)
-    assert (row["agent_id"], row["kind"], row["found"]) == (agent, "broken_chain", "a move from scrolling")
+    assert (row["agent_id"], row["kind"], row["found"]) == (
+        agent,
+        "broken_chain",
+        "a move from scrolling",
+    )
     assert row["allowed"].startswith("a move from evaluating, entered in line ")
     assert row["line"] > line
 
 
 @settings(deadline=None, max_examples=60)
-@given(path=st.lists(st.tuples(st.sampled_from("xy"), st.sampled_from("abc"), st.sampled_from("abc")), max_size=12))
-def test_chains_are_those_of_following_every_agent(path: list[tuple[str, str, str]], tmp_path_factory: Any) -> None:
+@given(
+    path=st.lists(
+        st.tuples(st.sampled_from("xy"), st.sampled_from("abc"), st.sampled_from("abc")),
+        max_size=12,
+    )
+)
+def test_chains_are_those_of_following_every_agent(
+    path: list[tuple[str, str, str]], tmp_path_factory: Any
+) -> None:
     """Exactly those moves break a chain that do not begin where the agent's last one ended."""
     last: dict[str, str] = {}
     expected, lines = [], []
@@ -114,7 +138,10 @@ def test_decisions_are_checked(write_log: WriteLog, make: SimpleNamespace) -> No
         make.decision("x", None, "c"),  # type: ignore[arg-type]
     ]
     found = check_log(read_log(write_log(lines)), CHART)
-    assert found.violations.select("line", "kind").rows() == [(2, "unknown_option"), (3, "not_an_option")]
+    assert found.violations.select("line", "kind").rows() == [
+        (2, "unknown_option"),
+        (3, "not_an_option"),
+    ]
     assert found.checked == 4
 
 
@@ -130,12 +157,16 @@ def test_moves_by_other_charts_are_left_out(write_log: WriteLog, make: SimpleNam
     assert (found.found, found.checked, found.other_charts) == ({}, 2, {"other": 2})
 
 
-def test_agents_time_out_by_the_limit_that_they_joined_with(write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_agents_time_out_by_the_limit_that_they_joined_with(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
     """Each agent's own limit counts for its moves, across blocks; the one given, where the log tells none."""
     chart = Statechart(S, [*MOVES, Transition("timeout", "*", S("a"))], S("a"), name="c")
     agents = {"quick": 2, "slow": 8, "unknown": None}
     lines = [make.joined(name, "b", timeout_threshold=limit) for name, limit in agents.items()]
-    stay = [make.move(name, "b", "b", "stay", padding="x" * 10_000, ticks_in_state=1) for name in agents] * 300
+    stay = [
+        make.move(name, "b", "b", "stay", padding="x" * 10_000, ticks_in_state=1) for name in agents
+    ] * 300
     lines += [*stay, *(make.move(name, "b", "a", "timeout", ticks_in_state=5) for name in agents)]
     log = read_log(write_log(lines))
     for fallback, early in ((None, ["slow"]), (4, ["slow"]), (9, ["slow", "unknown"])):
@@ -149,7 +180,9 @@ def test_limit_given_in_vain_changes_nothing(folder: Path) -> None:
     assert check_log(read_log(folder), social_media_chart(), timeout_threshold=1).found == {}
 
 
-def test_all_violations_are_counted_and_some_are_given(write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_all_violations_are_counted_and_some_are_given(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
     """With a wrong chart every step is a violation; the first are given, in order, and all are counted."""
     lines = [make.move(f"x{number}", "p", "q", padding="x" * 50_000) for number in range(300)]
     found = check_log(read_log(write_log(lines)), CHART, most=250)
@@ -174,7 +207,9 @@ def test_all_violations_can_be_had(write_log: WriteLog, make: SimpleNamespace) -
 
 
 @pytest.mark.parametrize("ready_after", [0, 6])
-def test_agent_that_its_guard_holds_back_keeps_to_the_chart(ready_after: int, tmp_path: Path) -> None:
+def test_agent_that_its_guard_holds_back_keeps_to_the_chart(
+    ready_after: int, tmp_path: Path
+) -> None:
     """What the engine itself logs is legal: an agent whose time-out waits for a guard dwells as long as that holds."""
     move = Transition("timeout", S("a"), S("b"), guard=lambda agent, context: agent.ready)
     chart = Statechart(S, [move], S("a"), name="held", timeouts={S("a"): 2})

@@ -33,8 +33,19 @@ def test_real_run_has_one_run_and_no_notes(folder: Path) -> None:
     """Of a sound log all that it says of its run is known, and nothing is noted."""
     logs = read_log(folder)
     (run,) = logs.runs
-    assert (run.label, run.path, run.started, run.ended) == ("real", folder / "events.jsonl", True, True)
-    assert (run.schema, run.agents, run.rounds, run.ticks_per_round, run.seed) == (SCHEMA_VERSION, 80, 4, 12, 3)
+    assert (run.label, run.path, run.started, run.ended) == (
+        "real",
+        folder / "events.jsonl",
+        True,
+        True,
+    )
+    assert (run.schema, run.agents, run.rounds, run.ticks_per_round, run.seed) == (
+        SCHEMA_VERSION,
+        80,
+        4,
+        12,
+        3,
+    )
     assert logs.notes == ()
 
 
@@ -73,7 +84,9 @@ def test_last_line_without_line_feed_is_read(write_log: WriteLog, make: SimpleNa
         b"{",
     ],
 )
-def test_corrupt_line_is_noted_and_the_rest_is_read(bad: bytes, write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_corrupt_line_is_noted_and_the_rest_is_read(
+    bad: bytes, write_log: WriteLog, make: SimpleNamespace
+) -> None:
     """A line that is no JSON is told of with its number, blank lines before it or not, and all others are read."""
     lines = [make.move("x", "a", "b"), b"", bad, make.move("x", "b", "a"), make.move("x", "a", "b")]
     logs = read_log(write_log(lines))
@@ -89,7 +102,9 @@ def test_many_corrupt_lines_are_summed_up(write_log: WriteLog, make: SimpleNames
     assert notes[-1].message == "15 more lines are no JSON and are left out"
 
 
-def test_line_that_is_nested_too_deep_costs_no_other(write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_line_that_is_nested_too_deep_costs_no_other(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
     """A line that is nested without end is told of, in one way or another, and its neighbours are read."""
     deep = b'{"event":"x","deep":' + b"[" * 5000 + b"]" * 5000 + b"}"
     logs = read_log(write_log([make.move("x", "a", "b"), deep, make.move("x", "b", "a")]))
@@ -99,7 +114,16 @@ def test_line_that_is_nested_too_deep_costs_no_other(write_log: WriteLog, make: 
 
 def test_values_of_other_types_are_null(write_log: WriteLog, make: SimpleNamespace) -> None:
     """A key that holds something else than it should is null, and the line is read all the same."""
-    odd = make.move("x", "a", "b", round="first", tick=[1], ticks_in_state=1.5, timestamp="noon", extra={"any": 1})
+    odd = make.move(
+        "x",
+        "a",
+        "b",
+        round="first",
+        tick=[1],
+        ticks_in_state=1.5,
+        timestamp="noon",
+        extra={"any": 1},
+    )
     row = read_log(write_log([odd])).scan("statechart.transition").collect().row(0, named=True)
     assert [row[name] for name in ("round", "tick", "ticks_in_state", "timestamp")] == [None] * 4
     assert (row["agent_id"], row["to_state"]) == ("x", "b")
@@ -107,7 +131,11 @@ def test_values_of_other_types_are_null(write_log: WriteLog, make: SimpleNamespa
 
 def test_newer_schema_is_noted_and_read(write_log: WriteLog, make: SimpleNamespace) -> None:
     """A log of a newer version is told of and read as far as it is known."""
-    lines = [make.started(schema=SCHEMA_VERSION + 1), make.move("x", "a", "b"), make.event("run.ended")]
+    lines = [
+        make.started(schema=SCHEMA_VERSION + 1),
+        make.move("x", "a", "b"),
+        make.event("run.ended"),
+    ]
     logs = read_log(write_log(lines))
     assert kinds(logs.notes) == ["newer_schema"]
     assert f"version {SCHEMA_VERSION + 1}" in logs.notes[0].message
@@ -116,16 +144,25 @@ def test_newer_schema_is_noted_and_read(write_log: WriteLog, make: SimpleNamespa
 
 def test_run_that_has_not_ended_is_noted(write_log: WriteLog, make: SimpleNamespace) -> None:
     """A run that began and does not say that it ended is called unfinished; a log that never says so is not."""
-    assert kinds(read_log(write_log([make.started(), make.move("x", "a", "b")])).notes) == ["unfinished"]
+    assert kinds(read_log(write_log([make.started(), make.move("x", "a", "b")])).notes) == [
+        "unfinished"
+    ]
     assert read_log(write_log([make.move("x", "a", "b")])).notes == ()
 
 
-def test_log_that_grows_gives_more_when_it_is_read_again(write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_log_that_grows_gives_more_when_it_is_read_again(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
     """Each table reads the log as it is at that time."""
     path = write_log([make.started(), make.move("x", "a", "b")])
     logs = read_log(path)
     assert transition_counts(logs)["count"].sum() == 1
-    shutil.copyfile(write_log([make.started(), make.move("x", "a", "b"), make.event("run.ended")], "more.jsonl"), path)
+    shutil.copyfile(
+        write_log(
+            [make.started(), make.move("x", "a", "b"), make.event("run.ended")], "more.jsonl"
+        ),
+        path,
+    )
     assert kinds(logs.notes) == ["unfinished"]
     transition_counts(logs)
     assert logs.notes == ()
@@ -136,12 +173,23 @@ def test_two_runs_in_one_file_are_taken_apart(write_log: WriteLog, make: SimpleN
     first = [make.started(seed=1), make.move("x", "a", "b"), make.event("run.ended")]
     second = [make.started(seed=2), make.move("x", "a", "c"), make.move("x", "c", "a")]
     logs = read_log(write_log([*first, *second], "mixed.jsonl"))
-    assert [(run.label, run.seed, run.ended) for run in logs.runs] == [("mixed#1", 1, True), ("mixed#2", 2, False)]
+    assert [(run.label, run.seed, run.ended) for run in logs.runs] == [
+        ("mixed#1", 1, True),
+        ("mixed#2", 2, False),
+    ]
     assert kinds(logs.notes) == ["mixed_runs", "unfinished"]
     assert "begin in lines 1, 4" in logs.notes[0].message
     counts = transition_counts(logs)
-    assert counts.select("run", "to_state").rows() == [("mixed#1", "b"), ("mixed#2", "c"), ("mixed#2", "a")]
-    assert logs.scan("statechart.transition").collect()["run"].to_list() == ["mixed#1", "mixed#2", "mixed#2"]
+    assert counts.select("run", "to_state").rows() == [
+        ("mixed#1", "b"),
+        ("mixed#2", "c"),
+        ("mixed#2", "a"),
+    ]
+    assert logs.scan("statechart.transition").collect()["run"].to_list() == [
+        "mixed#1",
+        "mixed#2",
+        "mixed#2",
+    ]
 
 
 def test_simulations_in_a_log_of_ones_own_are_runs(tmp_path: Path) -> None:
@@ -150,14 +198,23 @@ def test_simulations_in_a_log_of_ones_own_are_runs(tmp_path: Path) -> None:
     with configure(tmp_path / "own.jsonl"):
         for seed in (1, 2):
             population = synthetic_population(20, seed=seed)
-            results.append(Simulation(population.agents, population.posts, rounds=3, seed=seed).run())
+            results.append(
+                Simulation(population.agents, population.posts, rounds=3, seed=seed).run()
+            )
     logs = read_log(tmp_path / "own.jsonl")
-    assert [(run.label, run.seed, run.ended) for run in logs.runs] == [("own#1", 1, True), ("own#2", 2, True)]
+    assert [(run.label, run.seed, run.ended) for run in logs.runs] == [
+        ("own#1", 1, True),
+        ("own#2", 2, True),
+    ]
     assert kinds(logs.notes) == ["mixed_runs"]
     ends = state_counts(logs).filter(tick=12).select("run", "round", "state", "agents")
     for run, result in zip(logs.runs, results, strict=True):
         for summary in result.rounds:
-            counts = dict(ends.filter(run=run.label, round=summary.number).select("state", "agents").iter_rows())
+            counts = dict(
+                ends.filter(run=run.label, round=summary.number)
+                .select("state", "agents")
+                .iter_rows()
+            )
             assert {state: count for state, count in summary.states.items() if count} == {
                 state: count for state, count in counts.items() if count
             }
@@ -166,7 +223,9 @@ def test_simulations_in_a_log_of_ones_own_are_runs(tmp_path: Path) -> None:
 def test_moves_of_ones_own_around_simulations_are_runs_that_end(tmp_path: Path) -> None:
     """In a log that an application opened, its own moves before, between and after simulations are sound runs."""
     mood = state_enum("Mood", ["calm", "angry"])
-    chart = Statechart(mood, [Transition("bump", mood("calm"), mood("angry"))], initial=mood("calm"))
+    chart = Statechart(
+        mood, [Transition("bump", mood("calm"), mood("angry"))], initial=mood("calm")
+    )
     with configure(tmp_path / "own.jsonl"):
         for seed in (1, 2):
             chart.fire(SimpleNamespace(agent_id="me", state=mood("calm")), "bump")
@@ -175,15 +234,28 @@ def test_moves_of_ones_own_around_simulations_are_runs_that_end(tmp_path: Path) 
         chart.fire(SimpleNamespace(agent_id="me", state=mood("calm")), "bump")
     logs = read_log(tmp_path / "own.jsonl")
     told = [(run.started, run.ended, run.seed) for run in logs.runs]
-    assert told == [(True, True, None), (True, True, 1), (False, False, None), (True, True, 2), (False, True, None)]
+    assert told == [
+        (True, True, None),
+        (True, True, 1),
+        (False, False, None),
+        (True, True, 2),
+        (False, True, None),
+    ]
     assert kinds(logs.notes) == ["mixed_runs"]
     assert "holds 5 runs, which begin in lines 1, 3, " in logs.notes[0].message
     assert "each is taken by itself" in logs.notes[0].message
 
 
-def test_lines_after_the_end_of_a_run_are_another(write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_lines_after_the_end_of_a_run_are_another(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
     """The tail of a run whose beginning is lost is a run by itself, in the same block of lines or a later one."""
-    first = [make.started(seed=1), make.joined("x"), make.move("x", "idle", "b"), make.event("run.ended", posts=1)]
+    first = [
+        make.started(seed=1),
+        make.joined("x"),
+        make.move("x", "idle", "b"),
+        make.event("run.ended", posts=1),
+    ]
     tail = [make.move("x", "c", "d"), make.event("run.ended", posts=2)]
     padding = [{"event": "app.works", "text": "x" * 100_000}] * 200
     for between in ([], padding):
@@ -193,13 +265,18 @@ def test_lines_after_the_end_of_a_run_are_another(write_log: WriteLog, make: Sim
             ("after#2", None, False, True),
         ]
         (note,) = (note for note in logs.notes if note.kind == "mixed_runs")
-        assert note.message == f"holds 2 runs, which begin in lines 1, {5 + len(between)}: each is taken by itself"
+        assert (
+            note.message
+            == f"holds 2 runs, which begin in lines 1, {5 + len(between)}: each is taken by itself"
+        )
         state_counts(logs)
         assert "broken_chain" not in kinds(logs.notes)
 
 
 @pytest.mark.parametrize("opened", [True, False])
-def test_what_a_reasoner_says_of_itself_is_no_run(opened: bool, write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_what_a_reasoner_says_of_itself_is_no_run(
+    opened: bool, write_log: WriteLog, make: SimpleNamespace
+) -> None:
     """A reasoner's warning before a run and after it belongs to that run, in an application's log or a simulation's."""
     warning = make.event("reasoner.cache_failed", error="disk full")
     start = [make.event("run.started", schema=1)] if opened else []
@@ -217,9 +294,37 @@ OTHER = ["start 2", "join y", "move y", "end 2"]
 @pytest.mark.parametrize(
     ("order", "runs", "line"),
     [
-        (["start 1", "start 2", "join x", "join y", "move x", "move y", "end 2", "move x", "end 1"], 2, 8),
+        (
+            [
+                "start 1",
+                "start 2",
+                "join x",
+                "join y",
+                "move x",
+                "move y",
+                "end 2",
+                "move x",
+                "end 1",
+            ],
+            2,
+            8,
+        ),
         (["start 1", "start 2", "join x", "join y", "move x", "move y", "end 2", "end 1"], 2, 8),
-        (["start 1", "join x", "start 2", "join y", "move x", "move y", "end 1", "move y", "end 2"], 2, 8),
+        (
+            [
+                "start 1",
+                "join x",
+                "start 2",
+                "join y",
+                "move x",
+                "move y",
+                "end 1",
+                "move y",
+                "end 2",
+            ],
+            2,
+            8,
+        ),
         (["start 1", "join x", "join y", "join x", "move x", "end 1"], 1, 4),
         (["start 1", "start 2", "join x", "join x", "move x", "end 2"], 2, 4),
         (["start 1", "join x", "end 1", "end 2"], 1, 4),
@@ -232,7 +337,9 @@ def test_runs_whose_lines_are_mixed_are_told_of(
     logs = read_log(write_log([written(what, make) for what in order]))
     assert len(logs.runs) == runs
     (note,) = (note for note in logs.notes if note.kind == "mixed_runs")
-    assert f"as line {line} tells: they cannot be told apart, so that tables mix them" in note.message
+    assert (
+        f"as line {line} tells: they cannot be told apart, so that tables mix them" in note.message
+    )
     assert "by itself" not in note.message
     starts, ends = (sum(what.startswith(kind) for what in order) for kind in ("start", "end"))
     assert ("unfinished" in kinds(logs.notes)) == (starts > ends)
@@ -240,7 +347,13 @@ def test_runs_whose_lines_are_mixed_are_told_of(
 
 @pytest.mark.parametrize(
     ("order", "runs"),
-    [([*ONE, *OTHER], 2), ([*ONE[:3], *OTHER], 2), ([*ONE, *OTHER[:3]], 2), ([*ONE, *OTHER[1:]], 2), (ONE * 3, 3)],
+    [
+        ([*ONE, *OTHER], 2),
+        ([*ONE[:3], *OTHER], 2),
+        ([*ONE, *OTHER[:3]], 2),
+        ([*ONE, *OTHER[1:]], 2),
+        (ONE * 3, 3),
+    ],
 )
 def test_runs_laid_end_to_end_are_not_mixed(
     order: list[str], runs: int, write_log: WriteLog, make: SimpleNamespace
@@ -252,25 +365,37 @@ def test_runs_laid_end_to_end_are_not_mixed(
 
 
 def written(what: str, make: SimpleNamespace) -> dict[str, Any]:
-    """Give the event that two words stand for."""
+    """Return the event that two words stand for."""
     kind, name = what.split()
     if kind == "start":
         return dict(make.started(seed=int(name)))
     if kind == "join":
         return dict(make.joined(name))
-    return dict(make.move(name, "idle", "idle") if kind == "move" else make.event("run.ended", posts=int(name)))
+    return dict(
+        make.move(name, "idle", "idle")
+        if kind == "move"
+        else make.event("run.ended", posts=int(name))
+    )
 
 
-def test_moves_before_the_first_beginning_are_a_run(write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_moves_before_the_first_beginning_are_a_run(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
     """What stands before a run begins belongs to another run."""
     logs = read_log(write_log([make.move("x", "a", "b"), make.started(), make.event("run.ended")]))
     assert [run.started for run in logs.runs] == [False, True]
 
 
-def test_events_of_others_are_counted_and_left_out(write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_events_of_others_are_counted_and_left_out(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
     """Other events between prism's are told of, the most frequent by name, and disturb nothing."""
-    foreign = [{"event": f"app.{number % 7}", "round": "x", "agent_id": {"a": 1}} for number in range(20)]
-    logs = read_log(write_log([*foreign, make.move("x", "a", "b"), {"message": "no event"}, [1, 2], 5]))
+    foreign = [
+        {"event": f"app.{number % 7}", "round": "x", "agent_id": {"a": 1}} for number in range(20)
+    ]
+    logs = read_log(
+        write_log([*foreign, make.move("x", "a", "b"), {"message": "no event"}, [1, 2], 5])
+    )
     (note,) = logs.notes
     assert note.kind == "foreign_events"
     assert note.message.startswith("23 events of others are left out: ")
@@ -284,24 +409,37 @@ def test_events_of_others_are_counted_and_left_out(write_log: WriteLog, make: Si
 def test_empty_log_gives_empty_tables(lines: list[Any], message: str, write_log: WriteLog) -> None:
     """A log without anything of prism is told of, and its tables have columns and no rows."""
     logs = read_log(write_log(lines, end=b""))
-    assert transition_counts(logs).columns == ["from_state", "to_state", "trigger", "count", "probability"]
+    assert transition_counts(logs).columns == [
+        "from_state",
+        "to_state",
+        "trigger",
+        "count",
+        "probability",
+    ]
     assert transition_counts(logs).height == 0
     assert logs.runs == ()
     assert message in logs.notes[-1].message
     assert logs.notes[-1].kind == "empty"
 
 
-def test_several_logs_make_one_table_with_labels(write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_several_logs_make_one_table_with_labels(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
     """Several logs are told apart by their folders or names, and by their paths where these are the same."""
     moves = [make.move("x", "a", "b")]
-    paths = [write_log(moves, name) for name in ("one/events.jsonl", "two/other.jsonl.gz", "three/other.jsonl")]
+    paths = [
+        write_log(moves, name)
+        for name in ("one/events.jsonl", "two/other.jsonl.gz", "three/other.jsonl")
+    ]
     logs = read_log(*paths)
     labels = ["one", str(paths[1]), str(paths[2])]
     assert [run.label for run in logs.runs] == labels
     assert transition_counts(logs)["run"].to_list() == sorted(labels, key=labels.index)
 
 
-def test_log_that_is_not_there_does_not_keep_others_from_being_read(write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_log_that_is_not_there_does_not_keep_others_from_being_read(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
     """Of several logs those that cannot be opened are told of; only if all cannot, it is an error."""
     path = write_log([make.move("x", "a", "b")])
     logs = read_log(path.parent / "nowhere", path)
@@ -328,25 +466,36 @@ def test_scan_gives_the_events_as_they_stand(folder: Path, events: list[dict[str
         assert table[key].to_list() == [post[key] for post in posts]
     assert table["timestamp"][0] == datetime(2026, 1, 1, tzinfo=UTC)
     assert scan.head(3).collect()["post_id"].to_list() == [post["post_id"] for post in posts[:3]]
-    replies = scan.filter(pl.col("kind") == "reply").select("post_id").collect()["post_id"].to_list()
+    replies = (
+        scan.filter(pl.col("kind") == "reply").select("post_id").collect()["post_id"].to_list()
+    )
     assert replies == [post["post_id"] for post in posts if post["kind"] == "reply"]
 
 
 def test_scan_gives_objects_as_json(write_log: WriteLog, make: SimpleNamespace) -> None:
     """Objects are JSON, of the rows that are asked for, whether columns are chosen, filtered by, or neither."""
     about = {"quote": 'he said "no" \\ \n', 'k"ey': 1}
-    lines = [make.decision("x", ["b"], "b", context=about), make.decision("y", ["b"], "b", probabilities={"b": 1.0})]
+    lines = [
+        make.decision("x", ["b"], "b", context=about),
+        make.decision("y", ["b"], "b", probabilities={"b": 1.0}),
+    ]
     scan = read_log(write_log(lines)).scan("reasoner.decision")
     first, second = scan.collect().iter_rows(named=True)
     assert (json.loads(first["context"]), first["probabilities"]) == (about, None)
     assert (second["context"], second["probabilities"]) == (None, '{"b":1.0}')
-    assert scan.filter(pl.col("context").is_not_null()).select("agent_id").collect().rows() == [("x",)]
-    assert scan.filter(pl.col("agent_id") == "y").select("probabilities").collect().rows() == [('{"b":1.0}',)]
+    assert scan.filter(pl.col("context").is_not_null()).select("agent_id").collect().rows() == [
+        ("x",)
+    ]
+    assert scan.filter(pl.col("agent_id") == "y").select("probabilities").collect().rows() == [
+        ('{"b":1.0}',)
+    ]
 
 
 def test_scan_of_unknown_events_is_refused(folder: Path) -> None:
     """A kind of which there is no table is named, with those there are."""
-    with pytest.raises(InputError, match=r"no table of 'round\.ended': choose one of .*statechart\.transition"):
+    with pytest.raises(
+        InputError, match=r"no table of 'round\.ended': choose one of .*statechart\.transition"
+    ):
         read_log(folder).scan("round.ended")
 
 

@@ -24,8 +24,12 @@ def test_parts_are_added_up_as_a_whole(parts: list[list[tuple[str, int]]]) -> No
         sums.add(table(part))
         firsts.add(table(part))
     rows = [row for part in parts for row in part]
-    assert dict(sums.table().iter_rows()) == {key: sum(n for k, n in rows if k == key) for key, _ in rows}
-    assert firsts.table().rows() == [(key, next(n for k, n in rows if k == key)) for key in dict(rows)]
+    assert dict(sums.table().iter_rows()) == {
+        key: sum(n for k, n in rows if k == key) for key, _ in rows
+    }
+    assert firsts.table().rows() == [
+        (key, next(n for k, n in rows if k == key)) for key in dict(rows)
+    ]
 
 
 def test_many_rows_are_merged_before_the_end() -> None:

@@ -47,17 +47,23 @@ def test_every_line_is_a_row_a_bad_line_or_blank(lines: list[bytes], first: int)
     parsed = parse(block_of(b"".join(line + b"\n" for line in lines), first), ["event", "round"])
     numbered = list(enumerate(lines, start=first))
     assert parsed.frame["line"].to_list() == [number for number, line in numbered if is_json(line)]
-    assert list(parsed.bad_lines) == [number for number, line in numbered if line.strip() and not is_json(line)]
+    assert list(parsed.bad_lines) == [
+        number for number, line in numbered if line.strip() and not is_json(line)
+    ]
     expected = [json.loads(line) for line in lines if is_json(line)]
     rows = [row if isinstance(row, dict) else {} for row in expected]
-    assert parsed.frame.select("event", "round").rows() == [(row.get("event"), row.get("round")) for row in rows]
+    assert parsed.frame.select("event", "round").rows() == [
+        (row.get("event"), row.get("round")) for row in rows
+    ]
 
 
 @settings(deadline=None, max_examples=60)
 @given(bad=st.sets(st.integers(0, 20)))
 def test_lines_that_only_one_parser_takes_are_found_in_halves(bad: set[int]) -> None:
     """Where the parser of columns refuses lines that passed the first look, all others are read."""
-    lines = [(number, b"{" if number in bad else b'{"event":"%d"}' % number) for number in range(20)]
+    lines = [
+        (number, b"{" if number in bad else b'{"event":"%d"}' % number) for number in range(20)
+    ]
     frames = list(_read_in_halves(lines, ["event"]))
     read = [row for frame in frames for row in frame.select("line", "event").iter_rows()]
     assert read == [(number, str(number)) for number in range(20) if number not in bad]
@@ -67,14 +73,18 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.sample
     ['say "hi"', "a\\b", "line\nfeed", "\x00", "é…😀", '{"a":1}', "free text"]
 )
 VALUE = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | TEXT,
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats(allow_nan=False)
+    | TEXT,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
     max_leaves=6,
 ).filter(lambda value: "inf" not in str(value))
 
 
 def objects_in(lines: list[bytes], numbers: list[int | None], *names: str) -> list[tuple[Any, ...]]:
-    """Give what lines hold under keys of objects, as text."""
+    """Return what lines hold under keys of objects, as text."""
     found = objects_of(block_of(b"\n".join(lines), 5), pl.Series(numbers, dtype=pl.UInt32), names)
     assert found.schema == dict.fromkeys(names, pl.String)
     return found.rows()
@@ -121,7 +131,9 @@ def test_halves_of_characters_are_bad_lines(texts: list[list[str]]) -> None:
             is_sound.append(None)
     parsed = parse(block_of(b"\n".join(lines)), ["event"])
     assert parsed.frame["event"].to_list() == [text for text in is_sound if text is not None]
-    assert list(parsed.bad_lines) == [number for number, text in enumerate(is_sound, start=1) if text is None]
+    assert list(parsed.bad_lines) == [
+        number for number, text in enumerate(is_sound, start=1) if text is None
+    ]
 
 
 def test_empty_frame_has_the_columns_of_others() -> None:

@@ -14,7 +14,13 @@ from prism.analysis._tables.agent_paths import Chains
 
 JOINED, MOVED, STARTED = "agent.joined", "statechart.transition", "run.started"
 SCHEMA: dict[str, Any] = {
-    **{"run": pl.UInt32, "line": pl.UInt32, "event": pl.String, "chart": pl.String, "agent_id": pl.String},
+    **{
+        "run": pl.UInt32,
+        "line": pl.UInt32,
+        "event": pl.String,
+        "chart": pl.String,
+        "agent_id": pl.String,
+    },
     **{"state": pl.String, "from_state": pl.String, "to_state": pl.String},
     **{"round": pl.Int64, "tick": pl.Int64, "time": pl.Datetime("us", "UTC"), "closing": pl.Int8},
 }
@@ -22,26 +28,53 @@ Row = dict[str, Any]
 
 
 def join(agent: str, state: str, **keys: Any) -> Row:
-    return {"run": 0, "event": JOINED, "agent_id": agent, "state": state, "round": 0, "tick": 0, "closing": 0, **keys}
+    return {
+        "run": 0,
+        "event": JOINED,
+        "agent_id": agent,
+        "state": state,
+        "round": 0,
+        "tick": 0,
+        "closing": 0,
+        **keys,
+    }
 
 
 def move(agent: str, begin: str | None, end: str | None, **keys: Any) -> Row:
     ends = {"agent_id": agent, "from_state": begin, "to_state": end}
-    return {"run": 0, "event": MOVED, "chart": "c", "round": 1, "tick": 1, "closing": 0, **ends, **keys}
+    return {
+        "run": 0,
+        "event": MOVED,
+        "chart": "c",
+        "round": 1,
+        "tick": 1,
+        "closing": 0,
+        **ends,
+        **keys,
+    }
 
 
-def follow(rows: Sequence[Row], cuts: Sequence[int] = (), chains: Chains | None = None) -> pl.DataFrame:
+def follow(
+    rows: Sequence[Row], cuts: Sequence[int] = (), chains: Chains | None = None
+) -> pl.DataFrame:
     """Follow events that come in blocks, each linked as it comes, and give their steps in the order of lines."""
     chains = chains or Chains(rows_at_once=0)
-    numbered = pl.DataFrame([{"line": line, **row} for line, row in enumerate(rows, start=1)], schema=SCHEMA)
+    numbered = pl.DataFrame(
+        [{"line": line, **row} for line, row in enumerate(rows, start=1)], schema=SCHEMA
+    )
     edges = sorted({0, *cuts, len(rows)})
     blocks = [numbered.slice(begin, end - begin) for begin, end in pairwise(edges)]
     return pl.concat(list(chains.follow(blocks))).sort("line")
 
 
 def moment_of(row: Row) -> tuple[Any, ...]:
-    """Give what rows are ordered by."""
-    return row["round"] or 0, row["tick"] or 0, row["closing"], row.get("time") or datetime.min.replace(tzinfo=UTC)
+    """Return what rows are ordered by."""
+    return (
+        row["round"] or 0,
+        row["tick"] or 0,
+        row["closing"],
+        row.get("time") or datetime.min.replace(tzinfo=UTC),
+    )
 
 
 AGENTS, STATES = st.sampled_from("xyz"), st.sampled_from("abc")
@@ -52,7 +85,10 @@ MOVES = st.builds(
     chart=st.sampled_from(["c", "d", None]),
     round=st.one_of(st.none(), st.integers(0, 3)),
     tick=st.one_of(st.none(), st.integers(0, 3)),
-    time=st.one_of(st.none(), st.sampled_from([datetime(1969, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)])),
+    time=st.one_of(
+        st.none(),
+        st.sampled_from([datetime(1969, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)]),
+    ),
     closing=st.integers(0, 2),
 )
 
@@ -95,7 +131,9 @@ def test_steps_that_say_too_little_are_left_out() -> None:
     assert follow(rows)["line"].to_list() == [5]
 
 
-@pytest.mark.parametrize(("told", "before"), [("c", [None, None, None, "a"]), ("d", [None, None, "a", None])])
+@pytest.mark.parametrize(
+    ("told", "before"), [("c", [None, None, None, "a"]), ("d", [None, None, "a", None])]
+)
 def test_agents_join_in_the_chart_that_the_run_names(told: str, before: list[str | None]) -> None:
     """Where agents are moved by two charts, one that joins is in the chart that run.started names."""
     rows = [
@@ -112,5 +150,7 @@ def test_agents_join_in_the_chart_that_the_run_names(told: str, before: list[str
 
 def test_agents_of_an_earlier_run_are_forgotten() -> None:
     """A run's agents have nothing to do with those of the run before, though they have the same ids."""
-    steps = follow([move("x", "a", "b"), move("x", "c", "a", run=1), move("x", "a", "b", run=1)], [1, 2])
+    steps = follow(
+        [move("x", "a", "b"), move("x", "c", "a", run=1), move("x", "a", "b", run=1)], [1, 2]
+    )
     assert steps["before"].to_list() == [None, None, "a"]

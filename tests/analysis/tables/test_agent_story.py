@@ -19,12 +19,15 @@ def test_story_has_all_that_concerns_the_agent(folder: Path, events: list[dict[s
     logs = read_log(folder)
     for agent in sorted({event["agent_id"] for event in events if "agent_id" in event})[:12]:
         own = {
-            event["post_id"] for event in events if event["event"] == "post.published" and event["agent_id"] == agent
+            event["post_id"]
+            for event in events
+            if event["event"] == "post.published" and event["agent_id"] == agent
         }
         expected = [
             number
             for number, event in enumerate(events, start=1)
-            if agent in (event.get("agent_id"), event.get("author_id")) or event.get("parent_id") in own
+            if agent in (event.get("agent_id"), event.get("author_id"))
+            or event.get("parent_id") in own
         ]
         assert agent_story(logs, agent)["line"].to_list() == expected
 
@@ -49,7 +52,9 @@ def test_story_is_told_in_sentences(write_log: WriteLog, make: SimpleNamespace) 
         make.like("ann", "p2", "ben"),
         make.like("ben", "p1", "ann"),
         make.event("statechart.guard_failed", agent_id="ann", trigger="go", error="ValueError: no"),
-        make.event("statechart.action_failed", agent_id="ann", trigger="go", error="ValueError: no"),
+        make.event(
+            "statechart.action_failed", agent_id="ann", trigger="go", error="ValueError: no"
+        ),
         make.event("statechart.answer_discarded", agent_id="ann", trigger="go", chosen="b"),
         make.event("reasoner.cache_failed", agent_id="ann", error="disk full"),
     ]
@@ -85,21 +90,36 @@ def test_story_is_told_in_sentences(write_log: WriteLog, make: SimpleNamespace) 
         (None, ""),
     ],
 )
-def test_context_of_any_kind_is_json(context: object, about: str, write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_context_of_any_kind_is_json(
+    context: object, about: str, write_log: WriteLog, make: SimpleNamespace
+) -> None:
     """Whatever an application puts into a context reads back from the story, and what is no object is about no post."""
-    lines = [make.move("ann", "a", "b", context=context), make.decision("ann", ["b"], "b", context=context)]
+    lines = [
+        make.move("ann", "a", "b", context=context),
+        make.decision("ann", ["b"], "b", context=context),
+    ]
     story = agent_story(read_log(write_log(lines)), "ann")
     assert [text and orjson.loads(text) for text in story["context"]] == [context, context]
-    assert story["what"].to_list() == [f"a to b on go after 1 tick{about}", f"chooses b among b (policy){about}"]
+    assert story["what"].to_list() == [
+        f"a to b on go after 1 tick{about}",
+        f"chooses b among b (policy){about}",
+    ]
 
 
-def test_other_events_that_name_the_agent_are_named(write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_other_events_that_name_the_agent_are_named(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
     """An application may bind an agent's id to every event, also to those that have no sentence."""
     lines = [make.event("round.started", agent_id="ann"), make.event("run.ended", agent_id="ann")]
-    assert agent_story(read_log(write_log(lines)), "ann")["what"].to_list() == ["round.started", "run.ended"]
+    assert agent_story(read_log(write_log(lines)), "ann")["what"].to_list() == [
+        "round.started",
+        "run.ended",
+    ]
 
 
-def test_probabilities_that_are_none_are_not_told(write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_probabilities_that_are_none_are_not_told(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
     """Options are told with their probability in percent where that is one."""
     odds = {'say "hi"': 0.25, "b": 1e308, "c": "much"}
     lines = [make.decision("ann", list(odds), "b", probabilities=odds)]
@@ -119,10 +139,16 @@ def test_same_agent_in_two_runs_has_two_stories(write_log: WriteLog, make: Simpl
     """Stories of several runs stand one after the other, and posts of one run are not answered in another."""
     one = write_log([make.post("ann", "p1")], "one.jsonl")
     two = write_log([make.post("ben", "p2", "p1", "p1"), make.move("ann", "a", "b")], "two.jsonl")
-    assert agent_story(read_log(one, two), "ann").select("run", "line").rows() == [("one", 1), ("two", 2)]
+    assert agent_story(read_log(one, two), "ann").select("run", "line").rows() == [
+        ("one", 1),
+        ("two", 2),
+    ]
 
 
 def test_unknown_agent_is_refused(folder: Path) -> None:
     """An agent that is not in the log is named, with some that are."""
-    with pytest.raises(InputError, match=r"no agent 'nobody' in the log; the first in it are agent_0001, agent_0002"):
+    with pytest.raises(
+        InputError,
+        match=r"no agent 'nobody' in the log; the first in it are agent_0001, agent_0002",
+    ):
         agent_story(read_log(folder), "nobody")

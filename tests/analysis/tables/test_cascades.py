@@ -18,12 +18,14 @@ from prism.social import Results
 
 WriteLog = Callable[..., Path]
 FORESTS = st.integers(1, 14).flatmap(
-    lambda size: st.tuples(*(st.none() | st.integers(0, max(place - 1, 0)) for place in range(size)))
+    lambda size: st.tuples(
+        *(st.none() | st.integers(0, max(place - 1, 0)) for place in range(size))
+    )
 )
 
 
 def above(node: int, parents: list[int | None]) -> list[int]:
-    """Give a node and all above it, the root last."""
+    """Return a node and all above it, the root last."""
     path = [node]
     while (parent := parents[path[-1]]) is not None:
         path.append(parent)
@@ -31,7 +33,7 @@ def above(node: int, parents: list[int | None]) -> list[int]:
 
 
 def distance(one: int, other: int, parents: list[int | None]) -> int:
-    """Give the steps between two nodes of a tree."""
+    """Return the steps between two nodes of a tree."""
     first, second = above(one, parents), above(other, parents)
     shared = len(set(first) & set(second))
     return len(first) + len(second) - 2 * shared
@@ -39,9 +41,13 @@ def distance(one: int, other: int, parents: list[int | None]) -> int:
 
 @settings(deadline=None, max_examples=60)
 @given(forest=FORESTS)
-def test_measures_are_those_of_the_definitions(forest: tuple[int | None, ...], tmp_path_factory: Any) -> None:
+def test_measures_are_those_of_the_definitions(
+    forest: tuple[int | None, ...], tmp_path_factory: Any
+) -> None:
     """Size, depth, breadth and virality of any trees agree with counting nodes and pairs one by one."""
-    parents = [None if parent is None or parent >= place else parent for place, parent in enumerate(forest)]
+    parents = [
+        None if parent is None or parent >= place else parent for place, parent in enumerate(forest)
+    ]
     roots = [above(node, parents)[-1] for node in range(len(parents))]
     lines = [
         {
@@ -59,7 +65,11 @@ def test_measures_are_those_of_the_definitions(forest: tuple[int | None, ...], t
         nodes = [node for node in range(len(parents)) if roots[node] == root]
         depths = Counter(len(above(node, parents)) - 1 for node in nodes)
         row = table[f"p{root}"]
-        assert (row["size"], row["depth"], row["breadth"]) == (len(nodes), max(depths), max(depths.values()))
+        assert (row["size"], row["depth"], row["breadth"]) == (
+            len(nodes),
+            max(depths),
+            max(depths.values()),
+        )
         assert (row["agents"], row["missing"]) == (len({node % 3 for node in nodes}), 0)
         assert (row["replies"], row["reshares"]) == (len(nodes) - 1, 0)
         pairs = [distance(one, other, parents) for one, other in combinations(nodes, 2)]
@@ -96,8 +106,14 @@ def test_long_chain_is_no_burden() -> None:
 def test_virality_of_known_shapes(write_log: WriteLog, make: SimpleNamespace) -> None:
     """A star of n has 2 - 2/n, a chain of n has (n + 1) / 3, as in the paper."""
     star = [make.post("x", "s0"), *(make.post("x", f"s{n}", "s0", "s0") for n in range(1, 10))]
-    chain = [make.post("x", "c0"), *(make.post("x", f"c{n}", f"c{n - 1}", "c0") for n in range(1, 10))]
-    table = {row["root_id"]: row for row in cascades(read_log(write_log([*star, *chain]))).iter_rows(named=True)}
+    chain = [
+        make.post("x", "c0"),
+        *(make.post("x", f"c{n}", f"c{n - 1}", "c0") for n in range(1, 10)),
+    ]
+    table = {
+        row["root_id"]: row
+        for row in cascades(read_log(write_log([*star, *chain]))).iter_rows(named=True)
+    }
     assert table["s0"]["virality"] == pytest.approx(2 - 2 / 10)
     assert table["c0"]["virality"] == pytest.approx(11 / 3)
     assert (table["s0"]["depth"], table["s0"]["breadth"]) == (1, 9)
@@ -109,7 +125,9 @@ def test_largest_are_those_the_run_named(run: tuple[Path, Results]) -> None:
     folder, results = run
     table = cascades(read_log(folder)).head(len(results.cascades))
     rows = table.select("root_id", "author_id", "text", "size", "depth", "breadth").rows()
-    assert rows == [(c.root_id, c.author_id, c.text, c.size, c.depth, c.breadth) for c in results.cascades]
+    assert rows == [
+        (c.root_id, c.author_id, c.text, c.size, c.depth, c.breadth) for c in results.cascades
+    ]
     assert rows
 
 
@@ -122,7 +140,9 @@ def test_life_is_from_the_root_to_the_last_post(write_log: WriteLog, make: Simpl
         make.post("z", "p2", "p1", "p1", round=2, tick=2, timestamp="2026-01-01T00:06:00.5Z"),
         make.post("y", "p3", "p0", "p0", round=1, tick=4, timestamp="2026-01-01T00:04:00Z"),
     ]
-    table = {row["root_id"]: row for row in cascades(read_log(write_log(lines))).iter_rows(named=True)}
+    table = {
+        row["root_id"]: row for row in cascades(read_log(write_log(lines))).iter_rows(named=True)
+    }
     assert (table["p1"]["lifetime_ticks"], table["p1"]["lifetime_seconds"]) == (3, 180.5)
     assert (table["p0"]["lifetime_ticks"], table["p0"]["lifetime_seconds"]) == (4, 240.0)
     bare = cascades(read_log(write_log(lines[2:4], "bare.jsonl")))
@@ -139,7 +159,13 @@ def test_lost_parent_is_put_back_below_the_root(write_log: WriteLog, make: Simpl
         make.post("z", "c", "a", "root"),
     ]
     (row,) = cascades(read_log(write_log(lines))).iter_rows(named=True)
-    assert (row["root_id"], row["size"], row["depth"], row["breadth"], row["missing"]) == ("root", 5, 3, 2, 1)
+    assert (row["root_id"], row["size"], row["depth"], row["breadth"], row["missing"]) == (
+        "root",
+        5,
+        3,
+        2,
+        1,
+    )
     assert row["agents"] == 2
 
 
@@ -147,7 +173,13 @@ def test_lost_root_is_put_back_without_author(write_log: WriteLog, make: SimpleN
     """Answers to a root that is not in the log stand under its id, with no author, text or lifetime."""
     lines = [make.post("x", "a", "root", "root"), make.post("y", "b", "root", None, root_id=None)]
     (row,) = cascades(read_log(write_log(lines))).iter_rows(named=True)
-    assert (row["root_id"], row["author_id"], row["text"], row["size"], row["missing"]) == ("root", None, None, 3, 1)
+    assert (row["root_id"], row["author_id"], row["text"], row["size"], row["missing"]) == (
+        "root",
+        None,
+        None,
+        3,
+        1,
+    )
     assert (row["started"], row["lifetime_seconds"]) == (None, None)
 
 

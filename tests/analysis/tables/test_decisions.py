@@ -20,8 +20,15 @@ WriteLog = Callable[..., Path]
 
 
 def asked(make: SimpleNamespace, **keys: Any) -> dict[str, Any]:
-    """Give a decision that a model was asked for."""
-    call = {"latency": 0.5, "model": "m", "host": "h", "attempts": 1, "input_tokens": 10, "output_tokens": 2}
+    """Return a decision that a model was asked for."""
+    call = {
+        "latency": 0.5,
+        "model": "m",
+        "host": "h",
+        "attempts": 1,
+        "input_tokens": 10,
+        "output_tokens": 2,
+    }
     return make.decision("x", ["b", "c"], "b", **{"source": "model", **call, **keys})
 
 
@@ -30,12 +37,21 @@ def test_decisions_of_a_run_without_model(folder: Path, events: list[dict[str, A
     found = [event for event in events if event["event"] == "reasoner.decision"]
     (row,) = decisions(read_log(folder)).iter_rows(named=True)
     assert (row["state"], row["model"]) == ("evaluating", None)
-    assert (row["asked"], row["answered"], row["from_policy"], row["from_fallback"]) == (len(found),) * 3 + (0,)
+    assert (row["asked"], row["answered"], row["from_policy"], row["from_fallback"]) == (
+        len(found),
+    ) * 3 + (0,)
     assert row["fallback_share"] == 0.0
     bits = [-sum(p * log2(p) for p in event["probabilities"].values() if p) for event in found]
     assert row["entropy"] == pytest.approx(mean(bits), rel=1e-4)
     assert row["entropy_share"] == pytest.approx(mean(b / log2(3) for b in bits), rel=1e-4)
-    costs = ("attempts", "input_tokens", "output_tokens", "latency_p50", "latency_p99", "latency_max")
+    costs = (
+        "attempts",
+        "input_tokens",
+        "output_tokens",
+        "latency_p50",
+        "latency_p99",
+        "latency_max",
+    )
     assert [row[name] for name in costs] == [None] * 6
 
 
@@ -49,7 +65,9 @@ def test_sources_are_counted_apart(write_log: WriteLog, make: SimpleNamespace) -
     assert row["fallback_share"] == pytest.approx(1 / 6)
 
 
-def test_costs_are_added_up_and_latencies_described(write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_costs_are_added_up_and_latencies_described(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
     """Requests and tokens are totals, unknown ones left out; latencies are interpolated percentiles in seconds."""
     latencies = [number / 10 for number in range(1, 102)]
     lines = [asked(make, latency=latency) for latency in latencies]
@@ -63,7 +81,9 @@ def test_costs_are_added_up_and_latencies_described(write_log: WriteLog, make: S
     assert row["latency_max"] == pytest.approx(10.1)
 
 
-def test_decisions_are_told_apart_by_what_is_asked_for(write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_decisions_are_told_apart_by_what_is_asked_for(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
     """Groups can be any of the names, null among them; one that is not is refused."""
     lines = [
         asked(make, source="fallback", reason="timed out"),
@@ -83,37 +103,58 @@ def test_decisions_are_told_apart_by_what_is_asked_for(write_log: WriteLog, make
         ("h", 2, 0.5),
         ("other", 1, 0.5),
     ]
-    assert decisions(logs, by=["reason"]).select("reason", "latency_max").rows() == [(None, 0.5), ("timed out", 0.5)]
+    assert decisions(logs, by=["reason"]).select("reason", "latency_max").rows() == [
+        (None, 0.5),
+        ("timed out", 0.5),
+    ]
     assert decisions(logs, by=["round"])["asked"].to_list() == [3, 1]
     assert decisions(logs, by=[]).select("asked").rows() == [(4,)]
-    with pytest.raises(InputError, match="not told apart by colour: choose from state, model, source"):
+    with pytest.raises(
+        InputError, match="not told apart by colour: choose from state, model, source"
+    ):
         decisions(logs, by=["colour"])
 
 
-def test_log_without_decisions_gives_an_empty_table(write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_log_without_decisions_gives_an_empty_table(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
     """Where nothing was decided there are no rows."""
     table = decisions(read_log(write_log([make.move("x", "a", "b")])))
     assert (table.height, table.columns[:3]) == (0, ["state", "model", "asked"])
 
 
 @pytest.mark.parametrize("name", ['say "hi"', "back\\slash", "line\nfeed", "é😀", "{}", "\x00"])
-def test_options_of_any_name_have_an_entropy(name: str, write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_options_of_any_name_have_an_entropy(
+    name: str, write_log: WriteLog, make: SimpleNamespace
+) -> None:
     """Whatever characters are in the names of options and in the context, the probabilities are read."""
     keys = {"probabilities": {name: 0.5, "c": 0.5}, "context": {name: name}, "state": name}
-    (row,) = decisions(read_log(write_log([make.decision("x", [name, "c"], name, **keys)]))).iter_rows(named=True)
+    (row,) = decisions(
+        read_log(write_log([make.decision("x", [name, "c"], name, **keys)]))
+    ).iter_rows(named=True)
     assert (row["state"], row["entropy"]) == (name, 1.0)
 
 
-def test_latency_is_of_decisions_that_a_model_was_asked_for(write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_latency_is_of_decisions_that_a_model_was_asked_for(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
     """A fallback without a request has a latency that says nothing; one after a request, and a shared answer, count."""
     lines = [
-        *(asked(make, source="fallback", reason="budget spent", latency=0.0, attempts=0) for _ in range(5)),
+        *(
+            asked(make, source="fallback", reason="budget spent", latency=0.0, attempts=0)
+            for _ in range(5)
+        ),
         asked(make, source="fallback", reason="timed out", latency=30.0, attempts=2),
         asked(make, latency=10.0),
         asked(make, latency=20.0, attempts=0),
     ]
     (row,) = decisions(read_log(write_log(lines))).iter_rows(named=True)
-    assert (row["asked"], row["from_fallback"], row["latency_p50"], row["latency_max"]) == (8, 6, 20.0, 30.0)
+    assert (row["asked"], row["from_fallback"], row["latency_p50"], row["latency_max"]) == (
+        8,
+        6,
+        20.0,
+        30.0,
+    )
     bare = [{key: value for key, value in line.items() if key != "attempts"} for line in lines[5:7]]
     (row,) = decisions(read_log(write_log(bare))).iter_rows(named=True)
     assert row["latency_p50"] == 20.0
@@ -135,17 +176,29 @@ def test_entropy_is_of_scaled_probabilities(weights: list[float]) -> None:
 
 @pytest.mark.parametrize(
     ("values", "bits"),
-    [((1e-320, 1e308), 0.0), ((1e308, 1e308), 1.0), ((5e-324, 5e-324), 1.0), ((5e-324, 0), 0.0), ((2**64 - 1, 1), 0.0)],
+    [
+        ((1e-320, 1e308), 0.0),
+        ((1e308, 1e308), 1.0),
+        ((5e-324, 5e-324), 1.0),
+        ((5e-324, 0), 0.0),
+        ((2**64 - 1, 1), 0.0),
+    ],
 )
 def test_entropy_of_any_size_of_numbers(values: tuple[float, ...], bits: float) -> None:
     """Neither a share that is too small for a number nor a sum that is too large disturbs the entropy."""
-    assert _entropy(dict(zip("ab", values, strict=True))) == (pytest.approx(bits), pytest.approx(bits))
+    assert _entropy(dict(zip("ab", values, strict=True))) == (
+        pytest.approx(bits),
+        pytest.approx(bits),
+    )
 
 
 @pytest.mark.parametrize(
-    "value", [None, {}, "free text", [0.5, 0.5], {"a": "much"}, {"a": -1.0, "b": 2.0}, {"a": 0, "b": 0}]
+    "value",
+    [None, {}, "free text", [0.5, 0.5], {"a": "much"}, {"a": -1.0, "b": 2.0}, {"a": 0, "b": 0}],
 )
-def test_what_is_no_distribution_has_no_entropy(value: Any, write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_what_is_no_distribution_has_no_entropy(
+    value: Any, write_log: WriteLog, make: SimpleNamespace
+) -> None:
     """Probabilities that are none are left out of the mean, and the decision is counted all the same."""
     lines = [
         make.decision("x", ["b", "c"], "b", probabilities=value),

@@ -62,7 +62,9 @@ def test_top_share_is_a_point_of_the_lorenz_curve(counts: list[int], share: floa
     assert top_share(series, 1) == 1.0
 
 
-@pytest.mark.parametrize(("share", "expected"), [(0.25, 0.5), (0.5, 0.8), (0.125, 0.25), (0.375, 0.65), (0, 0.0)])
+@pytest.mark.parametrize(
+    ("share", "expected"), [(0.25, 0.5), (0.5, 0.8), (0.125, 0.25), (0.375, 0.65), (0, 0.0)]
+)
 def test_top_share_of_known_cases(share: float, expected: float) -> None:
     """Whole agents count whole, the last one in part."""
     assert top_share(pl.Series([1, 5, 3, 1]), share) == pytest.approx(expected)
@@ -111,7 +113,9 @@ def test_every_agent_has_its_counts(write_log: WriteLog, make: SimpleNamespace) 
     ]
 
 
-def test_posts_of_a_log_that_names_no_rounds_all_count(write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_posts_of_a_log_that_names_no_rounds_all_count(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
     """Only a run that says when it begins has posts from before; elsewhere round 0 and no round count as any other."""
     lines = [make.post("ann", "p0", round=0, tick=0), make.post("ann", "p1", round=None, tick=None)]
     assert activity(read_log(write_log(lines))).rows() == [("ann", 2, 0, 0, 0, 0, 0, 0)]

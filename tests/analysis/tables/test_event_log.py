@@ -49,7 +49,9 @@ def test_activity_can_be_the_trigger(folder: Path) -> None:
 def test_cases_of_several_runs_are_told_apart(write_log: WriteLog, make: SimpleNamespace) -> None:
     """The same agent in two runs is two cases, and one resource."""
     moves = [make.move("x", "a", "b")]
-    table = to_event_log(read_log(write_log(moves, "one.jsonl"), write_log(moves, "two.jsonl"))).collect()
+    table = to_event_log(
+        read_log(write_log(moves, "one.jsonl"), write_log(moves, "two.jsonl"))
+    ).collect()
     assert table["case:concept:name"].to_list() == ["one/x", "two/x"]
     assert table["org:resource"].to_list() == ["x", "x"]
 

@@ -20,7 +20,7 @@ WriteLog = Callable[..., Path]
 
 
 def counted(table: pl.DataFrame, *moment: str) -> dict[tuple[Any, ...], dict[str, int]]:
-    """Give the agents in each state by moment, states without agents left out."""
+    """Return the agents in each state by moment, states without agents left out."""
     found: dict[tuple[Any, ...], dict[str, int]] = {}
     for *when, state, agents in table.select(*moment, "state", "agents").iter_rows():
         found.setdefault(tuple(when), {}).update({state: agents} if agents else {})
@@ -32,13 +32,17 @@ def test_last_tick_of_a_round_is_what_the_run_says_of_it(run: tuple[Path, Result
     folder, results = run
     table = counted(state_counts(read_log(folder)), "round", "tick")
     for summary in results.rounds:
-        assert table[summary.number, 12] == {state: count for state, count in summary.states.items() if count}
+        assert table[summary.number, 12] == {
+            state: count for state, count in summary.states.items() if count
+        }
 
 
 def test_every_tick_is_there_and_counts_every_agent(folder: Path) -> None:
     """There is a row for every tick and state, and the agents of each tick are all agents."""
     table = state_counts(read_log(folder))
-    ticks = table.group_by("round", "tick").agg(pl.col("agents").sum(), pl.col("share").sum(), pl.len())
+    ticks = table.group_by("round", "tick").agg(
+        pl.col("agents").sum(), pl.col("share").sum(), pl.len()
+    )
     assert ticks.height == 4 * 12
     assert set(ticks["agents"]) == {80}
     assert ticks["share"].is_close(1.0).all()
@@ -52,13 +56,21 @@ def test_ticks_follow_the_moves(folder: Path, events: list[dict[str, Any]]) -> N
         for tick in range(2, 12):
             expected = Counter(table[number, tick - 1])
             for event in events:
-                if event["event"] == "statechart.transition" and (event["round"], event["tick"]) == (number, tick):
+                if event["event"] == "statechart.transition" and (
+                    event["round"],
+                    event["tick"],
+                ) == (number, tick):
                     expected[event["from_state"]] -= 1
                     expected[event["to_state"]] += 1
-            assert table[number, tick] == {state: count for state, count in expected.items() if count}
+            assert table[number, tick] == {
+                state: count for state, count in expected.items() if count
+            }
 
 
-WALK = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 3), st.integers(1, 4), st.sampled_from("abc")), max_size=25)
+WALK = st.lists(
+    st.tuples(st.integers(0, 2), st.integers(1, 3), st.integers(1, 4), st.sampled_from("abc")),
+    max_size=25,
+)
 
 
 @settings(deadline=None, max_examples=60)
@@ -75,7 +87,9 @@ def test_counts_are_those_of_following_every_agent(
         moved.append((agent, number, tick, states[agent], target))
         states[agent] = target
     if has_joined:
-        lines += [{"event": "agent.joined", "agent_id": str(agent), "state": "a"} for agent in range(3)]
+        lines += [
+            {"event": "agent.joined", "agent_id": str(agent), "state": "a"} for agent in range(3)
+        ]
     for agent, number, tick, source, target in moved:
         ends = {"agent_id": str(agent), "from_state": source, "to_state": target, "trigger": "go"}
         lines.append({"event": "statechart.transition", "round": number, "tick": tick, **ends})
@@ -96,7 +110,7 @@ def assert_every_agent_counts(table: pl.DataFrame, agents: int, *chart: str) -> 
 
 
 def notes_of(logs: RunLogs) -> dict[str, str]:
-    """Give what is said of a log, by kind."""
+    """Return what is said of a log, by kind."""
     return {note.kind: note.message for note in logs.notes}
 
 
@@ -107,7 +121,11 @@ def test_every_agent_is_counted_whatever_lines_are_lost(
 ) -> None:
     """With any lines gone, every agent that the rest names is in one state at every moment, and breaks are told of."""
     lines = (run[0] / "events.jsonl").read_bytes().splitlines(keepends=True)
-    left = [line for number, line in enumerate(lines) if number % 401 not in lost and (number < 200 or number % keep)]
+    left = [
+        line
+        for number, line in enumerate(lines)
+        if number % 401 not in lost and (number < 200 or number % keep)
+    ]
     path = tmp_path_factory.mktemp("lost") / "lost.jsonl"
     path.write_bytes(b"".join(left))
     states: dict[str, str] = {}
@@ -133,12 +151,18 @@ LOOSE = st.tuples(
     *(st.sampled_from("xyz"), st.sampled_from("abc"), st.sampled_from("abc")),
     *(st.one_of(st.none(), st.integers(0, 3)), st.one_of(st.none(), st.integers(0, 3))),
     st.sampled_from(["go", "round_ends", "compose_done"]),
-    *(st.integers(0, 1), st.sampled_from(["2026-01-01T00:00:00Z", "2026-01-01T00:00:05Z", "?"]), st.booleans()),
+    *(
+        st.integers(0, 1),
+        st.sampled_from(["2026-01-01T00:00:00Z", "2026-01-01T00:00:05Z", "?"]),
+        st.booleans(),
+    ),
 )
 
 
 @settings(deadline=None, max_examples=80)
-@given(moves=st.lists(LOOSE, min_size=1, max_size=12), is_dated=st.booleans(), ticks=st.integers(1, 3))
+@given(
+    moves=st.lists(LOOSE, min_size=1, max_size=12), is_dated=st.booleans(), ticks=st.integers(1, 3)
+)
 def test_every_agent_is_counted_whatever_its_moves_say(
     moves: list[Any], is_dated: bool, ticks: int, make: SimpleNamespace, tmp_path_factory: Any
 ) -> None:
@@ -155,9 +179,15 @@ def test_every_agent_is_counted_whatever_its_moves_say(
     assert_every_agent_counts(table, len({agent for agent, *_ in moves}))
 
 
-def test_state_that_is_set_without_a_move_is_made_up_for(write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_state_that_is_set_without_a_move_is_made_up_for(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
     """Where a loop of one's own puts agents back, each counts once, where it last went, and the note tells of it."""
-    lines = [make.move(agent, "calm", "angry", round=number, tick=1) for number in (1, 2, 3) for agent in ("x", "y")]
+    lines = [
+        make.move(agent, "calm", "angry", round=number, tick=1)
+        for number in (1, 2, 3)
+        for agent in ("x", "y")
+    ]
     logs = read_log(write_log(lines))
     table = state_counts(logs)
     assert counted(table, "round", "tick") == {(number, 1): {"angry": 2} for number in (1, 2, 3)}
@@ -173,9 +203,18 @@ def test_state_that_is_set_without_a_move_is_made_up_for(write_log: WriteLog, ma
 
 def test_lost_move_is_made_up_for_with_the_next(write_log: WriteLog, make: SimpleNamespace) -> None:
     """An agent stays where it was last seen until its next move, and counts from then on as it would have."""
-    lines = [make.move("x", "a", "b", tick=1), make.move("x", "c", "d", tick=3), make.move("x", "d", "a", tick=4)]
+    lines = [
+        make.move("x", "a", "b", tick=1),
+        make.move("x", "c", "d", tick=3),
+        make.move("x", "d", "a", tick=4),
+    ]
     logs = read_log(write_log(lines))
-    assert list(counted(state_counts(logs), "round", "tick").values()) == [{"b": 1}, {"b": 1}, {"d": 1}, {"a": 1}]
+    assert list(counted(state_counts(logs), "round", "tick").values()) == [
+        {"b": 1},
+        {"b": 1},
+        {"d": 1},
+        {"a": 1},
+    ]
     assert notes_of(logs)["broken_chain"].startswith(
         "1 move does not start where the agent's last one ended (the first"
     )
@@ -183,7 +222,11 @@ def test_lost_move_is_made_up_for_with_the_next(write_log: WriteLog, make: Simpl
 
 def test_rounds_that_start_again_are_told_of(write_log: WriteLog, make: SimpleNamespace) -> None:
     """A move that is stamped earlier than the agent's last counts with that, and the note says how many there are."""
-    lines = [make.move("x", "a", "b", round=1), make.move("x", "b", "a", round=2), make.move("x", "a", "c", round=1)]
+    lines = [
+        make.move("x", "a", "b", round=1),
+        make.move("x", "b", "a", round=2),
+        make.move("x", "a", "c", round=1),
+    ]
     logs = read_log(write_log([*lines, make.move("x", "c", "a", round=2)]))
     assert counted(state_counts(logs), "round", "tick") == {(1, 1): {"b": 1}, (2, 1): {"a": 1}}
     assert notes_of(logs) == {
@@ -222,7 +265,9 @@ def test_note_on_moves_is_there_once(write_log: WriteLog, make: SimpleNamespace)
     assert [note.kind for note in logs.notes] == ["broken_chain"]
 
 
-def test_moves_that_close_a_round_count_with_the_next_tick(write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_moves_that_close_a_round_count_with_the_next_tick(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
     """In the last tick what is carried out and ``round_ends`` are left to the next tick; in other ticks nothing is."""
     lines = [
         make.started(rounds=2, ticks_per_round=2),
@@ -239,15 +284,23 @@ def test_moves_that_close_a_round_count_with_the_next_tick(write_log: WriteLog, 
     assert table == {(1, 1): {"engaging_like": 1}, (1, 2): {"composing": 1}, (2, 1): {"idle": 1}}
 
 
-def test_unfinished_run_is_counted_up_to_its_last_tick(write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_unfinished_run_is_counted_up_to_its_last_tick(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
     """Ticks that nobody moved in are there up to the last that the log knows of, and none after it."""
-    lines = [make.started(rounds=9, ticks_per_round=3), make.joined("x"), make.move("x", "idle", "a", round=2, tick=2)]
+    lines = [
+        make.started(rounds=9, ticks_per_round=3),
+        make.joined("x"),
+        make.move("x", "idle", "a", round=2, tick=2),
+    ]
     table = counted(state_counts(read_log(write_log(lines))), "round", "tick")
     assert list(table) == [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2)]
     assert [*table.values()] == [{"idle": 1}] * 4 + [{"a": 1}]
 
 
-def test_log_with_rounds_alone_is_counted_by_round(write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_log_with_rounds_alone_is_counted_by_round(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
     """Without ticks there is one row a round and state; a move without a round counts as before the first."""
     lines = [
         make.move("x", "a", "b", round=None, tick=None),
@@ -256,7 +309,11 @@ def test_log_with_rounds_alone_is_counted_by_round(write_log: WriteLog, make: Si
     ]
     table = state_counts(read_log(write_log(lines)))
     assert table.columns == ["round", "state", "agents", "share"]
-    assert counted(table, "round") == {(0,): {"a": 1, "b": 1}, (1,): {"a": 1, "c": 1}, (2,): {"c": 2}}
+    assert counted(table, "round") == {
+        (0,): {"a": 1, "b": 1},
+        (1,): {"a": 1, "c": 1},
+        (2,): {"c": 2},
+    }
 
 
 def test_log_without_rounds_is_counted_by_time(write_log: WriteLog, make: SimpleNamespace) -> None:
@@ -264,16 +321,27 @@ def test_log_without_rounds_is_counted_by_time(write_log: WriteLog, make: Simple
     stamps = ["2026-01-01T00:00:00.25Z", "2026-01-01T01:00:00.75+01:00", "2026-01-01T00:00:02Z"]
     ends = [("x", "a", "b"), ("y", "a", "b"), ("x", "b", "a")]
     moves = [make.move(*move, timestamp=stamp) for move, stamp in zip(ends, stamps, strict=True)]
-    bare = [{key: value for key, value in move.items() if key not in ("round", "tick")} for move in moves]
+    bare = [
+        {key: value for key, value in move.items() if key not in ("round", "tick")}
+        for move in moves
+    ]
     table = state_counts(read_log(write_log(bare)))
     begin = datetime(2026, 1, 1, tzinfo=UTC)
-    assert counted(table, "time") == {(begin,): {"b": 2}, (begin + timedelta(seconds=2),): {"a": 1, "b": 1}}
+    assert counted(table, "time") == {
+        (begin,): {"b": 2},
+        (begin + timedelta(seconds=2),): {"a": 1, "b": 1},
+    }
 
 
-def test_moves_without_a_time_count_from_the_beginning(write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_moves_without_a_time_count_from_the_beginning(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
     """A move that says nothing of when it was made is not lost; where none does, there is one row a state."""
     never = {"timestamp": "?", "round": None, "tick": None}
-    moves = [make.move("x", "a", "b", **never), make.move("y", "a", "b", "round_ends", round=None, tick=None)]
+    moves = [
+        make.move("x", "a", "b", **never),
+        make.move("y", "a", "b", "round_ends", round=None, tick=None),
+    ]
     table = state_counts(read_log(write_log(moves)))
     assert counted(table, "time") == {(datetime(2026, 1, 1, tzinfo=UTC),): {"b": 2}}
     assert counted(state_counts(read_log(write_log(moves[:1]))), "time") == {(None,): {"b": 1}}
@@ -285,17 +353,26 @@ def test_long_times_are_counted_in_longer_steps(write_log: WriteLog, make: Simpl
     moves = []
     for number in range(2 * MOST_TIMES):
         stamp = (begin + timedelta(seconds=number)).isoformat()
-        moves.append(make.move("x", "ab"[number % 2], "ba"[number % 2], timestamp=stamp, round=None, tick=None))
+        moves.append(
+            make.move(
+                "x", "ab"[number % 2], "ba"[number % 2], timestamp=stamp, round=None, tick=None
+            )
+        )
     table = state_counts(read_log(write_log(moves)))
     assert table["time"].n_unique() == MOST_TIMES // 5
     assert counted(table, "time")[begin + timedelta(seconds=2 * MOST_TIMES - 10),] == {"a": 1}
 
 
-def test_runs_of_different_shape_stand_in_one_table(write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_runs_of_different_shape_stand_in_one_table(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
     """Runs counted by tick and by round go together; what a run lacks is null. An empty log has no rows."""
     ticked = write_log([make.move("x", "a", "b")], "ticked.jsonl")
     rounds = write_log([make.move("x", "a", "b", tick=None)], "rounds.jsonl")
     table = state_counts(read_log(ticked, rounds)).filter(pl.col("agents") > 0)
-    assert table.select("run", "round", "tick", "state").rows() == [("ticked", 1, 1, "b"), ("rounds", 1, None, "b")]
+    assert table.select("run", "round", "tick", "state").rows() == [
+        ("ticked", 1, 1, "b"),
+        ("rounds", 1, None, "b"),
+    ]
     nothing = state_counts(read_log(write_log([], "nothing.jsonl", end=b"")))
     assert (nothing.columns, nothing.height) == (["round", "tick", "state", "agents", "share"], 0)

@@ -26,9 +26,16 @@ def moves_of(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def test_counts_are_those_of_the_log(folder: Path, events: list[dict[str, Any]]) -> None:
     """Every kind of move is counted, and the probabilities out of a state add up to 1."""
     table = transition_counts(read_log(folder))
-    expected = Counter((move["from_state"], move["to_state"], move["trigger"]) for move in moves_of(events))
+    expected = Counter(
+        (move["from_state"], move["to_state"], move["trigger"]) for move in moves_of(events)
+    )
     assert {row[:3]: row[3] for row in table.iter_rows()} == dict(expected)
-    assert table.group_by("from_state").agg(pl.col("probability").sum())["probability"].is_close(1.0).all()
+    assert (
+        table.group_by("from_state")
+        .agg(pl.col("probability").sum())["probability"]
+        .is_close(1.0)
+        .all()
+    )
     leaving = Counter(move["from_state"] for move in moves_of(events))
     for source, target, trigger, count, probability in table.iter_rows():
         assert probability == pytest.approx(expected[source, target, trigger] / leaving[source])
@@ -42,8 +49,12 @@ def test_moves_without_ends_are_left_out(write_log: WriteLog, make: SimpleNamesp
 
 
 def quantile(values: list[int], share: float) -> int:
-    """Give the least value that so many values do not exceed."""
-    return next(value for value in sorted(values) if sum(other <= value for other in values) >= share * len(values))
+    """Return the least value that so many values do not exceed."""
+    return next(
+        value
+        for value in sorted(values)
+        if sum(other <= value for other in values) >= share * len(values)
+    )
 
 
 @settings(deadline=None, max_examples=60)
@@ -57,9 +68,16 @@ def test_dwell_times_are_described_as_by_hand(
     line = '{{"event":"statechart.transition","agent_id":"x","from_state":"a","to_state":"b","ticks_in_state":{}}}\n'
     path.write_text("".join(line.format(value) for value in values))
     (row,) = dwell_times(read_log(path)).iter_rows(named=True)
-    assert (row["state"], row["visits"], row["zero"], row["max"]) == ("a", len(values), zeros, max(values))
+    assert (row["state"], row["visits"], row["zero"], row["max"]) == (
+        "a",
+        len(values),
+        zeros,
+        max(values),
+    )
     assert row["mean"] == pytest.approx(sum(values) / len(values))
-    assert [row[name] for name in ("median", "p90", "p99")] == [quantile(values, share) for share in (0.5, 0.9, 0.99)]
+    assert [row[name] for name in ("median", "p90", "p99")] == [
+        quantile(values, share) for share in (0.5, 0.9, 0.99)
+    ]
     p = len(dwells) / sum(dwells)
     assert row["p"] == pytest.approx(p)
     seen = [sum(value <= ticks for value in dwells) / len(dwells) for ticks in range(1, 40)]
@@ -75,12 +93,18 @@ def test_no_other_p_is_likelier(write_log: WriteLog, make: SimpleNamespace) -> N
     lines = [make.move("x", "a", "b", ticks_in_state=ticks) for ticks in dwells]
     (row,) = dwell_times(read_log(write_log(lines))).iter_rows(named=True)
     for other in (row["p"] * 0.98, row["p"] * 1.02):
-        assert sum(log(other) + (ticks - 1) * log(1 - other) for ticks in dwells) < row["log_likelihood"]
+        assert (
+            sum(log(other) + (ticks - 1) * log(1 - other) for ticks in dwells)
+            < row["log_likelihood"]
+        )
 
 
 def test_visits_of_no_tick_have_no_fit(write_log: WriteLog, make: SimpleNamespace) -> None:
     """A state that is only passed through has zero visits and no fit; moves that name no dwell are not measured."""
-    lines = [make.move("x", "a", "b", ticks_in_state=0), make.move("x", "a", "b", ticks_in_state=None)]
+    lines = [
+        make.move("x", "a", "b", ticks_in_state=0),
+        make.move("x", "a", "b", ticks_in_state=None),
+    ]
     (row,) = dwell_times(read_log(write_log(lines))).iter_rows(named=True)
     assert (row["visits"], row["zero"], row["mean"], row["max"]) == (1, 1, 0.0, 0)
     assert (row["p"], row["distance"], row["log_likelihood"]) == (None, None, None)
@@ -91,7 +115,11 @@ def test_time_outs_are_those_the_run_counted(run: tuple[Path, Results]) -> None:
     folder, results = run
     table = timeouts(read_log(folder))
     found = {(number, state): count for number, state, count, *_ in table.iter_rows()}
-    expected = {(each.number, state): n for each in results.rounds for state, n in each.activity.timeouts.items()}
+    expected = {
+        (each.number, state): n
+        for each in results.rounds
+        for state, n in each.activity.timeouts.items()
+    }
     assert found == expected
     assert len(found) > 3
 
@@ -113,9 +141,17 @@ def test_runs_are_described_apart(write_log: WriteLog, make: SimpleNamespace) ->
     """With several runs each has its own counts, probabilities and fit."""
     one = write_log([make.move("x", "a", "b", "timeout")], "one.jsonl")
     two = write_log(
-        [make.move("x", "a", "b", ticks_in_state=4), make.move("x", "a", "c", ticks_in_state=4)], "two.jsonl"
+        [make.move("x", "a", "b", ticks_in_state=4), make.move("x", "a", "c", ticks_in_state=4)],
+        "two.jsonl",
     )
     logs = read_log(one, two)
-    assert transition_counts(logs).select("run", "probability").rows() == [("one", 1.0), ("two", 0.5), ("two", 0.5)]
-    assert dwell_times(logs).select("run", "mean", "p").rows() == [("one", 1.0, 1.0), ("two", 4.0, 0.25)]
+    assert transition_counts(logs).select("run", "probability").rows() == [
+        ("one", 1.0),
+        ("two", 0.5),
+        ("two", 0.5),
+    ]
+    assert dwell_times(logs).select("run", "mean", "p").rows() == [
+        ("one", 1.0, 1.0),
+        ("two", 4.0, 0.25),
+    ]
     assert timeouts(logs).select("run", "timeouts").rows() == [("one", 1)]

@@ -33,14 +33,23 @@ def test_visits_are_those_of_dwell_times(logs: RunLogs) -> None:
 def test_agents_are_those_of_the_log(logs: RunLogs, events: list[dict[str, Any]]) -> None:
     """Each agent has its name, its last state, its moves and its decisions, as plain counting finds them."""
     table = agent_table(logs)
-    moves = Counter(event["agent_id"] for event in events if event["event"] == "statechart.transition")
+    moves = Counter(
+        event["agent_id"] for event in events if event["event"] == "statechart.transition"
+    )
     asked = Counter(event["agent_id"] for event in events if event["event"] == "reasoner.decision")
-    last = {event["agent_id"]: event["to_state"] for event in events if event["event"] == "statechart.transition"}
+    last = {
+        event["agent_id"]: event["to_state"]
+        for event in events
+        if event["event"] == "statechart.transition"
+    }
     joined = {event["agent_id"]: event for event in events if event["event"] == "agent.joined"}
     assert table.height == len(joined)
     for row in table.iter_rows(named=True):
         agent = row["agent_id"]
-        assert (row["name"], row["archetype"]) == (joined[agent]["display_name"], joined[agent]["archetype"])
+        assert (row["name"], row["archetype"]) == (
+            joined[agent]["display_name"],
+            joined[agent]["archetype"],
+        )
         assert (row["moves"], row["decisions"]) == (moves[agent], asked[agent])
         assert row["state"] == last.get(agent, joined[agent]["state"])
     counted = activity(logs)
@@ -49,7 +58,17 @@ def test_agents_are_those_of_the_log(logs: RunLogs, events: list[dict[str, Any]]
 
 @pytest.mark.parametrize(
     ("latency", "step"),
-    [(1.0, 0), (0.999, -1), (1.26, 1), (0.1, -10), (0.001, -30), (10.0, 10), (3.2, 5), (0.0, -40), (1e-9, -40)],
+    [
+        (1.0, 0),
+        (0.999, -1),
+        (1.26, 1),
+        (0.1, -10),
+        (0.001, -30),
+        (10.0, 10),
+        (3.2, 5),
+        (0.0, -40),
+        (1e-9, -40),
+    ],
 )
 def test_latencies_are_counted_in_tenths_of_a_decade(
     write_log: Callable[..., Path], make: Any, latency: float, step: int
@@ -59,10 +78,14 @@ def test_latencies_are_counted_in_tenths_of_a_decade(
     assert latency_counts(read_log(log)).rows() == [("model", step, 1)]
 
 
-def test_latencies_are_of_decisions_that_a_model_was_asked_for(write_log: Callable[..., Path], make: Any) -> None:
+def test_latencies_are_of_decisions_that_a_model_was_asked_for(
+    write_log: Callable[..., Path], make: Any
+) -> None:
     """A fallback without a request is not counted, as in the percentiles of prism.analysis._tables.decisions."""
     keys = {"source": "fallback", "latency": 1.0}
-    log = write_log([make.decision("ada", ["a"], "a", attempts=attempts, **keys) for attempts in (0, 1, 2)])
+    log = write_log(
+        [make.decision("ada", ["a"], "a", attempts=attempts, **keys) for attempts in (0, 1, 2)]
+    )
     assert latency_counts(read_log(log)).rows() == [("fallback", 0, 2)]
 
 

@@ -30,7 +30,9 @@ def test_the_log_is_read_once(folder: Path, tmp_path: Path, most_bytes: int) -> 
         assert len(parsed.runs) == 1
 
 
-def test_what_waits_in_files_is_deleted(logs: RunLogs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_waits_in_files_is_deleted(
+    logs: RunLogs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Beyond the bytes that memory may hold events go to the temporary folder, and nothing of them stays there."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with held(logs, 0) as parsed:

@@ -49,7 +49,9 @@ def test_facts_of_several_runs_are_kept_apart(folder: Path, model_log: Path) -> 
         (alone,), _ = gather(read_log(path))
         for name in TABLES:
             assert_frame_equal(getattr(facts, name), getattr(alone, name))
-        assert [tree[0] for tree in facts.trees] == [tree[0] for tree in alone.trees][: len(facts.trees)]
+        assert [tree[0] for tree in facts.trees] == [tree[0] for tree in alone.trees][
+            : len(facts.trees)
+        ]
         assert facts.run.label == alone.run.label
 
 
@@ -62,7 +64,9 @@ def test_states_are_in_the_order_of_a_life(logs: RunLogs) -> None:
 def test_numbers_in_states_count(write_log: Callable[..., Path], make: Any) -> None:
     """A state 10 comes behind a state 9."""
     (facts,), _ = gather(
-        read_log(write_log([make.move("ada", "state 10", "state 9"), make.move("ada", "state 9", "s")]))
+        read_log(
+            write_log([make.move("ada", "state 10", "state 9"), make.move("ada", "state 9", "s")])
+        )
     )
     assert facts.state_names == ["s", "state 9", "state 10"]
 
@@ -72,7 +76,14 @@ def test_long_and_broken_texts_are_cut(hostile_log: Path) -> None:
     (facts,), _ = gather(read_log(hostile_log))
     texts = [
         text
-        for table in (facts.states, facts.moves, facts.agents, facts.cascades, facts.reasons, facts.decided)
+        for table in (
+            facts.states,
+            facts.moves,
+            facts.agents,
+            facts.cascades,
+            facts.reasons,
+            facts.decided,
+        )
         for name in table.columns
         if table.schema[name] == pl.String
         for text in table[name].drop_nulls()
@@ -87,7 +98,9 @@ def test_facts_of_any_names_are_gathered(write_log: Callable[..., Path], make: A
     name = 'say "hi" \\ \n'
     about = {"context": {name: name}}
     lines = [
-        make.decision("ada", [name, "b"], name, probabilities={name: 0.5, "b": 0.5}, state=name, **about),
+        make.decision(
+            "ada", [name, "b"], name, probabilities={name: 0.5, "b": 0.5}, state=name, **about
+        ),
         make.move("ada", "a", name, **about),
         make.move("ada", "a", name, context="free text"),
     ]

@@ -24,7 +24,13 @@ def test_cells_hold_what_they_show_exactly(parse: Callable[[str], Any]) -> None:
     page = parse(html_table("x", table, {"count": "how many"}))
     assert [head.text for head in page.all("th")] == ["name", "how many", "mean", "share", "time"]
     cells = page.all("td")
-    assert [cell.text for cell in cells[:5]] == ["<b>", "1,234,567", "0.3333", "33.3%", "2026-01-01 12:00:00"]
+    assert [cell.text for cell in cells[:5]] == [
+        "<b>",
+        "1,234,567",
+        "0.3333",
+        "33.3%",
+        "2026-01-01 12:00:00",
+    ]
     assert [cell.attributes.get("data-value") for cell in cells[:5]] == [
         None,
         "1234567",
@@ -33,7 +39,13 @@ def test_cells_hold_what_they_show_exactly(parse: Callable[[str], Any]) -> None:
         None,
     ]
     assert [cell.text for cell in cells[5:]] == ["", "", "", "0.0%", ""]
-    assert [cell.attributes["class"] for cell in cells[:5]] == ["", "number", "number", "number", ""]
+    assert [cell.attributes["class"] for cell in cells[:5]] == [
+        "",
+        "number",
+        "number",
+        "number",
+        "",
+    ]
 
 
 def test_a_long_table_says_what_it_leaves_out(parse: Callable[[str], Any]) -> None:

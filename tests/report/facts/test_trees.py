@@ -15,7 +15,10 @@ SCHEMA = dict.fromkeys(("post_id", "parent_id", "root_id", "kind", "agent_id", "
 
 def table(*rows: tuple[str, str | None, str | None]) -> pl.DataFrame:
     """Make posts of their own, their parents' and their roots' ids."""
-    posts = [(*row, "post" if row[1] is None else "reply", f"by {row[0]}", f"text of {row[0]}") for row in rows]
+    posts = [
+        (*row, "post" if row[1] is None else "reply", f"by {row[0]}", f"text of {row[0]}")
+        for row in rows
+    ]
     return pl.DataFrame(posts, schema=SCHEMA, orient="row")
 
 
@@ -56,7 +59,11 @@ def test_the_root_stands_first() -> None:
     assert [(post.post_id, post.parent_id) for post in tree] == [("p", None), ("r1", "p")]
 
 
-@given(st.lists(st.tuples(st.sampled_from("abcdef"), st.none() | st.sampled_from("pabcdefx")), max_size=6))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abcdef"), st.none() | st.sampled_from("pabcdefx")), max_size=6
+    )
+)
 def test_whatever_posts_say_there_is_a_tree(rows: list[tuple[str, str | None]]) -> None:
     """Circles, posts below themselves and lost parents: every post is there once, and the root is above all."""
     posts: Any = table(*((name, parent, "p") for name, parent in dict(rows).items()))

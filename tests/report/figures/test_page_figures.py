@@ -31,7 +31,10 @@ def test_thirty_states_have_thirty_colours() -> None:
 def test_a_legend_is_not_wider_than_its_figure() -> None:
     """The longer the names, the fewer stand beside each other; side by side there is less room."""
     names = {f"a rather long name of a state {number}": "#000000" for number in range(20)}
-    wide, narrow = (Sheet(tuple(names), narrow=narrow).colour("state", names).to_dict() for narrow in (False, True))
+    wide, narrow = (
+        Sheet(tuple(names), narrow=narrow).colour("state", names).to_dict()
+        for narrow in (False, True)
+    )
     assert wide["legend"]["columns"] == 2 or wide["legend"]["columns"] == 3
     assert narrow["legend"]["columns"] < wide["legend"]["columns"]
     few = Sheet(("a", "b")).colour("state", {"a": "#000000", "b": "#ffffff"}).to_dict()

@@ -7,11 +7,15 @@ from hypothesis import strategies as st
 
 from prism.report._figures.stacking import stack
 
-COUNTS = st.dictionaries(st.tuples(st.integers(0, 3), st.sampled_from("abc")), st.integers(0, 9), min_size=1)
+COUNTS = st.dictionaries(
+    st.tuples(st.integers(0, 3), st.sampled_from("abc")), st.integers(0, 9), min_size=1
+)
 
 
 @given(COUNTS, st.booleans())
-def test_bars_stand_on_each_other_and_add_up(found: dict[tuple[int, str], int], as_shares: bool) -> None:
+def test_bars_stand_on_each_other_and_add_up(
+    found: dict[tuple[int, str], int], as_shares: bool
+) -> None:
     """The first bar of a stack stands on the ground, each other on the one before, the last reaches the sum, or 1."""
     rows = [(begin, begin + 1, key, count) for (begin, key), count in found.items()]
     table = pl.DataFrame(rows, schema=["begin", "end", "key", "count"], orient="row")

@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.report._figures.timeline import MOST_MOMENTS, Timeline, are_many, rounds_timeline, states_timeline
+from prism.report._figures.timeline import (
+    MOST_MOMENTS,
+    Timeline,
+    are_many,
+    rounds_timeline,
+    states_timeline,
+)
 
 
 def counts(rounds: int, ticks: int) -> pl.DataFrame:
@@ -22,7 +28,7 @@ def counts(rounds: int, ticks: int) -> pl.DataFrame:
 
 
 def intervals(timeline: Timeline) -> list[tuple[float, float]]:
-    """Give the intervals from left to right, each once."""
+    """Return the intervals from left to right, each once."""
     return timeline.table.select("begin", "end").unique().sort("begin").rows()
 
 
@@ -52,7 +58,9 @@ def test_many_ticks_are_drawn_as_the_mean_of_their_round() -> None:
     timeline = states_timeline(table, by_round=are_many(table))
     assert_without_gaps(timeline)
     assert timeline.title == "round (mean over its ticks)"
-    wanted = table.group_by("round", "state", maintain_order=True).agg(pl.col("agents").mean())["agents"]
+    wanted = table.group_by("round", "state", maintain_order=True).agg(pl.col("agents").mean())[
+        "agents"
+    ]
     assert timeline.table["agents"].to_list() == wanted.to_list()
 
 
@@ -112,7 +120,9 @@ def test_a_log_of_times_is_drawn_by_time(steps: int) -> None:
 
 def test_counts_by_round_add_up() -> None:
     """Rounds that stand together have the sum of their counts, for each text."""
-    table = pl.DataFrame({"round": [1, 1, 2, 481], "chosen": ["a", "b", "a", "a"], "asked": [1, 2, 3, 4]})
+    table = pl.DataFrame(
+        {"round": [1, 1, 2, 481], "chosen": ["a", "b", "a", "a"], "asked": [1, 2, 3, 4]}
+    )
     timeline = rounds_timeline(table)
     assert timeline.table.select("when", "chosen", "asked").rows() == [
         ("rounds 1 to 3", "a", 4),
@@ -124,10 +134,13 @@ def test_counts_by_round_add_up() -> None:
 def test_counts_without_rounds_are_one_bar() -> None:
     """A log without rounds gives one bar for all of it."""
     table = pl.DataFrame(
-        {"round": [None, None], "chosen": ["a", "a"], "asked": [1, 2]}, schema_overrides={"round": pl.Int64}
+        {"round": [None, None], "chosen": ["a", "a"], "asked": [1, 2]},
+        schema_overrides={"round": pl.Int64},
     )
     timeline = rounds_timeline(table)
-    assert timeline.table.select("when", "chosen", "asked", "begin", "end").rows() == [("all", "a", 3, 0.0, 1.0)]
+    assert timeline.table.select("when", "chosen", "asked", "begin", "end").rows() == [
+        ("all", "a", 3, 0.0, 1.0)
+    ]
 
 
 def test_decisions_outside_of_rounds_count_as_round_zero() -> None:

@@ -25,12 +25,19 @@ def broadcast(size: int) -> list[TreePost]:
 def post(name: str, parent: str | None, **facts: str) -> TreePost:
     """Make a post."""
     return TreePost(
-        name, parent, **{"kind": "reply" if parent else "post", "agent_id": "ada", "text": f"text {name}", **facts}
+        name,
+        parent,
+        **{
+            "kind": "reply" if parent else "post",
+            "agent_id": "ada",
+            "text": f"text {name}",
+            **facts,
+        },
     )
 
 
 def points(svg: str) -> list[tuple[float, float]]:
-    """Give the places of the posts, the root last."""
+    """Return the places of the posts, the root last."""
     return [
         (float(circle.attrib["cx"]), float(circle.attrib["cy"]))
         for circle in ElementTree.fromstring(svg).iter(f"{SVG}circle")
@@ -38,7 +45,8 @@ def points(svg: str) -> list[tuple[float, float]]:
 
 
 @pytest.mark.parametrize(
-    "posts", [chain(1), chain(2), chain(58), broadcast(30), broadcast(400), chain(40) + broadcast(300)[1:]]
+    "posts",
+    [chain(1), chain(2), chain(58), broadcast(30), broadcast(400), chain(40) + broadcast(300)[1:]],
 )
 def test_every_post_is_drawn_inside_the_picture(posts: list[TreePost]) -> None:
     """There is a dot for every post and a line to each from its parent; none lies outside or on another."""
@@ -47,7 +55,10 @@ def test_every_post_is_drawn_inside_the_picture(posts: list[TreePost]) -> None:
     found = points(svg)
     assert len(found) == len(posts)
     assert len(list(picture.iter(f"{SVG}path"))) == len(posts) - 1
-    assert all(0 < x < float(picture.attrib["width"]) and 0 < y < float(picture.attrib["height"]) for x, y in found)
+    assert all(
+        0 < x < float(picture.attrib["width"]) and 0 < y < float(picture.attrib["height"])
+        for x, y in found
+    )
     assert len(set(found)) == len(found)
 
 
@@ -61,7 +72,11 @@ def test_dots_do_not_lie_on_each_other_in_a_broadcast() -> None:
 
 def test_dots_do_not_lie_on_each_other_in_a_bush() -> None:
     """Where many answer the root and some go on, the rings are so far out that dots on one do not touch."""
-    posts = [*broadcast(200), *(post(f"c{number}", f"b{number}") for number in range(1, 60, 3)), post("d", "c1")]
+    posts = [
+        *broadcast(200),
+        *(post(f"c{number}", f"b{number}") for number in range(1, 60, 3)),
+        post("d", "c1"),
+    ]
     found = points(draw_tree(posts))
     nearest = min(dist(one, other) for place, one in enumerate(found) for other in found[:place])
     assert nearest > 5.8
@@ -84,7 +99,10 @@ def test_texts_are_shown_as_texts() -> None:
     """Markup, quotes and characters that XML lacks stand in the picture as what they are, and long texts are cut."""
     texts = ("<script>x</script>&'\"", "a\x00b", "y" * 100_000)
     svg = draw_tree(
-        [post("p", None, text=texts[0]), *(post(text, "p", text=text, agent_id=text) for text in texts[1:])]
+        [
+            post("p", None, text=texts[0]),
+            *(post(text, "p", text=text, agent_id=text) for text in texts[1:]),
+        ]
     )
     titles = [title.text or "" for title in ElementTree.fromstring(svg).iter(f"{SVG}title")]
     assert "ada (post): <script>x</script>&'\"" in titles

@@ -14,7 +14,10 @@ def test_fit_is_that_of_the_analysis(logs: RunLogs) -> None:
     """Shares are of the visits of one tick or more, and what is expected follows from the p that dwell_times gives."""
     dwelling, visits = dwell_times(logs), visit_counts(logs)
     fitted = fit_table(visits, dwelling)
-    assert fitted["state"].unique().sort().to_list() == dwelling.filter(pl.col("p") < 1)["state"].sort().to_list()
+    assert (
+        fitted["state"].unique().sort().to_list()
+        == dwelling.filter(pl.col("p") < 1)["state"].sort().to_list()
+    )
     for row in fitted.iter_rows(named=True):
         (p,) = dwelling.filter(state=row["state"])["p"]
         own = visits.filter(pl.col("ticks") > 0, state=row["state"])
@@ -27,7 +30,9 @@ def test_fit_is_that_of_the_analysis(logs: RunLogs) -> None:
 @given(st.dictionaries(st.integers(0, 400), st.integers(1, 50), min_size=2))
 def test_long_visits_stand_together(found: dict[int, int]) -> None:
     """However long visits are, there are few bars, without gaps, and they hold all visits up to the 99th percentile."""
-    visits = pl.DataFrame({"state": "a", "ticks": list(found), "visits": list(found.values())}).sort("ticks")
+    visits = pl.DataFrame(
+        {"state": "a", "ticks": list(found), "visits": list(found.values())}
+    ).sort("ticks")
     timed = visits.filter(pl.col("ticks") > 0)
     total, ticks = timed["visits"].sum(), (timed["ticks"] * timed["visits"]).sum()
     lengths = sorted(length for length, count in found.items() for _ in range(count))

@@ -24,27 +24,37 @@ def test_key_numbers_are_those_of_the_simulation(report: Report, run: tuple[Path
     assert found["largest cascade, posts"] == results.cascades[0].size
 
 
-def test_two_runs_have_a_difference(report: Report, model_log: Path, parse: Callable[[str], Any]) -> None:
+def test_two_runs_have_a_difference(
+    report: Report, model_log: Path, parse: Callable[[str], Any]
+) -> None:
     """Beside two runs stands how the second differs from the first; seeds have no difference, shares one in points."""
     other = make_report(read_log(model_log))
     cells = parse(make([report.runs[0], other.runs[0]])).all("td")[1:]
-    heads = [head.text for head in parse(make([report.runs[0], other.runs[0]])).all("th", scope="row")]
+    heads = [
+        head.text for head in parse(make([report.runs[0], other.runs[0]])).all("th", scope="row")
+    ]
     rows = {head: cells[3 * place : 3 * place + 3] for place, head in enumerate(heads)}
     first, second, difference = (cell.text for cell in rows["agents"])
     assert (first, second, difference) == ("80", "40", "-40")
     assert [cell.text for cell in rows["seed"]] == ["3", "5", ""]
     assert rows["of these fallbacks"][2].text.endswith(" points")
-    assert float(rows["moves"][2].attributes["data-value"]) == float(rows["moves"][1].attributes["data-value"]) - float(
-        rows["moves"][0].attributes["data-value"]
-    )
+    assert float(rows["moves"][2].attributes["data-value"]) == float(
+        rows["moves"][1].attributes["data-value"]
+    ) - float(rows["moves"][0].attributes["data-value"])
 
 
 def test_what_a_log_does_not_tell_is_left_out(write_log: Callable[..., Path], make: Any) -> None:
     """A log without rounds and seed has no such rows, and rounds that were planned but not made are told of."""
-    bare = key_numbers(make_report(read_log(write_log([make.move("ada", "a", "b", round=None, tick=None)]))).runs[0])
+    bare = key_numbers(
+        make_report(read_log(write_log([make.move("ada", "a", "b", round=None, tick=None)]))).runs[
+            0
+        ]
+    )
     assert bare["rounds"] is None
     assert bare["seed"] is None
     from prism.report._sections import numbers
 
-    cut = make_report(read_log(write_log([make.started(rounds=9), make.move("ada", "a", "b")], "cut.jsonl"))).runs
+    cut = make_report(
+        read_log(write_log([make.started(rounds=9), make.move("ada", "a", "b")], "cut.jsonl"))
+    ).runs
     assert "rounds planned" in numbers.make(cut)

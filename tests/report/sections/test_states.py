@@ -11,14 +11,18 @@ from prism.report._sections.states import make as make_section
 
 
 def drawn(sheet: Sheet, name: str) -> dict[str, int]:
-    """Give the agents in each state that the only bars of a figure stand for."""
+    """Return the agents in each state that the only bars of a figure stand for."""
     (rows,) = sheet.figures[name].alone()["datasets"].values()
     return {row["state"]: row["agents"] for row in rows if row["agents"]}
 
 
-def test_one_chart_has_one_figure(write_log: Callable[..., Path], make: Any, parse: Callable[[str], Any]) -> None:
+def test_one_chart_has_one_figure(
+    write_log: Callable[..., Path], make: Any, parse: Callable[[str], Any]
+) -> None:
     """Where one chart moves all agents it is not named."""
-    (facts,), _ = gather(read_log(write_log([make.move("ada", "a", "b"), make.move("bo", "a", "c")])))
+    (facts,), _ = gather(
+        read_log(write_log([make.move("ada", "a", "b"), make.move("bo", "a", "c")]))
+    )
     sheet = Sheet(facts.state_names)
     assert parse(str(make_section(facts, "1", sheet))).all("h3") == []
     assert list(sheet.figures) == ["figure-states-1"]

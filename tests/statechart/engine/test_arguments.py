@@ -40,7 +40,7 @@ class Name(Enum):
 
 @pytest.fixture
 def chart() -> Statechart[S]:
-    """Give a chart with one move out of IDLE, which may be ambiguous."""
+    """Return a chart with one move out of IDLE, which may be ambiguous."""
     return Statechart(
         S,
         [Transition("go", S.IDLE, S.SCROLLING), Transition("go", S.IDLE, S.RESTING)],
@@ -51,7 +51,7 @@ def chart() -> Statechart[S]:
 
 @pytest.fixture
 def agent() -> SimpleNamespace:
-    """Give an agent that has not moved."""
+    """Return an agent that has not moved."""
     return SimpleNamespace(state=S.IDLE, state_history=[], ticks_in_state=4)
 
 
@@ -83,7 +83,9 @@ def test_a_current_state_is_refused_by_name_and_by_place(
         ((agent, "go", S.IDLE, context), {}),
         ((S.IDLE, "go", agent, context), {}),
     ]:
-        with pytest.raises(TypeError, match=rf"^{method} takes no current state, since the agent knows") as caught:
+        with pytest.raises(
+            TypeError, match=rf"^{method} takes no current state, since the agent knows"
+        ) as caught:
             call(chart, method, *args, **kwargs)
         assert str(caught.value).endswith(RIGHT[method])
     assert vars(agent) == {"state": S.IDLE, "state_history": [], "ticks_in_state": 4}
@@ -91,12 +93,18 @@ def test_a_current_state_is_refused_by_name_and_by_place(
 
 @pytest.mark.parametrize("method", RIGHT)
 @pytest.mark.parametrize("rest", [(S.IDLE,), (S.IDLE, "agent"), ("agent",), ("agent", POST)])
-def test_a_text_is_no_agent(method: str, rest: tuple[Any, ...], chart: Statechart[S], agent: SimpleNamespace) -> None:
+def test_a_text_is_no_agent(
+    method: str, rest: tuple[Any, ...], chart: Statechart[S], agent: SimpleNamespace
+) -> None:
     """A trigger in the agent's place is told the call to write, with that trigger."""
     args = [agent if item == "agent" else item for item in rest]
-    with pytest.raises(AgentError, match=r"cannot drive the text 'go': .* write chart.fire\(agent, 'go', context\)"):
+    with pytest.raises(
+        AgentError, match=r"cannot drive the text 'go': .* write chart.fire\(agent, 'go', context\)"
+    ):
         call(chart, method, "go", *args)
-    with pytest.raises(AgentError, match=r"cannot drive the text <AgentState.IDLE: 'idle'>: the agent comes first"):
+    with pytest.raises(
+        AgentError, match=r"cannot drive the text <AgentState.IDLE: 'idle'>: the agent comes first"
+    ):
         call(chart, method, S.IDLE, *args)
     assert agent.state is S.IDLE
 
@@ -116,7 +124,9 @@ def test_what_stands_before_its_trigger_is_refused(
         "fire_to": lambda: chart.fire_to(agent, misplaced, S.RESTING, trigger),
         "enabled_targets": lambda: chart.enabled_targets(agent, misplaced, trigger),
     }
-    message = r"the trigger must be the name of an event, got .* write chart.fire\(agent, 'go', context\)"
+    message = (
+        r"the trigger must be the name of an event, got .* write chart.fire\(agent, 'go', context\)"
+    )
     with pytest.raises(TypeError, match=message):
         calls[drive]()
     assert agent.state is S.IDLE
@@ -141,7 +151,14 @@ def test_a_states_text_before_a_trigger_is_refused(drive: str, chart: Statechart
 
 @pytest.mark.parametrize(
     ("trigger", "context"),
-    [("idle", None), ("idle", "about"), ("idle", ["go"]), ("nothing", "go"), ("go", "idle"), ("go", "go")],
+    [
+        ("idle", None),
+        ("idle", "about"),
+        ("idle", ["go"]),
+        ("nothing", "go"),
+        ("go", "idle"),
+        ("go", "go"),
+    ],
 )
 def test_a_text_that_may_be_meant_passes(trigger: str, context: Any, chart: Statechart[S]) -> None:
     """A state's text is refused only before a trigger of the chart; other texts are events and contexts as ever."""
@@ -151,18 +168,24 @@ def test_a_text_that_may_be_meant_passes(trigger: str, context: Any, chart: Stat
 
 def test_a_chart_may_name_events_as_its_states(agent: SimpleNamespace) -> None:
     """A state's text that is a trigger of the chart is one, whatever comes with it."""
-    chart = Statechart(S, [Transition("resting", S.IDLE, S.RESTING), Transition("go", S.RESTING, S.IDLE)], S.IDLE)
+    chart = Statechart(
+        S, [Transition("resting", S.IDLE, S.RESTING), Transition("go", S.RESTING, S.IDLE)], S.IDLE
+    )
     assert chart.fire(agent, "resting", "go") is S.RESTING
     assert chart.fire(agent, "resting", "go") is None
 
 
 @pytest.mark.parametrize("context", [{}, {"context": POST}])
-def test_afire_without_a_reasoner_is_told_the_call(context: dict[str, Any], chart: Any, agent: SimpleNamespace) -> None:
+def test_afire_without_a_reasoner_is_told_the_call(
+    context: dict[str, Any], chart: Any, agent: SimpleNamespace
+) -> None:
     """A call of afire without a reasoner is told the call to write, in every state; a given state is refused first."""
     for state in (S.IDLE, S.RESTING):
         agent.state = state
         for args in ((agent, "go"), ("go", agent)):
-            with pytest.raises(TypeError, match=r"^afire needs a reasoner; the agent comes first") as caught:
+            with pytest.raises(
+                TypeError, match=r"^afire needs a reasoner; the agent comes first"
+            ) as caught:
                 asyncio.run(chart.afire(*args, **context))
             assert str(caught.value).endswith(RIGHT["afire"])
         with pytest.raises(TypeError, match=r"^afire takes no current state") as caught:
@@ -173,7 +196,9 @@ def test_afire_without_a_reasoner_is_told_the_call(context: dict[str, Any], char
 
 def test_a_state_alone_is_no_trigger(chart: Statechart[S], agent: SimpleNamespace) -> None:
     """A state of the chart in the trigger's place is refused also without a context."""
-    with pytest.raises(TypeError, match=r"must be the name of an event, got <AgentState\.SCROLLING"):
+    with pytest.raises(
+        TypeError, match=r"must be the name of an event, got <AgentState\.SCROLLING"
+    ):
         chart.fire(agent, S.SCROLLING)
 
 
@@ -214,9 +239,13 @@ def test_a_state_that_cannot_be_read_is_told_from_one_that_is_missing(chart: Sta
         def state(self) -> Any:
             raise AttributeError("no mood today")
 
-    with pytest.raises(AgentError, match=r"cannot drive 'Broken': its 'state' cannot be read \(no mood today\)"):
+    with pytest.raises(
+        AgentError, match=r"cannot drive 'Broken': its 'state' cannot be read \(no mood today\)"
+    ):
         chart.fire(Broken(), "go")
-    with pytest.raises(AgentError, match=r"cannot drive 'Post': it has no 'state'; give it one, call chart.adopt"):
+    with pytest.raises(
+        AgentError, match=r"cannot drive 'Post': it has no 'state'; give it one, call chart.adopt"
+    ):
         chart.fire(Post(), "go")
 
 
@@ -238,7 +267,8 @@ def test_what_has_no_state_is_told_a_way_that_works(chart: Statechart[S]) -> Non
             self.held = held
 
     with pytest.raises(
-        AgentError, match=r"it has no 'state'; .*; if it is frozen, let an agent with StatechartMixin hold"
+        AgentError,
+        match=r"it has no 'state'; .*; if it is frozen, let an agent with StatechartMixin hold",
     ):
         chart.fire(Stone(), "go")
     assert chart.fire(Holder(Stone()), "go") is S.SCROLLING

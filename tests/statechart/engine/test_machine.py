@@ -58,9 +58,13 @@ def test_machine_has_no_models_even_after_firing(chart: Statechart[S], agent: An
     assert {"trigger", "is_IDLE", "may_go", "go"}.isdisjoint(vars(agent))
 
 
-@pytest.mark.parametrize(("tired", "target"), [(False, S.SCROLLING), ([], S.SCROLLING), (True, S.RESTING)])
+@pytest.mark.parametrize(
+    ("tired", "target"), [(False, S.SCROLLING), ([], S.SCROLLING), (True, S.RESTING)]
+)
 @pytest.mark.parametrize("keyword", [True, False])
-def test_stock_event_makes_the_same_move(chart: Statechart[S], tired: Any, target: S, keyword: bool) -> None:
+def test_stock_event_makes_the_same_move(
+    chart: Statechart[S], tired: Any, target: S, keyword: bool
+) -> None:
     """A stock event on a plain object uses guard, action and context as fire does."""
     stock, fired = (SimpleNamespace(state=S.IDLE, tired=tired, notes=[]) for _ in range(2))
     event = chart.machine.events["go"]
@@ -86,15 +90,27 @@ def test_stock_event_leaves_an_agent_alone_where_it_does_not_apply(chart: Statec
 
 def test_stock_event_reports_faults_as_fire_does(logger: Any, capture: Any) -> None:
     """Guards and actions that raise are logged by the stock way exactly as by fire."""
-    moves = [Transition("go", S.IDLE, S.RESTING, fails), Transition("go", S.IDLE, S.SCROLLING, None, fails)]
+    moves = [
+        Transition("go", S.IDLE, S.RESTING, fails),
+        Transition("go", S.IDLE, S.SCROLLING, None, fails),
+    ]
     chart = Statechart(S, moves, S.IDLE, logger=logger)
     faults = []
     for drive in (chart.machine.events["go"].trigger, lambda agent: chart.fire(agent, "go")):
         drive(SimpleNamespace(state=S.IDLE, agent_id="x"))
-        faults.append([{**entry, "exc_info": str(entry["exc_info"])} for entry in capture.entries if "error" in entry])
+        faults.append(
+            [
+                {**entry, "exc_info": str(entry["exc_info"])}
+                for entry in capture.entries
+                if "error" in entry
+            ]
+        )
         capture.entries.clear()
     stock, fired = faults
-    assert [entry["event"] for entry in stock] == ["statechart.guard_failed", "statechart.action_failed"]
+    assert [entry["event"] for entry in stock] == [
+        "statechart.guard_failed",
+        "statechart.action_failed",
+    ]
     assert fired == stock
 
 

@@ -128,7 +128,13 @@ class Overridden(Plain):
 
 @pytest.mark.parametrize(
     ("cls", "writer"),
-    [(Kept, write_kept), (Own, write_own), (Plain, write_plain), (Bare, write_plain), (SimpleNamespace, write_plain)],
+    [
+        (Kept, write_kept),
+        (Own, write_own),
+        (Plain, write_plain),
+        (Bare, write_plain),
+        (SimpleNamespace, write_plain),
+    ],
 )
 def test_a_class_has_one_write_path(cls: type, writer: Any) -> None:
     """A class is written by the mixin's names, by its own transition_to, or field by field."""
@@ -202,7 +208,9 @@ def test_an_object_that_takes_no_state_is_refused() -> None:
             self.ticks_in_state, self.state_history = 4, []
 
     agent = Fixed()
-    with pytest.raises(AgentError, match=r"Fixed takes no new state \(.+\): keep the frozen value .* transition_to"):
+    with pytest.raises(
+        AgentError, match=r"Fixed takes no new state \(.+\): keep the frozen value .* transition_to"
+    ):
         write_plain(agent, GO, 0.0, None)
     assert (agent.state, agent.ticks_in_state, agent.state_history) == (S.IDLE, 4, [])
 
@@ -211,7 +219,9 @@ def test_an_object_that_takes_no_state_is_refused() -> None:
 def test_a_history_that_takes_no_records_is_refused(history: Any) -> None:
     """A history that is no list is an error that says what it must be, and the agent is where it was."""
     agent = Plain(state_history=history)
-    with pytest.raises(AgentError, match=r"Plain.state_history must be a list or a deque, .* no attribute 'append'"):
+    with pytest.raises(
+        AgentError, match=r"Plain.state_history must be a list or a deque, .* no attribute 'append'"
+    ):
         write_plain(agent, GO, 0.0, None)
     assert (agent.state, agent.ticks_in_state, agent.state_history) == (S.IDLE, 4, history)
 
@@ -279,7 +289,10 @@ def test_a_history_may_raise() -> None:
     ("own", "problem"),
     [
         (lambda self, new_state: None, "too many positional arguments"),
-        (lambda self, new_state, trigger, context, when: None, "missing a required argument: 'when'"),
+        (
+            lambda self, new_state, trigger, context, when: None,
+            "missing a required argument: 'when'",
+        ),
         (lambda self, new_state, *, trigger, context: None, "too many positional arguments"),
     ],
 )
@@ -350,7 +363,9 @@ def test_a_depth_that_is_no_number_is_refused(depth: Any) -> None:
     old = make_record(GO, 0.0, None)
     for history in ([old], deque([old], maxlen=2)):
         agent = Plain(state_history=history, max_history_depth=depth)
-        with pytest.raises(AgentError, match=r"with max_history_depth a number or None: '>' not supported") as caught:
+        with pytest.raises(
+            AgentError, match=r"with max_history_depth a number or None: '>' not supported"
+        ) as caught:
             write_plain(agent, GO, 1.0, None)
         assert isinstance(caught.value.__cause__, TypeError)
         assert (agent.state, agent.ticks_in_state, list(agent.state_history)) == (S.IDLE, 4, [old])
@@ -364,7 +379,9 @@ def test_history_without_a_depth_holds_fifty() -> None:
     assert len(agent.state_history) == 50
 
 
-@pytest.mark.parametrize("context", [None, {}, {"post_id": "p1"}, {"a": 1, "b": [2]}, "text", SimpleNamespace(id=3)])
+@pytest.mark.parametrize(
+    "context", [None, {}, {"post_id": "p1"}, {"a": 1, "b": [2]}, "text", SimpleNamespace(id=3)]
+)
 def test_quick_records_equal_constructed_ones(context: Any) -> None:
     """A record made from a chart's edge equals one made by the public constructor."""
     quick = make_record(GO, 1_000_000.25, context)
@@ -410,8 +427,12 @@ def test_present_fields_are_kept() -> None:
 
 def test_an_object_without_room_is_refused() -> None:
     """An object that takes no further fields is an error that lists them all and tells the ways out."""
-    fields = "engagement_threshold, max_history_depth, state_history, ticks_in_state, timeout_threshold"
-    with pytest.raises(AgentError, match=f"Bare has no room for {fields}: declare .* or derive it from") as caught:
+    fields = (
+        "engagement_threshold, max_history_depth, state_history, ticks_in_state, timeout_threshold"
+    )
+    with pytest.raises(
+        AgentError, match=f"Bare has no room for {fields}: declare .* or derive it from"
+    ) as caught:
         add_missing_fields(Bare(), S.IDLE)
     assert isinstance(caught.value, TypeError)
 

@@ -9,7 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism.errors import DefinitionError, InputError
-from prism.statechart import AgentState, Statechart, Transition, social_media_chart, social_media_guards, state_enum
+from prism.statechart import (
+    AgentState,
+    Statechart,
+    Transition,
+    social_media_chart,
+    social_media_guards,
+    state_enum,
+)
 from prism.statechart.formats._document import MOST_TRANSITIONS
 
 Mood = state_enum("Mood", ["calm", "angry"])
@@ -28,13 +35,18 @@ class Registry:
 
 
 def moods(guard: Any = None, action: Any = None, other: Any = None) -> Statechart[Any]:
-    moves = [Transition("bumped", CALM, ANGRY, guard, action), Transition("apology", ANGRY, CALM, other)]
+    moves = [
+        Transition("bumped", CALM, ANGRY, guard, action),
+        Transition("apology", ANGRY, CALM, other),
+    ]
     return Statechart(Mood, moves, CALM)
 
 
 @settings(max_examples=80, deadline=None)
 @given(data=st.data())
-def test_the_json_form_loads_back_to_an_equal_chart(random_charts: Any, data: st.DataObject) -> None:
+def test_the_json_form_loads_back_to_an_equal_chart(
+    random_charts: Any, data: st.DataObject
+) -> None:
     """Any chart, written as JSON and loaded with the same functions, equals itself and is written alike again."""
     chart = data.draw(random_charts.charts())
     text = chart.to_json()
@@ -75,7 +87,13 @@ def test_the_shape_is_as_documented() -> None:
         "timeouts": {"angry": 4},
         "strict": True,
         "transitions": [
-            {"trigger": "bumped", "source": "calm", "target": "angry", "guard": "is_strong", "action": "print"},
+            {
+                "trigger": "bumped",
+                "source": "calm",
+                "target": "angry",
+                "guard": "is_strong",
+                "action": "print",
+            },
             {"trigger": "bumped", "source": "calm", "target": "calm"},
             {"trigger": "bumped", "source": "angry", "target": "calm"},
         ],
@@ -115,7 +133,11 @@ def test_an_asterisk_stands_for_every_state() -> None:
     every = Statechart.from_dict({**MINIMAL, "transitions": [{**MOVE, "source": "*"}]})
     assert [item.source for item in every.transitions] == ["calm", "angry"]
     one = Statechart.from_dict(
-        {**MINIMAL, "states": ["calm", "*"], "transitions": [{**MOVE, "source": "*", "target": "calm"}]}
+        {
+            **MINIMAL,
+            "states": ["calm", "*"],
+            "transitions": [{**MOVE, "source": "*", "target": "calm"}],
+        }
     )
     assert [item.source for item in one.transitions] == ["*"]
 
@@ -142,7 +164,12 @@ WRONG: dict[str, tuple[Any, list[str]]] = {
     "empty state": ({**MINIMAL, "states": ["calm", ""]}, ["'states' holds an empty text"]),
     "unknown states": (
         {**MINIMAL, "initial": "x", "decision_states": ["y", []], "timeouts": {"z": 2}},
-        ["'initial' names 'x'", "'decision_states' names 'y'", "'decision_states' names []", "'timeouts' names 'z'"],
+        [
+            "'initial' names 'x'",
+            "'decision_states' names 'y'",
+            "'decision_states' names []",
+            "'timeouts' names 'z'",
+        ],
     ),
     "settings of wrong types": (
         {**MINIMAL, "decision_states": "calm", "timeouts": []},
@@ -150,12 +177,25 @@ WRONG: dict[str, tuple[Any, list[str]]] = {
     ),
     "wrong limits": (
         {**MINIMAL, "timeouts": {"calm": 0, "angry": True}},
-        ["'timeouts', 'calm': must be a whole number of ticks from 1 on, got 0", "'timeouts', 'angry'"],
+        [
+            "'timeouts', 'calm': must be a whole number of ticks from 1 on, got 0",
+            "'timeouts', 'angry'",
+        ],
     ),
     "transitions as object": ({**MINIMAL, "transitions": {}}, ["'transitions' must be a list"]),
-    "transition as text": ({**MINIMAL, "transitions": ["x"]}, ["transition 1 must be an object, got 'x'"]),
+    "transition as text": (
+        {**MINIMAL, "transitions": ["x"]},
+        ["transition 1 must be an object, got 'x'"],
+    ),
     "several transitions": (
-        {**MINIMAL, "transitions": [MOVE, {"trigger": 1, "source": "x"}, {**MOVE, "gaurd": "g", "guard": 2}]},
+        {
+            **MINIMAL,
+            "transitions": [
+                MOVE,
+                {"trigger": 1, "source": "x"},
+                {**MOVE, "gaurd": "g", "guard": 2},
+            ],
+        },
         [
             "transition 2: missing keys 'target'",
             "transition 2: 'trigger' must be text, got 1",
@@ -166,9 +206,16 @@ WRONG: dict[str, tuple[Any, list[str]]] = {
     ),
     "unknown functions": (
         {**MINIMAL, "transitions": [{**MOVE, "guard": "os.system", "action": "run"}]},
-        ["unknown guard 'os.system'; known are 'is_strong'", "guards=", "unknown action 'run'; known are none"],
+        [
+            "unknown guard 'os.system'; known are 'is_strong'",
+            "guards=",
+            "unknown action 'run'; known are none",
+        ],
     ),
-    "asterisk as target": ({**MINIMAL, "transitions": [{**MOVE, "target": "*"}]}, ["'target' names '*'"]),
+    "asterisk as target": (
+        {**MINIMAL, "transitions": [{**MOVE, "target": "*"}]},
+        ["'target' names '*'"],
+    ),
     "too many moves": (
         {**MINIMAL, "transitions": [{**MOVE, "source": "*"}] * (MOST_TRANSITIONS // 2 + 1)},
         ["more than 100,000 moves"],
@@ -179,19 +226,35 @@ WRONG: dict[str, tuple[Any, list[str]]] = {
     ),
     "empty triggers": (
         {**MINIMAL, "transitions": [{**MOVE, "trigger": " "}, {**MOVE, "trigger": ""}]},
-        ["transition 1: a trigger cannot be called ' '", "transition 2: a trigger cannot be called ''"],
+        [
+            "transition 1: a trigger cannot be called ' '",
+            "transition 2: a trigger cannot be called ''",
+        ],
     ),
     "states of which some are none": (
         {**MINIMAL, "states": ["a", "a", 3], "initial": "z", "timeouts": {"a": -1}},
-        ["'states' must be a list of texts, got 3", "'states' names 'a' twice", "'initial' names 'z'", "got -1"],
+        [
+            "'states' must be a list of texts, got 3",
+            "'states' names 'a' twice",
+            "'initial' names 'z'",
+            "got -1",
+        ],
     ),
     "settings without states": (
         {"schema": 1, "timeouts": {"a": 0}, "decision_states": "a"},
-        ["missing keys 'states'", "'timeouts', 'a': must be a whole number", "'decision_states' must be a list"],
+        [
+            "missing keys 'states'",
+            "'timeouts', 'a': must be a whole number",
+            "'decision_states' must be a list",
+        ],
     ),
     "settings beside wrong states": (
         {**MINIMAL, "states": "calm", "timeouts": [], "decision_states": {}},
-        ["'states' must be a list", "'timeouts' must be an object", "'decision_states' must be a list"],
+        [
+            "'states' must be a list",
+            "'timeouts' must be an object",
+            "'decision_states' must be a list",
+        ],
     ),
 }
 
@@ -213,7 +276,10 @@ APART: dict[str, tuple[dict[str, Any], str]] = {
     "initial": ({"initial": 7}, "'initial' names 7"),
     "decision_states": ({"decision_states": ["angry", "x"]}, "'decision_states' names 'x'"),
     "timeouts": ({"timeouts": {"calm": "2"}}, "'timeouts', 'calm': must be a whole number"),
-    "transitions": ({"transitions": [{**MOVE, "source": "far"}]}, "transition 1: 'source' names 'far'"),
+    "transitions": (
+        {"transitions": [{**MOVE, "source": "far"}]},
+        "transition 1: 'source' names 'far'",
+    ),
     "other": ({"other": 1}, "unknown keys 'other'"),
 }
 
@@ -238,7 +304,9 @@ def test_a_long_list_of_offenders_is_cut_short() -> None:
 
 def test_an_enum_that_lacks_states_is_refused() -> None:
     """States that the given enum does not have are named."""
-    with pytest.raises(DefinitionError, match=r"'initial' names 'x'.*AgentState has no members 'calm', 'angry'"):
+    with pytest.raises(
+        DefinitionError, match=r"'initial' names 'x'.*AgentState has no members 'calm', 'angry'"
+    ):
         Statechart.from_dict({**MINIMAL, "initial": "x"}, states=AgentState)
 
 
@@ -265,7 +333,9 @@ def test_a_trigger_is_refused_if_the_chart_would_refuse_it(trigger: str) -> None
         ("9" * 5000, None, None, "too many digits"),
     ],
 )
-def test_text_that_is_no_json_is_refused(text: str, line: int | None, field: str | None, problem: str) -> None:
+def test_text_that_is_no_json_is_refused(
+    text: str, line: int | None, field: str | None, problem: str
+) -> None:
     """What is not JSON, or has a key twice, is refused with its line or key."""
     with pytest.raises(InputError) as caught:
         Statechart.from_json(text)
@@ -274,11 +344,16 @@ def test_text_that_is_no_json_is_refused(text: str, line: int | None, field: str
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.sampled_from(["calm", "angry", "*", "bumped", ""]),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.sampled_from(["calm", "angry", "*", "bumped", ""]),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from([*MINIMAL, *MOVE, "timeouts", "name", "guard", "decision_states"]), inner, max_size=5
+            st.sampled_from([*MINIMAL, *MOVE, "timeouts", "name", "guard", "decision_states"]),
+            inner,
+            max_size=5,
         )
     ),
     max_leaves=12,
@@ -286,7 +361,12 @@ JSON = st.recursive(
 
 
 @settings(max_examples=200, deadline=None)
-@given(JSON, st.dictionaries(st.sampled_from([*MINIMAL, "timeouts", "decision_states", "strict"]), JSON, max_size=2))
+@given(
+    JSON,
+    st.dictionaries(
+        st.sampled_from([*MINIMAL, "timeouts", "decision_states", "strict"]), JSON, max_size=2
+    ),
+)
 def test_any_document_is_a_chart_or_a_definition_error(whole: Any, changes: dict[str, Any]) -> None:
     """Whatever JSON a document holds, it loads or is refused with a DefinitionError, never otherwise."""
     for document in (whole, {**MINIMAL, "transitions": [MOVE], **changes}):

@@ -8,11 +8,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism.statechart import Statechart, Transition, social_media_chart, social_media_guards, state_enum
-from prism.statechart.formats._scxml import NAMESPACE, PRISM_NAMESPACE, scxml_guards, scxml_name, to_scxml
+from prism.statechart import (
+    Statechart,
+    Transition,
+    social_media_chart,
+    social_media_guards,
+    state_enum,
+)
+from prism.statechart.formats._scxml import (
+    NAMESPACE,
+    PRISM_NAMESPACE,
+    scxml_guards,
+    scxml_name,
+    to_scxml,
+)
 
 CODE = re.compile(r"_x([0-9A-F]{4,6})_")
-TEXTS = st.text("_x0F2 a.*\n", min_size=1) | st.text(min_size=1) | st.sampled_from(["error", "done", "error.x"])
+TEXTS = (
+    st.text("_x0F2 a.*\n", min_size=1)
+    | st.text(min_size=1)
+    | st.sampled_from(["error", "done", "error.x"])
+)
 
 
 def decoded(name: str) -> str:
@@ -64,9 +80,18 @@ def test_guards_have_fields_of_their_own() -> None:
 
     twin, unnamed = other(), lambda agent, context: True
     guards = [is_busy, twin, unnamed, is_busy, None]
-    chart = Statechart([A, B], [Transition(f"t{number}", A, B, guard) for number, guard in enumerate(guards)], A)
-    assert scxml_guards(chart) == {"guard_is_busy": is_busy, "guard_is_busy_2": twin, "guard_guard": unnamed}
-    conditions = [item.get("cond") for item in ET.fromstring(to_scxml(chart)).iter(f"{{{NAMESPACE}}}transition")]
+    chart = Statechart(
+        [A, B], [Transition(f"t{number}", A, B, guard) for number, guard in enumerate(guards)], A
+    )
+    assert scxml_guards(chart) == {
+        "guard_is_busy": is_busy,
+        "guard_is_busy_2": twin,
+        "guard_guard": unnamed,
+    }
+    conditions = [
+        item.get("cond")
+        for item in ET.fromstring(to_scxml(chart)).iter(f"{{{NAMESPACE}}}transition")
+    ]
     fields = ["guard_is_busy", "guard_is_busy_2", "guard_guard", "guard_is_busy"]
     assert conditions == [*(f"_event.data.{field}" for field in fields), None]
 
@@ -94,7 +119,9 @@ def test_any_chart_is_a_well_formed_document(random_charts: Any, data: st.DataOb
         assert [item.get(f"{{{PRISM_NAMESPACE}}}action") for item in state] == [
             item.action and "note" for item in leaving
         ]
-        assert (state.get(f"{{{PRISM_NAMESPACE}}}decision") == "true") == (text in chart.decision_states)
+        assert (state.get(f"{{{PRISM_NAMESPACE}}}decision") == "true") == (
+            text in chart.decision_states
+        )
         assert state.get(f"{{{PRISM_NAMESPACE}}}timeout") == (
             str(chart.timeouts[text]) if text in chart.timeouts else None
         )

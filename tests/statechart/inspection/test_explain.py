@@ -38,12 +38,17 @@ class Guard:
         return self.outcome
 
 
-def chart_of(*outcomes: object, decides: bool = False, strict: bool = False) -> Statechart[AgentState]:
+def chart_of(
+    *outcomes: object, decides: bool = False, strict: bool = False
+) -> Statechart[AgentState]:
     """Make a chart in which ``go`` leads from IDLE to the other states in turn, by guards with these outcomes."""
     targets = (SCROLLING, EVALUATING, RESTING)
     return Statechart(
         AgentState,
-        [Transition("go", IDLE, target, Guard(outcome)) for target, outcome in zip(targets, outcomes, strict=False)],
+        [
+            Transition("go", IDLE, target, Guard(outcome))
+            for target, outcome in zip(targets, outcomes, strict=False)
+        ],
         IDLE,
         name="test",
         decision_states=[IDLE] if decides else [],
@@ -53,30 +58,47 @@ def chart_of(*outcomes: object, decides: bool = False, strict: bool = False) -> 
 
 def outcomes_of(chart: Statechart[AgentState]) -> list[str]:
     """Explain ``go`` to an idle agent, and give the candidates' outcomes."""
-    return [candidate.outcome for candidate in chart.explain(SimpleNamespace(state=IDLE), "go").candidates]
+    return [
+        candidate.outcome
+        for candidate in chart.explain(SimpleNamespace(state=IDLE), "go").candidates
+    ]
 
 
 def test_candidates_are_tried_up_to_the_first_that_passes() -> None:
     """Guards are asked as fire asks them: in order, once each, and not after one has passed."""
     chart = chart_of(False, True, True)
     assert outcomes_of(chart) == ["failed", "passed", "not asked"]
-    assert [item.guard.asked for item in chart.transitions if isinstance(item.guard, Guard)] == [1, 1, 0]
+    assert [item.guard.asked for item in chart.transitions if isinstance(item.guard, Guard)] == [
+        1,
+        1,
+        0,
+    ]
 
 
 def test_decision_state_has_all_guards_asked() -> None:
     """In a decision state every guard is asked once, and the options of afire are told besides the move of fire."""
     chart = chart_of(True, False, True, decides=True)
     explanation = chart.explain(SimpleNamespace(state=IDLE), "go")
-    assert [candidate.outcome for candidate in explanation.candidates] == ["passed", "failed", "passed"]
+    assert [candidate.outcome for candidate in explanation.candidates] == [
+        "passed",
+        "failed",
+        "passed",
+    ]
     assert (explanation.outcome, explanation.target) == ("moves", SCROLLING)
     assert explanation.options == (SCROLLING, RESTING)
     assert str(explanation).endswith("afire asks the reasoner to choose from scrolling, resting")
-    assert [item.guard.asked for item in chart.transitions if isinstance(item.guard, Guard)] == [1, 1, 1]
+    assert [item.guard.asked for item in chart.transitions if isinstance(item.guard, Guard)] == [
+        1,
+        1,
+        1,
+    ]
 
 
 def test_no_reasoner_for_a_single_option() -> None:
     """One enabled target leaves nothing to ask, also in a decision state."""
-    assert chart_of(False, True, decides=True).explain(SimpleNamespace(state=IDLE), "go").options == ()
+    assert (
+        chart_of(False, True, decides=True).explain(SimpleNamespace(state=IDLE), "go").options == ()
+    )
 
 
 def test_guard_that_raises_is_shown_and_not_logged(caplog: pytest.LogCaptureFixture) -> None:
@@ -92,12 +114,22 @@ def test_guard_that_raises_is_shown_and_not_logged(caplog: pytest.LogCaptureFixt
 
 def test_strict_chart_raises_at_the_first_fault() -> None:
     """In a strict chart a guard that raises ends the matter: fire raises, and the later guards are not asked."""
-    explanation = chart_of(False, ValueError("x"), True, strict=True).explain(SimpleNamespace(state=IDLE), "go")
-    assert [candidate.outcome for candidate in explanation.candidates] == ["failed", "raised", "not asked"]
+    explanation = chart_of(False, ValueError("x"), True, strict=True).explain(
+        SimpleNamespace(state=IDLE), "go"
+    )
+    assert [candidate.outcome for candidate in explanation.candidates] == [
+        "failed",
+        "raised",
+        "not asked",
+    ]
     assert (explanation.outcome, explanation.target) == ("raises", None)
     decided = chart_of(True, ValueError("x"), True, strict=True, decides=True)
     explanation = decided.explain(SimpleNamespace(state=IDLE), "go")
-    assert (explanation.outcome, explanation.target, explanation.options) == ("moves", SCROLLING, ())
+    assert (explanation.outcome, explanation.target, explanation.options) == (
+        "moves",
+        SCROLLING,
+        (),
+    )
 
 
 def test_self_transition_stays() -> None:
@@ -120,7 +152,10 @@ def test_unknown_state_shows_the_states_there_are() -> None:
     explanation = social_media_chart().explain(SimpleNamespace(state="asleep"), "feed_ready")
     assert explanation.outcome == "unknown state"
     assert "idle, scrolling, evaluating" in str(explanation)
-    assert social_media_chart().explain(SimpleNamespace(state=[]), "feed_ready").outcome == "unknown state"
+    assert (
+        social_media_chart().explain(SimpleNamespace(state=[]), "feed_ready").outcome
+        == "unknown state"
+    )
 
 
 def test_what_fire_would_not_take_is_refused() -> None:
@@ -151,14 +186,21 @@ def test_lambda_has_no_name_to_show() -> None:
 
 def test_data_is_plain() -> None:
     """As data an explanation holds texts, lists and None only."""
-    explanation = chart_of(LookupError("x"), True, decides=True).explain(SimpleNamespace(state=IDLE, name="ada"), "go")
+    explanation = chart_of(LookupError("x"), True, decides=True).explain(
+        SimpleNamespace(state=IDLE, name="ada"), "go"
+    )
     assert explanation.to_dict() == {
         "chart": "test",
         "agent": "ada",
         "state": "idle",
         "trigger": "go",
         "candidates": [
-            {"target": "scrolling", "guard": "is_x", "outcome": "raised", "error": "LookupError: x"},
+            {
+                "target": "scrolling",
+                "guard": "is_x",
+                "outcome": "raised",
+                "error": "LookupError: x",
+            },
             {"target": "evaluating", "guard": "is_True", "outcome": "passed", "error": None},
         ],
         "outcome": "moves",
@@ -186,7 +228,9 @@ class _First:
     decides=st.booleans(),
     strict=st.booleans(),
 )
-def test_explanation_foretells_fire_and_afire(outcomes: list[Any], decides: bool, strict: bool) -> None:
+def test_explanation_foretells_fire_and_afire(
+    outcomes: list[Any], decides: bool, strict: bool
+) -> None:
     """Whatever the guards say, fire does what the explanation says, afire asks for its options, and nothing changes."""
     given = [LookupError("raised") if outcome == "raise" else outcome for outcome in outcomes]
     chart = chart_of(*given, decides=decides, strict=strict)

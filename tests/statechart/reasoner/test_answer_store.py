@@ -45,7 +45,13 @@ def test_a_reply_is_kept_whole() -> None:
 def test_a_key_depends_on_every_part() -> None:
     """Keys of different parts differ, however the parts are cut."""
     kept = KeptReplies(Store(), None)
-    parts: list[tuple[Any, ...]] = [("a", "b"), ("ab",), ("a", "b", None), ("a", "b", 0), (["a", "b"],)]
+    parts: list[tuple[Any, ...]] = [
+        ("a", "b"),
+        ("ab",),
+        ("a", "b", None),
+        ("a", "b", 0),
+        (["a", "b"],),
+    ]
     assert len({kept.key(*part) for part in parts}) == len(parts)
     assert kept.key("a", "b") == KeptReplies(Store(), None).key("a", "b")
 
@@ -60,7 +66,17 @@ def test_without_a_store_nothing_is_kept() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "no JSON", "null", "[]", "3", '{"words": "yes"}', '{"text": 3}', '{"answers": null}', '{"text": "yes"'],
+    [
+        "",
+        "no JSON",
+        "null",
+        "[]",
+        "3",
+        '{"words": "yes"}',
+        '{"text": 3}',
+        '{"answers": null}',
+        '{"text": "yes"',
+    ],
 )
 def test_what_cannot_be_read_is_not_kept(text: str) -> None:
     """A text in the store that is no reply counts as nothing, and is replaced by the next reply."""
@@ -74,7 +90,9 @@ def test_what_cannot_be_read_is_not_kept(text: str) -> None:
 
 
 @pytest.mark.parametrize("failing", ["get", "put"])
-def test_a_store_that_fails_is_reported_once_and_left(failing: str, logger: Any, capture: Any) -> None:
+def test_a_store_that_fails_is_reported_once_and_left(
+    failing: str, logger: Any, capture: Any
+) -> None:
     """A store that raises never raises here: one warning says so, and it is not used again."""
     store = Store(failing)
     kept = KeptReplies(store, logger)

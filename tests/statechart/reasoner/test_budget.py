@@ -83,7 +83,12 @@ def test_seconds_without_a_deadline_do_not_matter() -> None:
     """A budget without a deadline tells no seconds and has none left after a restore."""
     budget = Budget(max_calls=9)
     budget.restore(calls=1, tokens=2, seconds=50.0)
-    assert (budget.seconds_left(), budget.to_dict()["seconds"], budget.calls, budget.tokens) == (None, 0.0, 1, 2)
+    assert (budget.seconds_left(), budget.to_dict()["seconds"], budget.calls, budget.tokens) == (
+        None,
+        0.0,
+        1,
+        2,
+    )
 
 
 async def test_the_deadline_counts_from_the_first_question() -> None:

@@ -70,7 +70,9 @@ class Responder(Told):
 
 
 class FrameworkClient(Told):
-    async def get_response(self, messages: Any, *, stream: bool = False, options: Any = None) -> Any:
+    async def get_response(
+        self, messages: Any, *, stream: bool = False, options: Any = None
+    ) -> Any:
         self.told = (messages, options)
         return self.reply
 
@@ -127,16 +129,30 @@ def test_a_client_with_any_method_is_accepted(client: Any) -> None:
 @pytest.mark.parametrize("client", [None, object(), SimpleNamespace(chat="not callable")])
 def test_a_client_without_a_method_is_refused(client: Any) -> None:
     """An object with none of the three methods is an error that names its class and the methods."""
-    with pytest.raises(ReasonerError, match=f"chat, get_response or run; {type(client).__name__} has none"):
+    with pytest.raises(
+        ReasonerError, match=f"chat, get_response or run; {type(client).__name__} has none"
+    ):
         check_client(client)
 
 
 @pytest.mark.parametrize(
     ("client", "model", "told"),
     [
-        (OllamaLike(), None, {"model": "", "messages": MESSAGES, "stream": False, "format": SCHEMA}),
-        (OllamaLike(), "m1", {"model": "m1", "messages": MESSAGES, "stream": False, "format": SCHEMA}),
-        (Open(), "m1", {"model": "m1", "messages": MESSAGES, "format": SCHEMA, "options": {"seed": 7}}),
+        (
+            OllamaLike(),
+            None,
+            {"model": "", "messages": MESSAGES, "stream": False, "format": SCHEMA},
+        ),
+        (
+            OllamaLike(),
+            "m1",
+            {"model": "m1", "messages": MESSAGES, "stream": False, "format": SCHEMA},
+        ),
+        (
+            Open(),
+            "m1",
+            {"model": "m1", "messages": MESSAGES, "format": SCHEMA, "options": {"seed": 7}},
+        ),
         (Open(), None, {"messages": MESSAGES, "format": SCHEMA}),
         (MessagesOnly(), "m1", MESSAGES),
         (PromptOnly(), "m1", "what next?"),
@@ -188,7 +204,9 @@ async def test_the_text_of_a_reply_is_found(reply: Any) -> None:
         lambda chosen: SimpleNamespace(next_state=chosen),
         lambda chosen: SimpleNamespace(output={"next_state": chosen}),
         lambda chosen: SimpleNamespace(output=SimpleNamespace(next_state=chosen, why="no reason")),
-        lambda chosen: SimpleNamespace(text=None, output=f"I say {json.dumps({'next_state': str(chosen)})}."),
+        lambda chosen: SimpleNamespace(
+            text=None, output=f"I say {json.dumps({'next_state': str(chosen)})}."
+        ),
     ],
 )
 async def test_an_answer_may_be_data(reply: Any, chosen: Any) -> None:
@@ -199,11 +217,21 @@ async def test_an_answer_may_be_data(reply: Any, chosen: Any) -> None:
 
 @pytest.mark.parametrize(
     "reply",
-    [None, 3, {}, {"message": {"content": None}}, SimpleNamespace(text=7), [{"text": "yes"}], {"next_state": None}],
+    [
+        None,
+        3,
+        {},
+        {"message": {"content": None}},
+        SimpleNamespace(text=7),
+        [{"text": "yes"}],
+        {"next_state": None},
+    ],
 )
 async def test_a_reply_without_text_is_an_error(reply: Any) -> None:
     """A reply without text is an error that names the reply's type."""
-    with pytest.raises(BadReplyError, match=f"the client's reply of type {type(reply).__name__} has no text"):
+    with pytest.raises(
+        BadReplyError, match=f"the client's reply of type {type(reply).__name__} has no text"
+    ):
         await ask_chat(Runner(reply), "what next?", OPTIONS)
 
 
@@ -225,7 +253,12 @@ async def test_an_exception_of_the_client_propagates() -> None:
         ({"text": "yes", "prompt_eval_count": 5, "eval_count": 2}, (5, 2)),
         ({"text": "yes", "prompt_eval_count": 0, "eval_count": 0}, (0, 0)),
         (SimpleNamespace(text="yes", input_tokens=5, output_tokens=2), (5, 2)),
-        (SimpleNamespace(text="yes", usage_details={"input_token_count": 5, "output_token_count": 2}), (5, 2)),
+        (
+            SimpleNamespace(
+                text="yes", usage_details={"input_token_count": 5, "output_token_count": 2}
+            ),
+            (5, 2),
+        ),
         (SimpleNamespace(text="yes", usage_details=None), (None, None)),
         ({"text": "yes", "prompt_eval_count": "many"}, (None, None)),
     ],
@@ -241,13 +274,23 @@ async def test_real_clients_chat(kind: str, server: FakeOllama, connect: Any) ->
     """prism's clients and Ollama's own are asked over HTTP, and text, model and tokens are read."""
     model = "llama3.2" if kind == "ollama" else None
     reply = await ask_chat(connect(kind), "what next?", OPTIONS, model=model)
-    assert (reply.text, reply.model, reply.attempts) == ('{"next_state": "composing"}', "llama3.2", 1)
+    assert (reply.text, reply.model, reply.attempts) == (
+        '{"next_state": "composing"}',
+        "llama3.2",
+        1,
+    )
     assert (reply.input_tokens, reply.output_tokens) == (2, 2)
     assert reply.host == (None if kind == "ollama" else server.host)
     assert server.questions[0].body["format"] == SCHEMA
 
 
-QUESTIONS = {"q0": {"type": "choice", "instructions": "next?", "criteria": {"composing": "write", "scrolling": None}}}
+QUESTIONS = {
+    "q0": {
+        "type": "choice",
+        "instructions": "next?",
+        "criteria": {"composing": "write", "scrolling": None},
+    }
+}
 
 
 @pytest.mark.parametrize("kind", ["prism", "pool", "ollama"])
@@ -276,7 +319,10 @@ class Deciding(Told):
     ("reply", "answers"),
     [
         ({"answers": {"q0": {"probabilities": {"composing": 1.0}}}}, {"composing": 1.0}),
-        (SimpleNamespace(answers={"q0": SimpleNamespace(probabilities={"idle": 0.5})}), {"idle": 0.5}),
+        (
+            SimpleNamespace(answers={"q0": SimpleNamespace(probabilities={"idle": 0.5})}),
+            {"idle": 0.5},
+        ),
         ({"answers": {"q0": {"choice": "composing"}}}, None),
         ({"answers": {"q1": {"probabilities": {"composing": 1.0}}}}, None),
         ({"answers": {}}, None),
@@ -288,10 +334,14 @@ async def test_the_answers_of_a_decision_are_found(reply: Any, answers: Any) -> 
     assert await ask_decision(Deciding(reply), "", QUESTIONS) == Reply(answers={"q0": answers})
 
 
-@pytest.mark.parametrize("reply", [None, "composing", {}, {"answers": None}, {"answers": ["q0"]}, {"answers": 3}])
+@pytest.mark.parametrize(
+    "reply", [None, "composing", {}, {"answers": None}, {"answers": ["q0"]}, {"answers": 3}]
+)
 async def test_a_decision_without_answers_is_an_error(reply: Any) -> None:
     """A reply without answers is an error that names the reply's type."""
-    with pytest.raises(BadReplyError, match=f"the client's reply of type {type(reply).__name__} has no answers"):
+    with pytest.raises(
+        BadReplyError, match=f"the client's reply of type {type(reply).__name__} has no answers"
+    ):
         await ask_decision(Deciding(reply), "", QUESTIONS)
 
 
@@ -306,7 +356,9 @@ async def test_a_decision_without_answers_is_an_error(reply: Any) -> None:
         (ConnectionError("404 page not found"), ConnectionError),
     ],
 )
-async def test_a_missing_endpoint_is_told_from_other_failures(error: Exception, raised: type[Exception]) -> None:
+async def test_a_missing_endpoint_is_told_from_other_failures(
+    error: Exception, raised: type[Exception]
+) -> None:
     """A server or model without decisions raises prism's error for that; anything else is raised unchanged."""
     with pytest.raises(raised, match=str(error.args[0])) as caught:
         await ask_decision(Deciding(error), "", QUESTIONS)
@@ -315,9 +367,13 @@ async def test_a_missing_endpoint_is_told_from_other_failures(error: Exception, 
 
 @pytest.mark.parametrize("kind", ["prism", "pool", "ollama"])
 @pytest.mark.parametrize(("model", "offered"), [("nimble", True), ("llama3.2", False)])
-async def test_what_a_model_offers_is_found_out(kind: str, model: str, offered: bool, connect: Any) -> None:
+async def test_what_a_model_offers_is_found_out(
+    kind: str, model: str, offered: bool, connect: Any
+) -> None:
     """A client's server is asked whether the model decides."""
-    assert await offers_decisions(connect(kind, model), model if kind == "ollama" else None) is offered
+    assert (
+        await offers_decisions(connect(kind, model), model if kind == "ollama" else None) is offered
+    )
 
 
 @pytest.mark.parametrize("client", [OllamaLike(), Runner(), Deciding()])
@@ -332,7 +388,9 @@ async def test_an_ollama_client_without_a_model_offers_nothing(connect: Any) -> 
 
 
 @pytest.mark.parametrize("code", [404, 405, 501])
-async def test_a_server_that_knows_no_capabilities_may_decide(code: int, server: FakeOllama, connect: Any) -> None:
+async def test_a_server_that_knows_no_capabilities_may_decide(
+    code: int, server: FakeOllama, connect: Any
+) -> None:
     """A server without the path that tells capabilities may have decisions, while a failure is raised."""
     server.fail(Fault.status(code, body=b"no such page"), Fault.status(500), path="/api/show")
     assert await offers_decisions(connect("ollama"), "nimble") is True
@@ -365,7 +423,9 @@ NO_THINK = ollama.ResponseError("invalid think value", 400)
         (None, ollama.ResponseError("unknown field: think", 422), [False, None, None]),
     ],
 )
-async def test_a_model_is_told_not_to_think_if_it_may_be(accepts: Any, error: Exception, asked: list[Any]) -> None:
+async def test_a_model_is_told_not_to_think_if_it_may_be(
+    accepts: Any, error: Exception, asked: list[Any]
+) -> None:
     """Where thinking is an argument it is forbidden, but to a model that refuses to be told, and that is remembered."""
     client, refused = Thinker(accepts, error), set[str]()
     replies = [await ask_chat(client, "what next?", OPTIONS, refused=refused) for _ in range(2)]
@@ -373,7 +433,9 @@ async def test_a_model_is_told_not_to_think_if_it_may_be(accepts: Any, error: Ex
     assert sum(reply.attempts for reply in replies) == len(asked)
 
 
-@pytest.mark.parametrize("error", [ollama.ResponseError("invalid format", 400), ollama.ResponseError("think", 500)])
+@pytest.mark.parametrize(
+    "error", [ollama.ResponseError("invalid format", 400), ollama.ResponseError("think", 500)]
+)
 async def test_other_refusals_have_nothing_to_do_with_thinking(error: Exception) -> None:
     """Any other error is raised as it is, and the model asked only once."""
     client = Thinker("high", error)
@@ -390,7 +452,9 @@ class Mine(ollama.Client):
 @pytest.mark.parametrize("only_decides", [True, False])
 def test_a_client_that_blocks_is_refused(client: Any, only_decides: bool) -> None:
     """Ollama's blocking client is an error that names the other one, which is accepted."""
-    with pytest.raises(ReasonerError, match=r"stops the event loop while it waits for an answer: use ollama\.Async"):
+    with pytest.raises(
+        ReasonerError, match=r"stops the event loop while it waits for an answer: use ollama\.Async"
+    ):
         check_client(client, only_decides=only_decides)
     check_client(ollama.AsyncClient(), only_decides=only_decides)
 
@@ -414,7 +478,9 @@ class Settled(Told):
 @pytest.mark.parametrize("only_decides", [True, False])
 @pytest.mark.parametrize("client", [ollama.AsyncClient(), Needy()])
 @pytest.mark.parametrize("model", [None, ""])
-def test_a_client_without_a_model_is_refused(client: Any, model: str | None, only_decides: bool) -> None:
+def test_a_client_without_a_model_is_refused(
+    client: Any, model: str | None, only_decides: bool
+) -> None:
     """A client that has to be told a model is an error that says how to give one, and accepted with one."""
     method = "systemone" if only_decides else "chat"
     message = rf"{type(client).__name__}.{method} has to be told a model: give one, such as Reasoner\(client, model="
@@ -423,7 +489,9 @@ def test_a_client_without_a_model_is_refused(client: Any, model: str | None, onl
     check_model(client, "m1", only_decides=only_decides)
 
 
-@pytest.mark.parametrize("client", [Settled(), Open(), MessagesOnly(), Responder(), Runner(), FrameworkAgent()])
+@pytest.mark.parametrize(
+    "client", [Settled(), Open(), MessagesOnly(), Responder(), Runner(), FrameworkAgent()]
+)
 @pytest.mark.parametrize("only_decides", [True, False])
 def test_other_clients_need_no_model(client: Any, only_decides: bool) -> None:
     """A client that knows its model, or takes none, is accepted without one."""

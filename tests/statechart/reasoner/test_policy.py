@@ -19,7 +19,9 @@ S = AgentState
 OPTIONS = (S.COMPOSING, S.ENGAGING_LIKE, S.SCROLLING)
 
 
-def ask(relevance: float | None = None, inclinations: dict[str, float] | None = None, **fields: Any) -> Question:
+def ask(
+    relevance: float | None = None, inclinations: dict[str, float] | None = None, **fields: Any
+) -> Question:
     agent = SimpleNamespace(**{"agent_id": "a1", **fields})
     if relevance is not None:
         agent.relevance = lambda post: relevance
@@ -42,7 +44,9 @@ def test_temperature_must_be_above_zero(temperature: float) -> None:
 @pytest.mark.parametrize("temperature", [0.001, 0.5, 1.0, 100.0])
 @pytest.mark.parametrize("relevance", [None, 0.0, 0.7, 1.0])
 @pytest.mark.parametrize("inclinations", [None, {"composing": 1e3}, {"scrolling": -5.0}])
-def test_probabilities_sum_to_one(temperature: float, relevance: float | None, inclinations: Any) -> None:
+def test_probabilities_sum_to_one(
+    temperature: float, relevance: float | None, inclinations: Any
+) -> None:
     """Whatever the utilities, there is one probability for each option and they sum to one."""
     chances = PolicyReasoner(temperature=temperature).probabilities(ask(relevance, inclinations))
     assert len(chances) == 3
@@ -52,7 +56,9 @@ def test_probabilities_sum_to_one(temperature: float, relevance: float | None, i
 
 def test_probabilities_are_the_softmax_of_the_utilities() -> None:
     """An option's probability is proportional to exp(utility / temperature)."""
-    chances = PolicyReasoner(temperature=2.0).probabilities(ask(0.5, {"scrolling": 1.5, "composing": 0.2}))
+    chances = PolicyReasoner(temperature=2.0).probabilities(
+        ask(0.5, {"scrolling": 1.5, "composing": 0.2})
+    )
     weights = [exp(1.2 / 2), exp(1.0 / 2), exp(1.5 / 2)]
     assert chances == pytest.approx([weight / sum(weights) for weight in weights])
 
@@ -97,7 +103,9 @@ async def test_another_kind_of_random_is_left_alone() -> None:
     """An agent whose random is something else, as Mesa's agents have, decides by the reasoner's streams."""
     foreign = random.Random(5)
     before = foreign.getstate()
-    assert await choices(PolicyReasoner(7), ask(random=foreign)) == await choices(PolicyReasoner(7), ask())
+    assert await choices(PolicyReasoner(7), ask(random=foreign)) == await choices(
+        PolicyReasoner(7), ask()
+    )
     assert foreign.getstate() == before
 
 
@@ -119,7 +127,11 @@ async def test_a_decision_tells_its_probabilities() -> None:
     """A decision by policy carries the probability of every option by its text."""
     (decision,) = await PolicyReasoner().answer([ask()])
     assert decision.source == "policy"
-    assert decision.probabilities == {"composing": 0.333333, "engaging_like": 0.333333, "scrolling": 0.333333}
+    assert decision.probabilities == {
+        "composing": 0.333333,
+        "engaging_like": 0.333333,
+        "scrolling": 0.333333,
+    }
 
 
 async def test_a_policy_serves_a_chart() -> None:

@@ -38,7 +38,9 @@ Respond with JSON only:
 """
 
 POST = SimpleNamespace(post_id="p1", author="bob", text="Rooks are overrated.")
-ADA = SimpleNamespace(agent_id="a1", name="Ada", interests=["chess", "climate"], personality="patient and dry")
+ADA = SimpleNamespace(
+    agent_id="a1", name="Ada", interests=["chess", "climate"], personality="patient and dry"
+)
 
 
 def ask(agent: Any = ADA, context: Any = POST) -> Question:
@@ -48,7 +50,9 @@ def ask(agent: Any = ADA, context: Any = POST) -> Question:
 def test_the_prompt_is_that_of_the_contract() -> None:
     """The prompt is the contract's template to the letter."""
     assert (
-        build_reasoner_prompt("Ada", ["chess", "climate"], "patient and dry", S.EVALUATING, "decides", OPTIONS, POST)
+        build_reasoner_prompt(
+            "Ada", ["chess", "climate"], "patient and dry", S.EVALUATING, "decides", OPTIONS, POST
+        )
         == PROMPT
     )
 
@@ -69,13 +73,17 @@ def test_the_prompt_is_that_of_the_contract() -> None:
 def test_states_are_described_as_in_the_contract(state: S, text: str) -> None:
     """Every state has the contract's description, and the prompt lists it so."""
     assert STATE_DESCRIPTIONS[state] == text
-    assert f"\n- {state.value}: {text}\n" in build_reasoner_prompt("x", [], "", S.IDLE, "go", [state], None)
+    assert f"\n- {state.value}: {text}\n" in build_reasoner_prompt(
+        "x", [], "", S.IDLE, "go", [state], None
+    )
 
 
 def test_states_without_description_are_told_by_their_text() -> None:
     """A state that nobody described is told by its own text, and descriptions may be the caller's."""
     mood = state_enum("Mood", ["very_calm", "cross"])
-    prompt = build_reasoner_prompt("x", [], "", mood("cross"), "go", list(mood), None, descriptions={"cross": "Shout"})
+    prompt = build_reasoner_prompt(
+        "x", [], "", mood("cross"), "go", list(mood), None, descriptions={"cross": "Shout"}
+    )
     assert "- very_calm: very calm\n- cross: Shout\n" in prompt
     assert 'in the "cross" state' in prompt
 
@@ -86,14 +94,20 @@ def test_states_without_description_are_told_by_their_text() -> None:
         (None, "There are no further details."),
         ("A storm is coming.", "A storm is coming."),
         (POST, "Post by bob:\nRooks are overrated."),
-        ({"text": "Hello", "author_id": "a2", "topics": ["chess", "go"]}, "Post by a2:\nHello\nTopics: chess, go"),
+        (
+            {"text": "Hello", "author_id": "a2", "topics": ["chess", "go"]},
+            "Post by a2:\nHello\nTopics: chess, go",
+        ),
         ({"content": "Hello"}, "Post:\nHello"),
         ({"post_id": "p1", "rank": 2}, "post_id: p1\nrank: 2"),
         (SimpleNamespace(id=4), "simple_namespace_id: 4"),
         (7, "value: 7"),
         ({}, ""),
         ({"text": "", "author_id": "a2", "topics": ["go"]}, "Post by a2:\n(no text)\nTopics: go"),
-        (SimpleNamespace(post_id="p1", author="bob", text="", topics=()), "Post by bob:\n(no text)"),
+        (
+            SimpleNamespace(post_id="p1", author="bob", text="", topics=()),
+            "Post by bob:\n(no text)",
+        ),
         (SimpleNamespace(post_id="p1", text=0), "Post:\n0"),
         ({"text": "", "content": "Hello", "topics": "tea"}, "Post:\nHello\nTopics: tea"),
         ({"text": "Hello", "topics": 5}, "Post:\nHello\nTopics: 5"),
@@ -114,7 +128,10 @@ def test_an_agent_speaks_for_itself() -> None:
     ("agent", "profile"),
     [
         (SimpleNamespace(agent_id="a7"), ("a7", "", "")),
-        (SimpleNamespace(agent_id="a7", name=None, interests=None, personality=None), ("a7", "", "")),
+        (
+            SimpleNamespace(agent_id="a7", name=None, interests=None, personality=None),
+            ("a7", "", ""),
+        ),
         (SimpleNamespace(unique_id=3, interests=(1, "idle"), personality=7), ("3", "1, idle", "7")),
         (SimpleNamespace(unique_id=3, interests="chess"), ("3", "chess", "")),
     ],

@@ -19,11 +19,19 @@ class LastOption(BaseReasoner):
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
         self.questions = list(questions)
-        return [Decision(question.options[-1], "policy", probabilities={"idle": 1.0}) for question in questions]
+        return [
+            Decision(question.options[-1], "policy", probabilities={"idle": 1.0})
+            for question in questions
+        ]
 
 
 def question(name: str = "a1", **changes: Any) -> Question:
-    fields = {"state": S.EVALUATING, "trigger": "decides", "options": (S.COMPOSING, S.SCROLLING), "context": None}
+    fields = {
+        "state": S.EVALUATING,
+        "trigger": "decides",
+        "options": (S.COMPOSING, S.SCROLLING),
+        "context": None,
+    }
     return Question(SimpleNamespace(agent_id=name), **{**fields, **changes})
 
 
@@ -35,7 +43,9 @@ def test_a_question_needs_options() -> None:
     assert isinstance(caught.value, ReasonerError)
 
 
-@pytest.mark.parametrize(("thing", "field"), [(question(), "options"), (Decision(S.IDLE, "model"), "chosen")])
+@pytest.mark.parametrize(
+    ("thing", "field"), [(question(), "options"), (Decision(S.IDLE, "model"), "chosen")]
+)
 def test_questions_and_decisions_cannot_be_changed(thing: Any, field: str) -> None:
     """A question and a decision are immutable."""
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -45,9 +55,13 @@ def test_questions_and_decisions_cannot_be_changed(thing: Any, field: str) -> No
 async def test_decide_asks_one_question() -> None:
     """decide puts its arguments into one question and gives the chosen option."""
     reasoner, agent = LastOption(), SimpleNamespace()
-    chosen = await reasoner.decide(agent, S.EVALUATING, "decides", [S.COMPOSING, S.SCROLLING], "post")
+    chosen = await reasoner.decide(
+        agent, S.EVALUATING, "decides", [S.COMPOSING, S.SCROLLING], "post"
+    )
     assert chosen is S.SCROLLING
-    assert reasoner.questions == [Question(agent, S.EVALUATING, "decides", (S.COMPOSING, S.SCROLLING), "post")]
+    assert reasoner.questions == [
+        Question(agent, S.EVALUATING, "decides", (S.COMPOSING, S.SCROLLING), "post")
+    ]
 
 
 async def test_decide_refuses_empty_options() -> None:
@@ -80,7 +94,11 @@ async def test_every_decision_is_announced(events: list[Any]) -> None:
 
 async def test_answers_keep_the_order_of_the_questions(events: list[Any]) -> None:
     """Decisions come back and are announced in the order of the questions."""
-    questions = [question("a1", options=(S.IDLE,)), question("a2", options=(S.RESTING,)), question("a3")]
+    questions = [
+        question("a1", options=(S.IDLE,)),
+        question("a2", options=(S.RESTING,)),
+        question("a3"),
+    ]
     decisions = await LastOption().decide_many(questions)
     assert [decision.chosen for decision in decisions] == [S.IDLE, S.RESTING, S.SCROLLING]
     assert [entry["agent_id"] for entry in events] == ["a1", "a2", "a3"]
@@ -113,7 +131,10 @@ async def test_what_cannot_be_read_is_announced_by_its_class(events: list[Any]) 
 
 def test_an_agent_without_a_readable_id_needs_options_like_any() -> None:
     """A question without options is refused as such, also where the agent cannot be named."""
-    with pytest.raises(ReasonerError, match=r"agent 'Detached@.*' was asked what to do on 'decides' with no options"):
+    with pytest.raises(
+        ReasonerError,
+        match=r"agent 'Detached@.*' was asked what to do on 'decides' with no options",
+    ):
         Question(Detached(), S.EVALUATING, "decides", ())
 
 
@@ -163,8 +184,12 @@ def test_a_shared_call_costs_nothing() -> None:
     assert Call(0.25, "m1", "h1", 2, 30, 4).shared() == Call(0.25, "m1", "h1", 0, 0, 0)
 
 
-@pytest.mark.parametrize(("source", "level"), [("model", "info"), ("cache", "info"), ("fallback", "warning")])
+@pytest.mark.parametrize(
+    ("source", "level"), [("model", "info"), ("cache", "info"), ("fallback", "warning")]
+)
 async def test_a_fallback_is_a_warning(source: Any, level: str, events: list[Any]) -> None:
     """A fallback is announced as a warning, anything else as information."""
     await Given(Decision(S.SCROLLING, source, "why")).decide_many([question()])
-    assert [(event["source"], event["reason"], event["log_level"]) for event in events] == [(source, "why", level)]
+    assert [(event["source"], event["reason"], event["log_level"]) for event in events] == [
+        (source, "why", level)
+    ]

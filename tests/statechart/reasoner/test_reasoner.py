@@ -103,7 +103,9 @@ def answer(state: str) -> str:
 
 def ask(name: str = "Ada", **changes: Any) -> Question:
     agent = SimpleNamespace(agent_id=name, name=name, interests=["chess"], personality="dry")
-    return Question(agent, S.EVALUATING, "decides", **{"options": OPTIONS, "context": POST, **changes})
+    return Question(
+        agent, S.EVALUATING, "decides", **{"options": OPTIONS, "context": POST, **changes}
+    )
 
 
 def crowd(size: int, **changes: Any) -> list[Question]:
@@ -140,7 +142,9 @@ async def test_decisions_are_taken_where_they_are_offered(
 ) -> None:
     """Mode auto asks a decision model for a decision and any other to chat; the other modes do as they are told."""
     server.choose = lambda question: "scrolling"
-    reasoner = Reasoner(connect(kind, model), model=model if kind == "ollama" else None, mode=mode, pick="argmax")
+    reasoner = Reasoner(
+        connect(kind, model), model=model if kind == "ollama" else None, mode=mode, pick="argmax"
+    )
     assert outcomes(await reasoner.decide_many([ask()])) == [(S.SCROLLING, "model")]
     assert asked(server) == paths
 
@@ -159,7 +163,9 @@ async def test_what_is_offered_is_asked_once(server: FakeOllama) -> None:
     """A hundred questions at once, together or each on its own, and those after them look once at the model."""
     client = Counting(host=server.host)
     reasoner = Reasoner(client, model="nimble")
-    alone = (reasoner.decide(one.agent, one.state, one.trigger, list(OPTIONS)) for one in crowd(100))
+    alone = (
+        reasoner.decide(one.agent, one.state, one.trigger, list(OPTIONS)) for one in crowd(100)
+    )
     await asyncio.gather(*alone, reasoner.decide_many(crowd(100)))
     await reasoner.decide_many(crowd(5))
     await client.close()
@@ -183,7 +189,9 @@ async def test_what_is_offered_is_asked_again_after_a_failure(
     assert len(caplog.records) == 1
 
 
-async def test_who_cannot_say_is_not_asked_all_the_time(server: FakeOllama, caplog: pytest.LogCaptureFixture) -> None:
+async def test_who_cannot_say_is_not_asked_all_the_time(
+    server: FakeOllama, caplog: pytest.LogCaptureFixture
+) -> None:
     """A look that failed after a long time is not repeated with every question, and is told of once."""
     server.fail_always(Fault.hang(), path="/api/show")
     client = Counting(host=server.host)
@@ -194,12 +202,20 @@ async def test_who_cannot_say_is_not_asked_all_the_time(server: FakeOllama, capl
     assert client.shown == 1
     assert asked(server) == [CHAT] * 15
     assert [(record.levelname, record.__dict__["prism"]) for record in caplog.records] == [
-        ("WARNING", {"event": "reasoner.mode_unknown", "error": "TimedOutError: no answer within 1 s"})
+        (
+            "WARNING",
+            {"event": "reasoner.mode_unknown", "error": "TimedOutError: no answer within 1 s"},
+        )
     ]
 
 
 async def test_an_application_hears_that_nobody_could_say(
-    server: FakeOllama, connect: Connect, events: Any, logger: Any, capture: Any, caplog: pytest.LogCaptureFixture
+    server: FakeOllama,
+    connect: Connect,
+    events: Any,
+    logger: Any,
+    capture: Any,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """That a server could not say what it offers goes once to the reasoner's logger, or else to structlog."""
     server.fail_always(Fault.status(500, "boom"), path="/api/show")
@@ -207,7 +223,10 @@ async def test_an_application_hears_that_nobody_could_say(
         reasoner = Reasoner(connect(model="nimble"), logger=given)
         await reasoner.decide_many(crowd(2))
         await reasoner.decide_many(crowd(2))
-        assert [entry["event"] for entry in told] == ["reasoner.mode_unknown", *["reasoner.decision"] * 4]
+        assert [entry["event"] for entry in told] == [
+            "reasoner.mode_unknown",
+            *["reasoner.decision"] * 4,
+        ]
         assert told[0]["log_level"] == "warning"
         assert "boom" in told[0]["error"]
     assert len(events) == 5
@@ -260,11 +279,15 @@ async def test_a_refusal_is_remembered(kind: str, server: FakeOllama, connect: C
 
 
 @pytest.mark.parametrize("kind", ["prism", "ollama"])
-async def test_a_server_without_ollamas_own_paths_decides(kind: str, server: FakeOllama, connect: Connect) -> None:
+async def test_a_server_without_ollamas_own_paths_decides(
+    kind: str, server: FakeOllama, connect: Connect
+) -> None:
     """Where only a decision question can tell whether decisions are taken, it is put, and tells."""
     for path in ("/api/show", CHAT):
         server.fail_always(Fault.status(404, body=b'{"detail":"Not Found"}'), path=path)
-    reasoner = Reasoner(connect(kind, "nimble"), model="nimble" if kind == "ollama" else None, pick="argmax")
+    reasoner = Reasoner(
+        connect(kind, "nimble"), model="nimble" if kind == "ollama" else None, pick="argmax"
+    )
     assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "model")]
     assert asked(server) == [DECISIONS]
 
@@ -275,16 +298,23 @@ async def test_a_thinking_model_is_told_not_to(server: FakeOllama, connect: Conn
     await reasoner.decide_many([ask()])
     server.fail(Fault.status(400, '"llama3.2" takes "low", "medium" or "high" for think'))
     decisions = [(await reasoner.decide_many([ask(name)]))[0] for name in ("Ben", "Cy")]
-    assert [(decision.source, decision.call and decision.call.attempts) for decision in decisions] == [
+    assert [
+        (decision.source, decision.call and decision.call.attempts) for decision in decisions
+    ] == [
         ("model", 2),
         ("model", 1),
     ]
-    assert [question.body.get("think") for question in server.questions] == [False, False, None, None]
+    assert [question.body.get("think") for question in server.questions] == [
+        False,
+        False,
+        None,
+        None,
+    ]
     assert reasoner.budget.calls == 4
 
 
 def mixed(chats: FakeOllama, decides: FakeOllama, **settings: Any) -> OllamaPool:
-    """Give a pool of one server that only chats with ``nimble``, and one that also decides."""
+    """Return a pool of one server that only chats with ``nimble``, and one that also decides."""
     chats.models, chats.decision_models = ("nimble",), ()
     return OllamaPool([chats.host, decides.host], "nimble", **settings)
 
@@ -321,7 +351,9 @@ async def test_what_one_server_cannot_say_is_not_settled_by_another(server: Fake
     assert (asked(server) + asked(decides)).count(CHAT) >= 1
 
 
-async def test_when_a_server_is_back_nobody_falls_back(server: FakeOllama, connect: Connect, until: Until) -> None:
+async def test_when_a_server_is_back_nobody_falls_back(
+    server: FakeOllama, connect: Connect, until: Until
+) -> None:
     """While one question finds out whether the server works again the others wait for it."""
     client = connect(concurrency=8)
     reasoner = Reasoner(client, mode="chat")
@@ -333,7 +365,9 @@ async def test_when_a_server_is_back_nobody_falls_back(server: FakeOllama, conne
     assert Counter(d.source for d in await reasoner.decide_many(crowd(100))) == {"model": 100}
 
 
-async def test_a_server_that_does_not_say_is_asked_to_chat(server: FakeOllama, connect: Connect) -> None:
+async def test_a_server_that_does_not_say_is_asked_to_chat(
+    server: FakeOllama, connect: Connect
+) -> None:
     """A server that never says what it offers delays a decision by no more than the time-out."""
     server.fail_always(Fault.hang(), path="/api/show")
     reasoner = Reasoner(connect("ollama"), model="nimble", timeout=2)
@@ -342,7 +376,9 @@ async def test_a_server_that_does_not_say_is_asked_to_chat(server: FakeOllama, c
 
 
 @pytest.mark.parametrize("kind", ["prism", "ollama"])
-async def test_a_missing_endpoint_means_chat(kind: str, server: FakeOllama, connect: Connect) -> None:
+async def test_a_missing_endpoint_means_chat(
+    kind: str, server: FakeOllama, connect: Connect
+) -> None:
     """A server that turns out to have no decisions is asked to chat, at once and from then on."""
     server.decides = False
     reasoner = Reasoner(connect(kind, "nimble"), model="nimble" if kind == "ollama" else None)
@@ -353,10 +389,16 @@ async def test_a_missing_endpoint_means_chat(kind: str, server: FakeOllama, conn
     assert asked(server) == [CHAT] * 4
 
 
-@pytest.mark.parametrize(("kind", "model"), [("prism", "llama3.2"), ("ollama", "llama3.2"), ("prism", "gone")])
-async def test_mode_decision_never_chats(kind: str, model: str, server: FakeOllama, connect: Connect) -> None:
+@pytest.mark.parametrize(
+    ("kind", "model"), [("prism", "llama3.2"), ("ollama", "llama3.2"), ("prism", "gone")]
+)
+async def test_mode_decision_never_chats(
+    kind: str, model: str, server: FakeOllama, connect: Connect
+) -> None:
     """In mode decision a model that does not decide, or is not there, is a fallback and not a chat."""
-    reasoner = Reasoner(connect(kind, model), model=model if kind == "ollama" else None, mode="decision")
+    reasoner = Reasoner(
+        connect(kind, model), model=model if kind == "ollama" else None, mode="decision"
+    )
     assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "fallback")]
     assert set(asked(server)) == {DECISIONS}
 
@@ -371,16 +413,27 @@ async def test_a_chat_is_bound_to_the_options(server: FakeOllama, connect: Conne
 
 
 @pytest.mark.parametrize("kind", ["prism", "ollama"])
-async def test_pending_decisions_of_an_agent_share_a_request(kind: str, server: FakeOllama, connect: Connect) -> None:
+async def test_pending_decisions_of_an_agent_share_a_request(
+    kind: str, server: FakeOllama, connect: Connect
+) -> None:
     """Several questions of one agent are one request with one state, and each gets its own answer."""
     server.choose = lambda question: question.options[-1]
-    reasoner = Reasoner(connect(kind, "nimble"), model="nimble" if kind == "ollama" else None, pick="argmax")
+    reasoner = Reasoner(
+        connect(kind, "nimble"), model="nimble" if kind == "ollama" else None, pick="argmax"
+    )
     agent = ask().agent
     sets = [(S.COMPOSING, S.SCROLLING), (S.RESTING, S.IDLE), (S.IDLE, S.COMPOSING, S.ENGAGING_LIKE)]
     questions = [Question(agent, S.EVALUATING, "decides", options, POST) for options in sets]
     decisions = await reasoner.decide_many([*questions[:2], ask("Ben"), questions[2]])
-    assert [decision.chosen for decision in decisions] == [S.SCROLLING, S.IDLE, S.SCROLLING, S.ENGAGING_LIKE]
-    shared = max((question.body for question in server.questions), key=lambda body: len(body["questions"]))
+    assert [decision.chosen for decision in decisions] == [
+        S.SCROLLING,
+        S.IDLE,
+        S.SCROLLING,
+        S.ENGAGING_LIKE,
+    ]
+    shared = max(
+        (question.body for question in server.questions), key=lambda body: len(body["questions"])
+    )
     assert len(server.questions) == 2
     assert shared["state"] == decision_state(agent)
     assert [list(choice["criteria"]) for choice in shared["questions"].values()] == [
@@ -388,29 +441,44 @@ async def test_pending_decisions_of_an_agent_share_a_request(kind: str, server: 
     ]
 
 
-async def test_what_a_shared_request_cost_is_told_once(server: FakeOllama, connect: Connect, events: Any) -> None:
+async def test_what_a_shared_request_cost_is_told_once(
+    server: FakeOllama, connect: Connect, events: Any
+) -> None:
     """The tokens and attempts of all events together are those that were spent."""
     agent = ask().agent
     reasoner = Reasoner(connect(model="nimble"))
-    await reasoner.decide_many([Question(agent, S.EVALUATING, "decides", OPTIONS, str(n)) for n in range(5)])
-    assert sum(event["attempts"] for event in events) == reasoner.budget.calls == len(server.questions) == 1
+    await reasoner.decide_many(
+        [Question(agent, S.EVALUATING, "decides", OPTIONS, str(n)) for n in range(5)]
+    )
+    assert (
+        sum(event["attempts"] for event in events)
+        == reasoner.budget.calls
+        == len(server.questions)
+        == 1
+    )
     assert sum(event["input_tokens"] for event in events) == reasoner.budget.tokens > 0
 
 
 async def test_large_questions_are_split(server: FakeOllama, connect: Connect) -> None:
     """Questions of one agent that do not fit into one request are spread over several below 64 KiB."""
     agent = ask().agent
-    questions = [Question(agent, S.EVALUATING, "decides", OPTIONS, f"{n}" + "x" * 10_000) for n in range(20)]
+    questions = [
+        Question(agent, S.EVALUATING, "decides", OPTIONS, f"{n}" + "x" * 10_000) for n in range(20)
+    ]
     decisions = await Reasoner(connect(model="nimble")).decide_many(questions)
     assert [decision.source for decision in decisions] == ["model"] * 20
     assert len(server.questions) == 4
     assert all(len(json.dumps(question.body)) < 65_536 for question in server.questions)
 
 
-async def test_a_question_too_large_for_any_request_is_not_asked(server: FakeOllama, connect: Connect) -> None:
+async def test_a_question_too_large_for_any_request_is_not_asked(
+    server: FakeOllama, connect: Connect
+) -> None:
     """A question beyond what servers take is a fallback that gives its size, beside others that are answered."""
     agent = ask().agent
-    questions = [Question(agent, S.EVALUATING, "decides", OPTIONS, text) for text in ("a", "x" * 70_000)]
+    questions = [
+        Question(agent, S.EVALUATING, "decides", OPTIONS, text) for text in ("a", "x" * 70_000)
+    ]
     small, large = await Reasoner(connect(model="nimble")).decide_many(questions)
     assert (small.source, large.source) == ("model", "fallback")
     assert large.reason is not None
@@ -428,19 +496,28 @@ def weighing(**chances: float) -> Any:
 
 async def test_draws_follow_the_probabilities() -> None:
     """Over many draws each option comes about as often as its probability says, and one of zero never."""
-    reasoner = Reasoner(Weighing({"composing": 0.3, "scrolling": 0.7, "resting": 0.0}), mode="decision")
+    reasoner = Reasoner(
+        Weighing({"composing": 0.3, "scrolling": 0.7, "resting": 0.0}), mode="decision"
+    )
     decisions = await reasoner.decide_many(crowd(2000, options=(*OPTIONS, S.RESTING)))
     counts = Counter(decision.chosen for decision in decisions)
     spread = 5 * math.sqrt(2000 * 0.3 * 0.7)
     assert abs(counts[S.COMPOSING] - 600) < spread
     assert counts[S.COMPOSING] + counts[S.SCROLLING] == 2000
-    assert all(d.probabilities == {"composing": 0.3, "scrolling": 0.7, "resting": 0.0} for d in decisions)
+    assert all(
+        d.probabilities == {"composing": 0.3, "scrolling": 0.7, "resting": 0.0} for d in decisions
+    )
 
 
 async def test_argmax_takes_the_likeliest() -> None:
     """With argmax the likeliest option is taken every time, the first of equals."""
-    for chances, chosen in (({"composing": 0.4, "scrolling": 0.6}, 1), ({"composing": 0.5, "scrolling": 0.5}, 0)):
-        decisions = await Reasoner(Weighing(chances), mode="decision", pick="argmax").decide_many(crowd(50))
+    for chances, chosen in (
+        ({"composing": 0.4, "scrolling": 0.6}, 1),
+        ({"composing": 0.5, "scrolling": 0.5}, 0),
+    ):
+        decisions = await Reasoner(Weighing(chances), mode="decision", pick="argmax").decide_many(
+            crowd(50)
+        )
         assert {decision.chosen for decision in decisions} == {OPTIONS[chosen]}
 
 
@@ -458,10 +535,14 @@ async def test_draws_belong_to_the_agent() -> None:
 async def test_draws_come_in_the_order_of_the_questions() -> None:
     """The questions of one agent draw in their order, whichever of its requests is answered first."""
     agent = SimpleNamespace(agent_id="a1", random=RandomStream(3, "a1"))
-    questions = [Question(agent, S.EVALUATING, "decides", OPTIONS, f"{n}" + "x" * 50_000) for n in range(10)]
+    questions = [
+        Question(agent, S.EVALUATING, "decides", OPTIONS, f"{n}" + "x" * 50_000) for n in range(10)
+    ]
     decisions = await weighing(composing=0.5, scrolling=0.5).decide_many(questions)
     stream = RandomStream(3, "a1")
-    assert [decision.chosen for decision in decisions] == [OPTIONS[stream.weighted_index([1, 1])] for _ in range(10)]
+    assert [decision.chosen for decision in decisions] == [
+        OPTIONS[stream.weighted_index([1, 1])] for _ in range(10)
+    ]
 
 
 class Even:
@@ -491,7 +572,9 @@ async def test_draws_of_agents_without_a_name_come_in_the_order_of_asking(order:
     """Who has no name draws by its place among those who asked, whichever is answered first."""
     reasoner = Reasoner(Even(order), mode="decision")
     walkers = [SimpleNamespace(interests=[mark]) for mark in MARKS]
-    chosen = [reasoner.decide(walker, S.EVALUATING, "decides", list(OPTIONS), POST) for walker in walkers]
+    chosen = [
+        reasoner.decide(walker, S.EVALUATING, "decides", list(OPTIONS), POST) for walker in walkers
+    ]
     expected = [OPTIONS[RandomStream(0, "", place).index(2)] for place in range(1, len(MARKS) + 1)]
     assert await asyncio.gather(*chosen) == expected
 
@@ -509,7 +592,10 @@ async def test_draws_of_one_agent_come_in_the_order_of_asking(order: list[str]) 
 @pytest.mark.parametrize("together", [True, False])
 async def test_a_fallback_shifts_no_later_draw(together: bool) -> None:
     """A question that got no answer has used its number up: the draws after it are those of a run without a failure."""
-    questions = [Question(ask().agent, S.EVALUATING, "decides", OPTIONS, mark + "x" * 50_000) for mark in MARKS]
+    questions = [
+        Question(ask().agent, S.EVALUATING, "decides", OPTIONS, mark + "x" * 50_000)
+        for mark in MARKS
+    ]
     chosen = []
     for fails in (None, MARKS[3]):
         reasoner = Reasoner(Even(fails=fails), mode="decision")
@@ -587,7 +673,10 @@ FAILURES = [
     (Model("composing or scrolling"), "no JSON object with 'next_state'"),
     (Model('{"next_state": "flying"}'), "the reply names 'flying'"),
     (Model(ConnectionError("nobody there")), "ConnectionError: nobody there"),
-    (Model(TimedOutError("host h gave no answer within 30 s")), "TimedOutError: host h gave no answer within 30 s"),
+    (
+        Model(TimedOutError("host h gave no answer within 30 s")),
+        "TimedOutError: host h gave no answer within 30 s",
+    ),
     (Model(TimeoutError("pool is full")), "TimeoutError: pool is full"),
     (Silent(), "no answer within 0.01 s"),
 ]
@@ -596,27 +685,40 @@ FAILURES = [
 @pytest.mark.parametrize(("client", "reason"), FAILURES, ids=range(len(FAILURES)))
 @pytest.mark.parametrize(
     ("fallback", "chosen"),
-    [(None, S.COMPOSING), (S.SCROLLING, S.SCROLLING), (S.RESTING, S.COMPOSING), ("scrolling", S.SCROLLING)],
+    [
+        (None, S.COMPOSING),
+        (S.SCROLLING, S.SCROLLING),
+        (S.RESTING, S.COMPOSING),
+        ("scrolling", S.SCROLLING),
+    ],
 )
 async def test_a_failure_is_a_fallback(
     client: Any, reason: str, fallback: Any, chosen: S, logger: Any, capture: Any
 ) -> None:
     """Whatever fails, the fallback or else the first option is taken, with a warning that says why."""
-    decision = await decide(client, fallback=fallback, timeout=0.01 if isinstance(client, Silent) else 5, logger=logger)
+    decision = await decide(
+        client, fallback=fallback, timeout=0.01 if isinstance(client, Silent) else 5, logger=logger
+    )
     assert decision.chosen is chosen
     assert decision.source == "fallback"
     assert decision.reason is not None
     assert reason in decision.reason
     (warning,) = capture.entries
     assert (warning["event"], warning["log_level"]) == ("reasoner.decision", "warning")
-    assert (warning["agent_id"], warning["trigger"], warning["chosen"]) == ("Ada", "decides", chosen.value)
+    assert (warning["agent_id"], warning["trigger"], warning["chosen"]) == (
+        "Ada",
+        "decides",
+        chosen.value,
+    )
     assert (warning["source"], warning["reason"]) == ("fallback", decision.reason)
 
 
 async def test_a_fallback_is_never_silent(caplog: pytest.LogCaptureFixture) -> None:
     """Without structlog the warning about a fallback goes to standard logging."""
     await decide(Model("nonsense"))
-    assert [(entry.name, entry.levelname) for entry in caplog.records] == [("prism.statechart", "WARNING")]
+    assert [(entry.name, entry.levelname) for entry in caplog.records] == [
+        ("prism.statechart", "WARNING")
+    ]
     assert "reasoner.decision" in caplog.text
 
 
@@ -632,7 +734,9 @@ def test_a_fallback_is_heard_without_structlog() -> None:
         "asyncio.run(Reasoner(Model()).decide(SimpleNamespace(id=1), AgentState.EVALUATING, 'decides', options))\n"
         "assert 'structlog' not in sys.modules\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
+    )
     assert (done.returncode, done.stdout) == (0, "")
     assert "reasoner.decision" in done.stderr
     assert "'source': 'fallback'" in done.stderr
@@ -672,7 +776,10 @@ async def test_what_cannot_be_read_is_a_fallback(
     reasoner = Reasoner(connect(model=model), mode=mode, fallback=S.SCROLLING)
     decisions = await reasoner.decide_many([ask("Ben"), unreadable(), ask("Cy")])
     assert [decision.source for decision in decisions] == ["model", "fallback", "model"]
-    assert (decisions[1].chosen, decisions[1].reason) == (S.SCROLLING, "RuntimeError: the row is detached")
+    assert (decisions[1].chosen, decisions[1].reason) == (
+        S.SCROLLING,
+        "RuntimeError: the row is detached",
+    )
     assert decisions[1].call is not None
     assert (decisions[1].call.attempts, len(server.questions)) == (0, 2)
 
@@ -698,26 +805,41 @@ class Streamless:
         raise RuntimeError("the row is detached")
 
 
-@pytest.mark.parametrize(("mode", "model"), [("chat", "llama3.2"), ("decision", "nimble"), ("auto", "nimble")])
 @pytest.mark.parametrize(
-    ("kind", "needed_by"), [(Unnamed, ("chat", "decision", "auto")), (Streamless, ("decision", "auto"))]
+    ("mode", "model"), [("chat", "llama3.2"), ("decision", "nimble"), ("auto", "nimble")]
+)
+@pytest.mark.parametrize(
+    ("kind", "needed_by"),
+    [(Unnamed, ("chat", "decision", "auto")), (Streamless, ("decision", "auto"))],
 )
 async def test_an_agent_that_cannot_be_read_disturbs_nobody(
-    kind: type, needed_by: Sequence[str], mode: Any, model: str, server: FakeOllama, connect: Connect, events: Any
+    kind: type,
+    needed_by: Sequence[str],
+    mode: Any,
+    model: str,
+    server: FakeOllama,
+    connect: Connect,
+    events: Any,
 ) -> None:
     """An agent whose id or stream raises falls back for that reason, under a name that it can have, and nobody else."""
     bad = kind()
     questions = [ask("Ben"), Question(bad, S.EVALUATING, "decides", OPTIONS, POST), ask("Cy")]
     decisions = await Reasoner(connect(model=model), mode=mode).decide_many(questions)
     unreadable = mode in needed_by
-    assert [d.source for d in decisions] == ["model", "fallback" if unreadable else "model", "model"]
+    assert [d.source for d in decisions] == [
+        "model",
+        "fallback" if unreadable else "model",
+        "model",
+    ]
     assert decisions[1].reason == ("RuntimeError: the row is detached" if unreadable else None)
     assert len(server.questions) == (2 if unreadable else 3)
     name = f"Unnamed@{id(bad):x}" if kind is Unnamed else "Sam"
     assert [event["agent_id"] for event in events] == ["Ben", name, "Cy"]
 
 
-async def test_a_bug_leaves_nothing_running(server: FakeOllama, connect: Connect, until: Until) -> None:
+async def test_a_bug_leaves_nothing_running(
+    server: FakeOllama, connect: Connect, until: Until
+) -> None:
     """If something raises that is no failure of a model, all that was asked with it is over before the caller knows."""
 
     class Unwritable:
@@ -757,9 +879,21 @@ def test_settings_are_checked(options: Any, message: str) -> None:
     [
         (object(), "auto", "needs an async method chat, get_response or run; object has none"),
         (object(), "chat", "needs an async method chat, get_response or run; object has none"),
-        (Weighing({}), "auto", "needs an async method chat, get_response or run; Weighing has none"),
-        (ollama.Client(), "chat", "Client stops the event loop while it waits for an answer: use ollama.AsyncClient"),
-        (Silent(), "decision", "mode 'decision' needs a client with an async method systemone; Silent has none"),
+        (
+            Weighing({}),
+            "auto",
+            "needs an async method chat, get_response or run; Weighing has none",
+        ),
+        (
+            ollama.Client(),
+            "chat",
+            "Client stops the event loop while it waits for an answer: use ollama.AsyncClient",
+        ),
+        (
+            Silent(),
+            "decision",
+            "mode 'decision' needs a client with an async method systemone; Silent has none",
+        ),
     ],
 )
 def test_a_client_must_be_one(client: Any, mode: Any, message: str) -> None:
@@ -788,7 +922,10 @@ async def test_a_reasoner_serves_a_chart(server: FakeOllama, connect: Connect) -
     """A chart's afire commits what the model answered."""
     server.choose = lambda question: "engaging_like"
     agent = SimpleNamespace(state=S.EVALUATING, should_engage=lambda post: True)
-    assert await social_media_chart().afire(agent, "decides", POST, reasoner=Reasoner(connect())) is S.ENGAGING_LIKE
+    assert (
+        await social_media_chart().afire(agent, "decides", POST, reasoner=Reasoner(connect()))
+        is S.ENGAGING_LIKE
+    )
     assert agent.state is S.ENGAGING_LIKE
 
 
@@ -820,7 +957,11 @@ def test_a_reasoner_serves_one_event_loop_after_another(server: FakeOllama) -> N
         await reasoner.close()
         return decisions
 
-    assert outcomes(asyncio.run(once())) == outcomes(asyncio.run(once())) == [(S.COMPOSING, "model")] * 3
+    assert (
+        outcomes(asyncio.run(once()))
+        == outcomes(asyncio.run(once()))
+        == [(S.COMPOSING, "model")] * 3
+    )
 
 
 def test_two_event_loops_at_once_are_told_what_to_do(server: FakeOllama) -> None:
@@ -868,13 +1009,20 @@ async def test_the_same_question_is_asked_once_at_a_time(
     assert len(server.questions) == 2
 
 
-async def test_a_shared_failure_counts_once(server: FakeOllama, connect: Connect, events: Any) -> None:
+async def test_a_shared_failure_counts_once(
+    server: FakeOllama, connect: Connect, events: Any
+) -> None:
     """When a shared request fails all fall back, and its attempts stand with one of them."""
     server.fail_always(Fault.status(503))
     reasoner = Reasoner(connect(attempts=2), mode="chat")
     decisions = await reasoner.decide_many([ask() for _ in range(10)])
     assert outcomes(decisions) == [(S.COMPOSING, "fallback")] * 10
-    assert sum(event["attempts"] for event in events) == len(server.questions) == reasoner.budget.calls == 2
+    assert (
+        sum(event["attempts"] for event in events)
+        == len(server.questions)
+        == reasoner.budget.calls
+        == 2
+    )
 
 
 @pytest.mark.parametrize("leaver", [0, 1])
@@ -936,7 +1084,9 @@ async def test_a_second_run_asks_nothing(
     assert len(server.questions) == 20
     assert [event["source"] for event in second] == ["cache"] * 20
     assert [event["chosen"] for event in second] == [event["chosen"] for event in first]
-    assert [event["probabilities"] for event in second] == [event["probabilities"] for event in first]
+    assert [event["probabilities"] for event in second] == [
+        event["probabilities"] for event in first
+    ]
     assert all("attempts" not in event for event in second)
 
 
@@ -961,7 +1111,12 @@ async def test_answers_are_kept_by_what_was_asked(
     await Reasoner(client, **usual).decide_many([ask()])
     (same,) = await Reasoner(client, **usual).decide_many([ask()])
     (other,) = await Reasoner(client, **{**usual, **change}).decide_many([question])
-    assert (same.source, other.source, len(server.questions), len(store)) == ("cache", "model", 2, 2)
+    assert (same.source, other.source, len(server.questions), len(store)) == (
+        "cache",
+        "model",
+        2,
+        2,
+    )
 
 
 @pytest.mark.parametrize("name", ["model", "seed", "temperature", "think"])
@@ -980,7 +1135,9 @@ async def test_a_cache_needs_to_know_the_model(named: Any) -> None:
     """Answers of nobody knows which model are not kept: the client or the caller has to name it."""
     client = Model(answer("scrolling"))
     vars(client).update(named)
-    with pytest.raises(ReasonerError, match="a cache keeps answers by model, and Model names none: give Reasoner a"):
+    with pytest.raises(
+        ReasonerError, match="a cache keeps answers by model, and Model names none: give Reasoner a"
+    ):
         Reasoner(client, cache=Store())  # type: ignore[arg-type]
 
 
@@ -993,7 +1150,9 @@ async def test_a_cache_needs_to_know_the_model(named: Any) -> None:
         ("nimble", Fault.weighs({"composing": 1.0})),
     ],
 )
-async def test_bad_replies_are_not_kept(model: str, fault: Fault, server: FakeOllama, connect: Connect) -> None:
+async def test_bad_replies_are_not_kept(
+    model: str, fault: Fault, server: FakeOllama, connect: Connect
+) -> None:
     """What was no valid answer is asked again, and the valid one kept."""
     store: Any = Store()
     server.fail(fault)
@@ -1005,7 +1164,9 @@ async def test_bad_replies_are_not_kept(model: str, fault: Fault, server: FakeOl
     assert kept == [("fallback", 0), ("model", 1), ("cache", 1)]
 
 
-@pytest.mark.parametrize("kept", ["no JSON", json.dumps({"text": answer("resting")}), json.dumps({"text": ""})])
+@pytest.mark.parametrize(
+    "kept", ["no JSON", json.dumps({"text": answer("resting")}), json.dumps({"text": ""})]
+)
 async def test_a_kept_answer_is_validated(kept: str) -> None:
     """What a cache holds is checked like a reply, and asked again if it is none."""
     store: Any = Store()
@@ -1035,14 +1196,23 @@ async def test_a_broken_cache_does_not_end_a_run(logger: Any, capture: Any) -> N
 )
 @pytest.mark.parametrize("mode", ["chat", "decision"])
 async def test_a_spent_budget_means_fallbacks(
-    mode: Any, limits: Any, answered: int, reason: str, server: FakeOllama, connect: Connect, events: Any
+    mode: Any,
+    limits: Any,
+    answered: int,
+    reason: str,
+    server: FakeOllama,
+    connect: Connect,
+    events: Any,
 ) -> None:
     """When calls or tokens are spent nothing is asked any more, and decisions fall back with the reason."""
     reasoner = Reasoner(connect(model="nimble", concurrency=1), mode=mode, budget=Budget(**limits))
     await reasoner.decide_many(crowd(6))
     await reasoner.decide_many(crowd(2))
     assert len(server.questions) == answered
-    assert Counter(event["source"] for event in events) == {"model": answered, "fallback": 8 - answered}
+    assert Counter(event["source"] for event in events) == {
+        "model": answered,
+        "fallback": 8 - answered,
+    }
     spent = [event for event in events if event["source"] == "fallback"]
     assert {(event["reason"], event["attempts"]) for event in spent} == {(reason, 0)}
 
@@ -1060,18 +1230,30 @@ async def test_retries_count(server: FakeOllama, connect: Connect) -> None:
     assert decision.reason == "BudgetSpentError: budget spent: 4 calls"
 
 
-async def test_a_deadline_cuts_a_hanging_call_short(server: FakeOllama, connect: Connect, until: Until) -> None:
+async def test_a_deadline_cuts_a_hanging_call_short(
+    server: FakeOllama, connect: Connect, until: Until
+) -> None:
     """Calls under way at the deadline end there, and nothing is asked after it, for one plain reason."""
     server.fail_always(Fault.hang())
     reasoner = Reasoner(connect(concurrency=2), mode="chat", budget=Budget(deadline=0.3))
     decisions = await reasoner.decide_many(crowd(5))
-    assert {decision.reason for decision in decisions} == {"BudgetSpentError: budget spent: 0.3 seconds"}
-    assert sorted(decision.call.attempts for decision in decisions if decision.call) == [0, 0, 0, 1, 1]
+    assert {decision.reason for decision in decisions} == {
+        "BudgetSpentError: budget spent: 0.3 seconds"
+    }
+    assert sorted(decision.call.attempts for decision in decisions if decision.call) == [
+        0,
+        0,
+        0,
+        1,
+        1,
+    ]
     await until(lambda: server.open_connections == 0)
     assert len(server.questions) <= 2
 
 
-async def test_a_time_out_hides_no_request(server: FakeOllama, connect: Connect, events: Any) -> None:
+async def test_a_time_out_hides_no_request(
+    server: FakeOllama, connect: Connect, events: Any
+) -> None:
     """When the time for an answer is over the event knows the requests that were made, and the host."""
     server.fail(*[Fault.status(503, retry_after="0")] * 2, Fault.hang())
     reasoner = Reasoner(connect("pool", attempts=4), mode="chat", timeout=2)
@@ -1098,10 +1280,14 @@ async def test_who_never_got_a_slot_has_cost_nothing(
 
 
 @pytest.mark.parametrize("kind", ["prism", "ollama"])
-async def test_a_cancelled_question_counts(kind: str, server: FakeOllama, connect: Connect, until: Until) -> None:
+async def test_a_cancelled_question_counts(
+    kind: str, server: FakeOllama, connect: Connect, until: Until
+) -> None:
     """A request that was made comes out of the budget, also if nobody waits for its answer any more."""
     server.fail(Fault.status(503, retry_after="0"), Fault.hang())
-    reasoner = Reasoner(connect(kind, **({"attempts": 2} if kind == "prism" else {})), model="llama3.2", mode="chat")
+    reasoner = Reasoner(
+        connect(kind, **({"attempts": 2} if kind == "prism" else {})), model="llama3.2", mode="chat"
+    )
     if kind == "ollama":
         await reasoner.decide_many([ask("Ben")])
     task = asyncio.create_task(reasoner.decide_many([ask()]))
@@ -1126,16 +1312,23 @@ async def test_refusals_count(decides: bool, server: FakeOllama, events: Any) ->
             await reasoner.decide_many([ask()])
             assert reasoner.budget.calls == 3
         await pool.close()
-    assert sum(event["attempts"] for event in events) == len(server.questions) + len(other.questions)
+    assert sum(event["attempts"] for event in events) == len(server.questions) + len(
+        other.questions
+    )
     assert len(asked(server) + asked(other)) == (2 if decides else 3)
 
 
-async def test_what_cannot_be_sent_costs_nothing(server: FakeOllama, connect: Connect, events: Any) -> None:
+async def test_what_cannot_be_sent_costs_nothing(
+    server: FakeOllama, connect: Connect, events: Any
+) -> None:
     """A question that no request can carry is a fallback that says so, and counts as no request."""
     reasoner = Reasoner(connect(), mode="chat", budget=Budget(max_calls=1))
     await reasoner.decide_many([ask(context="half a character: \ud83d")])
     await reasoner.decide_many([ask()])
-    assert [(event["source"], event["attempts"]) for event in events] == [("fallback", 0), ("model", 1)]
+    assert [(event["source"], event["attempts"]) for event in events] == [
+        ("fallback", 0),
+        ("model", 1),
+    ]
     assert "the question cannot be sent" in events[0]["reason"]
 
 
@@ -1168,7 +1361,13 @@ async def cancelled_after(steps: int, work: Any) -> bool:
 
 @pytest.mark.parametrize(("mode", "model"), [("auto", "llama3.2"), ("auto", "nimble")])
 async def test_a_cancelled_move_is_made_whole_or_not_at_all(
-    mode: Any, model: str, server: FakeOllama, connect: Connect, until: Until, agent: Any, events: Any
+    mode: Any,
+    model: str,
+    server: FakeOllama,
+    connect: Connect,
+    until: Until,
+    agent: Any,
+    events: Any,
 ) -> None:
     """Wherever an afire is cancelled, the agent has not moved, and nothing is announced or left open."""
     chart = social_media_chart()
@@ -1177,7 +1376,9 @@ async def test_a_cancelled_move_is_made_whole_or_not_at_all(
     while not ended:
         agent.state = S.EVALUATING
         client = connect(model=model)
-        move = chart.afire(agent, "decides", POST, reasoner=Reasoner(client, mode=mode, pick="argmax"))
+        move = chart.afire(
+            agent, "decides", POST, reasoner=Reasoner(client, mode=mode, pick="argmax")
+        )
         ended = await cancelled_after(steps, move)
         steps = steps + 1 if steps < 40 else steps * 2
         if not ended:
@@ -1245,12 +1446,18 @@ async def test_a_decision_is_one_event(server: FakeOllama, connect: Connect, eve
     }
 
 
-async def test_a_failed_call_says_what_it_took(server: FakeOllama, connect: Connect, events: Any) -> None:
+async def test_a_failed_call_says_what_it_took(
+    server: FakeOllama, connect: Connect, events: Any
+) -> None:
     """The event of a fallback names model, host, attempts and reason."""
     server.fail(*[Fault.status(503, "busy", retry_after="0")] * 2)
     await Reasoner(connect(attempts=2), mode="chat").decide_many([ask()])
     (event,) = events
-    assert (event["log_level"], event["source"], event["probabilities"]) == ("warning", "fallback", None)
+    assert (event["log_level"], event["source"], event["probabilities"]) == (
+        "warning",
+        "fallback",
+        None,
+    )
     assert (event["model"], event["host"], event["attempts"]) == ("llama3.2", server.host, 2)
     assert "503" in event["reason"]
     assert (event["input_tokens"], event["output_tokens"]) == (None, None)

@@ -62,7 +62,10 @@ def test_a_reply_may_be_wrapped(reply: str) -> None:
         ('{"next": "composing"}', "no JSON object"),
         ('<think>{"next_state": "composing"}</think>', "no JSON object"),
         ('{"next_state": "composing"', "no JSON object"),
-        ('{"next_state": "flying"}', "the reply names 'flying', which is not one of composing, scrolling"),
+        (
+            '{"next_state": "flying"}',
+            "the reply names 'flying', which is not one of composing, scrolling",
+        ),
         ('{"next_state": "resting"}', "names 'resting', which is not one of composing, scrolling"),
         ('{"next_state": ""}', "names '', which is not one of"),
         ('{"next_state": "compos"}', "names 'compos', which is not one of"),
@@ -92,7 +95,10 @@ def test_a_long_reply_is_quoted_in_part() -> None:
 def test_an_exact_answer_beats_one_in_another_case() -> None:
     """Among states that differ only by case the one written exactly is meant."""
     odd = state_enum("Odd", ["GO", "go", "Stop"])
-    assert [parse_reasoner_response(answer(text), list(odd)).value for text in ("go", "GO", "Go", "stop")] == [
+    assert [
+        parse_reasoner_response(answer(text), list(odd)).value
+        for text in ("go", "GO", "Go", "stop")
+    ] == [
         "go",
         "GO",
         "GO",
@@ -100,7 +106,9 @@ def test_an_exact_answer_beats_one_in_another_case() -> None:
     ]
 
 
-@pytest.mark.parametrize("reply", ["x" * 100_000, json.dumps({"next_state": "x" * 9_000}), answer("\udcff" * 5_000)])
+@pytest.mark.parametrize(
+    "reply", ["x" * 100_000, json.dumps({"next_state": "x" * 9_000}), answer("\udcff" * 5_000)]
+)
 def test_no_reply_fills_the_log(reply: str) -> None:
     """However long the reply or the state it names, the message about it stays short."""
     with pytest.raises(ReasonerError) as caught:
@@ -139,7 +147,10 @@ def test_probabilities_are_read_in_the_options_order(given: Any, chances: dict[s
         ({"composing": 1.1, "scrolling": 0.0}, "the probability 1.1"),
         ({"composing": "0.5", "scrolling": 0.5}, "the probability '0.5'"),
         ({"composing": True, "scrolling": 0.0}, "the probability True"),
-        ({"composing": 0.5, "scrolling": 0.5, "resting": 0.0}, "weighs 'resting', which is not one of composing,"),
+        (
+            {"composing": 0.5, "scrolling": 0.5, "resting": 0.0},
+            "weighs 'resting', which is not one of composing,",
+        ),
         ({"composing": 0.5, "scrolling": 0.5, 3: 0.0}, "weighs 3, which is not one of"),
         ({"composing": 0.4, "scrolling": 0.4}, "probabilities sum to 0.8 instead of 1"),
         ({"composing": 0.9, "scrolling": 0.9}, "probabilities sum to 1.8 instead of 1"),
@@ -165,7 +176,10 @@ def test_probabilities_that_are_none_are_refused(given: Any, message: str) -> No
 )
 def test_thoughts_do_not_count(reply: str) -> None:
     """What stands in a think block is no answer, wherever the block stands and even if one of its tags is missing."""
-    assert parse_reasoner_response(reply, [AgentState.COMPOSING, AgentState.SCROLLING]) is AgentState.COMPOSING
+    assert (
+        parse_reasoner_response(reply, [AgentState.COMPOSING, AgentState.SCROLLING])
+        is AgentState.COMPOSING
+    )
 
 
 def step_by_step(text: str) -> str:
@@ -185,7 +199,11 @@ def step_by_step(text: str) -> str:
         text = text[end + len("</think>") :]
 
 
-@given(st.lists(st.sampled_from(["<think>", "</think>", "a", "b", "<", ">", "think", "/"]), max_size=30).map("".join))
+@given(
+    st.lists(
+        st.sampled_from(["<think>", "</think>", "a", "b", "<", ">", "think", "/"]), max_size=30
+    ).map("".join)
+)
 def test_thoughts_are_dropped_as_step_by_step(text: str) -> None:
     """Whatever tags a text holds, in whatever order, what is left of it is what searching step by step leaves."""
     assert _without_thoughts(text) == step_by_step(text)

@@ -6,16 +6,28 @@ from typing import Any
 
 import pytest
 
-from prism.statechart.reasoner._prompts import STATE_DESCRIPTIONS, chat_prompt, decision_question, decision_state
+from prism.statechart.reasoner._prompts import (
+    STATE_DESCRIPTIONS,
+    chat_prompt,
+    decision_question,
+    decision_state,
+)
 from prism.statechart.reasoner._questions import Question
-from prism.statechart.reasoner._requests import MOST_DECISION_BYTES, Request, chat_requests, decision_requests
+from prism.statechart.reasoner._requests import (
+    MOST_DECISION_BYTES,
+    Request,
+    chat_requests,
+    decision_requests,
+)
 from prism.statechart.states import AgentState
 
 S = AgentState
 ADA, BEN = SimpleNamespace(agent_id="a1", name="Ada"), SimpleNamespace(agent_id="a2", name="Ben")
 
 
-def ask(agent: Any, context: Any = "Hello", options: tuple[S, ...] = (S.COMPOSING, S.SCROLLING)) -> Question:
+def ask(
+    agent: Any, context: Any = "Hello", options: tuple[S, ...] = (S.COMPOSING, S.SCROLLING)
+) -> Question:
     return Question(agent, S.EVALUATING, "decides", options, context)
 
 
@@ -24,8 +36,10 @@ def decisions(questions: list[Question]) -> list[Request]:
 
 
 def sent(request: Request) -> bytes:
-    """Give a request as it goes over the wire."""
-    return json.dumps({"model": "nimble", "state": request.text, "questions": request.choices}).encode()
+    """Return a request as it goes over the wire."""
+    return json.dumps(
+        {"model": "nimble", "state": request.text, "questions": request.choices}
+    ).encode()
 
 
 def test_a_chat_asks_one_question() -> None:
@@ -35,7 +49,9 @@ def test_a_chat_asks_one_question() -> None:
     assert [(request.kind, request.questions, request.places) for request in requests] == [
         ("chat", [question], [place]) for place, question in enumerate(questions)
     ]
-    assert [request.text for request in requests] == [chat_prompt(question) for question in questions]
+    assert [request.text for request in requests] == [
+        chat_prompt(question) for question in questions
+    ]
 
 
 def test_decisions_of_one_agent_go_together() -> None:
@@ -43,7 +59,10 @@ def test_decisions_of_one_agent_go_together() -> None:
     questions = [ask(ADA, "one"), ask(BEN, "two"), ask(ADA, "three")]
     ada, ben = decisions(questions)
     assert (ada.text, ada.places) == (decision_state(ADA), [0, 2])
-    assert ada.choices == {"q0": decision_question(questions[0]), "q1": decision_question(questions[2])}
+    assert ada.choices == {
+        "q0": decision_question(questions[0]),
+        "q1": decision_question(questions[2]),
+    }
     assert (ben.text, ben.places, list(ben.choices)) == (decision_state(BEN), [1], ["q0"])
 
 
@@ -52,7 +71,9 @@ def test_nothing_asked_makes_no_request() -> None:
     assert decisions([]) == list(chat_requests([], STATE_DESCRIPTIONS)) == []
 
 
-@pytest.mark.parametrize("text", ["x" * 4_000, "\N{SNOWMAN}" * 1_000, "\N{GRINNING FACE}" * 900, '"' * 3_000, "x"])
+@pytest.mark.parametrize(
+    "text", ["x" * 4_000, "\N{SNOWMAN}" * 1_000, "\N{GRINNING FACE}" * 900, '"' * 3_000, "x"]
+)
 @pytest.mark.parametrize("personality", ["", "dry " * 8_000])
 def test_requests_stay_below_what_servers_take(text: str, personality: str) -> None:
     """However many questions an agent has, each is asked once, in its order, in requests below 64 KiB."""
@@ -111,6 +132,17 @@ def test_a_description_that_is_no_text_is_told_apart() -> None:
 def test_a_request_is_known_by_what_it_asks(other: Question) -> None:
     """Requests have one identity if they ask the same in the same way, and only then."""
     for make in (chat_requests, decision_requests):
-        same = [next(make([question], STATE_DESCRIPTIONS)).identity() for question in (ask(ADA), ask(ADA), other)]
+        same = [
+            next(make([question], STATE_DESCRIPTIONS)).identity()
+            for question in (ask(ADA), ask(ADA), other)
+        ]
         assert same[0] == same[1] != same[2]
-    assert len({next(make([other], STATE_DESCRIPTIONS)).identity() for make in (chat_requests, decision_requests)}) == 2
+    assert (
+        len(
+            {
+                next(make([other], STATE_DESCRIPTIONS)).identity()
+                for make in (chat_requests, decision_requests)
+            }
+        )
+        == 2
+    )

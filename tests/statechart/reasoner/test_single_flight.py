@@ -143,7 +143,9 @@ async def cancels_itself() -> int:
 
 
 @pytest.mark.parametrize("call", [gives_up, cancels_itself])
-async def test_a_call_that_gives_itself_up_has_failed(call: Callable[[], Coroutine[Any, Any, int]]) -> None:
+async def test_a_call_that_gives_itself_up_has_failed(
+    call: Callable[[], Coroutine[Any, Any, int]],
+) -> None:
     """A call that is cancelled though others wait for it is a failure that all of them share, and cancels nobody."""
     shared = SharedCalls[int]()
     tasks = [asyncio.create_task(shared.get("a", call)) for _ in range(2)]

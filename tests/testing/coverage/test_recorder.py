@@ -25,7 +25,9 @@ def says(agent: Any, context: Any) -> object:
     return context
 
 
-def make_chart(*, action: Any = None, strict: bool = False, decides: bool = False) -> Statechart[AgentState]:
+def make_chart(
+    *, action: Any = None, strict: bool = False, decides: bool = False
+) -> Statechart[AgentState]:
     """Make a chart of two moves from IDLE, the first guarded, and one of a state to itself."""
     return Statechart(
         [IDLE, SCROLLING, RESTING],
@@ -60,7 +62,11 @@ def test_nothing_is_exercised_before_anything_fires() -> None:
     """A chart that was only built has everything missing, and is not used."""
     _, use = recorded()
     assert not use.is_used()
-    assert [(share.covered, share.total) for share in use.shares().values()] == [(0, 3), (0, 4), (0, 2)]
+    assert [(share.covered, share.total) for share in use.shares().values()] == [
+        (0, 3),
+        (0, 4),
+        (0, 2),
+    ]
     assert missing(use) == [
         "idle",
         "scrolling",
@@ -127,7 +133,9 @@ def test_move_that_a_strict_action_prevents_does_not_count() -> None:
     """Where the action of a strict chart raises, the agent stays, and only its state was exercised."""
     recorder, agent = Recorder(), SocialAgent("ada")
     with recorder.recording():
-        chart = Statechart([IDLE, RESTING], [Transition("go", IDLE, RESTING, action=fails)], IDLE, strict=True)
+        chart = Statechart(
+            [IDLE, RESTING], [Transition("go", IDLE, RESTING, action=fails)], IDLE, strict=True
+        )
     with pytest.raises(LookupError):
         chart.fire(agent, "go")
     assert agent.state is IDLE
@@ -174,7 +182,9 @@ def test_every_way_to_fire_counts() -> None:
     """Fires through fire_to, afire and tick count as those through fire do."""
     chart, use = recorded(decides=True)
     chart.fire_to(SocialAgent("ada"), "go", RESTING, True)
-    asyncio.run(chart.afire(SocialAgent("bo"), "go", True, reasoner=ScriptedReasoner(["scrolling"])))
+    asyncio.run(
+        chart.afire(SocialAgent("bo"), "go", True, reasoner=ScriptedReasoner(["scrolling"]))
+    )
     tired = SocialAgent("cy", state=SCROLLING, timeout_threshold=1, ticks_in_state=1)
     assert chart.tick(tired) is RESTING
     assert [move.made for move in use.moves] == [1, 1, 0, 1]
@@ -208,11 +218,20 @@ def test_recorders_do_not_disturb_each_other() -> None:
     """A chart that two recorders watch is counted by both, under the same names."""
     outer, inner = Recorder(), Recorder()
     with outer.recording(), inner.recording():
-        charts = [make_chart(), Statechart([IDLE], [Transition("go", IDLE, IDLE, lambda agent, context: True)], IDLE)]
+        charts = [
+            make_chart(),
+            Statechart([IDLE], [Transition("go", IDLE, IDLE, lambda agent, context: True)], IDLE),
+        ]
     for chart in charts:
         chart.fire(SocialAgent("ada"), "go", True)
     assert outer.dump() == inner.dump()
-    assert [move.guard for use in outer.charts.values() for move in use.moves] == ["says", None, None, None, "guard"]
+    assert [move.guard for use in outer.charts.values() for move in use.moves] == [
+        "says",
+        None,
+        None,
+        None,
+        "guard",
+    ]
     assert [move.made for use in outer.charts.values() for move in use.moves] == [1, 0, 0, 0, 1]
 
 
@@ -227,7 +246,10 @@ def test_other_processes_add_up() -> None:
                 social_media_chart()
         whole.load(json.loads(json.dumps(recorder.dump())))
     small, social = whole.charts.values()
-    assert [(move.made, move.passed, move.failed) for move in small.moves[:2]] == [(1, 1, 1), (1, 0, 0)]
+    assert [(move.made, move.passed, move.failed) for move in small.moves[:2]] == [
+        (1, 1, 1),
+        (1, 0, 0),
+    ]
     assert (social.name, social.is_used()) == ("social_media", False)
 
 
@@ -243,7 +265,9 @@ def test_definition_stays_as_it_is() -> None:
 
 EVENTS = st.lists(
     st.tuples(
-        st.sampled_from(["feed_ready", "sees_post", "decides", "ignores", "compose_done", "timeout", "unknown"]),
+        st.sampled_from(
+            ["feed_ready", "sees_post", "decides", "ignores", "compose_done", "timeout", "unknown"]
+        ),
         st.none() | st.floats(0, 1),
     ),
     max_size=20,
@@ -260,14 +284,20 @@ def test_recorded_chart_behaves_as_ever(events: list[tuple[str, Any]]) -> None:
     for trigger, context in events:
         assert watched.fire(one, trigger, context) == plain.fire(other, trigger, context)
         assert (watched.tick(one), one.ticks_in_state) == (plain.tick(other), other.ticks_in_state)
-    moves = [(record.from_state, record.trigger, record.to_state, record.context) for record in one.state_history]
-    assert moves == [(each.from_state, each.trigger, each.to_state, each.context) for each in other.state_history]
+    moves = [
+        (record.from_state, record.trigger, record.to_state, record.context)
+        for record in one.state_history
+    ]
+    assert moves == [
+        (each.from_state, each.trigger, each.to_state, each.context) for each in other.state_history
+    ]
     (use,) = recorder.charts.values()
     assert sum(move.made for move in use.moves) == len(moves)
 
 
 @pytest.mark.parametrize(
-    ("covered", "total", "share"), [(0, 0, 100.0), (0, 3, 0.0), (2, 3, 66.6), (999, 1000, 99.9), (9999, 10000, 99.9)]
+    ("covered", "total", "share"),
+    [(0, 0, 100.0), (0, 3, 0.0), (2, 3, 66.6), (999, 1000, 99.9), (9999, 10000, 99.9)],
 )
 def test_percent_is_rounded_down(covered: int, total: int, share: float) -> None:
     """A hundred percent means everything; there is nothing to miss of nothing."""

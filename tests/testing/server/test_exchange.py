@@ -17,7 +17,11 @@ def post(path: str, body: bytes) -> bytes:
 
 @pytest.mark.parametrize(
     "garbage",
-    [b"hello?\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n", b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: many\r\n\r\n"],
+    [
+        b"hello?\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: many\r\n\r\n",
+    ],
     ids=["no HTTP", "no host", "no length"],
 )
 async def test_what_is_no_http_is_refused(server: FakeOllama, talk: Any, garbage: bytes) -> None:
@@ -28,7 +32,9 @@ async def test_what_is_no_http_is_refused(server: FakeOllama, talk: Any, garbage
     assert await talk(VERSION) == [(200, {"version": server.version})]
 
 
-@pytest.mark.parametrize("body", [b"{", b"\xff\xfe", b'{"a": nope}'], ids=["cut off", "no text", "no value"])
+@pytest.mark.parametrize(
+    "body", [b"{", b"\xff\xfe", b'{"a": nope}'], ids=["cut off", "no text", "no value"]
+)
 async def test_what_is_no_json_is_refused(server: FakeOllama, talk: Any, body: bytes) -> None:
     """A body that is no JSON is a 400, after which the same connection carries the next request."""
     (status, refusal), good = await talk(post("/api/chat", body) + VERSION, 2)
@@ -49,7 +55,9 @@ async def test_what_is_no_json_is_refused(server: FakeOllama, talk: Any, body: b
         ("/v1/systemone", {"model": "nimble", "state": "s", "questions": {"q": {}}}),
     ],
 )
-async def test_a_question_that_lacks_something_is_refused(server: FakeOllama, talk: Any, path: str, body: Any) -> None:
+async def test_a_question_that_lacks_something_is_refused(
+    server: FakeOllama, talk: Any, path: str, body: Any
+) -> None:
     """A body of the wrong shape is a 400 that says what is wrong, and is no question."""
     ((status, refusal),) = await talk(post(path, json.dumps(body).encode()))
     assert status == 400
@@ -59,7 +67,11 @@ async def test_a_question_that_lacks_something_is_refused(server: FakeOllama, ta
 
 async def test_what_is_not_served_is_not_found(talk: Any) -> None:
     """Another path or method has the 404 that Ollama gives."""
-    for request in (VERSION.replace(b"version", b"nothing"), post("/api/tags", b""), post("/api/show", b"{}")):
+    for request in (
+        VERSION.replace(b"version", b"nothing"),
+        post("/api/tags", b""),
+        post("/api/show", b"{}"),
+    ):
         ((status, body),) = await talk(request)
         assert status == 404
         assert "not found" in (body if isinstance(body, str) else body["error"])
@@ -68,4 +80,8 @@ async def test_what_is_not_served_is_not_found(talk: Any) -> None:
 async def test_requests_sent_at_once_are_answered_in_order(server: FakeOllama, talk: Any) -> None:
     """Several requests on one connection, sent before any answer, get their answers one after the other."""
     answers = await talk(VERSION + post("/api/show", b'{"model": "nimble"}') + VERSION, 3)
-    assert [list(body) for _, body in answers] == [["version"], ["model_info", "details", "capabilities"], ["version"]]
+    assert [list(body) for _, body in answers] == [
+        ["version"],
+        ["model_info", "details", "capabilities"],
+        ["version"],
+    ]

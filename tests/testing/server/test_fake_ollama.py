@@ -18,7 +18,11 @@ from prism.testing._server.exchange import Exchange
 
 HELLO = [{"role": "user", "content": "hello there"}]
 SCHEMA = {"type": "object", "properties": {"next_state": {"enum": ["idle", "resting"]}}}
-CHOICE = {"type": "choice", "instructions": "What now?", "criteria": {"a": "first", "b": None, "c": None}}
+CHOICE = {
+    "type": "choice",
+    "instructions": "What now?",
+    "criteria": {"a": "first", "b": None, "c": None},
+}
 
 
 async def chat_all(server: FakeOllama, times: int) -> list[int]:
@@ -44,7 +48,9 @@ async def test_it_chats(server: FakeOllama, client: ollama.AsyncClient) -> None:
     assert (reply.prompt_eval_count, reply.eval_count) == (2, 1)
     reply = await client.chat("nimble", HELLO, format=SCHEMA)
     assert json.loads(reply.message.content or "") == {"next_state": "idle"}
-    assert [(asked.path, asked.model, asked.prompt, asked.options) for asked in server.questions] == [
+    assert [
+        (asked.path, asked.model, asked.prompt, asked.options) for asked in server.questions
+    ] == [
         ("/api/chat", "llama3.2", "hello there", ()),
         ("/api/chat", "nimble", "hello there", ("idle", "resting")),
     ]
@@ -69,7 +75,9 @@ async def test_it_streams_unless_told_otherwise(server: FakeOllama) -> None:
 async def test_it_decides(server: FakeOllama, client: ollama.AsyncClient) -> None:
     """Each choice question gets a choice and probabilities that sum to one, in the order of its options."""
     server.choose = lambda asked: asked.options[:2][-1]
-    reply = await client.systemone("nimble", "Ann is tired.", {"q0": CHOICE, "q1": {**CHOICE, "criteria": {"x": None}}})
+    reply = await client.systemone(
+        "nimble", "Ann is tired.", {"q0": CHOICE, "q1": {**CHOICE, "criteria": {"x": None}}}
+    )
     first, second = reply.answers["q0"], reply.answers["q1"]
     assert (first.type, first.choice, list(first.probabilities)) == ("choice", "b", ["a", "b", "c"])
     assert sum(first.probabilities.values()) == pytest.approx(1)
@@ -78,7 +86,9 @@ async def test_it_decides(server: FakeOllama, client: ollama.AsyncClient) -> Non
     assert (reply.usage.input_tokens, reply.usage.output_tokens) == (3, 0)
 
 
-async def test_it_describes_and_loads_models(server: FakeOllama, client: ollama.AsyncClient) -> None:
+async def test_it_describes_and_loads_models(
+    server: FakeOllama, client: ollama.AsyncClient
+) -> None:
     """The list names all models, each shows what it can do, and loading one is no question."""
     assert [item.model for item in (await client.list()).models] == ["llama3.2", "nimble"]
     assert (await client.show("llama3.2")).capabilities == ["completion"]
@@ -113,7 +123,9 @@ async def test_a_missing_model_is_not_found(client: ollama.AsyncClient, ask: Any
     ],
     ids=["old server", "old model", "long state"],
 )
-async def test_a_decision_can_be_refused(decides: bool, model: str, state: str, code: int, message: str) -> None:
+async def test_a_decision_can_be_refused(
+    decides: bool, model: str, state: str, code: int, message: str
+) -> None:
     """Servers before 0.35, models that do not decide, and states that are too large are refused as by Ollama."""
     with FakeOllama(decides=decides) as server:
         async with ollama.AsyncClient(server.host) as client:
@@ -122,7 +134,9 @@ async def test_a_decision_can_be_refused(decides: bool, model: str, state: str, 
     assert caught.value.status_code == code
 
 
-async def test_who_chooses_sees_the_whole_question(server: FakeOllama, client: ollama.AsyncClient) -> None:
+async def test_who_chooses_sees_the_whole_question(
+    server: FakeOllama, client: ollama.AsyncClient
+) -> None:
     """The function that chooses is given prompt and options, for a decision also its instructions."""
     seen: list[Asked] = []
 
@@ -139,7 +153,9 @@ async def test_who_chooses_sees_the_whole_question(server: FakeOllama, client: o
     ]
 
 
-async def test_a_function_that_raises_is_a_500(server: FakeOllama, client: ollama.AsyncClient) -> None:
+async def test_a_function_that_raises_is_a_500(
+    server: FakeOllama, client: ollama.AsyncClient
+) -> None:
     """A mistake in the test's own function is told to the client, and the server goes on."""
 
     def choose(asked: Asked) -> str:
@@ -160,10 +176,14 @@ async def test_it_remembers_as_much_as_it_is_told(remember: int | None, kept: in
             for number in range(5):
                 await client.chat("llama3.2", [{"role": "user", "content": f"hello {number}"}])
     assert (server.asked, len(server.questions)) == (5, kept)
-    assert [asked.prompt for asked in server.questions] == [f"hello {number}" for number in range(5 - kept, 5)]
+    assert [asked.prompt for asked in server.questions] == [
+        f"hello {number}" for number in range(5 - kept, 5)
+    ]
 
 
-@pytest.mark.parametrize("settings", [{"slots": 0}, {"models": "llama3.2"}, {"decision_models": "nimble"}])
+@pytest.mark.parametrize(
+    "settings", [{"slots": 0}, {"models": "llama3.2"}, {"decision_models": "nimble"}]
+)
 def test_settings_that_cannot_be_meant_are_refused(settings: dict[str, Any]) -> None:
     """No slot at all, and a text in place of several names, are errors and not a server that never answers."""
     with pytest.raises(FieldValueError):
@@ -254,7 +274,9 @@ def test_a_taken_port_is_an_error(server: FakeOllama) -> None:
 def test_it_runs_in_a_process_of_its_own() -> None:
     """As a module it prints its address, serves until its input ends, and prints what it counted."""
     command = [sys.executable, "-m", "prism.testing", "--latency", "0.01", "--slots", "2"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout
         client = ollama.Client(process.stdout.readline().strip(), timeout=5)
         with client:
@@ -273,7 +295,9 @@ def test_it_needs_no_pytest() -> None:
         "from prism.testing import FakeOllama\n"
         "with FakeOllama() as server: print(server.host)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
+    )
     assert done.stdout.startswith("http://127.0.0.1:")
 
 
@@ -283,6 +307,8 @@ def test_everything_public_is_documented(thing: type) -> None:
     members = [thing, *(value for name, value in vars(thing).items() if not name.startswith("_"))]
     callables = [getattr(member, "__func__", getattr(member, "fget", member)) for member in members]
     bare = [
-        member for member in callables if (inspect.isfunction(member) or inspect.isclass(member)) and not member.__doc__
+        member
+        for member in callables
+        if (inspect.isfunction(member) or inspect.isclass(member)) and not member.__doc__
     ]
     assert not bare

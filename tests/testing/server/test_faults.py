@@ -27,7 +27,9 @@ QUESTION = {"q0": {"type": "choice", "instructions": "?", "criteria": {"a": None
     ],
     ids=lambda value: value.name if isinstance(value, Fault) else "",
 )
-async def test_each_fault_is_what_the_client_raises_for_it(server: FakeOllama, fault: Fault, raised: type) -> None:
+async def test_each_fault_is_what_the_client_raises_for_it(
+    server: FakeOllama, fault: Fault, raised: type
+) -> None:
     """The real client fails as it does on a real server, and the next question is answered."""
     server.fail(fault)
     async with ollama.AsyncClient(server.host, timeout=1) as client:
@@ -39,10 +41,16 @@ async def test_each_fault_is_what_the_client_raises_for_it(server: FakeOllama, f
 
 async def test_a_status_carries_text_and_header(server: FakeOllama) -> None:
     """An error has Ollama's form unless a body is given, and the Retry-After header only if asked for."""
-    server.fail(Fault.status(503, "busy", retry_after="7"), Fault.status(503), Fault.status(404, body=b"nothing here"))
+    server.fail(
+        Fault.status(503, "busy", retry_after="7"),
+        Fault.status(503),
+        Fault.status(404, body=b"nothing here"),
+    )
     async with httpx.AsyncClient(base_url=server.host) as client:
         answers = [
-            await client.post("/api/chat", json={"model": "llama3.2", "messages": HELLO, "stream": False})
+            await client.post(
+                "/api/chat", json={"model": "llama3.2", "messages": HELLO, "stream": False}
+            )
             for _ in range(3)
         ]
     assert [(answer.status_code, answer.headers.get("retry-after")) for answer in answers] == [
@@ -50,7 +58,11 @@ async def test_a_status_carries_text_and_header(server: FakeOllama) -> None:
         (503, None),
         (404, None),
     ]
-    assert [answer.text for answer in answers] == ['{"error": "busy"}', '{"error": "status 503"}', "nothing here"]
+    assert [answer.text for answer in answers] == [
+        '{"error": "busy"}',
+        '{"error": "status 503"}',
+        "nothing here",
+    ]
 
 
 async def test_a_trickle_outlasts_the_clients_own_time_out(server: FakeOllama) -> None:
@@ -68,7 +80,9 @@ async def test_a_trickle_outlasts_the_clients_own_time_out(server: FakeOllama) -
     assert received > 30
 
 
-async def test_a_stream_can_break_with_an_error(server: FakeOllama, client: ollama.AsyncClient) -> None:
+async def test_a_stream_can_break_with_an_error(
+    server: FakeOllama, client: ollama.AsyncClient
+) -> None:
     """A stream that began well ends with the error that the client raises as status -1."""
     server.fail(Fault.stream_error('"m" is out of memory'))
     stream = await client.chat("llama3.2", HELLO, stream=True)
@@ -85,7 +99,9 @@ async def test_content_can_be_replaced(server: FakeOllama, client: ollama.AsyncC
     assert said == ["I would rather not.", "Hello."]
 
 
-async def test_probabilities_can_be_replaced(server: FakeOllama, client: ollama.AsyncClient) -> None:
+async def test_probabilities_can_be_replaced(
+    server: FakeOllama, client: ollama.AsyncClient
+) -> None:
     """A decision can weigh its options in any way, even with what is no number."""
     server.fail(Fault.weighs({"a": math.nan}))
     bad, good = [(await client.systemone("nimble", "s", QUESTION)).answers["q0"] for _ in range(2)]
@@ -94,14 +110,20 @@ async def test_probabilities_can_be_replaced(server: FakeOllama, client: ollama.
     assert sum(good.probabilities.values()) == pytest.approx(1)
 
 
-async def test_what_is_said_can_go_wrong_on_one_path(server: FakeOllama, client: ollama.AsyncClient) -> None:
+async def test_what_is_said_can_go_wrong_on_one_path(
+    server: FakeOllama, client: ollama.AsyncClient
+) -> None:
     """A fault of what a model says can be kept for chats or for decisions; where no model is asked it is refused."""
     server.fail(Fault.says("I would rather not."), path="/api/chat")
     server.fail(Fault.weighs({"a": 0.25}), path="/v1/systemone")
-    assert (await client.systemone("nimble", "s", QUESTION)).answers["q0"].probabilities == {"a": 0.25}
+    assert (await client.systemone("nimble", "s", QUESTION)).answers["q0"].probabilities == {
+        "a": 0.25
+    }
     assert (await client.chat("llama3.2", HELLO)).message.content == "I would rather not."
     for program in (server.fail, server.fail_always):
-        with pytest.raises(FieldValueError, match="'says' changes what a model says, and /api/tags asks none"):
+        with pytest.raises(
+            FieldValueError, match="'says' changes what a model says, and /api/tags asks none"
+        ):
             program(Fault.says("x"), path="/api/tags")
 
 
@@ -123,7 +145,9 @@ async def test_faults_come_in_turn_and_end(server: FakeOllama, client: ollama.As
     assert codes == [429, 429, 502, 200, 200]
 
 
-async def test_a_fault_can_be_set_on_one_path(server: FakeOllama, client: ollama.AsyncClient) -> None:
+async def test_a_fault_can_be_set_on_one_path(
+    server: FakeOllama, client: ollama.AsyncClient
+) -> None:
     """A fault of a path hits that path alone, also where no model is asked."""
     server.fail(Fault.status(500, "disk"), path="/api/show")
     server.fail_always(Fault.status(502), path="/v1/systemone")
