@@ -52,23 +52,8 @@ html_show_sphinx = False
 pygments_style = "tango"
 pygments_dark_style = "monokai"
 
-ROOMS = (
-    "errors",
-    "randomness",
-    "telemetry",
-    "files",
-    "drawing",
-    "statechart",
-    "llm",
-    "runlog",
-    "agents",
-    "runs",
-    "simulation",
-    "social",
-    "analysis",
-    "report",
-    "testing",
-)
+_PAGES = Path(__file__).parent / "reference"
+ROOMS = sorted({page.stem for page in _PAGES.glob("*.md")} - {"index", "command-line"})
 
 # these are imported when first used, so that autodoc would not see them
 for _name in prism.testing.__all__:

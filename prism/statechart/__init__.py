@@ -4,9 +4,9 @@ The public names of the room are here::
 
     from prism.statechart import Statechart, Transition, social_media_chart
 
-Three packages stand apart, so that the engine starts fast: `prism.statechart.inspection` has the
-types of what `Statechart.explain` and `Statechart.check` give, `prism.statechart.formats` writes
-charts as documents, and `prism.statechart.reasoner` has everything about reasoners.
+Three packages stand apart, so that the engine starts fast: ``prism.statechart.inspection`` has the
+types of what `Statechart.explain` and `Statechart.check` give, ``prism.statechart.formats`` writes
+charts as documents, and ``prism.statechart.reasoner`` has everything about reasoners.
 """
 
 from prism.randomness import RandomStream

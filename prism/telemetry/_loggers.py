@@ -44,7 +44,7 @@ class StandardLogger:
     """Hands events to a logger of the standard library, if that is enabled for them.
 
     A record's message is the event with its keys as text; its attribute ``prism`` holds them as
-    data: ``{"event": ..., **keys}``. They are not attributes of their own, since `logging` has a
+    data: ``{"event": ..., **keys}``. They are not attributes of their own, since ``logging`` has a
     ``name`` itself.
 
     Args:
