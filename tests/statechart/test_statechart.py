@@ -15,8 +15,9 @@ import pytest
 
 from prism.agents._mixin import StatechartMixin
 from prism.errors import AgentError, DefinitionError, ReasonerError, RunawayError, UnknownStateError
+from prism.statechart._engine.interpreter import MOST_QUEUED_FIRES
 from prism.statechart.social import social_media_chart
-from prism.statechart.statechart import MOST_QUEUED_FIRES, Statechart
+from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState, state_enum
 from prism.statechart.transitions import Transition
 
