@@ -16,11 +16,13 @@ Scalar = str | int | float | bool | None
 Keys = str | tuple[str, ...] | None
 """Keys of a recorded context: one, several, or none because there was no context."""
 
+MOST_SHARED_TEXTS = 4096
+shared_texts: dict[str, str] = {}
+"""The one copy of each text that records refer to: see `share`."""
+
 _SCALARS = (str, int, float, bool, type(None))
-_SHARED_TEXTS = 4096
 _DEEPEST = 8
 _LEAF_MODULES = ("datetime", "decimal", "fractions", "ipaddress", "pathlib", "uuid")
-_shared: dict[str, str] = {}
 _id_names: dict[type, tuple[str, str]] = {}
 
 
@@ -79,15 +81,15 @@ def unpack(keys: Keys, value: Any) -> dict[str, Any] | None:
 
 def share(text: str) -> str:
     """Return the one copy of a text that all records refer to."""
-    known = _shared.get(text)
+    known = shared_texts.get(text)
     if known is not None:
         return known
 
     # unlike ``sys.intern``, which may keep the ids of a long run for ever
-    if len(_shared) >= _SHARED_TEXTS:
-        _shared.clear()
+    if len(shared_texts) >= MOST_SHARED_TEXTS:
+        shared_texts.clear()
 
-    _shared[text] = text
+    shared_texts[text] = text
 
     return text
 

@@ -125,8 +125,9 @@ class Interpreter(Generic[StateT]):
             state = agent.state
             candidates = self._rows[state][trigger]
         except (AttributeError, KeyError, TypeError):
-            # raises what is wrong with the call; nothing is wrong with an event that does not apply
-            self._candidates(agent, trigger, context)
+            # nothing is wrong with an event that does not apply
+            self._require_known_state(agent)
+            require_trigger(trigger, context, self._machine.events, self.definition.initial)
             return None
 
         for candidate in candidates:
@@ -410,23 +411,20 @@ class Interpreter(Generic[StateT]):
 
     def _require_known_state(self, agent: Any) -> Any:
         state = self._state_of(agent)
-        if not self._is_known(state):
-            subject = f"agent {agent_name(agent)!r} is in state {state!r}, which"
-            raise self._unknown_state(subject)
-
-        return state
-
-    def _is_known(self, state: Any) -> bool:
         try:
-            return state in self._rows
+            if state in self._rows:
+                return state
         except TypeError:
             # no state is unhashable
-            return False
+            pass
+
+        raise self._unknown_state(f"agent {agent_name(agent)!r} is in state {state!r}, which")
 
     def _row(self, state: Any) -> dict[str, tuple[Candidate[StateT], ...]]:
-        if not self._is_known(state):
-            raise self._unknown_state(f"state {state!r}")
-        return self._rows[state]
+        try:
+            return self._rows[state]
+        except (KeyError, TypeError):
+            raise self._unknown_state(f"state {state!r}") from None
 
     def _unknown_state(self, subject: str) -> UnknownStateError:
         listing = ", ".join(map(state_text, self.definition.states))
