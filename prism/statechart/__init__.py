@@ -10,7 +10,10 @@ charts as documents, and ``prism.statechart.reasoner`` has everything about reas
 """
 
 from prism.randomness import RandomStream
+from prism.statechart._definition import Definition
+from prism.statechart._engine.pending import Decider
 from prism.statechart._identity import identify
+from prism.statechart.inspection._explain import Explanation
 from prism.statechart.inspection._lint import Finding
 from prism.statechart.queries import agents_in_state, state_distribution
 from prism.statechart.reasoner import (
@@ -26,16 +29,23 @@ from prism.statechart.reasoner._questions import BaseReasoner, Call, Decision, Q
 from prism.statechart.social import social_media_chart, social_media_guards
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState, state_enum
-from prism.statechart.transitions import StateTransition, Transition
+from prism.statechart.transitions import Action, Guard, StateTransition, Transition
+from prism.telemetry import EventLogger
 
 __all__ = [
     "STATE_DESCRIPTIONS",
+    "Action",
     "AgentState",
     "BaseReasoner",
     "Budget",
     "Call",
+    "Decider",
     "Decision",
+    "Definition",
+    "EventLogger",
+    "Explanation",
     "Finding",
+    "Guard",
     "PolicyReasoner",
     "Question",
     "RandomStream",

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
-from typing import Any, cast
+from types import MappingProxyType
+from typing import Any, Generic, cast
 
+from prism.errors import DefinitionError
 from prism.statechart.states import is_state, state_text
 from prism.statechart.transitions import StateT, Transition, is_any_state
 
@@ -13,8 +16,99 @@ TIMEOUT = "timeout"
 """The trigger that `Statechart.tick` fires."""
 
 
+@dataclass(frozen=True, slots=True, init=False, eq=False, weakref_slot=True)
+class Definition(Generic[StateT]):
+    """What a chart is, apart from running it; a definition that exists is sound.
+
+    Two definitions are equal if their states have the same texts and everything else is equal,
+    guards and actions included; the enum class does not matter.
+
+    Args:
+        states: Members of one ``str``-based Enum, or the Enum itself. Kept in definition order.
+        transitions: The transitions. A wildcard source is replaced by one transition per state.
+        initial: State that new agents start in.
+        name: Name in logs and messages.
+        decision_states: States in which a reasoner chooses among several enabled targets.
+        timeouts: Ticks after which ``timeout`` fires, by state.
+        strict: Whether exceptions of guards and actions propagate.
+
+    Raises:
+        DefinitionError: (a ValueError) listing everything that is wrong.
+    """
+
+    states: tuple[StateT, ...]
+    transitions: tuple[Transition[StateT], ...]
+    initial: StateT
+    name: str
+    decision_states: frozenset[StateT]
+    timeouts: Mapping[StateT, int]
+    strict: bool
+
+    def __init__(
+        self,
+        states: Iterable[StateT],
+        transitions: Iterable[Transition[StateT]],
+        initial: StateT,
+        name: str = "statechart",
+        decision_states: Iterable[StateT] = (),
+        timeouts: Mapping[StateT, int] | None = None,
+        strict: bool = False,
+    ) -> None:
+        states = in_definition_order(states)
+        transitions = tuple(transitions)
+        decision_states = _listed(decision_states)
+        timeouts = dict(timeouts or {})
+
+        problems = _problems(states, transitions, initial, decision_states, timeouts)
+        if problems:
+            raise DefinitionError(f"chart {name!r}: " + "; ".join(problems))
+
+        # a frozen dataclass refuses plain assignment, in its own constructor too
+        put = object.__setattr__
+        put(self, "states", states)
+        put(self, "transitions", _expanded(transitions, states))
+        put(self, "initial", initial)
+        put(self, "name", name)
+        put(self, "decision_states", frozenset(decision_states))
+        put(self, "timeouts", MappingProxyType(timeouts))
+        put(self, "strict", strict)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare all fields, states by their texts."""
+        if not isinstance(other, Definition):
+            return NotImplemented
+        return self is other or self._compared() == other._compared()
+
+    def __hash__(self) -> int:
+        """Hash the fields that are cheap to hash."""
+        return hash((self.name, state_text(self.initial), len(self.states), len(self.transitions)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by the constructor; guards and actions must be picklable themselves."""
+        return Definition, (
+            self.states,
+            self.transitions,
+            self.initial,
+            self.name,
+            self.decision_states,
+            dict(self.timeouts),
+            self.strict,
+        )
+
+    def _compared(self) -> tuple[Any, ...]:
+        return (
+            self.name,
+            tuple(map(state_text, self.states)),
+            state_text(self.initial),
+            frozenset(map(state_text, self.decision_states)),
+            {state_text(state): ticks for state, ticks in self.timeouts.items()},
+            self.strict,
+            self.transitions,
+        )
+
+
 def in_definition_order(states: Iterable[StateT]) -> tuple[StateT, ...]:
-    """Order states as their enum defines them; a set has no order of its own to keep."""
+    """Return states in the order of their enum; a set has no order to keep."""
     given = list(states)
     if not all(isinstance(state, Enum) for state in given):
         return tuple(given)
@@ -28,21 +122,38 @@ def in_definition_order(states: Iterable[StateT]) -> tuple[StateT, ...]:
     return tuple(sorted(set(given), key=lambda state: position[state]))
 
 
-def listed(states: Iterable[StateT]) -> tuple[StateT, ...]:
-    """List states; a single one, which is iterable as text, is taken for itself."""
+def _listed(states: Iterable[StateT]) -> tuple[StateT, ...]:
+    # a single state, which as text is iterable too, is not a list of characters
     return (cast("StateT", states),) if isinstance(states, str) else tuple(states)
 
 
-def definition_problems(
+def _expanded(
+    transitions: Iterable[Transition[Any]], states: Sequence[Any]
+) -> tuple[Transition[Any], ...]:
+    """Replace each ``source="*"`` by one transition for every state, in place."""
+    expanded: list[Transition[Any]] = []
+    for item in transitions:
+        if is_any_state(item.source):
+            expanded += [
+                Transition(item.trigger, source, item.target, item.guard, item.action)
+                for source in states
+            ]
+        else:
+            expanded.append(item)
+
+    return tuple(expanded)
+
+
+def _problems(
     states: Sequence[Any],
     transitions: Sequence[Any],
     initial: Any,
     decision_states: Iterable[Any],
     timeouts: Mapping[Any, Any],
 ) -> list[str]:
-    """List everything that keeps a chart from being built, so that its author can mend it in one go."""
     problems = _state_set_problems(states)
     if problems:
+        # without a set of states nothing else can be judged
         return problems
 
     known = set(states)
@@ -50,22 +161,23 @@ def definition_problems(
     for number, item in enumerate(transitions, start=1):
         problems += _transition_problems(number, item, known)
 
-    if not _within(initial, known):
+    if not _is_among(initial, known):
         problems.append(f"initial state {initial!r} is not among the states ({listing})")
 
     problems += [
         f"decision state {state!r} is not among the states ({listing})"
         for state in decision_states
-        if not _within(state, known)
+        if not _is_among(state, known)
     ]
 
     for state, ticks in timeouts.items():
-        if not _within(state, known):
+        if not _is_among(state, known):
             problems.append(f"timeouts names {state!r}, which is not among the states ({listing})")
 
         if not isinstance(ticks, int) or isinstance(ticks, bool) or ticks < 1:
             problems.append(
-                f"timeouts[{state_text(state)}] must be a whole number of ticks from 1 on, got {ticks!r}"
+                f"timeouts[{state_text(state)}] must be a whole number of ticks from 1 on, "
+                f"got {ticks!r}"
             )
 
     return problems
@@ -92,11 +204,17 @@ def _transition_problems(number: int, item: Any, known: set[Any]) -> list[str]:
     if not isinstance(item, Transition):
         return [f"transition {number} must be a Transition, got {item!r}"]
 
-    problems = [
-        f"transition {number} ({item}): {field} {end!r} is not among the states"
-        for field, end in (("source", item.source), ("target", item.target))
-        if not (field == "source" and is_any_state(end)) and not _within(end, known)
-    ]
+    problems = []
+    if not is_any_state(item.source) and not _is_among(item.source, known):
+        problems.append(
+            f"transition {number} ({item}): source {item.source!r} is not among the states"
+        )
+
+    if not _is_among(item.target, known):
+        problems.append(
+            f"transition {number} ({item}): target {item.target!r} is not among the states"
+        )
+
     if item.trigger == "state":
         problems.append(
             f"transition {number} ({item}): a trigger cannot be called 'state', rename it"
@@ -105,21 +223,6 @@ def _transition_problems(number: int, item: Any, known: set[Any]) -> list[str]:
     return problems
 
 
-def _within(state: Any, known: set[Any]) -> bool:
-    """Tell membership by enum, too: members of two enums with equal texts compare equal."""
+def _is_among(state: Any, known: set[Any]) -> bool:
+    # by enum, too: members of two enums with equal texts compare equal
     return isinstance(state, Enum) and type(state) is type(next(iter(known))) and state in known
-
-
-def expand(
-    transitions: Iterable[Transition[Any]], states: Sequence[Any]
-) -> tuple[Transition[Any], ...]:
-    """Replace each ``source="*"`` by one transition for every state, in place."""
-    expanded: list[Transition[Any]] = []
-    for item in transitions:
-        sources = states if is_any_state(item.source) else (item.source,)
-        expanded += [
-            Transition(item.trigger, source, item.target, item.guard, item.action)
-            for source in sources
-        ]
-
-    return tuple(expanded)

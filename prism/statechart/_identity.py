@@ -1,7 +1,8 @@
-"""What a record keeps of an event's context: identifying fields, never live objects.
+"""What histories, logs and documents call things: contexts, agents, guards and actions.
 
 A guard may receive any object as context, such as the post an agent looks at. History and log keep
-only what identifies it, so that a thousand records do not hold a thousand posts alive.
+only its identifying fields, never the object, so that a thousand records do not keep a thousand
+posts alive.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ Scalar = str | int | float | bool | None
 Keys = str | tuple[str, ...] | None
 """Keys of a recorded context: one, several, or none because there was no context."""
 
+MOST_SHARED_TEXTS = 4096
+shared_texts: dict[str, str] = {}
+"""The one copy of each text that records refer to: see `share`."""
+
 _SCALARS = (str, int, float, bool, type(None))
-_SHARED_TEXTS = 4096
 _DEEPEST = 8
 _LEAF_MODULES = ("datetime", "decimal", "fractions", "ipaddress", "pathlib", "uuid")
-_shared: dict[str, str] = {}
 _id_names: dict[type, tuple[str, str]] = {}
 
 
@@ -42,10 +45,10 @@ def identify(context: object) -> dict[str, Any] | None:
 
 
 def pack(context: object) -> tuple[Keys, Any]:
-    """Split a context into the keys it shares with other records and the values that are its own.
+    """Split a context into keys, which many records have in common, and values.
 
-    The common ``{"post_id": ...}`` gives a bare key and a bare value, so it costs a record nothing
-    beyond two references. Texts are interned: agents that saw the same post share its id.
+    The common ``{"post_id": ...}`` becomes a bare key and a bare value, so it costs a record only
+    two references. Texts are interned: agents that saw the same post refer to one copy of its id.
 
     Returns:
         ``(None, None)`` for None, ``(key, value)`` for one key, else ``(keys, values)`` as two
@@ -67,7 +70,7 @@ def pack(context: object) -> tuple[Keys, Any]:
 
 
 def unpack(keys: Keys, value: Any) -> dict[str, Any] | None:
-    """Undo `pack`: give the recorded context as a new dict, or None."""
+    """Undo `pack`: return the recorded context as a new dict, or None."""
     if keys is None:
         return None
     if isinstance(keys, str):
@@ -77,14 +80,16 @@ def unpack(keys: Keys, value: Any) -> dict[str, Any] | None:
 
 
 def share(text: str) -> str:
-    """Return the one copy of a text that records share; unlike ``sys.intern``, nothing is kept for ever."""
-    known = _shared.get(text)
+    """Return the one copy of a text that all records refer to."""
+    known = shared_texts.get(text)
     if known is not None:
         return known
-    if len(_shared) >= _SHARED_TEXTS:
-        _shared.clear()
 
-    _shared[text] = text
+    # unlike ``sys.intern``, which may keep the ids of a long run for ever
+    if len(shared_texts) >= MOST_SHARED_TEXTS:
+        shared_texts.clear()
+
+    shared_texts[text] = text
 
     return text
 
@@ -143,10 +148,9 @@ def _plain_mapping(mapping: Mapping[Any, Any], depth: int) -> dict[str, Any]:
 
 
 def _is_leaf(value: object) -> bool:
-    """Tell values of the standard library, such as dates and UUIDs, that are best recorded as their text."""
-    return type(value).__module__.partition(".")[0] in _LEAF_MODULES or isinstance(
-        value, (bytes, complex)
-    )
+    """Return True for values of the standard library, such as dates, that are recorded as text."""
+    module = type(value).__module__.partition(".")[0]
+    return module in _LEAF_MODULES or isinstance(value, (bytes, complex))
 
 
 def _identity(value: object) -> dict[str, Any]:
@@ -164,8 +168,8 @@ def _identity(value: object) -> dict[str, Any]:
 
         return {key: identifier if isinstance(identifier, _SCALARS) else str(identifier)}
     except Exception:
-        # a property of the user's, such as that of a detached database row; the move must not
-        # suffer
+        # a property of the user's failed, such as that of a detached database row; the
+        # transition must not fail with it
         return {"type": cls.__name__}
 
 
@@ -174,19 +178,32 @@ def _find_id_name(value: object) -> tuple[str, str] | None:
     key = f"{snake}_id"
     for attribute in (key, "post_id", "agent_id", "id", "unique_id"):
         if hasattr(value, attribute):
-            return attribute, attribute if attribute.endswith(
-                "_id"
-            ) and attribute != "unique_id" else key
+            recorded_as = key if attribute in ("id", "unique_id") else attribute
+            return attribute, recorded_as
 
     return None
 
 
 def agent_name(agent: object) -> str:
-    """Return the name by which logs and messages call an agent: its id, else its class and address."""
+    """Return what logs and messages call an agent: its id or name, else its class and address.
+
+    Raises:
+        Exception: What a property of the user's raises, such as that of a detached database row.
+    """
+    # the usual case, without the calls of the general one
     name = getattr(agent, "agent_id", None)
     if type(name) is str:
         return name
-    return given_name(agent) or f"{type(agent).__name__}@{id(agent):x}"
+
+    return given_name(agent) or _address(agent)
+
+
+def name_or_address(agent: object) -> str:
+    """Return the `agent_name`, or class and address of an agent whose name cannot be read."""
+    try:
+        return agent_name(agent)
+    except Exception:
+        return _address(agent)
 
 
 def given_name(agent: object) -> str | None:
@@ -197,3 +214,33 @@ def given_name(agent: object) -> str | None:
             return str(value)
 
     return None
+
+
+def _address(agent: object) -> str:
+    return f"{type(agent).__name__}@{id(agent):x}"
+
+
+def id_text(agent: Any) -> str:
+    """Return the `agent_name` of an agent, which has a ``state``; anything else is an id."""
+    return agent_name(agent) if hasattr(agent, "state") else str(agent)
+
+
+def own_name(function: object) -> str | None:
+    """Return the name that a guard or an action has by itself.
+
+    That is its ``__qualname__`` from the innermost function on, or else a ``__name__``, which
+    callable objects may set. A lambda and a `functools.partial` have none.
+    """
+    name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
+    inner = name.rpartition("<locals>.")[2] if isinstance(name, str) else ""
+    return inner if inner and "<lambda>" not in inner else None
+
+
+def shown_name(function: object, kind: str) -> str | None:
+    """Return what pictures and reports call a guard or an action; None if there is none.
+
+    Args:
+        function: The function, or None.
+        kind: ``guard`` or ``action``, for a function that has no name of its own.
+    """
+    return None if function is None else own_name(function) or kind

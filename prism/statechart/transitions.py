@@ -117,9 +117,6 @@ class Edge:
         self.keys: Keys = keys
         self.variants: dict[Keys, Edge] = {keys: self}
 
-    def made(self) -> None:
-        """Take note of a move that was made; the edges of watched charts do (see `watching`)."""
-
     def with_keys(self, keys: Keys) -> Edge:
         """Return the variant of this edge for contexts with these keys; made once, then shared."""
         variant = self.variants.get(keys)

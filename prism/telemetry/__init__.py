@@ -1,8 +1,26 @@
-"""What prism says: event names, and the loggers they go to.
+"""What prism says: event names, the loggers they go to, and instruments that observe.
 
 `prism.telemetry.events` has the names of all events.
 """
 
+from prism.telemetry._instrument import (
+    ChartBuilt,
+    GuardEvaluated,
+    Instrument,
+    LogEvent,
+    TransitionDetails,
+    instrumented,
+)
 from prism.telemetry._loggers import LOGGER_NAME, EventLogger, StandardLogger
 
-__all__ = ["LOGGER_NAME", "EventLogger", "StandardLogger"]
+__all__ = [
+    "LOGGER_NAME",
+    "ChartBuilt",
+    "EventLogger",
+    "GuardEvaluated",
+    "Instrument",
+    "LogEvent",
+    "StandardLogger",
+    "TransitionDetails",
+    "instrumented",
+]

@@ -1,11 +1,12 @@
 """The loggers that events go to.
 
 Events go to the logger that is given, else to structlog once the application has configured it,
-else to the standard library's logger ``prism.statechart``. structlog prints to stdout when nobody
-configured it, and importing it costs more than the engine itself. So it is looked up, never
-imported: an application that has not imported structlog cannot have configured it. Moves are info,
-which the standard library keeps to itself unless it is told otherwise; faults are errors, which it
-shows.
+else to the standard library's logger ``prism.statechart``. Transitions are info, which the standard
+library does not show by default; faults are errors, which it shows.
+
+structlog is looked up in `sys.modules`, never imported: importing it costs more than the engine
+itself, it prints to stdout until it is configured, and an application that has not imported it
+cannot have configured it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Callable
 from sys import modules
 from typing import Any, Literal, Protocol
 
-from prism.telemetry._listening import Overheard, listeners
+from prism.telemetry._instrument import event_hooks, observe_event
 
 LOGGER_NAME = "prism.statechart"
 """Name of prism's logger, in structlog and in the standard library."""
@@ -43,12 +44,11 @@ class EventLogger(Protocol):
 class StandardLogger:
     """Hands events to a logger of the standard library, if that is enabled for them.
 
-    A record's message is the event with its keys as text; its attribute ``prism`` holds them as
-    data: ``{"event": ..., **keys}``. They are not attributes of their own, since ``logging`` has a
-    ``name`` itself.
+    A record's message is the event with its keys as text; its attribute ``prism`` has them as data:
+    ``{"event": ..., **keys}``.
 
     Args:
-        name: Name of the logger; none is the root.
+        name: Name of the logger; the root logger by default.
     """
 
     __slots__ = ("_logger",)
@@ -73,16 +73,17 @@ class StandardLogger:
         self._record(logging.ERROR, event, keys)
 
     def critical(self, event: str, **keys: Any) -> None:
-        """Record the worst; prism itself never does."""
+        """Record a critical event; prism itself has none."""
         self._record(logging.CRITICAL, event, keys)
 
     def _record(self, level: int, event: str, keys: dict[str, Any]) -> None:
         if not self._logger.isEnabledFor(level):
             return
 
-        # shown with its traceback, so that ``error`` would only repeat it
+        # logging shows the traceback, so ``error`` would only repeat it
         raised = keys.pop("exc_info", None)
         shown = {name: value for name, value in keys.items() if not raised or name != "error"}
+        # one attribute for all keys: ``name``, for one, is an attribute of every record already
         data = {"event": event, **keys}
         self._logger.log(level, "%s %s", event, shown, exc_info=raised, extra={"prism": data})
 
@@ -92,22 +93,52 @@ def structlog_is_configured() -> bool:
     return (_is_configured or _look_for_structlog)()
 
 
-def moves_are_heard() -> bool:
-    """Return whether anybody listens to moves that no logger was given for: structlog, or the standard library."""
+class _ObservedLogger:
+    """A logger that shows each event to the instruments, and then hands it to another logger."""
+
+    __slots__ = ("_logger",)
+
+    def __init__(self, logger: EventLogger) -> None:
+        self._logger = logger
+
+    def info(self, event: str, **keys: Any) -> None:
+        """Record something that happened."""
+        observe_event(event, "info", keys)
+        self._logger.info(event, **keys)
+
+    def warning(self, event: str, **keys: Any) -> None:
+        """Record something that went wrong and was dealt with."""
+        observe_event(event, "warning", keys)
+        self._logger.warning(event, **keys)
+
+    def error(self, event: str, **keys: Any) -> None:
+        """Record a fault in the user's code."""
+        observe_event(event, "error", keys)
+        self._logger.error(event, **keys)
+
+
+def somebody_listens() -> bool:
+    """Return True if transitions of charts without a logger of their own are heard by anybody."""
     return (
-        bool(listeners)
+        bool(event_hooks)
         or (_is_configured or _look_for_structlog)()
         or _standard.isEnabledFor(logging.INFO)
     )
 
 
 def active_logger(given: EventLogger | None) -> EventLogger | None:
-    """Return the logger to announce moves to: the given one, else the application's, None if nobody listens."""
+    """Return the logger to write transitions to, or None if nobody listens.
+
+    Args:
+        given: The chart's or reasoner's own logger, if it has one.
+    """
     logger = given if given is not None else _own_logger()
-    # who passes events on is heard when it does so
-    if not listeners or getattr(given, "relays", False):
+
+    # a logger that relays events is observed when it passes them on, in the order of the log
+    if not event_hooks or getattr(given, "relays", False):
         return logger
-    return Overheard(logger or _standard_logger)
+
+    return _ObservedLogger(logger or _standard_logger)
 
 
 def _own_logger() -> EventLogger | None:
@@ -133,7 +164,7 @@ def report_fault(given: EventLogger | None, event: str, error: BaseException, **
 
     Args:
         given: The chart's own logger, if it has one.
-        event: One of this module's event names.
+        event: One of the event names.
         error: What was raised.
         keys: Where it was raised.
     """
@@ -141,7 +172,7 @@ def report_fault(given: EventLogger | None, event: str, error: BaseException, **
 
 
 def report_warning(given: EventLogger | None, event: str, **keys: Any) -> None:
-    """Log something that was dealt with but that a reader of the log should know."""
+    """Log something that went wrong and was dealt with."""
     report(given, "warning", event, **keys)
 
 
@@ -155,22 +186,18 @@ _standard_logger = StandardLogger(LOGGER_NAME)
 
 
 def _look_for_structlog() -> bool:
-    """Find structlog's own answer, for good, once the application has imported it."""
+    """Return whether structlog is configured, and remember its own function for the next time."""
     global _is_configured
     if "structlog" not in modules:
         return False
 
-    # not there yet while it is being imported
+    # structlog lacks the function while it is being imported
     _is_configured = getattr(modules["structlog"], "is_configured", None)
     return _is_configured is not None and _is_configured()
 
 
 def _configured_logger() -> EventLogger:
-    """Return structlog's logger, made anew when the application has configured structlog anew.
-
-    It is assembled for good only where the application lets structlog do so with its own loggers,
-    or where `prism.runlog.configure` has set structlog up.
-    """
+    """Return structlog's logger, made anew when the application has configured structlog anew."""
     global _configured
     structlog = modules["structlog"]
     config, known = structlog.get_config(), _configured
@@ -178,6 +205,8 @@ def _configured_logger() -> EventLogger:
         return known[1]
 
     logger = structlog.get_logger(LOGGER_NAME)
+    # assemble it for good only if the application lets structlog cache its own loggers, or if
+    # `prism.runlog.configure` has set structlog up
     if config["cache_logger_on_first_use"] or config["logger_factory"] is StandardLogger:
         logger = logger.bind()
 

@@ -292,7 +292,7 @@ def _names_of(charts: Sequence[Statechart[Any]]) -> str:
 
 
 def _answer(chart: Statechart[Any], agent: Any, trigger: str, state: Any, about: _About) -> str:
-    explanation = explain(chart, agent, trigger, about.context, state=state)
+    explanation = explain(chart.definition, agent, trigger, about.context, state=state)
     raised = next((found for found in explanation.candidates if found.error is not None), None)
     if raised is None or raised.error is None or about.is_whole:
         return f"asked now, with {about.origin}:\n{explanation}"

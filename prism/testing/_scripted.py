@@ -9,10 +9,9 @@ from enum import Enum
 from typing import Any
 
 from prism.statechart import BaseReasoner, Decision, Question
-from prism.statechart._identity import agent_name
+from prism.statechart._identity import agent_name, id_text
 from prism.statechart.reasoner._prompts import chat_prompt
 from prism.statechart.states import state_text
-from prism.testing._transition_log import id_text
 
 Answer = Enum | str
 """A state, or its text."""

@@ -1,4 +1,4 @@
-"""What charts and reasoners say during a test, whatever the application does with its log."""
+"""The events of charts and reasoners during a test, whatever the application logs."""
 
 from __future__ import annotations
 
@@ -6,22 +6,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from prism.statechart._identity import agent_name
-from prism.telemetry._listening import listening
+from prism.statechart._identity import id_text
+from prism.telemetry import Instrument, LogEvent, instrumented
 from prism.telemetry.events import TRANSITION
 
 Event = dict[str, Any]
 
 
-class TransitionLog:
-    """The events of prism in the order in which they were said, as dicts of their keys.
+class TransitionLog(Instrument):
+    """The events of prism in the order of the log, as dicts of their keys.
 
     Attributes:
-        events: All of them; the name stands under ``event``.
+        events: All of them, with their name under ``event``.
     """
 
     def __init__(self) -> None:
         self.events: list[Event] = []
+
+    def event(self, details: LogEvent, /) -> None:
+        """Keep an event."""
+        self.events.append({"event": details.name, **details.keys})
 
     def of(self, agent: Any) -> list[Event]:
         """List the events of one agent, given itself or by its id, a text or a number."""
@@ -41,18 +45,13 @@ class TransitionLog:
         ]
 
     def clear(self) -> None:
-        """Forget what was said until now."""
+        """Forget the events so far."""
         self.events.clear()
-
-
-def id_text(agent: Any) -> str:
-    """Return the id of an agent as logs have it, given the agent itself, which has a ``state``, or its id."""
-    return agent_name(agent) if hasattr(agent, "state") else str(agent)
 
 
 @contextmanager
 def transition_log() -> Iterator[TransitionLog]:
-    """Record what prism says meanwhile; loggers go on getting what they would get anyway."""
+    """Record the events of prism meanwhile; loggers get what they would get anyway."""
     log = TransitionLog()
-    with listening(lambda event, keys: log.events.append({"event": event, **keys})):
+    with instrumented(log):
         yield log

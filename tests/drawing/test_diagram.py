@@ -39,7 +39,7 @@ def test_triggers_between_two_states_share_an_arrow() -> None:
     moves = [Transition(trigger, CALM, ANGRY) for trigger in ("b", "a", "b")] + [
         Transition("c", ANGRY, CALM)
     ]
-    assert to_diagram(Statechart(Mood, moves, CALM)).arrows == (
+    assert to_diagram(Statechart(Mood, moves, CALM).definition).arrows == (
         Arrow("calm", "angry", ("b", "a")),
         Arrow("angry", "calm", ("c",)),
     )
@@ -52,7 +52,7 @@ def test_a_move_from_everywhere_is_one_arrow(sources: list[Any]) -> None:
         *(Transition("reset", source, CALM) for source in sources),
         Transition("go", CALM, GONE),
     ]
-    assert to_diagram(Statechart(Mood, moves, CALM)).arrows == (
+    assert to_diagram(Statechart(Mood, moves, CALM).definition).arrows == (
         Arrow(None, "calm", ("reset",)),
         Arrow("calm", "gone", ("go",)),
     )
@@ -65,7 +65,9 @@ def test_a_move_from_nearly_everywhere_keeps_its_sources() -> None:
         Transition("reset", SAD, CALM),
         Transition("reset", GONE, CALM, is_strong),
     ]
-    assert [arrow.source for arrow in to_diagram(Statechart(Mood, moves, CALM)).arrows] == [
+    assert [
+        arrow.source for arrow in to_diagram(Statechart(Mood, moves, CALM).definition).arrows
+    ] == [
         "angry",
         "sad",
         "gone",
@@ -76,13 +78,17 @@ def test_few_sources_are_not_everywhere() -> None:
     """A move from all but one of the other states, or in a chart of three, is drawn from each source."""
     five = list(state_enum("Five", "abcde"))
     most = [Transition("reset", source, five[0]) for source in five[1:4]]
-    assert [arrow.source for arrow in to_diagram(Statechart(five, most, five[0])).arrows] == [
+    assert [
+        arrow.source for arrow in to_diagram(Statechart(five, most, five[0]).definition).arrows
+    ] == [
         "b",
         "c",
         "d",
     ]
     three = [Transition("reset", source, five[0]) for source in five[1:3]]
-    assert [arrow.source for arrow in to_diagram(Statechart(five[:3], three, five[0])).arrows] == [
+    assert [
+        arrow.source for arrow in to_diagram(Statechart(five[:3], three, five[0]).definition).arrows
+    ] == [
         "b",
         "c",
     ]
@@ -90,7 +96,7 @@ def test_few_sources_are_not_everywhere() -> None:
 
 def test_the_social_chart_is_drawn_with_few_arrows() -> None:
     """In the social chart the end of a round is one arrow, and the rest of its 27 transitions are 17."""
-    found = to_diagram(social_media_chart())
+    found = to_diagram(social_media_chart().definition)
     assert [arrow for arrow in found.arrows if arrow.source is None] == [
         Arrow(None, "idle", ("round_ends",))
     ]
@@ -109,7 +115,7 @@ def test_an_outline_loses_no_move(random_charts: Any, data: st.DataObject) -> No
     chart = data.draw(random_charts.charts())
     shown = {
         (arrow.source, arrow.target, label)
-        for arrow in to_diagram(chart).arrows
+        for arrow in to_diagram(chart.definition).arrows
         for label in arrow.labels
     }
     needed = {(str(item.source), str(item.target), label_of(item)) for item in chart.transitions}

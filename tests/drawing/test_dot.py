@@ -30,7 +30,7 @@ def unquoted(text: str) -> str:
 @given(data=st.data())
 def test_any_chart_makes_a_graph_of_known_lines(random_charts: Any, data: st.DataObject) -> None:
     """Every line is a statement of the language, and nodes and edges give states and labels back."""
-    found = to_diagram(data.draw(random_charts.charts()))
+    found = to_diagram(data.draw(random_charts.charts()).definition)
     lines = to_dot(found).split("\n")[:-1]
     nodes = [match.groups() for match in map(NODE.fullmatch, lines) if match]
     edges = [match.groups() for match in map(EDGE.fullmatch, lines) if match]

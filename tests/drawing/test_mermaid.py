@@ -30,7 +30,7 @@ def decoded(text: str) -> str:
 @given(data=st.data())
 def test_any_chart_makes_a_diagram_of_known_lines(random_charts: Any, data: st.DataObject) -> None:
     """Every line has one of the forms of a state diagram, and ids and character codes give states and labels back."""
-    found = to_diagram(data.draw(random_charts.charts()))
+    found = to_diagram(data.draw(random_charts.charts()).definition)
     lines = [LINE.fullmatch(line) for line in to_mermaid(found).split("\n")[:-1]]
     assert all(lines)
     named = {line["id"]: decoded(line["text"]) for line in lines if line and line["id"]}

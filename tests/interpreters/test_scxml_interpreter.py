@@ -57,7 +57,7 @@ def send(interpreter: Any, chart: Statechart[Any], trigger: str, outcomes: dict[
     """Send an event with the outcomes of the chart's guards as its data."""
     data = {
         field: Raises() if outcomes[guard.__name__] == "raise" else outcomes[guard.__name__]
-        for field, guard in scxml_guards(chart).items()
+        for field, guard in scxml_guards(chart.definition).items()
     }
     interpreter.send(scxml_name(trigger), **data)
 
@@ -119,7 +119,9 @@ def test_the_social_chart_goes_through_a_round() -> None:
         "timeout",
         "round_ends",
     ):
-        outcomes = {field: guard(agent, None) for field, guard in scxml_guards(chart).items()}
+        outcomes = {
+            field: guard(agent, None) for field, guard in scxml_guards(chart.definition).items()
+        }
         interpreter.send(scxml_name(trigger), **outcomes)
         chart.fire(agent, trigger)
         passed.append(state_in(interpreter))

@@ -1,13 +1,14 @@
-"""What must hold before a chart is built, and what a lint finds in one that was."""
+"""What a chart is, and what must hold before one is built."""
 
+import pickle
+from dataclasses import FrozenInstanceError
 from enum import Enum, StrEnum
 from typing import Any
 
 import pytest
 
 from prism.errors import DefinitionError
-from prism.statechart._definition import definition_problems, expand
-from prism.statechart.inspection._lint import Finding, find_flaws
+from prism.statechart import Definition
 from prism.statechart.states import AgentState, state_enum
 from prism.statechart.transitions import Transition
 
@@ -30,20 +31,41 @@ def never(agent: Any, context: Any) -> bool:
     return False
 
 
-def problems(
-    states: Any = tuple(S),
-    transitions: Any = (),
-    initial: Any = S.IDLE,
-    decisions: Any = (),
-    timeouts: Any = None,
-) -> list[str]:
-    return definition_problems(states, transitions, initial, decisions, timeouts or {})
+def problems(**given: Any) -> list[str]:
+    """Return what the error says of a definition that differs from a sound one."""
+    parts: dict[str, Any] = {"states": S, "transitions": (), "initial": S.IDLE, **given}
+    with pytest.raises(DefinitionError) as caught:
+        Definition(**parts, name="c")
+    text = str(caught.value)
+    assert text.startswith("chart 'c': ")
+    return text.removeprefix("chart 'c': ").split("; ")
 
 
-def test_a_sound_definition_has_no_problems() -> None:
-    """Nothing is said about a definition in which everything holds."""
-    moves = [Transition("go", S.IDLE, S.RESTING), Transition("stop", "*", S.IDLE)]
-    assert problems(transitions=moves, decisions=[S.IDLE], timeouts={S.RESTING: 1}) == []
+def test_a_sound_definition_is_kept_in_one_form() -> None:
+    """States stand in the enum's order, collections are frozen, and wildcards are replaced."""
+    go, stop = Transition("go", S.IDLE, S.RESTING), Transition("stop", "*", S.IDLE)
+    definition = Definition({S.RESTING, S.IDLE}, [go, stop], S.IDLE, "c", [S.IDLE], {S.RESTING: 1})
+    assert definition.states == (S.IDLE, S.RESTING)
+    assert definition.transitions == (
+        go,
+        Transition("stop", S.IDLE, S.IDLE),
+        Transition("stop", S.RESTING, S.IDLE),
+    )
+    assert (definition.decision_states, definition.timeouts) == ({S.IDLE}, {S.RESTING: 1})
+    with pytest.raises(TypeError):
+        definition.timeouts[S.RESTING] = 2  # type: ignore[index]
+    with pytest.raises(FrozenInstanceError):
+        definition.name = "d"  # type: ignore[misc]
+
+
+def test_a_definition_is_a_value() -> None:
+    """Definitions made alike are equal and hash alike, over twin enums too, and survive a pickle."""
+    go = Transition("go", S.IDLE, S.RESTING)
+    one, other = (Definition(S, [go], S.IDLE, timeouts={S.RESTING: 2}) for _ in range(2))
+    assert one == other == pickle.loads(pickle.dumps(one))
+    assert hash(one) == hash(other)
+    assert one != Definition(S, [go], S.IDLE)
+    assert one != "statechart"
 
 
 @pytest.mark.parametrize(
@@ -64,7 +86,7 @@ def test_a_sound_definition_has_no_problems() -> None:
         ({"initial": None}, "initial state None is not among the states"),
         ({"states": (S.IDLE,), "initial": S.RESTING}, "is not among the states (idle)"),
         (
-            {"decisions": [OTHER("elsewhere")]},
+            {"decision_states": [OTHER("elsewhere")]},
             "decision state <Other.S1: 'elsewhere'> is not among the states",
         ),
         (
@@ -99,7 +121,7 @@ def test_a_sound_definition_has_no_problems() -> None:
     ],
 )
 def test_a_problem_names_its_offender(given: dict[str, Any], message: str) -> None:
-    """Each thing that keeps a chart from being built is told once, with the offender and the mend."""
+    """Each thing that keeps a chart from being built is one message that names the offender."""
     (found,) = problems(**given)
     assert message in found
 
@@ -107,7 +129,7 @@ def test_a_problem_names_its_offender(given: dict[str, Any], message: str) -> No
 def test_all_problems_are_listed_at_once() -> None:
     """Every offender of a definition is in the list, in one go."""
     moves = [None, Transition("go", OTHER("idle"), OTHER("elsewhere"))]
-    found = problems(transitions=moves, initial=None, decisions=["x"], timeouts={"x": -1})
+    found = problems(transitions=moves, initial=None, decision_states=["x"], timeouts={"x": -1})
     assert len(found) == 7
 
 
@@ -116,96 +138,16 @@ def test_definition_error_is_a_value_error() -> None:
     assert issubclass(DefinitionError, ValueError)
 
 
-def test_expand_replaces_a_wildcard_in_place() -> None:
+def test_a_wildcard_is_replaced_in_place() -> None:
     """A wildcard becomes one transition for every state, in the states' order and at its own place in the list."""
     first, last = (
         Transition("go", Light.RED, Light.GREEN),
         Transition("go", Light.GREEN, Light.AMBER),
     )
     stop = Transition("stop", "*", Light.RED, never, print)
-    expanded = expand([first, stop, last], list(Light))
-    assert expanded == (
+    definition = Definition(Light, [first, stop, last], Light.RED)
+    assert definition.transitions == (
         first,
         *(Transition("stop", light, Light.RED, never, print) for light in Light),
         last,
     )
-
-
-def flaws(*moves: Transition[Any], decisions: Any = (), timeouts: Any = None) -> list[Finding]:
-    return find_flaws(
-        list(Light), expand(moves, list(Light)), Light.RED, frozenset(decisions), timeouts or {}
-    )
-
-
-def test_a_sound_chart_has_no_flaws() -> None:
-    """Nothing is found in a chart that can reach, leave and time out of every state."""
-    assert not flaws(
-        Transition("on", Light.RED, Light.GREEN),
-        Transition("on", Light.GREEN, Light.AMBER),
-        Transition("fail", Light.AMBER, Light.BROKEN, never),
-        Transition("timeout", "*", Light.RED),
-    )
-
-
-def test_all_four_kinds_are_found_at_once() -> None:
-    """One check finds the unreachable state, the dead end, the shadowed transition and the missing time-out."""
-    shadowed = Transition("on", Light.RED, Light.AMBER, never)
-    found = flaws(
-        Transition("on", Light.RED, Light.GREEN),
-        shadowed,
-        Transition("on", Light.BROKEN, Light.RED),
-        Transition("timeout", Light.BROKEN, Light.RED),
-        Transition("on", Light.AMBER, Light.RED),
-    )
-    assert {(finding.kind, finding.state) for finding in found} == {
-        ("unreachable", Light.BROKEN),
-        ("no_way_out", Light.GREEN),
-        ("shadowed", Light.RED),
-        ("no_timeout", Light.AMBER),
-        ("no_timeout", Light.GREEN),
-    }
-    assert [finding.transition for finding in found if finding.kind == "shadowed"] == [shadowed]
-    assert all(text in " ".join(map(str, found)) for text in ("add a transition", "put it first"))
-
-
-def test_a_self_transition_is_no_way_out() -> None:
-    """A state that only leads to itself has no way out, and timing out into itself is no recovery."""
-    found = flaws(
-        Transition("on", Light.RED, Light.GREEN),
-        Transition("on", Light.GREEN, Light.AMBER),
-        Transition("timeout", Light.GREEN, Light.GREEN),
-        Transition("on", Light.AMBER, Light.AMBER),
-        Transition("fail", Light.RED, Light.BROKEN),
-    )
-    kinds = {(finding.kind, finding.state) for finding in found}
-    assert ("no_way_out", Light.AMBER) in kinds
-    assert ("no_timeout", Light.GREEN) in kinds
-    assert ("no_timeout", Light.AMBER) in kinds
-
-
-def test_a_limit_needs_a_timeout() -> None:
-    """The initial state needs a time-out only if the chart sets a limit for it."""
-    moves = (Transition("on", "*", Light.GREEN), Transition("timeout", Light.GREEN, Light.RED))
-    for timeouts, expected in (({}, False), ({Light.RED: 3}, True)):
-        kinds = {(finding.kind, finding.state) for finding in flaws(*moves, timeouts=timeouts)}
-        assert (("no_timeout", Light.RED) in kinds) is expected
-
-
-@pytest.mark.parametrize(
-    ("guard", "decisions", "expected"),
-    [(None, (), 1), (never, (), 0), (None, (Light.RED,), 0), (None, "other", 1)],
-)
-def test_only_what_cannot_fire_is_shadowed(guard: Any, decisions: Any, expected: int) -> None:
-    """A transition is shadowed by an earlier unguarded one, unless a reasoner may choose it."""
-    found = flaws(
-        Transition("on", Light.RED, Light.GREEN, guard),
-        Transition("on", Light.RED, Light.AMBER),
-        Transition("off", Light.RED, Light.BROKEN),
-        decisions=(Light.GREEN,) if decisions == "other" else decisions,
-    )
-    assert sum(finding.kind == "shadowed" for finding in found) == expected
-
-
-def test_finding_prints_as_its_message() -> None:
-    """A finding prints as what is wrong and how to mend it."""
-    assert str(Finding("no_way_out", Light.RED, "mend it")) == "mend it"

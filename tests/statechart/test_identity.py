@@ -14,8 +14,14 @@ from uuid import UUID
 
 import pytest
 
-from prism.statechart import _identity as context_module
-from prism.statechart._identity import identify, pack, share, unpack
+from prism.statechart._identity import (
+    MOST_SHARED_TEXTS,
+    identify,
+    pack,
+    share,
+    shared_texts,
+    unpack,
+)
 from prism.statechart.states import AgentState
 
 
@@ -189,6 +195,6 @@ def test_sharing_texts_stays_bounded() -> None:
     """However many texts are shared, only so many are kept."""
     for number in range(20_000):
         share(f"post_{number}")
-    assert len(context_module._shared) <= context_module._SHARED_TEXTS
+    assert len(shared_texts) <= MOST_SHARED_TEXTS
     one, other = "".join(["po", "st"]), "".join(["pos", "t"])
     assert share(one) is share(other)

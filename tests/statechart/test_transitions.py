@@ -225,11 +225,11 @@ def test_record_can_be_copied_and_pickled(
     assert clone(entry) == entry
 
 
-def test_records_of_one_move_share_their_edge() -> None:
-    """The ends, the trigger and the keys of the context are held once for all records of a move."""
-    first, second = (record(context={"post_id": text}) for text in ("p1", "p2"))
-    assert first._edge is second._edge
-    assert shared_edge(S.IDLE, S.SCROLLING, "go") is shared_edge(S.IDLE, S.SCROLLING, "go")
+def test_edges_are_made_once() -> None:
+    """Records of transitions with the same ends, trigger and context keys refer to one edge."""
+    edge = shared_edge(S.IDLE, S.SCROLLING, "go")
+    assert shared_edge(S.IDLE, S.SCROLLING, "go") is edge
+    assert edge.with_keys("post_id") is edge.with_keys("post_id")
 
 
 def test_states_of_two_enums_never_share_an_edge() -> None:

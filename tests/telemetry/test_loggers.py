@@ -21,9 +21,9 @@ from prism.statechart import AgentState, Statechart, Transition
 from prism.telemetry._loggers import (
     active_logger,
     describe,
-    moves_are_heard,
     report_fault,
     report_warning,
+    somebody_listens,
     structlog_is_configured,
 )
 from prism.telemetry.events import GUARD_FAILED, TRANSITION
@@ -159,7 +159,7 @@ def test_standard_logging_carries_the_keys(
 ) -> None:
     """A move is a record of logger prism.statechart at INFO, with its keys as one attribute and in the message."""
     with caplog.at_level(logging.INFO, "prism.statechart"):
-        assert moves_are_heard()
+        assert somebody_listens()
         go()
     (entry,) = caplog.records
     keys = {
@@ -180,7 +180,7 @@ def test_standard_logging_is_silent_by_default(
     go: Callable[[], object], caplog: pytest.LogCaptureFixture
 ) -> None:
     """At the level that logging starts with nobody listens to moves, and none is recorded."""
-    assert not moves_are_heard()
+    assert not somebody_listens()
     go()
     assert caplog.records == []
 

@@ -48,7 +48,7 @@ def refuse_state(method: str, agent: object, trigger: object, current_state: obj
     )
 
 
-def asks_itself(afire: AfireT) -> AfireT:
+def checks_reasoner_itself(afire: AfireT) -> AfireT:
     """Let `Statechart.afire` be called without a reasoner, for which it then asks itself; type checkers ask before."""
     vars(afire)["__signature__"] = signature(afire)  # for readers, who are to give one
     cast(FunctionType, afire).__kwdefaults__ = {"reasoner": NOT_GIVEN}

@@ -3,52 +3,48 @@
 A chart's definition becomes a real `transitions.Machine`, with guards as its conditions and actions
 as its ``before`` hooks. The rows that `Statechart.fire` runs are read back from that Machine's
 events, so the stock way, ``chart.machine.events[trigger].trigger(agent, context)``, and the fast
-one share one definition.
+one have the same definition.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from enum import Enum
-from typing import Any, cast
+from collections.abc import Callable
+from typing import Any
 
 from transitions import EventData, Machine
 
-from prism.statechart.transitions import Action, Edge, Guard, StateT, Transition
-from prism.telemetry._watching import watched
+from prism.statechart._definition import Definition
+from prism.statechart._engine.guards import PASSED, Candidate, evaluate
+from prism.statechart.transitions import Action, Edge, Guard, StateT
 
-GuardFailed = Callable[[BaseException, Any, Edge], None]
-"""``(error, agent, edge)``: called when a guard or an action raised; raises again if the chart is strict."""
-
-
-Candidate = tuple[Guard | None, Action | None, StateT, Edge]
-"""One transition of one state, ready to be tried: guard, action, target, edge. A plain tuple unpacks fastest."""
+Failed = Callable[[Exception, Any, Edge], None]
+"""``(error, agent, edge)``: reports a guard or an action that raised; raises in a strict chart."""
 
 Rows = dict[Any, dict[str, tuple[Candidate[StateT], ...]]]
 """Candidates in definition order, by state and then by trigger."""
 
 
-class GuardCondition:
+class _GuardCondition:
     """A guard in the form in which `transitions` calls its conditions."""
 
-    def __init__(self, guard: Guard, edge: Edge, failed: GuardFailed) -> None:
+    def __init__(self, guard: Guard, edge: Edge, failed: Failed) -> None:
         self.guard = guard
         self._edge = edge
         self._failed = failed
 
     def __call__(self, event: EventData) -> bool:
         """Evaluate the guard on the event's agent and context; an exception counts as false."""
-        try:
-            return bool(self.guard(event.model, _context_of(event)))
-        except Exception as error:
-            self._failed(error, event.model, self._edge)
-            return False
+        verdict = evaluate(self.guard, event.model, _context_of(event))
+        if verdict.error is not None:
+            self._failed(verdict.error, event.model, self._edge)
+
+        return verdict is PASSED
 
 
-class ActionHook:
+class _ActionHook:
     """An action in the form in which `transitions` calls its ``before`` hooks."""
 
-    def __init__(self, action: Action, edge: Edge, failed: GuardFailed) -> None:
+    def __init__(self, action: Action, edge: Edge, failed: Failed) -> None:
         self.action = action
         self._edge = edge
         self._failed = failed
@@ -68,39 +64,35 @@ def _context_of(event: EventData) -> Any:
 
 
 def build_machine(
-    name: str,
-    states: Sequence[Enum],
-    transitions: Iterable[Transition[Any]],
-    initial: Enum,
-    *,
-    guard_failed: GuardFailed,
-    action_failed: GuardFailed,
+    definition: Definition[Any], *, guard_failed: Failed, action_failed: Failed
 ) -> Machine:
-    """Make the Machine of a chart; it has no model and adds no transitions of its own.
-
-    An event that does not apply in a state leaves the agent alone, as in `Statechart.fire`. Ends
-    are given so that the Machine cannot take a state with the text ``"*"`` or ``"="`` for one of
-    its wildcards.
-    """
+    """Make the Machine of a chart; it has no model and adds no transitions of its own."""
     machine = Machine(
         model=None,
-        states=list(states),
-        initial=initial,
+        states=list(definition.states),
+        initial=definition.initial,
         auto_transitions=False,
         send_event=True,
+        # as in `Statechart.fire`, an event that does not apply in a state does nothing
         ignore_invalid_triggers=True,
-        name=name,
+        name=definition.name,
     )
-    for item in transitions:
+
+    for item in definition.transitions:
         edge = Edge(item.source, item.target, item.trigger)
+        condition, before = None, None
+        if item.guard is not None:
+            condition = _GuardCondition(item.guard, edge, guard_failed)
+        if item.action is not None:
+            before = _ActionHook(item.action, edge, action_failed)
+
+        # a list and a name, since the Machine takes the texts "*" and "=" for its own wildcards
         machine.add_transition(
             trigger=item.trigger,
             source=[item.source],
             dest=item.target.name,
-            conditions=None
-            if item.guard is None
-            else GuardCondition(item.guard, edge, guard_failed),
-            before=None if item.action is None else ActionHook(item.action, edge, action_failed),
+            conditions=condition,
+            before=before,
         )
 
     return machine
@@ -114,7 +106,7 @@ def compile_rows(machine: Machine) -> Rows[Any]:
             state = machine.get_state(source).value
             rows[state][trigger] = tuple(_candidate(machine, trigger, item) for item in found)
 
-    return cast("Rows[Any]", watched(machine.name.removesuffix(": "), rows))
+    return rows
 
 
 def _candidate(machine: Machine, trigger: str, item: Any) -> Candidate[Any]:

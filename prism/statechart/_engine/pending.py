@@ -1,4 +1,4 @@
-"""Asking a reasoner on behalf of an agent that may have moved on before the answer comes."""
+"""Asking a reasoner on behalf of an agent that may have moved before the answer comes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 
 class Decider(Protocol):
-    """What `Statechart.afire` asks where several moves are open; `Reasoner` and `PolicyReasoner` are two."""
+    """What `Statechart.afire` asks, such as a `Reasoner` or a `PolicyReasoner`."""
 
     async def decide(
         self, agent: Any, current_state: Any, trigger: str, options: list[Any], context: Any = None
@@ -15,7 +15,7 @@ class Decider(Protocol):
 
 
 class OpenQuestions:
-    """The questions of a chart that wait for an answer; an agent may keep no history to tell by.
+    """The questions of a chart that wait for an answer.
 
     Attributes:
         by_agent: Open questions by the agent's address; empty while no question is open.
@@ -33,13 +33,19 @@ class OpenQuestions:
     async def ask(
         self, reasoner: Decider, agent: Any, trigger: str, options: list[Any], context: Any
     ) -> tuple[Any, bool]:
-        """Get a reasoner's choice, and whether it still holds because the agent has not moved meanwhile."""
-        state, last, question = agent.state, _last_record(agent), object()
+        """Return a reasoner's choice, and whether the agent has stayed where it was meanwhile."""
+        state, last_record, question = agent.state, _last_record(agent), object()
         self.by_agent.setdefault(id(agent), set()).add(question)
+
         try:
             chosen = await reasoner.decide(agent, state, trigger, options, context)
-            moved = question not in self.by_agent.get(id(agent), ())
-            return chosen, not moved and agent.state == state and _last_record(agent) is last
+
+            # three signs, since another chart may have moved the agent, which shows only in its
+            # state or its history, and an agent without a history may have come back
+            is_open = question in self.by_agent.get(id(agent), ())
+            has_stayed = agent.state == state and _last_record(agent) is last_record
+
+            return chosen, is_open and has_stayed
         finally:
             others = self.by_agent.pop(id(agent), set()) - {question}
             if others:

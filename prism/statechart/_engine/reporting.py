@@ -1,4 +1,4 @@
-"""What a chart tells of itself: every move, every fault in the user's code, every answer that came too late."""
+"""What a chart reports: its transitions, faults in the user's code, answers that came too late."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from prism.telemetry.events import ACTION_FAILED, ANSWER_DISCARDED, GUARD_FAILED
 
 
 class Reporter:
-    """Writes a chart's events.
+    """Writes a chart's events to its log.
 
     Args:
         chart: Name of the chart.
         logger: Where to write; None means structlog's own logger, once it is configured.
-        strict: Whether faults of guards and actions are raised instead.
+        strict: Whether to raise faults of guards and actions instead.
 
     Raises:
         DefinitionError: If the logger is one of the standard library, which takes no keys.
@@ -30,8 +30,9 @@ class Reporter:
     def __init__(self, chart: str, logger: EventLogger | None, *, strict: bool) -> None:
         if isinstance(logger, logging.Logger):
             raise DefinitionError(
-                f"chart {chart!r}: logger must be a structlog logger, got the standard library's {logger.name!r}: "
-                "wrap it with structlog.wrap_logger, or leave it out and configure structlog"
+                f"chart {chart!r}: logger must be a structlog logger, got the standard library's "
+                f"{logger.name!r}: wrap it with structlog.wrap_logger, or leave it out and "
+                "configure structlog"
             )
 
         self._chart = chart
@@ -39,7 +40,7 @@ class Reporter:
         self._strict = strict
 
     def moved(self, agent: Any, edge: Edge, dwell: int | None, context: Any) -> None:
-        """Announce a move, and the ticks that the agent had dwelt in the state it left."""
+        """Report a transition, with the ticks that the agent spent in the state it left."""
         logger = active_logger(self._logger)
         if logger is not None:
             logger.info(
@@ -54,7 +55,7 @@ class Reporter:
             )
 
     def discarded(self, agent: Any, trigger: str, asked_in: Any, chosen: Any) -> None:
-        """Warn of an answer that came after the agent had moved on."""
+        """Warn of an answer that came after the agent had moved."""
         report_warning(
             self._logger,
             ANSWER_DISCARDED,
@@ -66,15 +67,15 @@ class Reporter:
             chosen=state_text(chosen),
         )
 
-    def guard_failed(self, error: BaseException, agent: Any, edge: Edge) -> None:
-        """Report a guard that raised; the move counts as not enabled."""
+    def guard_failed(self, error: Exception, agent: Any, edge: Edge) -> None:
+        """Report a guard that raised; it counts as failed."""
         self._failed(GUARD_FAILED, error, agent, edge)
 
-    def action_failed(self, error: BaseException, agent: Any, edge: Edge) -> None:
-        """Report an action that raised; the move commits all the same."""
+    def action_failed(self, error: Exception, agent: Any, edge: Edge) -> None:
+        """Report an action that raised; the transition is made all the same."""
         self._failed(ACTION_FAILED, error, agent, edge)
 
-    def _failed(self, event: str, error: BaseException, agent: Any, edge: Edge) -> None:
+    def _failed(self, event: str, error: Exception, agent: Any, edge: Edge) -> None:
         if self._strict:
             raise error
 

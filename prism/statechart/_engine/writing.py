@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from prism.errors import AgentError
-from prism.statechart._identity import pack, share, unpack
+from prism.statechart._identity import pack, share, shared_texts, unpack
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge, StateTransition
 
@@ -60,7 +60,8 @@ def make_record(edge: Edge, time: float, context: object) -> StateTransition:
         (key,) = context
         variant, value = edge.variants.get(key), context[key]
         if variant is not None and type(value) is str:
-            record._edge, record._value = variant, share(value)
+            # a look of its own saves the call of `share`
+            record._edge, record._value = variant, shared_texts.get(value) or share(value)
             return record
 
     keys, record._value = pack(context)

@@ -3,38 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from prism.drawing._diagram import Arrow, Diagram
-from prism.statechart._definition import in_definition_order
-from prism.statechart.formats._document import Definition, own_name
+from prism.statechart._definition import Definition
+from prism.statechart._identity import shown_name
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Transition
 
 _FEWEST_COLLAPSED = 3
+"""States that must have a transition in common before their arrows become one."""
 
 
-def to_diagram(chart: Definition) -> Diagram:
-    """Return the outline of a chart; a move that every other state makes alike becomes one arrow without source."""
-    states = in_definition_order(chart.states)
+def to_diagram(chart: Definition[Any]) -> Diagram:
+    """Return the outline of a chart.
+
+    A transition that all other states have in common becomes one arrow without a source.
+    """
     return Diagram(
-        tuple(map(state_text, states)),
-        _arrows(chart.transitions, len(states)),
+        tuple(map(state_text, chart.states)),
+        _arrows(chart.transitions, len(chart.states)),
         state_text(chart.initial),
         chart.name,
         frozenset(map(state_text, chart.decision_states)),
-        {state_text(state): chart.timeouts[state] for state in states if state in chart.timeouts},
+        {
+            state_text(state): chart.timeouts[state]
+            for state in chart.states
+            if state in chart.timeouts
+        },
     )
 
 
-def _arrows(transitions: Iterable[Transition[object]], states: int) -> tuple[Arrow, ...]:  # type: ignore[type-var]
+def _arrows(transitions: Iterable[Transition[Any]], states: int) -> tuple[Arrow, ...]:
+    # dicts serve as sets that keep the order of the definition
     sources: dict[tuple[str, str], dict[str, None]] = {}
     for item in transitions:
-        sources.setdefault((state_text(item.target), label_of(item)), {})[
-            state_text(item.source)
-        ] = None
+        leading = sources.setdefault((state_text(item.target), label_of(item)), {})
+        leading[state_text(item.source)] = None
 
     labels: dict[tuple[str | None, str], dict[str, None]] = {}
-
     for (target, label), found in sources.items():
         others = len(found) - (target in found)
         everywhere = others == states - 1 and others >= _FEWEST_COLLAPSED
@@ -44,8 +51,7 @@ def _arrows(transitions: Iterable[Transition[object]], states: int) -> tuple[Arr
     return tuple(Arrow(source, target, tuple(found)) for (source, target), found in labels.items())
 
 
-def label_of(item: Transition[object]) -> str:  # type: ignore[type-var]
-    """Return what stands at the arrow of a transition: ``trigger [guard] / action``, as in UML."""
-    guard = "" if item.guard is None else f" [{own_name(item.guard) or 'guard'}]"
-    action = "" if item.action is None else f" / {own_name(item.action) or 'action'}"
-    return f"{item.trigger}{guard}{action}"
+def label_of(item: Transition[Any]) -> str:
+    """Return the label of a transition's arrow: ``trigger [guard] / action``, as in UML."""
+    guard, action = shown_name(item.guard, "guard"), shown_name(item.action, "action")
+    return item.trigger + (f" [{guard}]" if guard else "") + (f" / {action}" if action else "")

@@ -14,10 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from reprlib import repr as brief
-from typing import Any, Protocol
+from typing import Any
 
 from prism.errors import DefinitionError, InputError
-from prism.statechart._definition import in_definition_order
+from prism.statechart._definition import Definition
+from prism.statechart._identity import own_name
 from prism.statechart.states import state_enum, state_text
 from prism.statechart.transitions import ANY_STATE, Transition
 
@@ -45,34 +46,10 @@ Functions = Mapping[str, Callable[[Any, Any], object]]
 """Guards or actions by the names under which charts are written and read."""
 
 
-class Definition(Protocol):
-    """The part of a chart that defines it."""
-
-    name: str
-    states: frozenset[Any]
-    transitions: tuple[Transition[Any], ...]
-    initial: Any
-    decision_states: frozenset[Any]
-    timeouts: Mapping[Any, int]
-    strict: bool
-
-
-def own_name(function: object) -> str | None:
-    """Return the name that a function has by itself.
-
-    That is its ``__qualname__`` from the innermost function on, or else a ``__name__``, which
-    objects that are called may set. A lambda and a `functools.partial` have none.
-    """
-    name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
-    inner = name.rpartition("<locals>.")[2] if isinstance(name, str) else ""
-    return inner if inner and "<lambda>" not in inner else None
-
-
 def to_data(
-    chart: Definition, guards: Functions | None, actions: Functions | None
+    chart: Definition[Any], guards: Functions | None, actions: Functions | None
 ) -> dict[str, Any]:
     """Write a chart as plain data: see `Statechart.to_dict`."""
-    states = in_definition_order(chart.states)
     guard_names, action_names = _Names("guard", guards), _Names("action", actions)
     transitions = [_transition_data(item, guard_names, action_names) for item in chart.transitions]
     problems = guard_names.problems + action_names.problems
@@ -84,13 +61,15 @@ def to_data(
     return {
         "schema": SCHEMA_VERSION,
         "name": chart.name,
-        "states": [state_text(state) for state in states],
+        "states": [state_text(state) for state in chart.states],
         "initial": state_text(chart.initial),
         "decision_states": [
-            state_text(state) for state in states if state in chart.decision_states
+            state_text(state) for state in chart.states if state in chart.decision_states
         ],
         "timeouts": {
-            state_text(state): chart.timeouts[state] for state in states if state in chart.timeouts
+            state_text(state): chart.timeouts[state]
+            for state in chart.states
+            if state in chart.timeouts
         },
         "strict": chart.strict,
         "transitions": transitions,
@@ -182,26 +161,16 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What a chart is made from, read from plain data."""
-
-    states: Sequence[Any]
-    transitions: Sequence[Transition[Any]]
-    initial: Any
-    settings: Mapping[str, Any]
-
-
 def from_data(
     data: object, guards: Functions | None, actions: Functions | None, enum: type[Enum] | None
-) -> Parts:
+) -> Definition[Any]:
     """Read a chart from plain data: see `Statechart.from_dict`."""
     reader = _Reader(data, {} if guards is None else guards, {} if actions is None else actions)
     problems = reader.problems(enum)
     if problems:
         raise DefinitionError(f"chart {reader.name}: {_joined(problems)}")
 
-    return reader.parts(enum)
+    return reader.definition(enum)
 
 
 def _joined(items: Sequence[str], separator: str = "; ") -> str:
@@ -353,24 +322,20 @@ class _Reader:
         """Tell the wildcard from a state whose text is an asterisk."""
         return source == ANY_STATE and source not in self._states()
 
-    def parts(self, enum: type[Enum] | None) -> Parts:
-        """Make the parts of a chart, once there are no problems."""
+    def definition(self, enum: type[Enum] | None) -> Definition[Any]:
+        """Make the definition, once there are no problems."""
         texts = self._states()
         members = {state_text(member): member for member in enum or state_enum("State", texts)}
-        return Parts(
+        timeouts = self._data.get("timeouts", {})
+
+        return Definition(
             [members[text] for text in texts],
             [self._transition(item, members) for item in self._data["transitions"]],
             members[self._data["initial"]],
-            {
-                "name": self._data.get("name", "statechart"),
-                "decision_states": [
-                    members[text] for text in self._data.get("decision_states", ())
-                ],
-                "timeouts": {
-                    members[text]: ticks for text, ticks in self._data.get("timeouts", {}).items()
-                },
-                "strict": self._data.get("strict", False),
-            },
+            self._data.get("name", "statechart"),
+            [members[text] for text in self._data.get("decision_states", ())],
+            {members[text]: ticks for text, ticks in timeouts.items()},
+            self._data.get("strict", False),
         )
 
     def _transition(self, item: Mapping[str, Any], members: Mapping[str, Any]) -> Transition[Any]:

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from prism.drawing._dot import to_dot
 from prism.drawing._mermaid import to_mermaid
 from prism.drawing._svg import draw_svg
-from prism.statechart._portable import Portable
+from prism.statechart._definition import Definition
 from prism.statechart.formats._diagram import to_diagram
+from prism.statechart.formats._document import to_data, to_text
 from prism.statechart.formats._scxml import to_scxml
 
-_WRITERS: dict[str, Callable[[Portable], str]] = {
+_WRITERS: dict[str, Callable[[Definition[Any]], str]] = {
     "mermaid": lambda chart: to_mermaid(to_diagram(chart)),
     "dot": lambda chart: to_dot(to_diagram(chart)),
     "scxml": to_scxml,
-    "json": Portable.to_json,
+    "json": lambda chart: to_text(to_data(chart, None, None)),
     "svg": lambda chart: draw_svg(to_diagram(chart)),
 }
 FORMATS = tuple(_WRITERS)
 
 
-def as_text(chart: Portable, spec: str) -> str:
+def as_text(chart: Definition[Any], spec: str) -> str:
     """Write a chart in one of the formats.
 
     Args:

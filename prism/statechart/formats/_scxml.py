@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from prism.statechart._definition import in_definition_order
-from prism.statechart.formats._document import Definition, own_name
+from prism.statechart._definition import Definition
+from prism.statechart._identity import own_name
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Guard, Transition
 
@@ -34,7 +34,7 @@ def scxml_name(text: str) -> str:
     return _OF_THE_PLATFORM.sub(lambda found: _code(found) + found[0][1:], escaped)
 
 
-def scxml_guards(chart: Definition) -> dict[str, Guard]:
+def scxml_guards(chart: Definition[Any]) -> dict[str, Guard]:
     """Return the chart's guards by the fields of the event's data in which the SCXML document expects their outcomes.
 
     Whoever runs the document evaluates these and sends the outcomes with each event. A field is
@@ -61,7 +61,7 @@ def _code(found: re.Match[str]) -> str:
     return f"_x{ord(found[0][0]):04X}_"
 
 
-def to_scxml(chart: Definition) -> str:
+def to_scxml(chart: Definition[Any]) -> str:
     """Write an SCXML document that makes the moves the chart makes.
 
     States and triggers are named by `scxml_name`. A guard reads its outcome from the event's data,
@@ -72,7 +72,7 @@ def to_scxml(chart: Definition) -> str:
         chart: The chart.
     """
     fields = scxml_guards(chart)
-    leaving: dict[Any, list[str]] = {state: [] for state in in_definition_order(chart.states)}
+    leaving: dict[Any, list[str]] = {state: [] for state in chart.states}
     for item in chart.transitions:
         leaving[item.source].append(_transition(item, fields))
 
@@ -91,7 +91,7 @@ def _id(state: Any) -> str:
     return scxml_name(state_text(state))
 
 
-def _extras(chart: Definition, state: Any) -> str:
+def _extras(chart: Definition[Any], state: Any) -> str:
     decision = ' prism:decision="true"' if state in chart.decision_states else ""
     return decision + (
         f' prism:timeout="{chart.timeouts[state]}"' if state in chart.timeouts else ""

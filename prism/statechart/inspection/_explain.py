@@ -1,21 +1,24 @@
-"""Why an event would move an agent, or would not: every candidate, its guard's outcome, and what `fire` would do."""
+"""Why an event would move an agent, or would not: the candidates, their guards, the outcome."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Literal
 
-from prism.statechart._definition import in_definition_order
+from prism.statechart._definition import Definition
 from prism.statechart._engine.arguments import cannot_drive, require_trigger
-from prism.statechart._identity import agent_name
-from prism.statechart.formats._document import Definition, own_name
+from prism.statechart._engine.guards import PASSED, try_in_order
+from prism.statechart._identity import agent_name, shown_name
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Transition
 from prism.telemetry._loggers import describe
 
-GuardOutcome = Literal["passed", "failed", "raised", "not asked"]
+CandidateOutcome = Literal["passed", "failed", "raised", "not asked"]
 FireOutcome = Literal["moves", "stays", "refused", "no reaction", "raises", "unknown state"]
+
+_guard_of = attrgetter("guard")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +33,12 @@ class Candidate:
     """
 
     transition: Transition[Any]
-    outcome: GuardOutcome
+    outcome: CandidateOutcome
     error: Exception | None = None
 
     def __str__(self) -> str:
         """Return outcome, transition and guard on one line."""
-        guard, error = self._guard(), self._error()
+        guard, error = shown_name(self.transition.guard, "guard"), self._error()
         notes = (f" [{guard}]" if guard else "") + (f": {error}" if error else "")
         return f"{self.outcome:<9}  {self.transition}{notes}"
 
@@ -43,14 +46,10 @@ class Candidate:
         """Return the candidate as plain data, ready for JSON."""
         return {
             "target": state_text(self.transition.target),
-            "guard": self._guard(),
+            "guard": shown_name(self.transition.guard, "guard"),
             "outcome": self.outcome,
             "error": self._error(),
         }
-
-    def _guard(self) -> str | None:
-        guard = self.transition.guard
-        return None if guard is None else own_name(guard) or "guard"
 
     def _error(self) -> str | None:
         return None if self.error is None else describe(self.error)
@@ -133,12 +132,12 @@ class Explanation:
 
 
 def explain(
-    chart: Definition, agent: Any, trigger: str, context: Any = None, *, state: Any = None
+    chart: Definition[Any], agent: Any, trigger: str, context: Any = None, *, state: Any = None
 ) -> Explanation:
-    """Tell what an event would do to an agent: see `Statechart.explain`.
+    """Explain what an event would do to an agent: see `Statechart.explain`.
 
     Args:
-        chart: The chart.
+        chart: The chart's definition.
         agent: Anything with a ``state``.
         trigger: Name of the event.
         context: What the event is about.
@@ -148,16 +147,22 @@ def explain(
         AgentError: If the object has no ``state``.
         TypeError: If the arguments are in another order.
     """
-    where = _state_of(chart, agent) if state is None else state
-    name, known = agent_name(agent), in_definition_order(chart.states)
-    if not _is_among(where, chart.states):
-        return Explanation(chart.name, name, where, trigger, (), "unknown state", known=known)
+    where, name = _state_of(chart, agent) if state is None else state, agent_name(agent)
+    if where not in chart.states:
+        return Explanation(
+            chart.name, name, where, trigger, (), "unknown state", known=chart.states
+        )
 
     require_trigger(trigger, context, {item.trigger for item in chart.transitions}, chart.initial)
     leaving = [item for item in chart.transitions if item.source == where]
-    moves = [item for item in leaving if item.trigger == trigger]
     decides = where in chart.decision_states
-    candidates = tuple(_tried(moves, agent, context, strict=chart.strict, all_of_them=decides))
+    candidates = _tried(
+        [item for item in leaving if item.trigger == trigger],
+        agent,
+        context,
+        strict=chart.strict,
+        all_of_them=decides,
+    )
     outcome, target = _fired(candidates, where, strict=chart.strict)
 
     return Explanation(
@@ -170,46 +175,35 @@ def explain(
         target,
         _options(candidates, strict=chart.strict) if decides else (),
         tuple(dict.fromkeys(item.trigger for item in leaving)),
-        known,
+        chart.states,
     )
 
 
-def _state_of(chart: Definition, agent: Any) -> Any:
+def _state_of(chart: Definition[Any], agent: Any) -> Any:
     try:
         return agent.state
     except AttributeError as error:
         raise cannot_drive(chart.name, agent, error) from None
 
 
-def _is_among(state: object, states: frozenset[Any]) -> bool:
-    try:
-        return state in states
-    except TypeError:
-        return False
-
-
 def _tried(
-    moves: list[Transition[Any]], agent: Any, context: Any, *, strict: bool, all_of_them: bool
-) -> Iterator[Candidate]:
-    """Ask the guards as the engine does: to the first that passes, or all; a strict chart stops at one that raises."""
-    settled = False
-    for item in moves:
-        found = Candidate(item, "not asked") if settled else _asked(item, agent, context)
-        settled = (
-            settled
-            or (found.outcome == "passed" and not all_of_them)
-            or (found.outcome == "raised" and strict)
-        )
-        yield found
+    transitions: Sequence[Transition[Any]],
+    agent: Any,
+    context: Any,
+    *,
+    strict: bool,
+    all_of_them: bool,
+) -> tuple[Candidate, ...]:
+    """Evaluate the guards as the engine does, and stop where it would stop."""
+    found: list[Candidate] = []
+    for item, verdict in try_in_order(transitions, _guard_of, agent, context):
+        found.append(Candidate(item, *verdict))
+        if verdict is PASSED and not all_of_them:
+            break
+        if verdict.error is not None and strict:
+            break
 
-
-def _asked(item: Transition[Any], agent: Any, context: Any) -> Candidate:
-    try:
-        return Candidate(
-            item, "passed" if item.guard is None or item.guard(agent, context) else "failed"
-        )
-    except Exception as error:
-        return Candidate(item, "raised", error)
+    return (*found, *(Candidate(item, "not asked") for item in transitions[len(found) :]))
 
 
 def _fired(

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from prism.telemetry import instrumented
 from prism.testing._coverage.recorder import Recorder
 from prism.testing._coverage.report import report_data, report_lines, total_percent, total_share
 
@@ -33,10 +34,10 @@ class CoveragePlugin:
         self._lost: list[str] = []
         self._complaints: list[str] = []
         self._recording = ExitStack()
-        self._recording.enter_context(self.recorder.recording())
+        self._recording.enter_context(instrumented(self.recorder))
 
     def stop(self) -> None:
-        """Watch no more charts."""
+        """Stop recording."""
         self._recording.close()
 
     @pytest.hookimpl(optionalhook=True)

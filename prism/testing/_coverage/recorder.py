@@ -1,22 +1,21 @@
 """Which states, transitions and guard outcomes of charts have been exercised.
 
-A chart that is built while a `Recorder` records gets rows whose guards and actions count what
-becomes of them. Charts with the same name, states and moves are one chart here, however often they
-were built, also in several processes.
+Charts with the same name, states and transitions are one chart here, however often they were built,
+also in several processes.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
-from prism.statechart.formats._document import own_name
+from prism.statechart import Definition
+from prism.statechart._identity import shown_name
 from prism.statechart.states import state_text
-from prism.statechart.transitions import Edge
-from prism.telemetry._watching import watching
+from prism.telemetry import ChartBuilt, GuardEvaluated, Instrument, TransitionDetails
 
 
 @dataclass(slots=True)
@@ -28,8 +27,7 @@ class Move:
         trigger: Its event.
         target: State that it leads to.
         guard: Name of its guard; None if it has none.
-        tried: How often it was begun, its guard having passed; its action may have kept it from
-            being made.
+        tried: How often it began; its action may have kept it from being made.
         made: How often it was made.
         passed: How often its guard passed.
         failed: How often its guard did not.
@@ -92,7 +90,7 @@ class ChartUse:
     Args:
         name: Name of the chart.
         states: Its states, in definition order.
-        moves: Its transitions, by source and event.
+        moves: Its transitions, in definition order.
     """
 
     name: str
@@ -104,7 +102,7 @@ class ChartUse:
         return any(move.tried or move.asked() for move in self.moves)
 
     def shares(self) -> dict[str, Share]:
-        """Return how much was exercised of the ``states``, ``transitions`` and ``guards`` (each has two outcomes)."""
+        """Return how much was exercised of ``states``, ``transitions`` and outcomes of ``guards``."""
         seen = {end for move in self.moves if move.made for end in (move.source, move.target)}
         seen |= {move.source for move in self.moves if move.tried or move.asked()}
         guarded = [move for move in self.moves if move.guard is not None]
@@ -126,26 +124,41 @@ class ChartUse:
                 setattr(move, count, getattr(move, count) + other[count])
 
 
-@dataclass
-class Recorder:
-    """Records what is exercised of every chart that is built while it is `recording`.
+class Recorder(Instrument):
+    """Records what is exercised of all charts while it is installed.
 
     Attributes:
-        charts: The charts, by what tells them apart.
+        charts: The charts, each by a text that identifies it.
     """
 
-    charts: dict[str, ChartUse] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.charts: dict[str, ChartUse] = {}
+        # a definition must not outlive its chart here: its guards may hold anything
+        self._known_uses: WeakKeyDictionary[Definition[Any], ChartUse] = WeakKeyDictionary()
 
-    def recording(self) -> AbstractContextManager[None]:
-        """Record the charts that are built meanwhile; they go on counting afterwards."""
-        return watching(self._watch)
+    def chart_built(self, details: ChartBuilt, /) -> None:
+        """Take a chart in, even if it is never used."""
+        self._use_of(details.chart)
+
+    def guard(self, details: GuardEvaluated, /) -> None:
+        """Count the outcome of a guard."""
+        move = self._use_of(details.chart).moves[details.number]
+        setattr(move, details.outcome, getattr(move, details.outcome) + 1)
+
+    def transition_began(self, details: TransitionDetails, /) -> None:
+        """Count a transition that its action may still prevent."""
+        self._use_of(details.chart).moves[details.number].tried += 1
+
+    def transition(self, details: TransitionDetails, /) -> None:
+        """Count a transition that was made."""
+        self._use_of(details.chart).moves[details.number].made += 1
 
     def used(self) -> list[ChartUse]:
-        """List the charts of which anything was exercised."""
+        """Return the charts of which anything was exercised."""
         return [chart for chart in self.charts.values() if chart.is_used()]
 
     def dump(self) -> list[dict[str, Any]]:
-        """Return everything as plain data, to be taken over by the `load` of another process."""
+        """Return everything as plain data, for the `load` of another process."""
         return [asdict(chart) for chart in self.charts.values()]
 
     def load(self, data: Iterable[Mapping[str, Any]]) -> None:
@@ -157,35 +170,32 @@ class Recorder:
             ]
             self._known(chart["name"], chart["states"], moves).add(chart["moves"])
 
+    def _use_of(self, chart: Definition[Any]) -> ChartUse:
+        use = self._known_uses.get(chart)
+        if use is None:
+            moves = [
+                Move(
+                    state_text(item.source),
+                    item.trigger,
+                    state_text(item.target),
+                    shown_name(item.guard, "guard"),
+                )
+                for item in chart.transitions
+            ]
+            use = self._known(chart.name, map(state_text, chart.states), moves)
+            self._known_uses[chart] = use
+
+        return use
+
     def _known(self, name: str, states: Iterable[str], moves: Iterable[Move]) -> ChartUse:
         found = ChartUse(name, tuple(states), tuple(moves))
         identity = json.dumps([found.name, found.states, [str(move) for move in found.moves]])
         return self.charts.setdefault(identity, found)
 
-    def _watch(self, name: str, rows: Any) -> Any:
-        moves = [
-            Move(
-                edge.from_text,
-                edge.trigger,
-                edge.to_text,
-                None if guard is None else own_name(guard) or "guard",
-            )
-            for row in rows.values()
-            for candidates in row.values()
-            for guard, _, _, edge in candidates
-        ]
-        counting = iter(self._known(name, map(state_text, rows), moves).moves)
-        return {
-            state: {
-                trigger: tuple(_counted(candidate, next(counting)) for candidate in candidates)
-                for trigger, candidates in row.items()
-            }
-            for state, row in rows.items()
-        }
-
 
 def percent(covered: int, total: int) -> float:
-    """Return a share in percent, rounded down to a tenth, so that 100 means all; nothing of nothing is 100."""
+    """Return a share in percent, rounded down to a tenth, so that 100 means all."""
+    # of nothing, nothing is missing
     return 100.0 if total == 0 else covered * 1000 // total / 10
 
 
@@ -196,55 +206,3 @@ def _missing_outcomes(guarded: Iterable[Move]) -> Iterator[str]:
             yield f"{move}: never passed{raised}"
         if not move.failed:
             yield f"{move}: never failed{raised}"
-
-
-class _CountedEdge(Edge):
-    """An edge that counts the moves that are made along it."""
-
-    __slots__ = ("_move", "_watched")
-
-    def __init__(self, edge: Edge, move: Move) -> None:
-        super().__init__(edge.from_state, edge.to_state, edge.trigger)
-        self._watched = edge
-        self._move = move
-
-    def made(self) -> None:
-        self._move.made += 1
-        self._watched.made()
-
-
-def _counted(candidate: Any, move: Move) -> Any:
-    guard, action, target, edge = candidate
-    asked = None if guard is None else _counting_guard(guard, move)
-    return asked, _counting_action(action, move), target, _CountedEdge(edge, move)
-
-
-def _counting_guard(guard: Callable[[Any, Any], object], move: Move) -> Callable[[Any, Any], bool]:
-    def asked(agent: Any, context: Any) -> bool:
-        try:
-            passes = bool(guard(agent, context))
-        except Exception:
-            move.raised += 1
-            raise
-
-        if passes:
-            move.passed += 1
-        else:
-            move.failed += 1
-
-        return passes
-
-    # for another recorder, around this one
-    asked.__name__ = asked.__qualname__ = own_name(guard) or "<lambda>"
-    return asked
-
-
-def _counting_action(
-    action: Callable[[Any, Any], object] | None, move: Move
-) -> Callable[[Any, Any], None]:
-    def tried(agent: Any, context: Any) -> None:
-        move.tried += 1
-        if action is not None:
-            action(agent, context)
-
-    return tried

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from transitions import Machine
 
+from prism.statechart._definition import Definition
 from prism.statechart._engine.machine import build_machine, compile_rows
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState, state_enum
@@ -135,7 +136,8 @@ def test_rows_follow_definition_order() -> None:
         Transition("other", S.IDLE, S.COMPOSING),
         Transition("go", S.IDLE, S.SCROLLING),
     ]
-    machine = build_machine("m", list(S), moves, S.IDLE, guard_failed=print, action_failed=print)
+    definition = Definition(S, moves, S.IDLE)
+    machine = build_machine(definition, guard_failed=print, action_failed=print)
     rows = compile_rows(machine)
     assert set(rows) == set(S)
     assert [candidate[:3] for candidate in rows[S.IDLE]["go"]] == [

@@ -83,14 +83,14 @@ def test_guards_have_fields_of_their_own() -> None:
     chart = Statechart(
         [A, B], [Transition(f"t{number}", A, B, guard) for number, guard in enumerate(guards)], A
     )
-    assert scxml_guards(chart) == {
+    assert scxml_guards(chart.definition) == {
         "guard_is_busy": is_busy,
         "guard_is_busy_2": twin,
         "guard_guard": unnamed,
     }
     conditions = [
         item.get("cond")
-        for item in ET.fromstring(to_scxml(chart)).iter(f"{{{NAMESPACE}}}transition")
+        for item in ET.fromstring(to_scxml(chart.definition)).iter(f"{{{NAMESPACE}}}transition")
     ]
     fields = ["guard_is_busy", "guard_is_busy_2", "guard_guard", "guard_is_busy"]
     assert conditions == [*(f"_event.data.{field}" for field in fields), None]
@@ -99,7 +99,7 @@ def test_guards_have_fields_of_their_own() -> None:
 def test_the_fields_of_the_social_chart_are_its_guards() -> None:
     """The social chart's guards are found under the names that its documents use."""
     named = {f"guard_{name}": guard for name, guard in social_media_guards().items()}
-    assert scxml_guards(social_media_chart()) == named
+    assert scxml_guards(social_media_chart().definition) == named
 
 
 @settings(max_examples=80, deadline=None)
@@ -107,7 +107,7 @@ def test_the_fields_of_the_social_chart_are_its_guards() -> None:
 def test_any_chart_is_a_well_formed_document(random_charts: Any, data: st.DataObject) -> None:
     """The document parses, and says of states and transitions all that the chart does, in order."""
     chart = data.draw(random_charts.charts())
-    root = ET.fromstring(to_scxml(chart))
+    root = ET.fromstring(to_scxml(chart.definition))
     assert root.tag == f"{{{NAMESPACE}}}scxml"
     assert decoded(root.get("initial", "")) == str(chart.initial)
     assert {decoded(state.get("id", "")) for state in root} == set(map(str, chart.states))

@@ -1,9 +1,12 @@
 """Recording what of a chart is exercised."""
 
 import asyncio
+import gc
 import json
 import pickle
+from collections.abc import Callable, Iterator
 from typing import Any
+from weakref import ref
 
 import pytest
 from hypothesis import given
@@ -12,6 +15,7 @@ from hypothesis import strategies as st
 from prism.agents import SocialAgent
 from prism.errors import AgentError
 from prism.statechart import AgentState, Statechart, Transition, social_media_chart
+from prism.telemetry import instrumented
 from prism.testing import ScriptedReasoner
 from prism.testing._coverage.recorder import ChartUse, Move, Recorder, percent
 
@@ -44,13 +48,24 @@ def make_chart(
     )
 
 
-def recorded(**settings: Any) -> tuple[Statechart[AgentState], ChartUse]:
-    """Make a chart that is recorded, and give its record."""
+@pytest.fixture
+def recorder() -> Iterator[Recorder]:
+    """Install a recorder for one test."""
     recorder = Recorder()
-    with recorder.recording():
+    with instrumented(recorder):
+        yield recorder
+
+
+@pytest.fixture
+def recorded(recorder: Recorder) -> Callable[..., tuple[Statechart[AgentState], ChartUse]]:
+    """Return a maker of the test's one chart and its record."""
+
+    def make(**settings: Any) -> tuple[Statechart[AgentState], ChartUse]:
         chart = make_chart(**settings)
-    (use,) = recorder.charts.values()
-    return chart, use
+        (use,) = recorder.charts.values()
+        return chart, use
+
+    return make
 
 
 def missing(use: ChartUse) -> list[str]:
@@ -58,7 +73,7 @@ def missing(use: ChartUse) -> list[str]:
     return [text for share in use.shares().values() for text in share.missing]
 
 
-def test_nothing_is_exercised_before_anything_fires() -> None:
+def test_nothing_is_exercised_before_anything_fires(recorded: Any) -> None:
     """A chart that was only built has everything missing, and is not used."""
     _, use = recorded()
     assert not use.is_used()
@@ -80,7 +95,7 @@ def test_nothing_is_exercised_before_anything_fires() -> None:
     ]
 
 
-def test_moves_and_guard_outcomes_count() -> None:
+def test_moves_and_guard_outcomes_count(recorded: Any) -> None:
     """A move counts with both its states, and each outcome of its guard by itself."""
     chart, use = recorded()
     chart.fire(SocialAgent("ada"), "go", True)
@@ -96,24 +111,22 @@ def test_moves_and_guard_outcomes_count() -> None:
     assert missing(use) == ["idle --again--> idle", "scrolling --timeout--> resting"]
 
 
-def test_state_in_which_a_guard_was_asked_counts() -> None:
+def test_state_in_which_a_guard_was_asked_counts(recorder: Recorder) -> None:
     """A state is exercised by an agent in it whose event was refused, too."""
-    recorder = Recorder()
-    with recorder.recording():
-        chart = Statechart([IDLE, RESTING], [Transition("go", IDLE, RESTING, says)], IDLE)
+    chart = Statechart([IDLE, RESTING], [Transition("go", IDLE, RESTING, says)], IDLE)
     assert chart.fire(SocialAgent("ada"), "go", False) is None
     (use,) = recorder.used()
     assert use.shares()["states"].missing == ("resting",)
 
 
-def test_self_transition_counts() -> None:
+def test_self_transition_counts(recorded: Any) -> None:
     """A self-transition is exercised when it runs, though nothing is recorded of it."""
     chart, use = recorded()
     assert chart.fire(SocialAgent("ada"), "again") is IDLE
     assert [str(move) for move in use.moves if move.made] == ["idle --again--> idle"]
 
 
-def test_guard_that_raised_has_shown_no_outcome() -> None:
+def test_guard_that_raised_has_shown_no_outcome(recorded: Any) -> None:
     """A guard that raises has neither passed nor failed; the report says so."""
     chart, use = recorded(strict=True)
     with pytest.raises(LookupError):
@@ -129,13 +142,12 @@ def fails(agent: Any, context: Any) -> None:
     raise LookupError("x")
 
 
-def test_move_that_a_strict_action_prevents_does_not_count() -> None:
+def test_move_that_a_strict_action_prevents_does_not_count(recorder: Recorder) -> None:
     """Where the action of a strict chart raises, the agent stays, and only its state was exercised."""
-    recorder, agent = Recorder(), SocialAgent("ada")
-    with recorder.recording():
-        chart = Statechart(
-            [IDLE, RESTING], [Transition("go", IDLE, RESTING, action=fails)], IDLE, strict=True
-        )
+    agent = SocialAgent("ada")
+    chart = Statechart(
+        [IDLE, RESTING], [Transition("go", IDLE, RESTING, action=fails)], IDLE, strict=True
+    )
     with pytest.raises(LookupError):
         chart.fire(agent, "go")
     assert agent.state is IDLE
@@ -143,7 +155,7 @@ def test_move_that_a_strict_action_prevents_does_not_count() -> None:
     assert missing(use) == ["resting", "idle --go--> resting"]
 
 
-def test_move_whose_action_fails_counts_where_it_is_made_all_the_same() -> None:
+def test_move_whose_action_fails_counts_where_it_is_made_all_the_same(recorded: Any) -> None:
     """A chart that is not strict logs what the action raised and moves the agent, which counts."""
     chart, use = recorded(action=fails)
     assert chart.fire(SocialAgent("ada"), "go", True) is SCROLLING
@@ -169,7 +181,7 @@ class Ignores:
 
 
 @pytest.mark.parametrize("kind", [Refuses, Ignores])
-def test_move_that_the_agent_refuses_does_not_count(kind: type) -> None:
+def test_move_that_the_agent_refuses_does_not_count(kind: type, recorded: Any) -> None:
     """A state that an agent does not take was not reached."""
     chart, use = recorded()
     with pytest.raises(AgentError):
@@ -178,7 +190,7 @@ def test_move_that_the_agent_refuses_does_not_count(kind: type) -> None:
     assert use.shares()["states"].missing == ("scrolling", "resting")
 
 
-def test_every_way_to_fire_counts() -> None:
+def test_every_way_to_fire_counts(recorded: Any) -> None:
     """Fires through fire_to, afire and tick count as those through fire do."""
     chart, use = recorded(decides=True)
     chart.fire_to(SocialAgent("ada"), "go", RESTING, True)
@@ -190,7 +202,7 @@ def test_every_way_to_fire_counts() -> None:
     assert [move.made for move in use.moves] == [1, 1, 0, 1]
 
 
-def test_fires_from_actions_count() -> None:
+def test_fires_from_actions_count(recorded: Any) -> None:
     """A fire that an action queues is counted when it is made, and the action runs as ever."""
     chart, use = recorded(action=lambda agent, context: chart.fire(agent, "timeout"))
     assert chart.fire(SocialAgent("ada"), "go", True) is RESTING
@@ -200,13 +212,11 @@ def test_fires_from_actions_count() -> None:
     ]
 
 
-def test_charts_of_one_definition_are_one() -> None:
+def test_charts_of_one_definition_are_one(recorder: Recorder) -> None:
     """Charts that look alike are counted together, also a pickled one; another name is another chart."""
-    recorder = Recorder()
-    with recorder.recording():
-        charts = [make_chart(), make_chart()]
-        charts.append(pickle.loads(pickle.dumps(charts[0])))
-        social_media_chart()
+    charts = [make_chart(), make_chart()]
+    charts.append(pickle.loads(pickle.dumps(charts[0])))
+    social_media_chart()
     for chart in charts:
         chart.fire(SocialAgent("ada"), "again")
     assert [chart.name for chart in recorder.charts.values()] == ["small", "social_media"]
@@ -217,13 +227,13 @@ def test_charts_of_one_definition_are_one() -> None:
 def test_recorders_do_not_disturb_each_other() -> None:
     """A chart that two recorders watch is counted by both, under the same names."""
     outer, inner = Recorder(), Recorder()
-    with outer.recording(), inner.recording():
+    with instrumented(outer), instrumented(inner):
         charts = [
             make_chart(),
             Statechart([IDLE], [Transition("go", IDLE, IDLE, lambda agent, context: True)], IDLE),
         ]
-    for chart in charts:
-        chart.fire(SocialAgent("ada"), "go", True)
+        for chart in charts:
+            chart.fire(SocialAgent("ada"), "go", True)
     assert outer.dump() == inner.dump()
     assert [move.guard for use in outer.charts.values() for move in use.moves] == [
         "says",
@@ -240,7 +250,7 @@ def test_other_processes_add_up() -> None:
     whole = Recorder()
     for context in (True, False):
         recorder = Recorder()
-        with recorder.recording():
+        with instrumented(recorder):
             make_chart().fire(SocialAgent("ada"), "go", context)
             if context:
                 social_media_chart()
@@ -253,7 +263,28 @@ def test_other_processes_add_up() -> None:
     assert (social.name, social.is_used()) == ("social_media", False)
 
 
-def test_definition_stays_as_it_is() -> None:
+def test_charts_built_before_the_recorder_count_when_they_are_used() -> None:
+    """A chart that was built before the recorder was installed counts from its first use on."""
+    recorder, chart = Recorder(), make_chart()
+    with instrumented(recorder):
+        chart.fire(SocialAgent("ada"), "again")
+    chart.fire(SocialAgent("ada"), "again")
+    (use,) = recorder.used()
+    assert [move.made for move in use.moves] == [0, 0, 1, 0]
+
+
+def test_a_recorder_keeps_no_chart_alive(recorder: Recorder) -> None:
+    """The definition of a recorded chart, and what its guards hold, goes with the chart."""
+    chart = make_chart()
+    definition = ref(chart.definition)
+    chart.fire(SocialAgent("ada"), "again")
+    del chart
+    gc.collect()
+    assert definition() is None
+    assert [use.name for use in recorder.used()] == ["small"]
+
+
+def test_definition_stays_as_it_is(recorded: Any) -> None:
     """Recording touches neither the chart's transitions nor its Machine, and so neither equality nor export."""
     chart, use = recorded()
     assert chart == make_chart()
@@ -277,13 +308,18 @@ EVENTS = st.lists(
 @given(EVENTS)
 def test_recorded_chart_behaves_as_ever(events: list[tuple[str, Any]]) -> None:
     """A recorded chart does what an unrecorded one does, and what the history says is what was counted."""
-    recorder, plain = Recorder(), social_media_chart()
-    with recorder.recording():
-        watched = social_media_chart()
+    recorder, chart = Recorder(), social_media_chart()
     one, other = SocialAgent("ada"), SocialAgent("ada")
-    for trigger, context in events:
-        assert watched.fire(one, trigger, context) == plain.fire(other, trigger, context)
-        assert (watched.tick(one), one.ticks_in_state) == (plain.tick(other), other.ticks_in_state)
+
+    def drive(agent: SocialAgent) -> list[Any]:
+        return [
+            (chart.fire(agent, trigger, context), chart.tick(agent), agent.ticks_in_state)
+            for trigger, context in events
+        ]
+
+    with instrumented(recorder):
+        seen = drive(one)
+    assert drive(other) == seen
     moves = [
         (record.from_state, record.trigger, record.to_state, record.context)
         for record in one.state_history
@@ -291,8 +327,8 @@ def test_recorded_chart_behaves_as_ever(events: list[tuple[str, Any]]) -> None:
     assert moves == [
         (each.from_state, each.trigger, each.to_state, each.context) for each in other.state_history
     ]
-    (use,) = recorder.charts.values()
-    assert sum(move.made for move in use.moves) == len(moves)
+    made = sum(move.made for use in recorder.used() for move in use.moves)
+    assert made == len(moves)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 from prism.agents import SocialAgent
 from prism.statechart import AgentState, Statechart, Transition, social_media_chart
+from prism.telemetry import instrumented
 from prism.testing._coverage.recorder import Recorder
 from prism.testing._coverage.report import report_data, report_lines, total_percent, total_share
 
@@ -25,7 +26,7 @@ def make_chart(name: str = "small") -> Statechart[AgentState]:
 def record(*events: tuple[str, str, object]) -> Recorder:
     """Record charts by name, each with an event and its context for a new agent."""
     recorder = Recorder()
-    with recorder.recording():
+    with instrumented(recorder):
         for name, trigger, context in events:
             make_chart(name).fire(SocialAgent("ada"), trigger, context)
     return recorder
@@ -54,7 +55,7 @@ def test_several_charts_are_added_up() -> None:
 def test_charts_that_were_only_built_are_named() -> None:
     """A chart that nothing was fired on is named, and does not count."""
     recorder = record(("small", "go", True), ("idle_one", "unknown", None))
-    with recorder.recording():
+    with instrumented(recorder):
         social_media_chart()
     assert list(report_lines(recorder))[-1] == "built but never used: idle_one, social_media"
     assert report_data(recorder)["unused"] == ["idle_one", "social_media"]

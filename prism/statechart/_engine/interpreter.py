@@ -1,0 +1,448 @@
+"""The interpreter of a chart: one event, one agent, from the choice of a transition to its commit.
+
+Everything that evaluates guards and chooses among candidates is here. `Statechart` inherits the
+interpreter: as a member it would cost every fire one more call.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from operator import itemgetter
+from typing import Any, Generic, Never, TypeVar, cast
+
+from prism.errors import AgentError, ReasonerError, RunawayError, UnknownStateError
+from prism.statechart._definition import TIMEOUT, Definition
+from prism.statechart._engine.arguments import (
+    NOT_GIVEN,
+    cannot_drive,
+    checks_reasoner_itself,
+    refuse_state,
+    require_reasoner,
+    require_trigger,
+)
+from prism.statechart._engine.guards import PASSED, Candidate, try_in_order
+from prism.statechart._engine.machine import Rows, build_machine, compile_rows
+from prism.statechart._engine.pending import Decider, OpenQuestions
+from prism.statechart._engine.reporting import Reporter
+from prism.statechart._engine.writing import (
+    Writer,
+    count_tick,
+    write_kept,
+    writer_of,
+    writes_quietly,
+)
+from prism.statechart._identity import agent_name
+from prism.statechart.states import state_text
+from prism.statechart.transitions import Edge, StateT, shared_edge
+from prism.telemetry._instrument import (
+    ChartBuilt,
+    GuardEvaluated,
+    TransitionDetails,
+    engine_hooks,
+    observe,
+)
+from prism.telemetry._loggers import EventLogger, somebody_listens
+
+MOST_QUEUED_FIRES = 1000
+"""Fires that an agent's own actions may queue behind one fire before the engine stops them."""
+
+ItemT = TypeVar("ItemT")
+
+_guard_of = itemgetter(0)
+
+QueuedFire = tuple[str, Any, Any]
+"""Trigger, context and target (None for the first match) of a fire that waits for a commit."""
+
+
+class Interpreter(Generic[StateT]):
+    """Runs one definition; everything that changes lives in the agents.
+
+    Args:
+        definition: What to run.
+        logger: Where to report; None means structlog's own logger, once it is configured.
+        clock: Returns the current time in seconds since the epoch.
+    """
+
+    def __init__(
+        self, definition: Definition[StateT], logger: EventLogger | None, clock: Callable[[], float]
+    ) -> None:
+        self.definition: Definition[StateT] = definition
+        self._members: dict[Any, StateT] = {state: state for state in definition.states}
+        self._limits: dict[Any, int] = dict(definition.timeouts)
+        self._reporter = Reporter(definition.name, logger, strict=definition.strict)
+        self._has_logger = logger is not None
+        self._clock = clock
+        self._machine = build_machine(
+            definition,
+            guard_failed=self._reporter.guard_failed,
+            action_failed=self._reporter.action_failed,
+        )
+        self._rows: Rows[StateT] = compile_rows(self._machine)
+        self._writers: dict[type, Writer] = {}
+        self._quiet_writers: dict[type, Writer] = {}
+        self._firing: dict[int, deque[QueuedFire]] = {}
+        self._questions = OpenQuestions()
+        observe("chart_built", ChartBuilt, definition)
+
+    def fire(
+        self, agent: Any, trigger: str, context: Any = None, current_state: Never = NOT_GIVEN
+    ) -> StateT | None:
+        """Make the first transition that the event enables.
+
+        Candidates are tried in definition order. The action of the first that passes runs, then the
+        transition commits: state, ``ticks_in_state = 0``, one history entry, one log event. A
+        self-transition only runs its action. A fire on the same agent from inside its action is
+        queued and runs right after this transition commits.
+
+        Args:
+            agent: Anything with a writable ``state``.
+            trigger: Name of the event.
+            context: What the event is about; passed to guards and actions, recorded by its
+                identifying fields.
+            current_state: Never given. Calls written for engines that take it get an error that
+                shows the right call.
+
+        Returns:
+            The agent's state once all that the event set off has run; None if nothing applied or it
+            was queued.
+
+        Raises:
+            AgentError: (a TypeError) if the object has no ``state``.
+            TypeError: If the arguments are in another order, or a current state is among them.
+            UnknownStateError: If the agent is in a state that this chart does not define.
+            RunawayError: If the agent's actions go on firing without end.
+        """
+        if engine_hooks or self._firing or current_state is not NOT_GIVEN:
+            refuse_state("fire", agent, trigger, current_state)
+            return self._fire_or_queue(agent, trigger, context)
+
+        # from here on this is `_fire_or_queue`, written out for speed: calls and a generator would
+        # double the time of a plain fire. A property test holds the two together
+        # (tests/statechart/engine/test_choosing.py).
+        try:
+            state = agent.state
+            candidates = self._rows[state][trigger]
+        except (AttributeError, KeyError, TypeError):
+            # nothing is wrong with an event that does not apply
+            self._require_known_state(agent)
+            require_trigger(trigger, context, self._machine.events, self.definition.initial)
+            return None
+
+        for candidate in candidates:
+            guard, action, target, edge = candidate
+            if guard is None:
+                break
+
+            try:
+                if guard(agent, context):
+                    break
+            except Exception as error:
+                self._reporter.guard_failed(error, agent, edge)
+        else:
+            return None
+
+        # code of the user's that runs during the commit might fire in turn, which `_run` queues
+        write = self._quiet_writers.get(agent.__class__)
+        if action is not None or write is None or target == state:
+            return self._run(agent, candidate, context)
+
+        if self._questions.by_agent:
+            self._questions.drop(agent)
+
+        dwell = write(agent, edge, self._clock(), context)
+        if self._has_logger or somebody_listens():
+            self._reporter.moved(agent, edge, dwell, context)
+
+        return target
+
+    @checks_reasoner_itself
+    async def afire(
+        self,
+        agent: Any,
+        trigger: str,
+        context: Any = None,
+        current_state: Never = NOT_GIVEN,
+        *,
+        reasoner: Decider,
+    ) -> StateT | None:
+        """Make the transition that the event calls for; a reasoner decides if several are enabled.
+
+        In a decision state with more than one distinct enabled target the reasoner chooses among
+        them. Everywhere else, and inside an action, where nothing can wait for an answer, this is
+        exactly `fire`. If the agent has moved when the answer arrives, even if it came back, the
+        answer is discarded and logged. A cancelled call leaves the agent as it was.
+
+        Args:
+            agent: Anything with a writable ``state``.
+            trigger: Name of the event.
+            context: What the event is about.
+            current_state: Never given, as in `fire`.
+            reasoner: Chooses among the enabled targets.
+
+        Returns:
+            As `fire`; None if the answer was discarded.
+
+        Raises:
+            ReasonerError: If the reasoner answers with something outside the options.
+        """
+        require_reasoner(agent, trigger, current_state, reasoner)
+        state = self._require_known_state(agent)
+        if state not in self.definition.decision_states or id(agent) in self._firing:
+            return self.fire(agent, trigger, context)
+
+        candidates = self._enabled(agent, trigger, context)
+        options = _distinct(target for _, _, target, _ in candidates)
+        if not options:
+            return None
+
+        chosen = options[0]
+        if len(options) > 1:
+            chosen, is_current = await self._questions.ask(
+                reasoner, agent, trigger, options, context
+            )
+            if not is_current:
+                self._reporter.discarded(agent, trigger, state, chosen)
+                return None
+
+        return self._run(agent, _leading_to(chosen, candidates), context)
+
+    def fire_to(
+        self, agent: Any, trigger: str, target: StateT, context: Any = None
+    ) -> StateT | None:
+        """Make the transition to one given target, if the event enables it now.
+
+        A caller that asked a reasoner itself commits the answer this way: guards are evaluated
+        again.
+
+        Returns:
+            As `fire`; None if no enabled transition leads to the target.
+        """
+        return self._fire_or_queue(agent, trigger, context, target)
+
+    def tick(self, agent: Any, context: Any = None) -> StateT | None:
+        """Let one tick pass for an agent, and fire ``timeout`` if it has dwelt too long.
+
+        The limit is ``chart.timeouts[state]`` where set, else ``agent.timeout_threshold``; the
+        time-out fires when ``ticks_in_state`` is strictly greater (``spec/spec.md``, FR-6.2). An
+        object without ``ticks_in_state`` never times out.
+
+        Returns:
+            The new state if the time-out moved the agent, else None.
+        """
+        ticks, limit = self._dwell(agent)
+        if ticks is None or limit is None or ticks <= limit:
+            return None
+        return self.fire(agent, TIMEOUT, context)
+
+    def enabled_targets(self, agent: Any, trigger: str, context: Any = None) -> list[StateT]:
+        """Return the distinct targets whose guards pass now, in definition order.
+
+        Nothing is changed.
+        """
+        return _distinct(target for _, _, target, _ in self._enabled(agent, trigger, context))
+
+    def _dwell(self, agent: Any) -> tuple[int | None, int | None]:
+        """Count one more tick in the state; return the ticks now, and the limit."""
+        # the usual case, without the properties of `StatechartMixin`
+        if self._quiet_writers.get(agent.__class__) is write_kept and agent._state in self._rows:
+            ticks = agent._ticks_in_state = agent._ticks_in_state + 1
+            return ticks, self._limits.get(agent._state) or agent._timeout_threshold
+
+        ticks = getattr(agent, "ticks_in_state", None)
+        if ticks is not None:
+            self._require_known_state(agent)
+            self._writer_of(agent)
+            ticks = count_tick(agent, ticks)
+
+        own_limit = getattr(agent, "timeout_threshold", None)
+
+        return ticks, self._limits.get(self._state_of(agent)) or own_limit
+
+    # Choosing
+
+    def _fire_or_queue(
+        self, agent: Any, trigger: str, context: Any, target: StateT | None = None
+    ) -> StateT | None:
+        if id(agent) in self._firing:
+            self._firing[id(agent)].append((trigger, context, target))
+            return None
+
+        candidate = self._first_enabled(agent, trigger, context, target)
+        return None if candidate is None else self._run(agent, candidate, context)
+
+    def _first_enabled(
+        self, agent: Any, trigger: str, context: Any, target: StateT | None
+    ) -> Candidate[StateT] | None:
+        candidates: Iterable[Candidate[StateT]] = self._candidates(agent, trigger, context)
+        if target is not None:
+            candidates = [candidate for candidate in candidates if candidate[2] == target]
+
+        return next(self._passing(candidates, agent, context), None)
+
+    def _enabled(self, agent: Any, trigger: str, context: Any) -> list[Candidate[StateT]]:
+        return list(self._passing(self._candidates(agent, trigger, context), agent, context))
+
+    def _passing(
+        self, candidates: Iterable[Candidate[StateT]], agent: Any, context: Any
+    ) -> Iterator[Candidate[StateT]]:
+        """Yield the candidates whose guards pass, in order; report the guards that raise."""
+        for candidate, verdict in try_in_order(candidates, _guard_of, agent, context):
+            if engine_hooks and candidate[0] is not None:
+                number = self._numbers[candidate[3]]
+                observe("guard", GuardEvaluated, self.definition, number, agent, context, *verdict)
+
+            if verdict.error is not None:
+                self._reporter.guard_failed(verdict.error, agent, candidate[3])
+            elif verdict is PASSED:
+                yield candidate
+
+    def _candidates(self, agent: Any, trigger: str, context: Any) -> tuple[Candidate[StateT], ...]:
+        state = self._require_known_state(agent)
+        require_trigger(trigger, context, self._machine.events, self.definition.initial)
+        try:
+            return self._rows[state].get(trigger, ())
+        except TypeError:
+            # no event has an unhashable name
+            return ()
+
+    # Committing
+
+    def _run(self, agent: Any, candidate: Candidate[StateT], context: Any) -> StateT | None:
+        """Make one transition and everything that its action queues, until the agent is at rest."""
+        queue = self._firing[id(agent)] = deque()
+        try:
+            self._make(agent, candidate, context)
+            self._drain(agent, queue)
+            return cast(StateT, self._members.get(agent.state, agent.state))
+        finally:
+            del self._firing[id(agent)]
+
+    def _drain(self, agent: Any, queue: deque[QueuedFire]) -> None:
+        fired = 0
+        while queue:
+            trigger, context, target = queue.popleft()
+            fired += 1
+            if fired > MOST_QUEUED_FIRES:
+                raise RunawayError(
+                    f"chart {self.definition.name!r}: the actions of agent {agent_name(agent)!r} "
+                    f"fired {MOST_QUEUED_FIRES} more events without coming to rest; the last was "
+                    f"{trigger!r}: let an action end the chain"
+                )
+
+            following = self._first_enabled(agent, trigger, context, target)
+            if following is not None:
+                self._make(agent, following, context)
+
+    def _make(self, agent: Any, candidate: Candidate[StateT], context: Any) -> None:
+        """Run the action and commit."""
+        _, action, target, edge = candidate
+        if engine_hooks:
+            self._observe_transition("transition_began", agent, edge, context)
+
+        if action is not None:
+            try:
+                action(agent, context)
+            except Exception as error:
+                self._reporter.action_failed(error, agent, edge)
+
+            edge = self._edge_after_action(agent, edge)
+
+        if target != edge.from_state:
+            dwell = self._writer_of(agent)(agent, edge, self._clock(), context)
+            if self._questions.by_agent:
+                self._questions.drop(agent)
+            if self._has_logger or somebody_listens():
+                self._reporter.moved(agent, edge, dwell, context)
+
+        if engine_hooks:
+            self._observe_transition("transition", agent, candidate[3], context)
+
+    def _edge_after_action(self, agent: Any, edge: Edge) -> Edge:
+        """Report an action that moved the agent; the transition then starts from where it is."""
+        state = agent.state
+        if state == edge.from_state:
+            return edge
+
+        problem = (
+            f"the action of {edge.trigger!r} moved the agent to {state_text(state)!r} itself: "
+            "let it fire an event instead, which runs right after this move"
+        )
+        self._reporter.action_failed(AgentError(problem), agent, edge)
+
+        return shared_edge(self._members.get(state, state), edge.to_state, edge.trigger)
+
+    def _writer_of(self, agent: Any) -> Writer:
+        cls = agent.__class__
+        writer = self._writers.get(cls)
+        if writer is None:
+            writer = self._writers[cls] = writer_of(cls)
+            if writes_quietly(cls):
+                self._quiet_writers[cls] = writer
+
+        return writer
+
+    # Observing
+
+    def _observe_transition(self, hook: str, agent: Any, edge: Edge, context: Any) -> None:
+        observe(hook, TransitionDetails, self.definition, self._numbers[edge], agent, context)
+
+    @cached_property
+    def _numbers(self) -> dict[Edge, int]:
+        """The places of the transitions in the definition, by the edges of their candidates."""
+        remaining = {
+            (state, trigger): iter(candidates)
+            for state, row in self._rows.items()
+            for trigger, candidates in row.items()
+        }
+        return {
+            next(remaining[item.source, item.trigger])[3]: number
+            for number, item in enumerate(self.definition.transitions)
+        }
+
+    # States
+
+    def _state_of(self, agent: Any) -> Any:
+        try:
+            return agent.state
+        except AttributeError as error:
+            raise cannot_drive(self.definition.name, agent, error) from None
+
+    def _require_known_state(self, agent: Any) -> Any:
+        state = self._state_of(agent)
+        try:
+            if state in self._rows:
+                return state
+        except TypeError:
+            # no state is unhashable
+            pass
+
+        raise self._unknown_state(f"agent {agent_name(agent)!r} is in state {state!r}, which")
+
+    def _row(self, state: Any) -> dict[str, tuple[Candidate[StateT], ...]]:
+        try:
+            return self._rows[state]
+        except (KeyError, TypeError):
+            raise self._unknown_state(f"state {state!r}") from None
+
+    def _unknown_state(self, subject: str) -> UnknownStateError:
+        listing = ", ".join(map(state_text, self.definition.states))
+        return UnknownStateError(
+            f"{subject} is not in chart {self.definition.name!r}: use one of {listing}"
+        )
+
+
+def _distinct(items: Iterable[ItemT]) -> list[ItemT]:
+    return list(dict.fromkeys(items))
+
+
+def _leading_to(target: Any, candidates: list[Candidate[StateT]]) -> Candidate[StateT]:
+    for candidate in candidates:
+        if candidate[2] == target:
+            return candidate
+
+    options = ", ".join(_distinct(state_text(found) for _, _, found, _ in candidates))
+    raise ReasonerError(
+        f"the reasoner chose {target!r}, which is not among the options ({options})"
+    )

@@ -1,0 +1,181 @@
+"""One way to observe charts and reasoners: an `Instrument`, installed by `instrumented`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from prism.telemetry.events import DECISION
+
+if TYPE_CHECKING:
+    from prism.telemetry._loggers import Level
+
+GuardOutcome = Literal["passed", "failed", "raised"]
+
+Hook = Callable[[Any], object]
+
+
+@dataclass(frozen=True, slots=True)
+class ChartBuilt:
+    """A chart was built.
+
+    Args:
+        chart: Its `prism.statechart.Definition`.
+    """
+
+    chart: Any
+
+
+@dataclass(frozen=True, slots=True)
+class GuardEvaluated:
+    """The guard of a transition was evaluated.
+
+    Args:
+        chart: The chart's `prism.statechart.Definition`.
+        number: Place of the transition in ``chart.transitions``.
+        agent: The agent.
+        context: What the event is about, as it was given to ``fire``.
+        outcome: ``passed``, ``failed``, or ``raised``, which counts as failed.
+        error: What the guard raised.
+    """
+
+    chart: Any
+    number: int
+    agent: Any
+    context: Any
+    outcome: GuardOutcome
+    error: Exception | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TransitionDetails:
+    """A transition begins, or was made.
+
+    Args:
+        chart: The chart's `prism.statechart.Definition`.
+        number: Place of the transition in ``chart.transitions``.
+        agent: The agent.
+        context: What the event is about, as it was given to ``fire``.
+    """
+
+    chart: Any
+    number: int
+    agent: Any
+    context: Any
+
+
+@dataclass(frozen=True, slots=True)
+class LogEvent:
+    """An event as it goes to the log.
+
+    Args:
+        name: One of the names in `prism.telemetry.events`, such as ``reasoner.decision``.
+        level: ``info``, ``warning`` or ``error``.
+        keys: The event's keys, as in the log; an exception as ``exc_info``.
+    """
+
+    name: str
+    level: Level
+    keys: Mapping[str, Any]
+
+
+class Instrument:
+    """Observes charts and reasoners; derive from it and override the hooks you need.
+
+    A hook is called in the thread in which the thing happens, and what it raises propagates. Hooks
+    only look: they must not fire. A hook that is not overridden costs nothing, and with no
+    instrument installed a ``fire`` costs one truth test.
+    """
+
+    def chart_built(self, details: ChartBuilt, /) -> None:
+        """Observe that a chart was built."""
+
+    def guard(self, details: GuardEvaluated, /) -> None:
+        """Observe the outcome of a guard that a chart evaluates to fire or to list targets."""
+
+    def transition_began(self, details: TransitionDetails, /) -> None:
+        """Observe that a transition was chosen; its action has not run yet."""
+
+    def transition(self, details: TransitionDetails, /) -> None:
+        """Observe that a transition was made, be it a self-transition."""
+
+    def decision(self, details: LogEvent, /) -> None:
+        """Observe a reasoner's decision, in the order of the log."""
+
+    def fault(self, details: LogEvent, /) -> None:
+        """Observe a warning or an error, such as a guard that raised or a discarded answer."""
+
+    def event(self, details: LogEvent, /) -> None:
+        """Observe any event of prism, in the order of the log, whichever logger it goes to."""
+
+
+engine_hooks: list[Hook] = []
+"""Installed hooks of what charts do; while there are none, ``fire`` takes its fast path."""
+
+event_hooks: list[Hook] = []
+"""Installed hooks of what goes to the log."""
+
+_GROUPS = {
+    "chart_built": engine_hooks,
+    "guard": engine_hooks,
+    "transition_began": engine_hooks,
+    "transition": engine_hooks,
+    "decision": event_hooks,
+    "fault": event_hooks,
+    "event": event_hooks,
+}
+_hooks: dict[str, list[Hook]] = {name: [] for name in _GROUPS}
+
+
+@contextmanager
+def instrumented(instrument: Instrument) -> Iterator[None]:
+    """Install an instrument meanwhile; several may be installed at once.
+
+    Args:
+        instrument: Its overridden hooks are called, in all threads.
+    """
+    overridden = [
+        (name, getattr(instrument, name))
+        for name in _GROUPS
+        if getattr(type(instrument), name) is not getattr(Instrument, name)
+    ]
+    for name, hook in overridden:
+        _hooks[name].append(hook)
+        _GROUPS[name].append(hook)
+
+    try:
+        yield
+    finally:
+        for name, hook in overridden:
+            _hooks[name].remove(hook)
+            _GROUPS[name].remove(hook)
+
+
+def observe(hook: str, kind: Callable[..., object], *values: Any) -> None:
+    """Call the installed hooks of one name.
+
+    Args:
+        hook: Name of the hook.
+        kind: Class of the details, which are made only if somebody is to get them.
+        values: The fields of the details.
+    """
+    installed = _hooks[hook]
+    if installed:
+        details = kind(*values)
+        for call in installed:
+            call(details)
+
+
+def observe_event(name: str, level: Level, keys: dict[str, Any]) -> None:
+    """Call the hooks that an event of the log is for."""
+    details = LogEvent(name, level, dict(keys))
+    hooks = list(_hooks["event"])
+    if name == DECISION:
+        hooks += _hooks["decision"]
+    elif level != "info":
+        hooks += _hooks["fault"]
+
+    for call in hooks:
+        call(details)

@@ -1,0 +1,224 @@
+"""Choosing a transition: the first candidate whose guard passes."""
+
+import asyncio
+import re
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prism.errors import AgentError, UnknownStateError
+from prism.statechart.statechart import Statechart
+from prism.statechart.states import AgentState
+from prism.statechart.transitions import Transition
+from prism.telemetry import GuardEvaluated, Instrument, instrumented
+from prism.testing._transition_log import transition_log
+
+S = AgentState
+
+
+@dataclass
+class Post:
+    post_id: str
+
+
+class Chooser:
+    """A reasoner that does what it is told, and keeps what it was asked."""
+
+    def __init__(self, choice: Any, *, meanwhile: Any = None) -> None:
+        self.choice, self.meanwhile, self.asked = choice, meanwhile, []
+
+    async def decide(self, *question: Any) -> Any:
+        self.asked.append(question)
+        await asyncio.sleep(0)
+        if self.meanwhile is not None:
+            self.meanwhile()
+        return self.choice
+
+
+def chart_of(*moves: Transition[S], **options: Any) -> Statechart[S]:
+    return Statechart(S, moves, S.IDLE, **options)
+
+
+def snapshot(agent: Any) -> tuple[Any, ...]:
+    """Return all that a move could change."""
+    return agent.state, agent.ticks_in_state, list(agent.state_history)
+
+
+@pytest.mark.parametrize(
+    ("guards", "expected"),
+    [
+        ([True, True], S.SCROLLING),
+        ([False, True], S.RESTING),
+        ([False, False], None),
+        (["yes", True], S.SCROLLING),
+        ([[], True], S.RESTING),
+        ([[0], False], S.SCROLLING),
+        ([0.0, 1], S.RESTING),
+        ([None, "x"], S.RESTING),
+    ],
+)
+@pytest.mark.parametrize("times", [1, 2])
+def test_first_truthy_guard_wins(
+    agent: Any, guards: list[Any], expected: S | None, times: int
+) -> None:
+    """Candidates are tried in definition order, and the first with a truthy guard makes the move."""
+    chart = chart_of(
+        Transition("go", S.IDLE, S.SCROLLING, lambda _agent, given: given[0]),
+        Transition("go", S.IDLE, S.RESTING, lambda _agent, given: given[1]),
+    )
+    for _ in range(times):
+        agent.state = S.IDLE
+        assert chart.fire(agent, "go", guards) is expected
+        assert agent.state is (expected or S.IDLE)
+
+
+def test_later_guards_are_not_evaluated(agent: Any) -> None:
+    """Once a guard has passed, no later one is called."""
+    called: list[str] = []
+    chart = chart_of(
+        Transition("go", S.IDLE, S.SCROLLING, lambda *_: called.append("first") or True),
+        Transition("go", S.IDLE, S.RESTING, lambda *_: called.append("second") or True),
+    )
+    chart.fire(agent, "go")
+    assert called == ["first"]
+
+
+def test_guards_and_actions_get_agent_and_context(agent: Any) -> None:
+    """Guards and actions are called with the agent and the very object given as context."""
+    seen: list[Any] = []
+
+    def note(*given: Any) -> bool:
+        seen.append(given)
+        return True
+
+    chart = chart_of(Transition("go", S.IDLE, S.RESTING, note, note))
+    post = Post("p1")
+    chart.fire(agent, "go", post)
+    assert all(given[0] is agent and given[1] is post for given in seen)
+    assert len(seen) == 2
+
+
+def test_wildcard_applies_in_every_state(agent: Any) -> None:
+    """A wildcard transition fires from every state, and stands at its place in the definition order."""
+    chart = chart_of(
+        Transition("stop", S.COMPOSING, S.RESTING), Transition("stop", "*", S.SCROLLING)
+    )
+    for state in S:
+        agent.state = state
+        assert chart.fire(agent, "stop") is (S.RESTING if state is S.COMPOSING else S.SCROLLING)
+
+
+@pytest.mark.parametrize("trigger", ["nonsense", "", "on", None, ["go"]])
+def test_unknown_trigger_changes_nothing(agent: Any, trigger: Any) -> None:
+    """An event that the state does not react to gives None and changes nothing."""
+    chart = chart_of(Transition("go", S.IDLE, S.RESTING), Transition("on", S.RESTING, S.IDLE))
+    agent.ticks_in_state = 4
+    before = snapshot(agent)
+    assert chart.fire(agent, trigger) is None
+    assert snapshot(agent) == before
+
+
+def via_afire(chart: Any, agent: Any) -> Any:
+    return asyncio.run(chart.afire(agent, "go", reasoner=Chooser(None)))
+
+
+@pytest.mark.parametrize(
+    "drive",
+    [
+        lambda chart, agent: chart.fire(agent, "go"),
+        lambda chart, agent: chart.fire_to(agent, "go", S.RESTING),
+        lambda chart, agent: chart.enabled_targets(agent, "go"),
+        lambda chart, agent: chart.tick(agent),
+        via_afire,
+    ],
+)
+@pytest.mark.parametrize("state", ["flying", S.COMPOSING, None, ["idle"]])
+def test_unknown_state_is_an_error(drive: Any, state: Any) -> None:
+    """An agent in a state outside the chart is a ValueError that lists the states to use, and nothing has changed."""
+    chart = Statechart([S.IDLE, S.RESTING], [Transition("go", S.IDLE, S.RESTING)], S.IDLE, name="c")
+    agent = SimpleNamespace(state=state, agent_id="a1", ticks_in_state=1)
+    message = re.escape(
+        f"agent 'a1' is in state {state!r}, which is not in chart 'c': use one of idle, resting"
+    )
+    with pytest.raises(ValueError, match=message) as caught:
+        drive(chart, agent)
+    assert isinstance(caught.value, UnknownStateError)
+    assert (agent.state, agent.ticks_in_state) == (state, 1)
+
+
+@pytest.mark.parametrize("method", ["fire", "fire_to", "enabled_targets", "tick"])
+def test_an_object_without_state_is_refused(method: str) -> None:
+    """An object without a state is a TypeError that names its class and three ways to mend it."""
+    chart = chart_of(Transition("go", S.IDLE, S.RESTING))
+    agent = SimpleNamespace(ticks_in_state=9)
+    arguments = {
+        "fire": ["go"],
+        "fire_to": ["go", S.RESTING],
+        "enabled_targets": ["go"],
+        "tick": [],
+    }[method]
+    message = r"cannot drive 'SimpleNamespace': it has no 'state'; give it one, call chart.adopt\(obj\), or derive"
+    with pytest.raises(TypeError, match=message) as caught:
+        getattr(chart, method)(agent, *arguments)
+    assert isinstance(caught.value, AgentError)
+
+
+class NotingContext(dict[str, Any]):
+    """A context that notes which of its outcomes guards have read."""
+
+    def __init__(self, outcomes: dict[str, Any]) -> None:
+        super().__init__(outcomes)
+        self.read: list[str] = []
+
+    def __getitem__(self, name: str) -> Any:
+        self.read.append(name)
+        return super().__getitem__(name)
+
+
+class Nothing(Instrument):
+    """An instrument that overrides a hook and does nothing, so that no fire takes the fast path."""
+
+    def guard(self, details: GuardEvaluated, /) -> None:
+        """Do nothing."""
+
+
+def outcome_of(chart: Statechart[Any], agent: Any, trigger: str, context: NotingContext) -> Any:
+    """Fire, and return all that can be seen of it: result, state, guards read, events logged."""
+    with transition_log() as log:
+        try:
+            result = chart.fire(agent, trigger, context)
+        except LookupError as error:
+            result = repr(error)
+
+    events = [{**event, "exc_info": repr(event.get("exc_info"))} for event in log.events]
+    return result, agent.state, context.read, events
+
+
+OUTCOMES = st.sampled_from([True, False, "raise", "yes", "", None])
+
+
+@pytest.mark.usefixtures("_faults_unheard")
+@settings(max_examples=200, deadline=None)
+@given(data=st.data())
+def test_the_inlined_loop_chooses_as_the_interpreter_does(
+    random_charts: Any, data: st.DataObject
+) -> None:
+    """Over random charts and guards, fire with and without an instrument does exactly the same."""
+    chart = data.draw(random_charts.charts())
+    plain, observed = (SimpleNamespace(state=chart.initial, agent_id="a") for _ in range(2))
+    triggers = [*{item.trigger: None for item in chart.transitions}, "unheard of"]
+    outcomes = st.fixed_dictionaries(dict.fromkeys(random_charts.guards, OUTCOMES))
+
+    events = data.draw(st.lists(st.tuples(st.sampled_from(triggers), outcomes), max_size=8))
+    for trigger, given_ in events:
+        foreseen = chart.explain(plain, trigger, NotingContext(given_))
+        result = outcome_of(chart, plain, trigger, NotingContext(given_))
+        with instrumented(Nothing()):
+            assert outcome_of(chart, observed, trigger, NotingContext(given_)) == result
+
+        errors = [repr(found.error) for found in foreseen.candidates if found.error]
+        assert result[0] == (errors[-1] if foreseen.outcome == "raises" else foreseen.target)

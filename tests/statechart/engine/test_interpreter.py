@@ -1,0 +1,158 @@
+"""Committing a transition, and letting time pass."""
+
+from collections import deque
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from prism.statechart.statechart import Statechart
+from prism.statechart.states import AgentState
+from prism.statechart.transitions import Transition
+
+S = AgentState
+
+
+@dataclass
+class Post:
+    post_id: str
+
+
+def chart_of(*moves: Transition[S], **options: Any) -> Statechart[S]:
+    return Statechart(S, moves, S.IDLE, **options)
+
+
+def snapshot(agent: Any) -> tuple[Any, ...]:
+    """Return all that a move could change."""
+    return agent.state, agent.ticks_in_state, list(agent.state_history)
+
+
+def test_a_move_is_committed_whole(agent: Any) -> None:
+    """A move sets the state, resets the ticks, appends one record with the context, and returns the state."""
+    chart = chart_of(Transition("go", S.IDLE, S.SCROLLING), clock=lambda: 1769767200.0)
+    agent.ticks_in_state = 4
+    assert chart.fire(agent, "go", {"post_id": "p1"}) is S.SCROLLING
+    assert (agent.state, agent.ticks_in_state) == (S.SCROLLING, 0)
+    (entry,) = agent.state_history
+    assert entry.to_dict() == {
+        "from_state": "idle",
+        "to_state": "scrolling",
+        "trigger": "go",
+        "timestamp": "2026-01-30T10:00:00Z",
+        "context": {"post_id": "p1"},
+    }
+
+
+def test_the_object_given_as_context_is_not_kept(agent: Any) -> None:
+    """A post given as context is recorded by its id only."""
+    chart_of(Transition("go", S.IDLE, S.SCROLLING)).fire(agent, "go", Post("p1"))
+    assert agent.state_history[0].context == {"post_id": "p1"}
+
+
+def test_the_action_runs_before_the_commit(agent: Any) -> None:
+    """An action sees the agent in the source state, with its ticks and without the new record."""
+    seen: list[Any] = []
+    chart = chart_of(
+        Transition(
+            "go", S.IDLE, S.SCROLLING, action=lambda agent, _post: seen.append(snapshot(agent))
+        )
+    )
+    agent.ticks_in_state = 4
+    chart.fire(agent, "go")
+    assert seen == [(S.IDLE, 4, [])]
+    assert agent.state is S.SCROLLING
+
+
+def test_assigning_the_returned_state_changes_nothing(agent: Any) -> None:
+    """A caller that sets agent.state to the returned state, as the contract shows, records nothing twice."""
+    chart = chart_of(Transition("go", S.IDLE, S.SCROLLING))
+    state = chart.fire(agent, "go")
+    before = snapshot(agent)
+    agent.state = state
+    assert snapshot(agent) == before
+    assert len(agent.state_history) == 1
+
+
+def test_history_is_pruned_first_in_first_out(agent: Any) -> None:
+    """The history is a deque that holds the last max_history_depth moves."""
+    agent.max_history_depth = 3
+    chart = chart_of(Transition("go", S.IDLE, S.RESTING), Transition("go", S.RESTING, S.IDLE))
+    for number in range(5):
+        chart.fire(agent, "go", {"number": number})
+    assert isinstance(agent.state_history, deque)
+    assert [entry.context["number"] for entry in agent.state_history] == [2, 3, 4]
+
+
+def test_a_list_history_is_pruned_too() -> None:
+    """A plain list of an agent's own is kept within its depth, oldest entries first to go."""
+    agent = SimpleNamespace(state=S.IDLE, state_history=[], max_history_depth=2)
+    chart = chart_of(Transition("go", S.IDLE, S.RESTING), Transition("go", S.RESTING, S.IDLE))
+    for number in range(4):
+        chart.fire(agent, "go", {"number": number})
+    assert [entry.context["number"] for entry in agent.state_history] == [2, 3]
+
+
+@pytest.mark.parametrize("with_action", [True, False])
+def test_a_self_transition_only_runs_its_action(
+    agent: Any, with_action: bool, events: list[Any]
+) -> None:
+    """A self-transition returns the state and runs its action, but records, announces and resets nothing."""
+    ran: list[Any] = []
+    action = (lambda *_: ran.append(1)) if with_action else None
+    chart = chart_of(
+        Transition("again", S.IDLE, S.IDLE, action=action), Transition("go", S.IDLE, S.RESTING)
+    )
+    chart.fire(type(agent)(), "go")
+    events.clear()
+    agent.ticks_in_state = 4
+    for _ in range(2):
+        assert chart.fire(agent, "again") is S.IDLE
+    assert len(ran) == 2 * with_action
+    assert snapshot(agent) == (S.IDLE, 4, [])
+    assert events == []
+
+
+@pytest.mark.parametrize(
+    ("timeouts", "threshold", "ticks"), [({}, 3, 4), ({S.IDLE: 2}, 5, 3), ({S.RESTING: 1}, 3, 4)]
+)
+def test_a_timeout_fires_strictly_after_the_limit(
+    agent: Any, timeouts: Any, threshold: int, ticks: int
+) -> None:
+    """The time-out fires on the first tick above the limit: the chart's for the state, else the agent's."""
+    chart = chart_of(Transition("timeout", S.IDLE, S.SCROLLING), timeouts=timeouts)
+    agent.timeout_threshold = threshold
+    results = [chart.tick(agent, {"tick": number + 1}) for number in range(ticks)]
+    assert results == [None] * (ticks - 1) + [S.SCROLLING]
+    assert (agent.state, agent.ticks_in_state) == (S.SCROLLING, 0)
+    assert agent.state_history[0].context == {"tick": ticks}
+
+
+def test_a_stuck_agent_recovers(agent: Any) -> None:
+    """An agent far over its limit is moved by the next tick."""
+    agent.ticks_in_state = 10
+    assert chart_of(Transition("timeout", S.IDLE, S.SCROLLING)).tick(agent) is S.SCROLLING
+
+
+def test_ticks_go_on_without_a_timeout_transition(agent: Any) -> None:
+    """In a state that no time-out leaves, ticks are counted and nothing else happens."""
+    chart = chart_of(Transition("timeout", S.RESTING, S.IDLE))
+    assert [chart.tick(agent) for _ in range(8)] == [None] * 8
+    assert agent.ticks_in_state == 8
+
+
+@pytest.mark.parametrize("broken_id", [RecursionError, RuntimeError])
+def test_a_context_that_cannot_tell_its_id_spoils_no_move(broken_id: type[Exception]) -> None:
+    """A context whose identifier raises is recorded by its type; state, ticks and history agree."""
+
+    class Row:
+        @property
+        def id(self) -> str:
+            raise broken_id("no session")
+
+    agent = SimpleNamespace(state=S.IDLE, ticks_in_state=4, state_history=deque())
+    assert chart_of(Transition("go", S.IDLE, S.RESTING)).fire(agent, "go", Row()) is S.RESTING
+    assert (agent.ticks_in_state, [record.context for record in agent.state_history]) == (
+        0,
+        [{"type": "Row"}],
+    )

@@ -1,0 +1,320 @@
+"""Asking a reasoner, and answers that come too late."""
+
+import asyncio
+import copy
+import re
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from prism.errors import ReasonerError
+from prism.statechart.statechart import Statechart
+from prism.statechart.states import AgentState
+from prism.statechart.transitions import Transition
+
+S = AgentState
+
+
+@dataclass
+class Post:
+    post_id: str
+
+
+class StateOnly:
+    def __init__(self, **more: Any) -> None:
+        self.state = S.IDLE
+        vars(self).update(more)
+
+
+class Chooser:
+    """A reasoner that does what it is told, and keeps what it was asked."""
+
+    def __init__(self, choice: Any, *, meanwhile: Any = None) -> None:
+        self.choice, self.meanwhile, self.asked = choice, meanwhile, []
+
+    async def decide(self, *question: Any) -> Any:
+        self.asked.append(question)
+        await asyncio.sleep(0)
+        if self.meanwhile is not None:
+            self.meanwhile()
+        return self.choice
+
+
+class Patient:
+    """A reasoner that answers when it is let."""
+
+    def __init__(self, choice: Any) -> None:
+        self.choice, self.asked, self.let = choice, asyncio.Event(), asyncio.Event()
+
+    async def decide(self, *question: Any) -> Any:
+        self.asked.set()
+        await self.let.wait()
+        return self.choice
+
+
+def no(agent: Any, context: Any) -> bool:
+    return False
+
+
+def chart_of(*moves: Transition[S], **options: Any) -> Statechart[S]:
+    return Statechart(S, moves, S.IDLE, **options)
+
+
+def snapshot(agent: Any) -> tuple[Any, ...]:
+    """Return all that a move could change."""
+    return agent.state, agent.ticks_in_state, list(agent.state_history)
+
+
+def moves_of(agent: Any) -> list[tuple[str, str, str]]:
+    return [
+        (entry.from_state.value, entry.trigger, entry.to_state.value)
+        for entry in agent.state_history
+    ]
+
+
+def is_ready(agent: Any, context: Any) -> bool:
+    return bool(agent.ready)
+
+
+def doing(what: str) -> Any:
+    """Make an action that notes what was done."""
+    return lambda agent, _post: agent.done.append(what)
+
+
+def decision_chart(**options: Any) -> Statechart[S]:
+    return chart_of(
+        Transition("decide", S.IDLE, S.COMPOSING, is_ready, doing("compose")),
+        Transition("decide", S.IDLE, S.RESTING, None, doing("rest")),
+        Transition("decide", S.IDLE, S.COMPOSING, None, doing("compose anyway")),
+        Transition("decide", S.SCROLLING, S.COMPOSING),
+        Transition("decide", S.SCROLLING, S.RESTING),
+        Transition("look", S.IDLE, S.EVALUATING),
+        Transition("look", S.EVALUATING, S.IDLE),
+        Transition("same", S.IDLE, S.RESTING),
+        Transition("same", S.IDLE, S.RESTING),
+        **{"decision_states": (S.IDLE,), **options},
+    )
+
+
+@pytest.fixture
+def decider(agent: Any) -> Any:
+    """Return an agent that has something to decide, and that notes which action ran."""
+    agent.ready, agent.done = True, []
+    return agent
+
+
+async def test_the_reasoner_is_asked_where_several_targets_are_enabled(decider: Any) -> None:
+    """In a decision state the reasoner is asked once, with the distinct enabled targets and the context."""
+    reasoner, post = Chooser(S.RESTING), Post("p1")
+    assert await decision_chart().afire(decider, "decide", post, reasoner=reasoner) is S.RESTING
+    assert reasoner.asked == [(decider, S.IDLE, "decide", [S.COMPOSING, S.RESTING], post)]
+    assert decider.done == ["rest"]
+    assert moves_of(decider) == [("idle", "decide", "resting")]
+    assert decider.state_history[0].context == {"post_id": "p1"}
+
+
+@pytest.mark.parametrize(("ready", "action"), [(True, "compose"), (False, "compose anyway")])
+async def test_the_chosen_transition_runs_its_own_action(
+    decider: Any, ready: bool, action: str
+) -> None:
+    """The first enabled transition to the chosen target commits, with its own action."""
+    decider.ready = ready
+    await decision_chart().afire(decider, "decide", reasoner=Chooser(S.COMPOSING))
+    assert decider.done == [action]
+    assert decider.state is S.COMPOSING
+
+
+@pytest.mark.parametrize(
+    ("state", "trigger", "expected"),
+    [
+        (S.IDLE, "same", S.RESTING),
+        (S.IDLE, "look", S.EVALUATING),
+        (S.IDLE, "nonsense", None),
+        (S.SCROLLING, "decide", S.COMPOSING),
+        (S.RESTING, "decide", None),
+    ],
+)
+async def test_nobody_is_asked_where_nothing_is_open(
+    decider: Any, state: S, trigger: str, expected: S | None
+) -> None:
+    """Outside decision states, and with at most one distinct target, afire is fire and no reasoner is called."""
+    twin = copy.deepcopy(decider)
+    decider.state = twin.state = state
+    reasoner = Chooser(S.RESTING)
+    chart = decision_chart(clock=lambda: 0.0)
+    assert await chart.afire(decider, trigger, reasoner=reasoner) is expected
+    assert chart.fire(twin, trigger) is expected
+    assert snapshot(decider) == snapshot(twin)
+    assert reasoner.asked == []
+
+
+async def test_fire_never_asks(decider: Any) -> None:
+    """A plain fire takes the first match in a decision state too."""
+    assert decision_chart().fire(decider, "decide") is S.COMPOSING
+
+
+def leave(chart: Any, agent: Any) -> None:
+    chart.fire(agent, "look")
+
+
+def leave_and_come_back(chart: Any, agent: Any) -> None:
+    chart.fire(agent, "look")
+    chart.fire(agent, "look")
+
+
+@pytest.mark.parametrize("bare", [True, False])
+@pytest.mark.parametrize(
+    ("meanwhile", "now_in"), [(leave, S.EVALUATING), (leave_and_come_back, S.IDLE)]
+)
+async def test_a_stale_answer_is_discarded(
+    decider: Any, bare: bool, meanwhile: Any, now_in: S, events: list[Any]
+) -> None:
+    """The answer for an agent that moved meanwhile, even back again, is discarded with a warning."""
+    chart = decision_chart(name="c")
+    agent = StateOnly(ready=True, done=[], agent_id="a1") if bare else decider
+    chart.fire(type(agent)(), "look")
+    reasoner = Chooser(S.COMPOSING, meanwhile=lambda: meanwhile(chart, agent))
+    assert await chart.afire(agent, "decide", reasoner=reasoner) is None
+    assert agent.state is now_in
+    assert agent.done == []
+    assert [entry for entry in events if entry["log_level"] == "warning"] == [
+        {
+            "event": "statechart.answer_discarded",
+            "log_level": "warning",
+            "chart": "c",
+            "agent_id": "a1",
+            "trigger": "decide",
+            "asked_in": "idle",
+            "now_in": now_in.value,
+            "chosen": "composing",
+        }
+    ]
+
+
+async def test_a_move_that_the_chart_did_not_make_is_noticed_too(decider: Any) -> None:
+    """An answer is stale as well if the agent moved and came back by its own transition_to."""
+
+    def wander() -> None:
+        decider.transition_to(S.EVALUATING, "look")
+        decider.transition_to(S.IDLE, "look")
+
+    reasoner = Chooser(S.COMPOSING, meanwhile=wander)
+    assert await decision_chart().afire(decider, "decide", reasoner=reasoner) is None
+    assert decider.state is S.IDLE
+
+
+async def test_moves_of_others_do_not_make_an_answer_stale(decider: Any) -> None:
+    """While an agent waits for its answer, others move, and it may pass through self-transitions."""
+    chart = decision_chart()
+    other = SimpleNamespace(state=S.IDLE, ready=True, done=[])
+    reasoner = Chooser(S.RESTING, meanwhile=lambda: leave_and_come_back(chart, other))
+    assert await chart.afire(decider, "decide", reasoner=reasoner) is S.RESTING
+
+
+@pytest.mark.parametrize("bare", [True, False])
+async def test_of_two_answers_for_one_agent_the_first_counts(decider: Any, bare: bool) -> None:
+    """Of two questions under way for one agent the first answer moves it and makes the other stale."""
+    chart = decision_chart()
+    agent = StateOnly(ready=True, done=[]) if bare else decider
+    slow, quick = Patient(S.COMPOSING), Patient(S.RESTING)
+    tasks = [
+        asyncio.create_task(chart.afire(agent, "decide", reasoner=reasoner))
+        for reasoner in (slow, quick)
+    ]
+    await asyncio.gather(slow.asked.wait(), quick.asked.wait())
+    quick.let.set()
+    assert await tasks[1] is S.RESTING
+    slow.let.set()
+    assert await tasks[0] is None
+    assert agent.done == ["rest"]
+
+
+async def test_a_failed_question_does_not_make_another_stale(decider: Any) -> None:
+    """Cancelling one of two questions for an agent leaves the other in force."""
+    chart = decision_chart()
+    first, second = Patient(S.COMPOSING), Patient(S.RESTING)
+    tasks = [
+        asyncio.create_task(chart.afire(decider, "decide", reasoner=reasoner))
+        for reasoner in (first, second)
+    ]
+    await asyncio.gather(first.asked.wait(), second.asked.wait())
+    tasks[0].cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await tasks[0]
+    second.let.set()
+    assert await tasks[1] is S.RESTING
+
+
+async def test_a_cancelled_afire_leaves_the_agent_as_it_was(decider: Any) -> None:
+    """Cancelling afire while the answer is under way changes nothing, and the agent can be fired again."""
+    chart, reasoner = decision_chart(), Patient(S.COMPOSING)
+    decider.ticks_in_state = 4
+    before = snapshot(decider)
+    task = asyncio.create_task(chart.afire(decider, "decide", reasoner=reasoner))
+    await reasoner.asked.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert snapshot(decider) == before
+    assert chart.fire(decider, "decide") is S.COMPOSING
+
+
+@pytest.mark.parametrize("answer", [S.SCROLLING, "flying", None, S.EVALUATING])
+async def test_an_answer_outside_the_options_is_an_error(decider: Any, answer: Any) -> None:
+    """A reasoner that answers outside the options is a ValueError that lists them, and nothing has changed."""
+    before = snapshot(decider)
+    message = re.escape(
+        f"the reasoner chose {answer!r}, which is not among the options (composing, resting)"
+    )
+    with pytest.raises(ValueError, match=message) as caught:
+        await decision_chart().afire(decider, "decide", reasoner=Chooser(answer))
+    assert isinstance(caught.value, ReasonerError)
+    assert snapshot(decider) == before
+
+
+async def test_an_answer_may_be_the_plain_text_of_an_option(decider: Any) -> None:
+    """A reasoner may answer with an option's text; the agent still gets the member."""
+    await decision_chart().afire(decider, "decide", reasoner=Chooser("resting"))
+    assert decider.state is S.RESTING
+
+
+async def test_an_exception_of_the_reasoner_propagates(decider: Any) -> None:
+    """What a reasoner raises reaches the caller, and the agent is as it was."""
+
+    class Broken:
+        async def decide(self, *question: Any) -> Any:
+            raise LookupError("no model")
+
+    before = snapshot(decider)
+    with pytest.raises(LookupError):
+        await decision_chart().afire(decider, "decide", reasoner=Broken())
+    assert snapshot(decider) == before
+
+
+@pytest.mark.parametrize(
+    ("ready", "target", "action"),
+    [
+        (True, S.COMPOSING, ["compose"]),
+        (False, S.COMPOSING, ["compose anyway"]),
+        (True, S.RESTING, ["rest"]),
+        (True, S.SCROLLING, []),
+        (True, S.IDLE, []),
+    ],
+)
+def test_fire_to_makes_only_the_wanted_move(
+    decider: Any, ready: bool, target: S, action: list[str]
+) -> None:
+    """fire_to commits the first enabled transition to the target, and gives None where there is none."""
+    decider.ready = ready
+    assert decision_chart().fire_to(decider, "decide", target) is (target if action else None)
+    assert decider.done == action
+    assert len(decider.state_history) == len(action)
+
+
+def test_fire_to_regards_guards(agent: Any) -> None:
+    """fire_to gives None if the guard of the only transition to the target fails."""
+    chart = chart_of(Transition("go", S.IDLE, S.RESTING, no), Transition("go", S.IDLE, S.SCROLLING))
+    assert chart.fire_to(agent, "go", S.RESTING) is None
+    assert agent.state is S.IDLE

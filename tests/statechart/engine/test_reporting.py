@@ -1,0 +1,107 @@
+"""What a chart reports to its log."""
+
+import logging
+from collections import deque
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from prism.errors import DefinitionError
+from prism.statechart.statechart import Statechart
+from prism.statechart.states import AgentState
+from prism.statechart.transitions import Transition
+
+S = AgentState
+
+
+@dataclass
+class Post:
+    post_id: str
+
+
+def chart_of(*moves: Transition[S], **options: Any) -> Statechart[S]:
+    return Statechart(S, moves, S.IDLE, **options)
+
+
+def test_every_move_is_one_event(agent: Any, events: list[Any]) -> None:
+    """Each move, also each of a chain, is announced by one event with its dwell time and identified context."""
+    chart = chart_of(
+        Transition("go", S.IDLE, S.SCROLLING),
+        Transition(
+            "on", S.SCROLLING, S.EVALUATING, action=lambda agent, _post: chart.fire(agent, "back")
+        ),
+        Transition("back", S.EVALUATING, S.IDLE),
+        name="c",
+    )
+    agent.ticks_in_state = 4
+    for trigger in ("go", "nonsense", "on"):
+        chart.fire(agent, trigger, Post("p1"))
+    common = {"event": "statechart.transition", "log_level": "info", "chart": "c", "agent_id": "a1"}
+    moves = [
+        ("idle", "scrolling", "go", 4),
+        ("scrolling", "evaluating", "on", 0),
+        ("evaluating", "idle", "back", 0),
+    ]
+    assert events == [
+        {
+            **common,
+            "from_state": source,
+            "to_state": target,
+            "trigger": trigger,
+            "ticks_in_state": dwell,
+            "context": None if trigger == "back" else {"post_id": "p1"},
+        }
+        for source, target, trigger, dwell in moves
+    ]
+
+
+def test_a_given_logger_hears_moves_without_configuration(
+    agent: Any, logger: Any, capture: Any
+) -> None:
+    """A chart with a logger of its own announces its moves there though structlog is not configured."""
+    chart = chart_of(
+        Transition("go", S.IDLE, S.SCROLLING), Transition("go", S.SCROLLING, S.IDLE), logger=logger
+    )
+    chart.fire(agent, "go")
+    chart.fire(agent, "go")
+    assert [entry["event"] for entry in capture.entries] == ["statechart.transition"] * 2
+
+
+def test_without_configuration_moves_are_silent(
+    agent: Any, capsys: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Moves print nothing and log nothing until the application configures structlog."""
+    chart = chart_of(Transition("go", S.IDLE, S.SCROLLING), Transition("go", S.SCROLLING, S.IDLE))
+    for _ in range(3):
+        chart.fire(agent, "go")
+    assert capsys.readouterr() == ("", "")
+    assert caplog.records == []
+
+
+def test_history_tells_the_truth_about_a_meddling_action(capture: Any, logger: Any) -> None:
+    """An action that moves the agent itself is reported, and the record starts from where it left the agent."""
+
+    def meddle(agent: Any, context: Any) -> None:
+        agent.state = S.RESTING
+
+    chart = Statechart(
+        S, [Transition("go", S.IDLE, S.SCROLLING, action=meddle)], S.IDLE, logger=logger
+    )
+    agent = SimpleNamespace(state=S.IDLE, state_history=deque())
+    assert chart.fire(agent, "go") is S.SCROLLING
+    assert [(record.from_state, record.to_state) for record in agent.state_history] == [
+        (S.RESTING, S.SCROLLING)
+    ]
+    fault = capture.entries[0]
+    assert (fault["event"], fault["log_level"]) == ("statechart.action_failed", "error")
+    assert "let it fire an event instead" in fault["error"]
+
+
+def test_a_logger_of_the_standard_library_is_refused() -> None:
+    """A standard library logger, which takes no keys, is refused when the chart is made."""
+    with pytest.raises(
+        DefinitionError, match="must be a structlog logger, got the standard library's 'mine'"
+    ):
+        Statechart(S, [], S.IDLE, logger=logging.getLogger("mine"))

@@ -1,0 +1,244 @@
+"""Fires from inside an action wait until the transition has committed."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from prism.errors import RunawayError
+from prism.statechart._engine.interpreter import MOST_QUEUED_FIRES
+from prism.statechart.statechart import Statechart
+from prism.statechart.states import AgentState
+from prism.statechart.transitions import Transition
+
+S = AgentState
+
+
+@dataclass
+class Record:
+    state: S = S.IDLE
+    ticks_in_state: int = 3
+
+
+class StateOnly:
+    def __init__(self, **more: Any) -> None:
+        self.state = S.IDLE
+        vars(self).update(more)
+
+
+class Hooked(StateOnly):
+    """Fires again as soon as its state is written."""
+
+    chart: Any = None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if self.chart is not None:
+            self.chart.fire(self, "go")
+
+
+class Chooser:
+    """A reasoner that does what it is told, and keeps what it was asked."""
+
+    def __init__(self, choice: Any, *, meanwhile: Any = None) -> None:
+        self.choice, self.meanwhile, self.asked = choice, meanwhile, []
+
+    async def decide(self, *question: Any) -> Any:
+        self.asked.append(question)
+        await asyncio.sleep(0)
+        if self.meanwhile is not None:
+            self.meanwhile()
+        return self.choice
+
+
+def chart_of(*moves: Transition[S], **options: Any) -> Statechart[S]:
+    return Statechart(S, moves, S.IDLE, **options)
+
+
+def moves_of(agent: Any) -> list[tuple[str, str, str]]:
+    return [
+        (entry.from_state.value, entry.trigger, entry.to_state.value)
+        for entry in agent.state_history
+    ]
+
+
+def test_a_fire_inside_an_action_is_queued(agent: Any) -> None:
+    """A fire from inside an action gives None, runs after the commit, and the outer fire gives the final state."""
+    seen: list[Any] = []
+
+    def go_on(agent: Any, context: Any) -> None:
+        seen.append(chart.fire(agent, "on", {"post_id": "p2"}))
+        seen.append(agent.state)
+
+    chart = chart_of(
+        Transition("go", S.IDLE, S.SCROLLING, action=go_on),
+        Transition("on", S.SCROLLING, S.RESTING),
+    )
+    assert chart.fire(agent, "go", {"post_id": "p1"}) is S.RESTING
+    assert seen == [None, S.IDLE]
+    assert moves_of(agent) == [("idle", "go", "scrolling"), ("scrolling", "on", "resting")]
+    assert [entry.context for entry in agent.state_history] == [
+        {"post_id": "p1"},
+        {"post_id": "p2"},
+    ]
+
+
+def test_queued_fires_run_in_order(agent: Any) -> None:
+    """Fires that actions queue run first in, first out, and those that no longer apply are dropped."""
+
+    def fire_three(agent: Any, context: Any) -> None:
+        for trigger in ("on", "nonsense", "on"):
+            chart.fire(agent, trigger)
+
+    def fire_last(agent: Any, context: Any) -> None:
+        chart.fire(agent, "last")
+
+    chart = chart_of(
+        Transition("go", S.IDLE, S.SCROLLING, action=fire_three),
+        Transition("on", S.SCROLLING, S.EVALUATING, action=fire_last),
+        Transition("on", S.EVALUATING, S.COMPOSING),
+        Transition("last", S.EVALUATING, S.IDLE),
+        Transition("last", S.COMPOSING, S.RESTING),
+    )
+    assert chart.fire(agent, "go") is S.RESTING
+    assert [trigger for _, trigger, _ in moves_of(agent)] == ["go", "on", "on", "last"]
+
+
+def test_assigning_after_a_chain_changes_nothing(agent: Any) -> None:
+    """The state returned after a chain is the agent's own, so assigning it changes and records nothing."""
+    chart = chart_of(
+        Transition("go", S.IDLE, S.SCROLLING, action=lambda agent, _post: chart.fire(agent, "on")),
+        Transition("on", S.SCROLLING, S.RESTING),
+    )
+    agent.state = chart.fire(agent, "go")
+    assert agent.state is S.RESTING
+    assert len(agent.state_history) == 2
+
+
+def test_a_targeted_fire_inside_an_action_is_queued(agent: Any) -> None:
+    """fire_to from inside an action waits for the commit too, and its guards are evaluated then."""
+    seen: list[Any] = []
+    chart = chart_of(
+        Transition(
+            "go",
+            S.IDLE,
+            S.SCROLLING,
+            action=lambda agent, _post: seen.append(chart.fire_to(agent, "on", S.RESTING)),
+        ),
+        Transition("on", S.SCROLLING, S.COMPOSING),
+        Transition(
+            "on", S.SCROLLING, S.RESTING, guard=lambda agent, _post: agent.state is S.SCROLLING
+        ),
+    )
+    assert chart.fire(agent, "go") is S.RESTING
+    assert seen == [None]
+    assert chart.fire(agent, "nonsense") is None
+
+
+@pytest.mark.parametrize("decision_states", [(), (S.IDLE,)])
+def test_an_afire_stepped_inside_an_action_is_queued(agent: Any, decision_states: Any) -> None:
+    """An afire that starts inside an action asks nobody and is queued as a plain fire."""
+    reasoner = Chooser(S.RESTING)
+
+    def step(agent: Any, context: Any) -> None:
+        with pytest.raises(StopIteration):
+            chart.afire(agent, "on", reasoner=reasoner).send(None)
+
+    chart = chart_of(
+        Transition("go", S.IDLE, S.SCROLLING, action=step),
+        Transition("on", "*", S.COMPOSING),
+        Transition("on", "*", S.RESTING),
+        decision_states=decision_states,
+    )
+    assert chart.fire(agent, "go") is S.COMPOSING
+    assert reasoner.asked == []
+
+
+def test_code_that_runs_on_assignment_cannot_nest_a_fire() -> None:
+    """A class that fires whenever its state is written runs to completion like an action, every time."""
+    chart = chart_of(
+        Transition("go", S.IDLE, S.SCROLLING), Transition("go", S.SCROLLING, S.RESTING)
+    )
+    for _ in range(2):
+        agent = Hooked()
+        agent.__dict__.update(chart=chart, state_history=[])
+        chart.fire(agent, "go")
+        assert moves_of(agent) == [("idle", "go", "scrolling"), ("scrolling", "go", "resting")]
+
+
+def test_agents_that_compare_equal_do_not_share_a_queue() -> None:
+    """A fire on another agent, even one that compares equal, runs at once inside an action."""
+    first, second = Record(), Record()
+    states: list[Any] = []
+
+    def is_first(agent: Any, context: Any) -> bool:
+        return agent is first
+
+    def fire_second(agent: Any, context: Any) -> None:
+        states.append(chart.fire(second, "go"))
+
+    chart = chart_of(
+        Transition("go", S.IDLE, S.SCROLLING, is_first, fire_second),
+        Transition("go", S.IDLE, S.RESTING),
+    )
+    assert first == second
+    assert chart.fire(first, "go") is S.SCROLLING
+    assert states == [S.RESTING]
+
+
+def test_an_endless_chain_is_stopped(agent: Any) -> None:
+    """Actions that fire without end are stopped by an error that names chart, agent, trigger and mend."""
+
+    def again(agent: Any, context: Any) -> None:
+        chart.fire(agent, "go")
+
+    chart = chart_of(
+        Transition("go", S.IDLE, S.SCROLLING, action=again),
+        Transition("go", S.SCROLLING, S.IDLE, action=again),
+        Transition("stop", "*", S.RESTING),
+        name="c",
+    )
+    with pytest.raises(
+        RunawayError,
+        match=r"chart 'c': .* agent 'a1' fired 1000 .* 'go': let an action end the chain",
+    ):
+        chart.fire(agent, "go")
+    assert chart.fire(agent, "stop") is S.RESTING
+    assert chart.fire(agent, "stop") is S.RESTING
+
+
+def test_a_chain_of_the_greatest_length_is_let_through(agent: Any) -> None:
+    """As many queued fires as the limit allows run to completion."""
+    left = iter(range(MOST_QUEUED_FIRES))
+
+    def fire_while_any_left(agent: Any, context: Any) -> None:
+        if next(left, None) is not None:
+            chart.fire(agent, "go")
+
+    chart = chart_of(Transition("go", S.IDLE, S.IDLE, action=fire_while_any_left))
+    assert chart.fire(agent, "go") is S.IDLE
+    assert next(left, None) is None
+
+
+def test_an_interrupt_inside_a_chain_keeps_what_was_committed(agent: Any) -> None:
+    """An exception in a queued fire leaves the moves before it in place and drops the rest of the queue."""
+
+    def stop(agent: Any, context: Any) -> None:
+        raise KeyboardInterrupt
+
+    def queue_two(agent: Any, context: Any) -> None:
+        chart.fire(agent, "on")
+        chart.fire(agent, "later")
+
+    chart = chart_of(
+        Transition("go", S.IDLE, S.SCROLLING, action=queue_two),
+        Transition("on", S.SCROLLING, S.EVALUATING, action=stop),
+        Transition("later", "*", S.COMPOSING),
+        Transition("rest", "*", S.RESTING),
+    )
+    with pytest.raises(KeyboardInterrupt):
+        chart.fire(agent, "go")
+    assert agent.state is S.SCROLLING
+    assert chart.fire(agent, "rest") is S.RESTING
+    assert len(agent.state_history) == 2

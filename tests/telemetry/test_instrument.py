@@ -1,0 +1,196 @@
+"""Observing charts and reasoners with instruments."""
+
+import logging
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from prism.statechart import AgentState, PolicyReasoner, Statechart, Transition
+from prism.telemetry import (
+    ChartBuilt,
+    GuardEvaluated,
+    Instrument,
+    LogEvent,
+    TransitionDetails,
+    instrumented,
+)
+
+IDLE, SCROLLING, RESTING = AgentState.IDLE, AgentState.SCROLLING, AgentState.RESTING
+
+
+def says(agent: Any, context: Any) -> object:
+    """Guard: what the event says; raises where it is an exception."""
+    if isinstance(context, Exception):
+        raise context
+    return context
+
+
+def make_chart(**settings: Any) -> Statechart[AgentState]:
+    """Make a chart of a guarded and an unguarded transition for one event, and a self-transition."""
+    moves = [
+        Transition("stop", "*", RESTING),
+        Transition("go", IDLE, SCROLLING, says),
+        Transition("go", IDLE, RESTING),
+        Transition("again", IDLE, IDLE),
+    ]
+    return Statechart([IDLE, SCROLLING, RESTING], moves, IDLE, name="small", **settings)
+
+
+class Everything(Instrument):
+    """An instrument with all hooks, which notes its calls."""
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+
+    def chart_built(self, details: ChartBuilt, /) -> None:
+        """Note the chart's name."""
+        self.seen.append(("built", details.chart.name))
+
+    def guard(self, details: GuardEvaluated, /) -> None:
+        """Note the guarded transition, the outcome and the error."""
+        transition = details.chart.transitions[details.number]
+        self.seen.append(("guard", str(transition), details.outcome, details.error))
+
+    def transition_began(self, details: TransitionDetails, /) -> None:
+        """Note which transition begins, and for whom."""
+        self.seen.append(("began", details.number, details.agent.state, details.context))
+
+    def transition(self, details: TransitionDetails, /) -> None:
+        """Note which transition was made, and for whom."""
+        self.seen.append(("made", details.number, details.agent.state, details.context))
+
+    def decision(self, details: LogEvent, /) -> None:
+        """Note the choice."""
+        self.seen.append(("decision", details.keys["chosen"]))
+
+    def fault(self, details: LogEvent, /) -> None:
+        """Note the event and how serious it is."""
+        self.seen.append(("fault", details.name, details.level))
+
+    def event(self, details: LogEvent, /) -> None:
+        """Note the event's name."""
+        self.seen.append(("event", details.name))
+
+
+@pytest.fixture
+def everything() -> Iterator[Everything]:
+    """Install an instrument with all hooks for one test."""
+    instrument = Everything()
+    with instrumented(instrument):
+        yield instrument
+
+
+def test_a_fire_is_observed_from_guard_to_transition(everything: Everything) -> None:
+    """A chart, its guards' outcomes and its transitions are shown in the order in which they happen."""
+    chart = make_chart()
+    assert chart.fire(SimpleNamespace(state=IDLE), "go", True) is SCROLLING
+    assert everything.seen == [
+        ("built", "small"),
+        ("guard", "idle --go--> scrolling", "passed", None),
+        ("began", 3, IDLE, True),
+        ("event", "statechart.transition"),
+        ("made", 3, SCROLLING, True),
+    ]
+
+
+def test_a_guard_without_a_transition_is_not_observed(everything: Everything) -> None:
+    """A transition without a guard evaluates none; a self-transition is made, and logs nothing."""
+    make_chart().fire(SimpleNamespace(state=IDLE), "again")
+    assert everything.seen[1:] == [("began", 5, IDLE, None), ("made", 5, IDLE, None)]
+
+
+def test_a_guard_that_raises_is_observed_with_its_error(everything: Everything) -> None:
+    """A guard's error is in the guard's outcome, and the log's error event is a fault."""
+    error = LookupError("no such post")
+    chart = make_chart(logger=SimpleNamespace(error=lambda *_, **__: None))
+    assert chart.enabled_targets(SimpleNamespace(state=IDLE), "go", error) == [RESTING]
+    assert everything.seen[1:] == [
+        ("guard", "idle --go--> scrolling", "raised", error),
+        ("event", "statechart.guard_failed"),
+        ("fault", "statechart.guard_failed", "error"),
+    ]
+
+
+async def test_decisions_are_observed(everything: Everything) -> None:
+    """A reasoner's decision is shown, and then the transition that it leads to."""
+    chart = make_chart(decision_states=[IDLE])
+    chosen = await chart.afire(
+        SimpleNamespace(state=IDLE), "go", True, reasoner=PolicyReasoner(lambda question: RESTING)
+    )
+    assert chosen is RESTING
+    names = [seen[:2] for seen in everything.seen if seen[0] in ("decision", "fault", "made")]
+    assert names == [("decision", "resting"), ("made", 4)]
+
+
+def test_a_transition_that_its_action_prevents_is_begun_only(everything: Everything) -> None:
+    """In a strict chart an action that raises leaves a transition that began and was not made."""
+
+    def fails(agent: Any, context: Any) -> None:
+        raise LookupError("no such post")
+
+    chart = Statechart(
+        AgentState, [Transition("go", IDLE, RESTING, action=fails)], IDLE, strict=True
+    )
+    with pytest.raises(LookupError):
+        chart.fire(SimpleNamespace(state=IDLE), "go")
+    assert [seen[0] for seen in everything.seen] == ["built", "began"]
+
+
+def test_several_instruments_observe_until_they_are_removed() -> None:
+    """Each installed instrument is called, in the order of installation; one that left is not."""
+    calls: list[str] = []
+
+    class Named(Instrument):
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def transition(self, details: TransitionDetails, /) -> None:
+            calls.append(self.name)
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        __hash__ = None  # type: ignore[assignment]
+
+    chart = make_chart()
+    with instrumented(Named("outer")):
+        with instrumented(Named("inner")):
+            chart.fire(SimpleNamespace(state=IDLE), "go", True)
+        chart.fire(SimpleNamespace(state=IDLE), "go", False)
+    chart.fire(SimpleNamespace(state=IDLE), "go", False)
+    assert calls == ["outer", "inner", "outer"]
+
+
+def test_a_hook_that_raises_is_heard() -> None:
+    """What a hook raises reaches the caller of fire, and the instrument is removed all the same."""
+
+    class Broken(Instrument):
+        def guard(self, details: GuardEvaluated, /) -> None:
+            raise LookupError("a bug in the instrument")
+
+    chart, agent = make_chart(), SimpleNamespace(state=IDLE)
+    with pytest.raises(LookupError), instrumented(Broken()):
+        chart.fire(agent, "go", True)
+    assert chart.fire(agent, "go", True) is SCROLLING
+
+
+def test_an_instrument_without_hooks_leaves_the_log_as_it_is(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """An instrument that overrides nothing changes nothing; one that hears events does not log them."""
+    chart = make_chart()
+    for instrument in (Instrument(), Everything()):
+        with instrumented(instrument), caplog.at_level(logging.WARNING):
+            chart.fire(SimpleNamespace(state=IDLE), "go", True)
+    assert caplog.records == []
+
+
+def test_the_stock_machine_and_explanations_are_not_observed(everything: Everything) -> None:
+    """Only the chart's own ways to fire and to list targets are observed."""
+    chart = make_chart()
+    everything.seen.clear()
+    chart.explain(SimpleNamespace(state=IDLE), "go", True)
+    chart.machine.events["go"].trigger(SimpleNamespace(state=IDLE), True)
+    assert everything.seen == []
