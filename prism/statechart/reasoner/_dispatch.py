@@ -248,6 +248,10 @@ class SingleFlight(Generic[ResultT]):
             if not flight.waiting:
                 await self._end(key, flight)
 
+    def __len__(self) -> int:
+        """Return the number of calls under way."""
+        return len(self._under_way)
+
     async def _end(self, key: Hashable, flight: _Flight[ResultT]) -> None:
         if self._under_way.get(key) is flight:
             self._under_way.pop(key, None)
