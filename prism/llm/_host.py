@@ -162,12 +162,13 @@ class OllamaHost:
             ),
             cost=cost,
         )
-        cost.input_tokens, cost.output_tokens = reply.prompt_eval_count, reply.eval_count
+        input_tokens, output_tokens = reply.prompt_eval_count, reply.eval_count
+        cost.add_tokens(input_tokens, output_tokens)
         text = reply.message.content
         if not text:
             raise self._bad("gave an empty reply")
 
-        return ChatReply(text, settings.model, self.address, cost.input_tokens, cost.output_tokens)
+        return ChatReply(text, settings.model, self.address, input_tokens, output_tokens)
 
     async def systemone(
         self, state: str, questions: Mapping[str, Mapping[str, Any]], cost: Cost
@@ -191,8 +192,7 @@ class OllamaHost:
         self._decides = True
         answers = {name: answer.model_dump() for name, answer in reply.answers.items()}
         usage = reply.usage.model_dump()
-        cost.input_tokens = usage.get("input_tokens")
-        cost.output_tokens = usage.get("output_tokens")
+        cost.add_tokens(usage.get("input_tokens"), usage.get("output_tokens"))
 
         return DecisionReply(answers, usage, settings.model, self.address)
 
@@ -276,14 +276,16 @@ class OllamaHost:
     ) -> ResultT:
         limit = timeout or self.settings.timeout
         cost = Cost() if cost is None else cost
-        attempts = cost.attempts + 1
+        is_sent = False
 
-        def count() -> None:
-            # set, not added: a redirect sends a second request for the same attempt
-            cost.attempts = attempts
+        def note_sent() -> None:
+            nonlocal is_sent
+            # a redirect sends a second request for the same attempt
+            cost.attempts += not is_sent
             cost.model, cost.host = self.settings.model, self.address
+            is_sent = True
 
-        _on_sent.set(count)
+        _on_sent.set(note_sent)
         self._calls += 1
 
         try:
@@ -301,7 +303,7 @@ class OllamaHost:
                 host=self.address,
                 model=self.settings.model,
                 timeout=limit,
-                sent=cost.attempts == attempts,
+                sent=is_sent,
             ) from error
         finally:
             self._calls -= 1

@@ -190,9 +190,10 @@ def _text_of(reply: Any) -> str:
 
 def _add_cost(reply: Any, usage: Any, cost: Cost) -> None:
     cost.model = of_kind(str, first(reply, "model")) or cost.model
-    cost.host = of_kind(str, first(reply, "host"))
-    cost.input_tokens = of_kind(int, first(usage, *_INPUT_TOKENS))
-    cost.output_tokens = of_kind(int, first(usage, *_OUTPUT_TOKENS))
+    cost.host = of_kind(str, first(reply, "host")) or cost.host
+    cost.add_tokens(
+        of_kind(int, first(usage, *_INPUT_TOKENS)), of_kind(int, first(usage, *_OUTPUT_TOKENS))
+    )
 
 
 def _refuses_decisions(error: Exception) -> bool:

@@ -65,6 +65,13 @@ class Cost:
         if self.limits is not None:
             self.limits.stalled(is_stalled)
 
+    def add_tokens(self, read: int | None, written: int | None) -> None:
+        """Add the tokens of one reply; None leaves a count as it is."""
+        if read is not None:
+            self.input_tokens = (self.input_tokens or 0) + read
+        if written is not None:
+            self.output_tokens = (self.output_tokens or 0) + written
+
     def without_charges(self) -> Cost:
         """Return the cost of another decision that the same request answered."""
         return Cost(self.latency, self.model, self.host, 0, 0, 0)

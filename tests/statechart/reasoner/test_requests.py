@@ -5,12 +5,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from prism.statechart.reasoner._requests import (
-    MOST_DECISION_BYTES,
-    Request,
-    chat_requests,
-    decision_requests,
-)
 
 from prism.statechart.reasoner._prompts import (
     MOST_DECISION_BYTES,
