@@ -17,7 +17,7 @@ exception that a caller would expect, so ``except ValueError`` keeps working::
     ├── MissingExtraError (ImportError)   a room was used without the packages it needs
     └── LLMError                          a language model did not answer
         ├── UnreachableError (ConnectionError)   nothing listens at the host, or the connection dropped
-        │   └── LeftAloneError                   every host has failed again and again, and none is asked for now
+        │   └── CircuitOpenError                 every host keeps failing, so that none is asked for now
         ├── TimedOutError (TimeoutError)         no complete answer within the time-out
         ├── OverloadedError                      the server is too busy: 429, 502, 503, 504
         ├── ModelMissingError                    the server does not have the model
@@ -36,7 +36,7 @@ class PrismError(Exception):
 
 
 class DefinitionError(PrismError, ValueError):
-    """A state enum, transition or chart is not well defined; the message lists every offender at once."""
+    """A state enum, transition or chart is not well defined; the message lists every offender."""
 
 
 class FieldValueError(PrismError, ValueError):
@@ -126,12 +126,10 @@ class LLMError(PrismError):
 
     Attributes:
         host: The server that failed, where known.
-        attempts: Requests made before giving up.
-        retry_after: Seconds after which the server asked to be tried again.
+        retry_after: Seconds after which the server wants to be asked again, where it says so.
     """
 
     host: str | None = None
-    attempts: int = 1
     retry_after: float | None = None
 
 
@@ -139,8 +137,8 @@ class UnreachableError(LLMError, ConnectionError):
     """Nothing listens at the host, its name does not resolve, or the connection dropped."""
 
 
-class LeftAloneError(UnreachableError):
-    """Every host has failed again and again, so that none is asked for now."""
+class CircuitOpenError(UnreachableError):
+    """Every host keeps failing, so that its circuit breaker is open and none is asked for now."""
 
 
 class TimedOutError(LLMError, TimeoutError):
@@ -156,11 +154,11 @@ class ModelMissingError(LLMError):
 
 
 class BadReplyError(LLMError):
-    """The server answered, but not with a chat reply."""
+    """The server answered, but not with a usable reply."""
 
 
 class DecisionsUnsupportedError(LLMError):
-    """The server is too old for decision questions, or the model is not made for them."""
+    """The server is too old for decision questions, or the model does not take them."""
 
 
 class BudgetSpentError(LLMError):

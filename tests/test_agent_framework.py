@@ -44,8 +44,8 @@ print(json.dumps([
         "chosen": decision.chosen.value,
         "source": decision.source,
         "reason": decision.reason,
-        "tokens": [decision.call.input_tokens, decision.call.output_tokens],
-        "attempts": decision.call.attempts,
+        "tokens": [decision.cost.input_tokens, decision.cost.output_tokens],
+        "attempts": decision.cost.attempts,
     }
     for decision in decisions
 ]))

@@ -211,7 +211,7 @@ async def test_a_fault_costs_the_model_its_say_and_nothing_else(
     server: FakeOllama, begin: Any, mode: str, fault: Fault, why: str
 ) -> None:
     """The agent takes the fallback, one event gives the reason and the cost, and the next decision is the model's."""
-    trial = await begin(mode=mode, timeout=1 if "TimedOut" in why else 5)
+    trial = await begin(mode=mode, timeout=0.2 if "TimedOut" in why else 5)
     server.fail(fault)
     state, event = await trial.decide()
     assert (state, event["source"], event["log_level"]) == (S.SCROLLING, "fallback", "warning")
@@ -243,7 +243,8 @@ async def test_a_fault_that_passes_costs_an_attempt(
     server: FakeOllama, begin: Any, mode: str, fault: Fault
 ) -> None:
     """With a second attempt the decision is the model's, and the event counts both requests."""
-    trial = await begin(mode=mode, attempts=2, timeout=1)
+    trial = await begin(mode=mode, attempts=2, timeout=0.3 if fault.name == "stall" else 5)
+    trial.pool.backoff = lambda state: 0.0
     server.fail(fault)
     state, event = await trial.decide()
     assert (state, event["source"], event["attempts"]) == (S.COMPOSING, "model", 2)

@@ -21,7 +21,7 @@ from prism.runlog import ReplayReasoner, RunLog, SimulatedClock, configure
 from prism.runlog._schema import COMMON, EVENTS, PAGE_NAME, SCHEMA_NAME, Key, json_schema, write
 from prism.social import Simulation
 from prism.statechart import AgentState, Question, Reasoner, Statechart, Transition
-from prism.statechart.reasoner._questions import CALL_KEYS
+from prism.statechart.reasoner._cost import COST_KEYS
 from prism.telemetry.events import DECISION
 from prism.testing import FakeOllama, Fault
 
@@ -228,8 +228,8 @@ def test_no_key_is_one_of_the_standard_librarys() -> None:
 
 def test_a_call_is_told_whole_or_not_at_all(seen: Lines) -> None:
     """A decision has all keys of a model's call or none."""
-    calls = {frozenset(line.keys() & set(CALL_KEYS)) for line in seen if line["event"] == DECISION}
-    assert calls == {frozenset(), frozenset(CALL_KEYS)}
+    calls = {frozenset(line.keys() & set(COST_KEYS)) for line in seen if line["event"] == DECISION}
+    assert calls == {frozenset(), frozenset(COST_KEYS)}
 
 
 def test_readers_accept_what_they_do_not_know(seen: Lines, strict: Validator) -> None:

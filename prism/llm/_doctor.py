@@ -14,15 +14,16 @@ from prism.errors import (
     ModelMissingError,
     ReasonerError,
 )
-from prism.llm._faults import lacks_path, refuses_for_good
+from prism.llm._faults import is_permanent_refusal, lacks_path
 from prism.llm._host import OllamaHost
 from prism.llm._pool import OllamaChatClient
-from prism.statechart.reasoner._clients import answer_schema
+from prism.statechart.reasoner._cost import Cost
+from prism.statechart.reasoner._prompts import answer_schema
 from prism.statechart.reasoner._replies import parse_reasoner_response, read_probabilities
 
 _OPTIONS = ["idle", "scrolling"]
 _TRIAL = 'Choose a state: idle or scrolling. Respond with JSON only: {"next_state": "<state>"}'
-_HIDDEN = "not told: the server lacks Ollama's own path for it, so the answer has to show"
+_HIDDEN = "unknown: the server lacks Ollama's own path for it, so the answer has to show"
 _QUESTION = {
     "type": "choice",
     "instructions": "Choose a state.",
@@ -54,7 +55,7 @@ async def diagnose(client: OllamaChatClient) -> AsyncGenerator[Check, None]:
     Yields:
         What was looked at, in order, as soon as it is known; only the last may be wrong.
     """
-    host = client.only_host
+    host = client.servers[0]
     for what, look in (
         ("server", _server),
         ("model", _model),
@@ -83,8 +84,9 @@ async def _check(
     except LLMError as error:
         if look is not _answer and lacks_path(error):
             return Check(what, ok=True, found=_HIDDEN)
-        if look is _load and refuses_for_good(error) and not isinstance(error, ModelMissingError):
-            return Check(what, ok=True, found=f"not told: {error}; so the answer has to show")
+        is_refused = is_permanent_refusal(error) and not isinstance(error, ModelMissingError)
+        if look is _load and is_refused:
+            return Check(what, ok=True, found=f"unknown: {error}; so the answer has to show")
 
         return Check(what, ok=False, found=str(error))
 
@@ -126,14 +128,11 @@ async def _answer(host: OllamaHost) -> str:
             with suppress(DecisionsUnsupportedError):
                 return await _decision(host)
 
-        reply = await host.chat([{"role": "user", "content": _TRIAL}], answer_schema(_OPTIONS))
-        told = (
-            "; it refuses to be told not to think, so prism does not tell it"
-            if host.must_think
-            else ""
-        )
+        messages = [{"role": "user", "content": _TRIAL}]
+        reply = await host.chat(messages, answer_schema(_OPTIONS), Cost())
+        refusal = "; it refuses think=False, so prism leaves that out" if host.omits_think else ""
 
-        return f"answers {parse_reasoner_response(reply.text, list(_OPTIONS))}{told}"
+        return f"answers {parse_reasoner_response(reply.text, list(_OPTIONS))}{refusal}"
     except ReasonerError as error:
         raise BadReplyError(
             f"{host.settings.model} does not keep to the options: {error}; try another model"
@@ -141,6 +140,6 @@ async def _answer(host: OllamaHost) -> str:
 
 
 async def _decision(host: OllamaHost) -> str:
-    decided = await host.systemone("Ann is tired.", {"q0": _QUESTION})
+    decided = await host.systemone("Ann is tired.", {"q0": _QUESTION}, Cost())
     chances = read_probabilities(decided.answers.get("q0", {}).get("probabilities"), list(_OPTIONS))
     return "answers " + ", ".join(f"{option} {chance:.0%}" for option, chance in chances.items())

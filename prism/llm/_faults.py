@@ -1,4 +1,4 @@
-"""The one place that knows what the ollama client raises, and what of it can heal.
+"""What the ollama client raises, and which of it is retryable.
 
 Measured for version 0.6.3 of the client: besides its own ``ResponseError`` it lets through
 built-in, httpx, json and pydantic exceptions, and stumbles (AttributeError) over an error body that
@@ -13,8 +13,8 @@ from typing import Any
 
 from prism.errors import (
     BadReplyError,
+    CircuitOpenError,
     DecisionsUnsupportedError,
-    LeftAloneError,
     LLMError,
     ModelMissingError,
     OverloadedError,
@@ -27,46 +27,48 @@ OVERLOADED = (*BUSY, 502, 504)
 NO_SUCH_PATH = (404, 405, 501)
 
 
-def can_heal(error: BaseException) -> bool:
-    """Return whether asking again may help: the server was busy, or the connection failed."""
-    healing = isinstance(error, (OverloadedError, UnreachableError, TimedOutError))
-    return healing and not isinstance(error, LeftAloneError)
+def is_retryable(error: BaseException) -> bool:
+    """Return True if asking again may help: the server was busy, or the connection failed."""
+    is_passing = isinstance(error, (OverloadedError, UnreachableError, TimedOutError))
+    return is_passing and not isinstance(error, CircuitOpenError)
 
 
 def is_busy(error: BaseException) -> bool:
-    """Return whether the server works but takes no more now (HTTP 429 or 503), other than a gateway without one."""
+    """Return True if the server works but takes no more now (HTTP 429 or 503)."""
+    # 502 and 504 come from a gateway whose server is gone
     return isinstance(error, OverloadedError) and _status_of(error.__cause__) in BUSY
 
 
-def is_useless(error: BaseException) -> bool:
-    """Return whether a host answers, but with nothing that helps: no model, an internal error, no reply.
+def is_host_fault(error: BaseException) -> bool:
+    """Return True if the host answers but cannot serve: no model, an internal error, no reply.
 
-    Failing fast, it has the fewest questions under way, and would draw those that another host
+    Answering fast, it has the fewest questions under way, and would attract those that another host
     could answer.
     """
-    cause = error.__cause__  # an empty reply has none, and is the model's own
-    if cause is None:
+    cause = error.__cause__
+    if cause is None:  # an empty reply is the model's own
         return False
     return isinstance(error, (ModelMissingError, BadReplyError)) or _status_of(cause) >= 500
 
 
-def refuses_for_good(error: BaseException) -> bool:
-    """Return whether the server understood a request and will never serve it (HTTP 4xx but 429)."""
-    return 400 <= _status_of(error.__cause__) < 500 and not can_heal(error)
+def is_permanent_refusal(error: BaseException) -> bool:
+    """Return True if the server understood a request and will never serve it (HTTP 4xx but 429)."""
+    return 400 <= _status_of(error.__cause__) < 500 and not is_retryable(error)
 
 
-def refuses_to_be_told(error: BaseException) -> bool:
-    """Return whether a request was refused for what it said of thinking: some models take levels only, or nothing."""
+def refuses_think(error: BaseException) -> bool:
+    """Return True if the model refused the option ``think``: some take levels only, or nothing."""
     return _status_of(error.__cause__) in (400, 422) and "think" in str(error).lower()
 
 
 def lacks_path(error: BaseException) -> bool:
-    """Return whether the server does not know what was asked for, as others than Ollama do not know its own paths."""
+    """Return True if the server does not know a path, as other servers lack some of Ollama's."""
     return _status_of(error.__cause__) in NO_SUCH_PATH and not isinstance(error, ModelMissingError)
 
 
 def _status_of(cause: BaseException | None) -> int:
-    """Return the HTTP status, which the client's exception holds, or httpx's, or one of those in whose place it is."""
+    """Return the HTTP status, or 0 if there is none."""
+    # the client's exception has it, or httpx's, or the one that it was raised in place of
     for raised in (cause, getattr(cause, "__context__", None)):
         status = getattr(raised, "status_code", None) or getattr(
             getattr(raised, "response", None), "status_code", None
@@ -87,16 +89,14 @@ def translate(
         host: Server asked.
         model: Model asked.
         timeout: Seconds that were allowed.
-        sent: Whether it came as far as sending something; if not, nothing is known of the server,
-            and the error's ``attempts`` are 0.
+        sent: Whether a request was sent; if not, nothing is known of the server.
     """
     if sent:
         translated = _translate(error, host=host, model=model, timeout=timeout)
-    else:  # such as half a surrogate pair, which JSON can carry but HTTP cannot
-        translated = LLMError(
-            f"the question cannot be sent to {model} at {host} ({_first_line(error)})"
-        )
-        translated.attempts = 0
+    else:
+        # such as half a surrogate pair, which JSON can carry but HTTP cannot
+        why = _first_line(error)
+        translated = LLMError(f"the question cannot be sent to {model} at {host} ({why})")
 
     translated.host = host
     return translated
@@ -130,9 +130,8 @@ def _translate(error: Exception, *, host: str, model: str, timeout: float) -> LL
         return UnreachableError(f"cannot reach {host} ({why}): is 'ollama serve' running there?")
 
     if isinstance(error, (ValueError, TypeError, AttributeError, LookupError)):
-        return BadReplyError(
-            f"{model} at {host} answered with something that is no reply ({_first_line(error)})"
-        )
+        why = _first_line(error)
+        return BadReplyError(f"{model} at {host} answered with something that is no reply ({why})")
 
     return LLMError(f"{model} at {host} failed: {type(error).__name__}: {_first_line(error)}")
 
@@ -162,7 +161,7 @@ def _asked_to_decide(refused: Any) -> bool:
 
 
 def _retry_after(refused: Any) -> float | None:
-    """Read a Retry-After header, which holds seconds or a date (RFC 9110, section 10.2.3), as seconds from now."""
+    """Read a Retry-After header, seconds or a date (RFC 9110, section 10.2.3), as seconds."""
     response = getattr(refused, "response", None)
     given = "" if response is None else response.headers.get("retry-after", "")
     for read in (float, _seconds_until):

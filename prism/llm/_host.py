@@ -5,23 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeVar
 
 from prism.errors import BadReplyError, DecisionsUnsupportedError, LLMError, ModelMissingError
 from prism.llm._addresses import credentials, shown_address
-from prism.llm._breaker import CircuitBreaker
-from prism.llm._faults import lacks_path, refuses_for_good, refuses_to_be_told, translate
-from prism.llm._throttle import Throttle
+from prism.llm._faults import is_permanent_refusal, lacks_path, refuses_think, translate
+from prism.llm._health import CircuitBreaker, Throttle
+from prism.statechart.reasoner._cost import Cost
 
 LOOK_SECONDS = 5.0
-"""How long to wait for what a server knows without a model: its version, its models and what they can do."""
+"""How long to wait for what a server knows without a model: its version and its models."""
 
 ResultT = TypeVar("ResultT")
 
-_sent: ContextVar[list[bool]] = ContextVar("_sent")
-"""Has one item for each request that the call under way has sent."""
+_on_sent: ContextVar[Callable[[], None]] = ContextVar("_on_sent")
+"""What to do when the call under way sends a request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ class ModelSettings:
         think: Whether a thinking model may think first; some take ``"low"``, ``"medium"`` or
             ``"high"``.
         keep_alive: How long the server keeps the model loaded.
-        patience: Seconds to wait for a server that has begun to fail, before every question fails
-            at once.
+        patience: Seconds to wait for a server that has begun to fail, before questions fail at
+            once.
         look_timeout: Seconds to wait for what the server knows without a model, if that is less
             than ``timeout``.
     """
@@ -64,7 +64,6 @@ class ChatReply:
         host: Server it runs on.
         input_tokens: Tokens it read.
         output_tokens: Tokens it wrote.
-        attempts: Requests it took.
     """
 
     text: str
@@ -72,7 +71,6 @@ class ChatReply:
     host: str
     input_tokens: int | None = None
     output_tokens: int | None = None
-    attempts: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +82,12 @@ class DecisionReply:
         usage: ``input_tokens`` and ``output_tokens``.
         model: Model that answered.
         host: Server it runs on.
-        attempts: Requests it took.
     """
 
     answers: Mapping[str, Mapping[str, Any]]
     usage: Mapping[str, int] = field(default_factory=dict)
     model: str = ""
     host: str = ""
-    attempts: int = 1
 
 
 class OllamaHost:
@@ -110,7 +106,7 @@ class OllamaHost:
         breaker: Whether it should be asked now.
         throttle: How much it takes.
         trouble: What was last wrong with it.
-        must_think: Whether the model has refused to be told not to think.
+        omits_think: Whether requests leave out ``think``, as the model has refused False.
     """
 
     def __init__(self, address: str, settings: ModelSettings) -> None:
@@ -121,7 +117,7 @@ class OllamaHost:
         self.breaker: CircuitBreaker = CircuitBreaker(patience=settings.patience)
         self.throttle: Throttle = Throttle()
         self.trouble = ""
-        self.must_think: bool = False
+        self.omits_think: bool = False
         self._decides: bool | None = None
         self._calls = 0
         self._closes_when_idle = False
@@ -133,31 +129,26 @@ class OllamaHost:
         self,
         messages: Sequence[Mapping[str, Any]],
         format: dict[str, Any] | None,  # noqa: A002
+        cost: Cost,
     ) -> ChatReply:
-        """Send a conversation, once more if the model refuses to be told not to think, and remember that."""
-        if self.settings.think is not False or self.must_think:
-            return await self._chat(
-                messages, format, None if self.must_think else self.settings.think
-            )
-
+        """Send a conversation; if the model refuses ``think=False``, again and from then on without."""
+        think = None if self.omits_think else self.settings.think
         try:
-            return await self._chat(messages, format, think=False)
+            return await self._chat(messages, format, think, cost)
         except LLMError as error:
-            if not refuses_to_be_told(error):
+            # what the user wants a model to do about thinking is not dropped
+            if think is not False or not refuses_think(error):
                 raise
 
-        self.must_think = True
-        try:
-            return replace(await self._chat(messages, format, think=None), attempts=2)
-        except BaseException as error:
-            vars(error)["attempts"] = 1 + vars(error).get("attempts", 1)
-            raise
+        self.omits_think = True
+        return await self._chat(messages, format, None, cost)
 
     async def _chat(
         self,
         messages: Sequence[Mapping[str, Any]],
         format: dict[str, Any] | None,  # noqa: A002
         think: bool | str | None,
+        cost: Cost,
     ) -> ChatReply:
         settings = self.settings
         reply = await self._call(
@@ -168,18 +159,19 @@ class OllamaHost:
                 options={"temperature": settings.temperature, "seed": settings.seed},
                 think=think,
                 keep_alive=settings.keep_alive,
-            )
+            ),
+            cost=cost,
         )
+        input_tokens, output_tokens = reply.prompt_eval_count, reply.eval_count
+        cost.add_tokens(input_tokens, output_tokens)
         text = reply.message.content
         if not text:
             raise self._bad("gave an empty reply")
 
-        return ChatReply(
-            text, settings.model, self.address, reply.prompt_eval_count, reply.eval_count
-        )
+        return ChatReply(text, settings.model, self.address, input_tokens, output_tokens)
 
     async def systemone(
-        self, state: str, questions: Mapping[str, Mapping[str, Any]]
+        self, state: str, questions: Mapping[str, Mapping[str, Any]], cost: Cost
     ) -> DecisionReply:
         """Put choice questions about one state, and remember whether the host takes them."""
         settings = self.settings
@@ -190,7 +182,8 @@ class OllamaHost:
                     state=state,
                     questions=questions,
                     keep_alive=settings.keep_alive,
-                )
+                ),
+                cost=cost,
             )
         except DecisionsUnsupportedError:
             self._decides = False
@@ -198,8 +191,10 @@ class OllamaHost:
 
         self._decides = True
         answers = {name: answer.model_dump() for name, answer in reply.answers.items()}
+        usage = reply.usage.model_dump()
+        cost.add_tokens(usage.get("input_tokens"), usage.get("output_tokens"))
 
-        return DecisionReply(answers, reply.usage.model_dump(), settings.model, self.address)
+        return DecisionReply(answers, usage, settings.model, self.address)
 
     @property
     def known_to_decide(self) -> bool | None:
@@ -207,7 +202,7 @@ class OllamaHost:
         return self._decides
 
     async def decides(self) -> bool | None:
-        """Return whether server and model take decision questions; asked once.
+        """Return True if server and model take decision questions; asked once.
 
         Returns:
             None if only a decision question can tell: others than Ollama serve those, but not
@@ -224,7 +219,7 @@ class OllamaHost:
             except LLMError as error:
                 if lacks_path(error):
                     return None
-                if isinstance(error, ModelMissingError) or not refuses_for_good(error):
+                if isinstance(error, ModelMissingError) or not is_permanent_refusal(error):
                     raise
 
                 self._decides = False
@@ -258,9 +253,10 @@ class OllamaHost:
         )
 
     async def close(self) -> None:
-        """Close the connections, or let the last question under way do so; a later question makes new ones."""
+        """Close the connections, or let the last question under way do so; later ones open new ones."""
         is_here = self._loop is asyncio.get_running_loop()
-        if self._calls and is_here:  # they may be making connections that nobody would close
+        # those under way may be making connections that nobody would close
+        if self._calls and is_here:
             self._closes_when_idle = True
             return
 
@@ -273,11 +269,23 @@ class OllamaHost:
         return min(self.settings.timeout, self.settings.look_timeout)
 
     async def _call(
-        self, make: Callable[[Any], Awaitable[ResultT]], timeout: float | None = None
+        self,
+        make: Callable[[Any], Awaitable[ResultT]],
+        timeout: float | None = None,
+        cost: Cost | None = None,
     ) -> ResultT:
         limit = timeout or self.settings.timeout
-        sent: list[bool] = []
-        _sent.set(sent)
+        cost = Cost() if cost is None else cost
+        is_sent = False
+
+        def note_sent() -> None:
+            nonlocal is_sent
+            # a redirect sends a second request for the same attempt
+            cost.attempts += not is_sent
+            cost.model, cost.host = self.settings.model, self.address
+            is_sent = True
+
+        _on_sent.set(note_sent)
         self._calls += 1
 
         try:
@@ -291,17 +299,18 @@ class OllamaHost:
         except Exception as error:
             self._closes_when_idle |= isinstance(error, TimeoutError)
             raise translate(
-                error, host=self.address, model=self.settings.model, timeout=limit, sent=bool(sent)
+                error,
+                host=self.address,
+                model=self.settings.model,
+                timeout=limit,
+                sent=is_sent,
             ) from error
         finally:
             self._calls -= 1
             if self._closes_when_idle and not self._calls:
-                await self._forget_connections()
-
-    async def _forget_connections(self) -> None:
-        """Close the connections, as httpcore 1.0 keeps one for good that was just made when its call was broken off."""
-        self._closes_when_idle = False
-        await self.close()
+                # httpcore 1.0 never closes a connection that was just made when its call broke off
+                self._closes_when_idle = False
+                await self.close()
 
     async def _connected(self) -> Any:
         loop = asyncio.get_running_loop()
@@ -318,9 +327,12 @@ class OllamaHost:
 
 
 async def _connection(address: str) -> AsyncGenerator[Any, None]:
-    """Give a client, and close it in the end: asyncio ends generators with their loop, and when they are dropped."""
+    """Yield a client, and close it in the end."""
+    # a generator, because asyncio ends those with their loop, and when they are dropped
     import httpx
-    import ollama  # builds a client when imported, so not before one is needed
+
+    # builds a client when imported, so not before one is needed
+    import ollama
 
     unlimited = httpx.Limits(max_connections=None, max_keepalive_connections=None)
     client: Any = ollama.AsyncClient(
@@ -338,12 +350,13 @@ async def _connection(address: str) -> AsyncGenerator[Any, None]:
 
 
 async def _note_sent(_request: Any) -> None:
-    _sent.get().append(True)
+    _on_sent.get()()
 
 
 @cache
 def _certificates() -> Any:
-    """Read the certificates that are trusted, which takes longer than all else that a client needs."""
+    """Return the trusted certificates."""
+    # cached: reading them takes longer than all else that a client needs
     import httpx
 
     return httpx.create_ssl_context()

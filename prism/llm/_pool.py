@@ -4,50 +4,56 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field
 from math import isfinite
-from typing import Any, ClassVar, Self, TypedDict, TypeVar, Unpack
+from typing import Any, ClassVar, Generic, Self, TypedDict, TypeVar, Unpack
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_random_exponential
 
 from prism.errors import DecisionsUnsupportedError, FieldValueError, LLMError, ModelMissingError
 from prism.llm._addresses import check_address, same_address
-from prism.llm._faults import can_heal, is_busy, is_useless
+from prism.llm._faults import is_busy, is_host_fault, is_retryable
 from prism.llm._host import ChatReply, DecisionReply, ModelSettings, OllamaHost
-from prism.llm._one_loop import OneLoop
-from prism.llm._slots import Hosts, Lease, Slots, all_hopeless, left_alone
+from prism.llm._slots import Hosts, Lease, OneLoop, Slots, all_fail_fast, circuit_open
 from prism.llm._warm_up import cancel, load_models
+from prism.statechart.reasoner._cost import Cost, require_positive
 
 DEFAULT_TIMEOUT_SECONDS = 60.0
 DEFAULT_LOAD_TIMEOUT_SECONDS = 600.0
 DEFAULT_CONCURRENCY = 4
 DEFAULT_ATTEMPTS = 3
 
-_backoff = wait_random_exponential(multiplier=0.2, max=5.0)
-
-_MOST_FORGIVEN = 20
-"""Refusals of a question that cost it no attempt. The host's limit falls with each, so that so many do not come."""
+_MOST_EXEMPT = 20
+"""Refusals that cost a question no attempt; as each lowers the host's limit, fewer come."""
 
 ReplyT = TypeVar("ReplyT", ChatReply, DecisionReply)
 
+Backoff = Callable[[RetryCallState], float]
 
-class Tried(list[OllamaHost]):
-    """The hosts that a question was put to, one for each request.
+random_backoff: Backoff = wait_random_exponential(multiplier=0.2, max=5.0)
 
-    Attributes:
-        forgiven: How many of these requests do not count, as there were only too many at once.
+
+@dataclass(slots=True)
+class _Question(Generic[ReplyT]):
+    """A question and what became of it so far.
+
+    Args:
+        put: Puts it to a host.
+        cost: What it costs.
+        prefer: Chooses among the hosts that are left.
+        asked: Hosts that it was put to.
+        exempt: Refusals that do not count as attempts, as there were only too many at once.
     """
 
-    forgiven = 0
-
-    def correct(self, requests: int) -> None:
-        """Say how many requests it really took to ask the last host, instead of one."""
-        if requests != 1:
-            self[-1:] *= requests
+    put: Callable[[OllamaHost], Awaitable[ReplyT]]
+    cost: Cost
+    prefer: Callable[[Hosts], Hosts] = lambda hosts: hosts
+    asked: set[OllamaHost] = field(default_factory=set)
+    exempt: int = 0
 
 
 class PoolSettings(TypedDict, total=False):
-    """What an `OllamaPool` can be told besides hosts and model; see there."""
+    """The settings of an `OllamaPool` besides hosts and model; see there."""
 
     concurrency: int
     timeout: float
@@ -61,25 +67,26 @@ class PoolSettings(TypedDict, total=False):
 
 
 class OllamaPool:
-    """Asks one model on several Ollama servers, at most so many questions at once on each.
+    """Asks one model on several Ollama servers, with a limit on concurrent questions for each.
 
-    Every question goes to the server with the fewest under way. What can heal (a busy server, a
-    broken connection, a time-out) is tried again, on another server where there is one, after a
-    jittered pause or as long as the server asks for. One that lacks the model costs a question only
-    the request that told so. A server that fails again and again is left alone for a while, then
-    probed. When all are, questions fail at once, or, with patience, when all have been for so long.
-    Use a pool in one event loop at a time.
+    Every question goes to the server with the fewest under way. A retryable failure (a busy server,
+    a broken connection, a time-out) is retried, on another server where there is one, after a
+    jittered pause or as long as the server asks for. A server that lacks the model costs a question
+    one request. A server that fails several times in a row is not asked for a while, then probed
+    with one question (a circuit breaker). While the breakers of all servers are open, questions
+    fail at once, or, with patience, when they have been open for so long. Use a pool in one event
+    loop at a time.
 
     Args:
-        hosts: Addresses of the servers. One that is named twice, in whatever spelling, is one. A
-            user's name and password in it (``https://name:password@host``) are sent, but never
+        hosts: Addresses of the servers. One that is named twice, in whatever spelling, counts once.
+            A user's name and password in it (``https://name:password@host``) are sent, but never
             shown.
         model: Name of the model, as ``ollama list`` shows it.
         concurrency: Questions under way at once on each host. A server answers
             ``OLLAMA_NUM_PARALLEL`` (1 by default) at a time and queues the others without bound, so
             the limit has to be here.
         timeout: Seconds to wait for one reply.
-        attempts: Requests to make for one question before giving up.
+        attempts: Requests for one question, at most.
         load_timeout: Seconds to wait for a model to be loaded, by `warm_up`.
         temperature: Sampling temperature; 0 for the likeliest answer.
         seed: Seed of the sampling; the server's own parallelism still makes replies vary.
@@ -87,12 +94,11 @@ class OllamaPool:
             ``"high"``.
         keep_alive: How long the server keeps the model loaded.
         patience: Seconds that a server may fail before its questions fail at once. Until then they
-            wait for its next probe, within the time that a `Reasoner` allows them. 0 to wait for
-            nobody.
+            wait for its next probe, within the time that a `Reasoner` allows them. 0 not to wait.
 
     Raises:
-        FieldValueError: If there is no host or one is no address, the model is empty, a limit is
-            not above 0, or temperature or patience is no finite number, or the patience below 0.
+        FieldValueError: If there is no host or an address is invalid, the model is empty, a limit
+            is not above 0, temperature or patience is not finite, or the patience is below 0.
 
     Attributes:
         model: Name of the model.
@@ -128,7 +134,7 @@ class OllamaPool:
                 "model must be the name of a model on the server, such as 'llama3.2'"
             )
 
-        _require_positive(
+        require_positive(
             concurrency=concurrency, timeout=timeout, attempts=attempts, load_timeout=load_timeout
         )
         if not isfinite(temperature):
@@ -150,6 +156,8 @@ class OllamaPool:
 
         self._hosts = tuple(OllamaHost(host, settings) for host in servers.values())
         self.concurrency: int = concurrency * len(self._hosts)
+        # a test may set another
+        self.backoff: Backoff = random_backoff
         self._attempts = attempts
         self._slots = Slots(concurrency)
         self._loop = OneLoop()
@@ -159,63 +167,89 @@ class OllamaPool:
         """Addresses of the servers, without names and passwords of users."""
         return [host.address for host in self._hosts]
 
+    @property
+    def servers(self) -> Hosts:
+        """The servers themselves, for looking at them without retries."""
+        return self._hosts
+
+    @property
+    def waiting(self) -> int:
+        """How many questions wait for a slot."""
+        return self._slots.waiting
+
     async def chat(
         self,
         messages: Sequence[Mapping[str, Any]],
         *,
         format: dict[str, Any] | None = None,  # noqa: A002
+        cost: Cost | None = None,
     ) -> ChatReply:
         """Send a conversation.
 
         Args:
             messages: ``{"role": ..., "content": ...}``, oldest first.
             format: JSON schema that the reply must follow.
+            cost: Where to add what it costs, however it ends.
 
         Raises:
+            CircuitOpenError: If all servers keep failing, so that none is asked now.
             UnreachableError: If no server can be reached.
             TimedOutError: If there is no complete reply within the time-out.
             OverloadedError: If the servers are too busy.
             ModelMissingError: If the server does not have the model.
-            BadReplyError: If the answer is no chat reply, or an empty one.
+            BadReplyError: If the answer is not a chat reply, or is empty.
             LLMError: If the server refuses the request for any other reason, or another event loop
                 uses the pool.
         """
-        return await self._ask(lambda host: host.chat(messages, format))
+        cost = Cost() if cost is None else cost
+        return await self._ask(_Question(lambda host: host.chat(messages, format, cost), cost))
 
     async def systemone(
-        self, state: str, questions: Mapping[str, Mapping[str, Any]]
+        self,
+        state: str,
+        questions: Mapping[str, Mapping[str, Any]],
+        *,
+        cost: Cost | None = None,
     ) -> DecisionReply:
         """Put choice questions to a decision model.
 
         Args:
             state: What the questions are about.
             questions: By name, in the wire format of ``/v1/systemone``.
+            cost: Where to add what it costs, however it ends.
 
         Raises:
             DecisionsUnsupportedError: If no server takes decision questions.
-            LeftAloneError: If those that take them fail again and again, whatever others could do.
+            CircuitOpenError: If the servers that take them keep failing, whatever others could do.
             LLMError: As `chat`.
         """
+        cost = Cost() if cost is None else cost
+        question = _Question(lambda host: host.systemone(state, questions, cost), cost, _deciding)
         try:
-            return await self._ask(lambda host: host.systemone(state, questions), prefer=_deciding)
+            return await self._ask(question)
         except DecisionsUnsupportedError as error:
-            message = f"{self.model} takes no decision questions at {', '.join(self.hosts)}"
-            raise _with_costs_of(error, DecisionsUnsupportedError(message)) from error
+            refusal = DecisionsUnsupportedError(
+                f"{self.model} takes no decision questions at {', '.join(self.hosts)}"
+            )
+            refusal.host = error.host
+            raise refusal from error
         except LLMError as error:
+            # said apart from other failures, so that the other servers can be asked to chat
             deciding = _deciding(self._hosts)
-            if can_heal(error) and all_hopeless(deciding) and not all_hopeless(self._hosts):
-                raise _with_costs_of(error, left_alone(deciding)) from error
+            are_down = all_fail_fast(deciding) and not all_fail_fast(self._hosts)
+            if is_retryable(error) and are_down:
+                raise circuit_open(deciding) from error
             raise
 
     async def offers_decisions(self) -> bool:
-        """Return whether any server and its model take decision questions, or may, as only a question can tell.
+        """Return True if any server and its model take decision questions, or if only one can tell.
 
-        The first that does settles it. Each server is asked until it has told.
+        The first that does settles it. Each server is asked until it has answered.
 
         Raises:
-            LLMError: If none does and not all can say.
+            LLMError: If none does and some did not answer.
         """
-        with self._loop.held():
+        with self._loop.entered():
             looks = [asyncio.create_task(self._look(host)) for host in self._hosts]
             failures: list[LLMError] = []
             try:
@@ -235,12 +269,12 @@ class OllamaPool:
 
     async def _look(self, host: OllamaHost) -> bool | None:
         if host.known_to_decide is None and host.breaker.is_open():
-            raise left_alone((host,))
+            raise circuit_open((host,))
 
         try:
             return await host.decides()
         except LLMError as error:
-            if can_heal(error) and not is_busy(error):
+            if is_retryable(error) and not is_busy(error):
                 host.trouble = str(error)
                 host.breaker.failed()
 
@@ -252,16 +286,16 @@ class OllamaPool:
         When the first has it, the others are given as long again, and a second at least.
 
         Args:
-            limit: Seconds to wait at the most; by default there is only the time-out of each load.
+            limit: Seconds to wait at most; by default only the time-out of each load.
 
         Returns:
             What went wrong on each, by address; None where nothing did.
         """
-        with self._loop.held():
+        with self._loop.entered():
             return await load_models(self._hosts, limit)
 
     async def close(self) -> None:
-        """Close the connections, one in use when its question has ended; a later question makes new ones."""
+        """Close the connections, those in use when their questions have ended."""
         for host in self._hosts:
             await host.close()
 
@@ -273,101 +307,77 @@ class OllamaPool:
         """Close the connections."""
         await self.close()
 
-    async def _ask(
-        self,
-        put: Callable[[OllamaHost], Awaitable[ReplyT]],
-        prefer: Callable[[Hosts], Hosts] = lambda hosts: hosts,
-    ) -> ReplyT:
-        """Put a question, and note on the reply or on whatever is raised what it took."""
-        tried = Tried()
-        try:
-            with self._loop.held():
-                reply = await self._ask_around(put, prefer, tried)
-        except LLMError as error:
-            error.attempts = len(tried)
-            raise
-        except asyncio.CancelledError as error:
-            # becomes the cause of the time-out of whoever set one
-            vars(error).update(attempts=len(tried), host=tried[-1].address if tried else None)
-            raise
+    async def _ask(self, question: _Question[ReplyT]) -> ReplyT:
+        """Put a question to host after host, while they say that they cannot serve it at all."""
+        with self._loop.entered():
+            refusals: list[LLMError] = []
+            left = self._hosts
+            while left:
+                try:
+                    return await self._ask_some(question, question.prefer(left))
+                except (DecisionsUnsupportedError, ModelMissingError) as error:
+                    refusals.append(error)
+                    left = tuple(host for host in left if host.address != error.host)
 
-        return reply if len(tried) == 1 else replace(reply, attempts=len(tried))
+            # tells more than that another host lacks the model
+            unsupported = (
+                error for error in refusals if isinstance(error, DecisionsUnsupportedError)
+            )
+            raise next(unsupported, refusals[-1])
 
-    async def _ask_around(
-        self,
-        put: Callable[[OllamaHost], Awaitable[ReplyT]],
-        prefer: Callable[[Hosts], Hosts],
-        tried: Tried,
-    ) -> ReplyT:
-        """Put a question to one host after the other while they say that they cannot serve it at all."""
-        refusals: list[LLMError] = []
-        left = self._hosts
-        while left:
-            try:
-                return await self._ask_some(put, prefer(left), tried)
-            except (DecisionsUnsupportedError, ModelMissingError) as error:
-                refusals.append(error)
-                left = tuple(host for host in left if host.address != error.host)
-
-        raise next(
-            (error for error in refusals if isinstance(error, DecisionsUnsupportedError)),
-            refusals[-1],
-        )
-
-    async def _ask_some(
-        self, put: Callable[[OllamaHost], Awaitable[ReplyT]], hosts: Hosts, tried: Tried
-    ) -> ReplyT:
+    async def _ask_some(self, question: _Question[ReplyT], hosts: Hosts) -> ReplyT:
         """Put a question to some hosts, again if that may help."""
         try:
-            return await self._ask_once(put, hosts, tried)
+            return await self._ask_once(question, hosts)
         except LLMError as error:
-            return await self._ask_again(error, put, hosts, tried)
+            # only now, as tenacity would cost the others more than all else here
+            return await self._retry(error, question, hosts)
 
-    async def _ask_again(
-        self,
-        failure: LLMError,
-        put: Callable[[OllamaHost], Awaitable[ReplyT]],
-        hosts: Hosts,
-        tried: Tried,
-    ) -> ReplyT:
-        """Retry a question that failed once; apart, as tenacity would cost the others more than all else here."""
+    async def _retry(self, failure: LLMError, question: _Question[ReplyT], hosts: Hosts) -> ReplyT:
+        """Retry a question that failed once."""
         failures = [failure]
 
         async def ask() -> ReplyT:
             if failures:
                 raise failures.pop()
-            return await self._ask_once(put, hosts, tried)
+            return await self._ask_once(question, hosts)
 
         reply: ReplyT = await AsyncRetrying(
-            stop=lambda state: state.attempt_number - tried.forgiven >= self._attempts,
-            retry=retry_if_exception(lambda error: can_heal(error) and not all_hopeless(hosts)),
-            wait=_pause,
+            stop=lambda state: state.attempt_number - question.exempt >= self._attempts,
+            retry=retry_if_exception(
+                lambda error: is_retryable(error) and not all_fail_fast(hosts)
+            ),
+            wait=self._pause,
             reraise=True,
         )(ask)
 
         return reply
 
-    async def _ask_once(
-        self, put: Callable[[OllamaHost], Awaitable[ReplyT]], hosts: Hosts, tried: Tried
-    ) -> ReplyT:
-        """Put a question to the least busy host, and learn from what happens whether that host works."""
-        lease = await self._slots.take(hosts, tried)
-        host = lease.host
-        tried.append(host)
+    def _pause(self, state: RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome is not None else None
+        # a busy host is on hold, and its slots are waited for
+        return 0.0 if error is not None and is_busy(error) else float(self.backoff(state))
+
+    async def _ask_once(self, question: _Question[ReplyT], hosts: Hosts) -> ReplyT:
+        """Put a question to the least busy host, and learn from the outcome if that host works."""
+        cost = question.cost
+        lease = await self._slots.take(hosts, cost, question.asked)
+        host, attempts = lease.host, cost.attempts
+        question.asked.add(host)
 
         try:
-            reply = await put(host)
+            reply = await question.put(host)
         except LLMError as error:
-            tried.correct(error.attempts)
-            if self._learn(lease, error) and tried.forgiven < _MOST_FORGIVEN:
-                tried.forgiven += 1
+            if cost.attempts == attempts:
+                # nothing was sent
+                host.breaker.abandoned(probe=lease.probe)
+            elif self._learn(lease, error) and question.exempt < _MOST_EXEMPT:
+                question.exempt += 1
             raise
-        except BaseException as error:
-            tried.correct(vars(error).get("attempts", 1))
+        except BaseException:
             host.breaker.abandoned(probe=lease.probe)
             raise
         else:
-            tried.correct(reply.attempts)
             host.breaker.succeeded()
             host.throttle.answered()
             return reply
@@ -375,23 +385,21 @@ class OllamaPool:
             self._slots.give_back(lease)
 
     def _learn(self, lease: Lease, error: LLMError) -> bool:
-        """Tell a host's breaker what a failure says of the host: nothing, that it fails, or that it answers.
+        """Note what a failure says of the host: nothing, that it fails, or that it answers.
 
         Returns:
-            Whether the question failed for no other reason than that too many were put to the host
-            at once.
+            True if the question failed only because too many were put to the host at once.
         """
         host, breaker = lease.host, lease.host.breaker
         others = host.in_flight - 1
         if error.retry_after is not None:
             host.throttle.hold(error.retry_after)
 
-        if not error.attempts:
-            breaker.abandoned(probe=lease.probe)
-        elif is_busy(error) and not host.throttle.refused(others):
+        if is_busy(error) and not host.throttle.refused(others):
             breaker.succeeded()
             return others > 0
-        elif can_heal(error) or (len(self._hosts) > 1 and is_useless(error)):
+
+        if is_retryable(error) or (len(self._hosts) > 1 and is_host_fault(error)):
             host.trouble = str(error)
             breaker.failed(probe=lease.probe)
         else:
@@ -418,30 +426,8 @@ class OllamaChatClient(OllamaPool):
         """Address of the server."""
         return self.hosts[0]
 
-    @property
-    def only_host(self) -> OllamaHost:
-        """The server itself, for looking at it without retries."""
-        return self._hosts[0]
-
-
-def _pause(state: RetryCallState) -> float:
-    """Return the seconds to wait: jitter, but none where the host is held, as then its slots are waited for."""
-    error = state.outcome.exception() if state.outcome is not None else None
-    return 0.0 if error is not None and is_busy(error) else float(_backoff(state))
-
 
 def _deciding(hosts: Hosts) -> Hosts:
-    """Return those that may take decision questions; all if none does, as they may have learned it meanwhile."""
+    """Return the hosts that may take decision questions."""
+    # all if none does, as they may have learned it meanwhile
     return tuple(host for host in hosts if host.known_to_decide is not False) or hosts
-
-
-def _with_costs_of(earlier: LLMError, error: LLMError) -> LLMError:
-    error.attempts = earlier.attempts
-    error.host = error.host or earlier.host
-    return error
-
-
-def _require_positive(**limits: float) -> None:
-    for name, value in limits.items():
-        if not value > 0:
-            raise FieldValueError(f"{name} must be above 0, got {value!r}")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 
-from prism.errors import LeftAloneError
+from prism.errors import CircuitOpenError, LLMError
 from prism.llm._host import OllamaHost
+from prism.statechart.reasoner._cost import Cost
 
 Hosts = tuple[OllamaHost, ...]
 
@@ -30,15 +32,19 @@ class Lease:
 @dataclass(frozen=True, slots=True)
 class _Waiter:
     number: int
-    tried: Collection[OllamaHost]
+    avoid: Collection[OllamaHost]
+    cost: Cost
+
+
+Queue = OrderedDict[asyncio.Future[Lease | None], _Waiter]
 
 
 class Slots:
-    """Hands out leases, each to the host with the fewest questions under way.
+    """Hands out leases, each of the host with the fewest questions under way.
 
-    Whoever waits does so for a question under way on a host that works, or that shows whether it
-    does, or for the end of a busy host's hold, and is given the slot itself then; so nobody can
-    come in between, and nobody waits for something that does not happen.
+    Those who wait do so for a question under way on a host that works, or that shows whether it
+    does, or for the end of a busy host's hold, and are given the slot itself then; so no newcomer
+    gets it before them, and nobody waits for something that does not happen.
 
     Args:
         limit: Questions under way at once on each host.
@@ -47,7 +53,8 @@ class Slots:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._numbers = count()
-        self._queues: dict[Hosts, OrderedDict[asyncio.Future[Lease | None], _Waiter]] = {}
+        self._queues: dict[Hosts, Queue] = {}
+        self._stalled: set[Hosts] = set()
         self._alarm: asyncio.TimerHandle | None = None
 
     @property
@@ -55,24 +62,31 @@ class Slots:
         """How many wait for a slot."""
         return sum(map(len, self._queues.values()))
 
-    async def take(self, hosts: Hosts, tried: Collection[OllamaHost] = ()) -> Lease:
+    async def take(self, hosts: Hosts, cost: Cost, avoid: Collection[OllamaHost] = ()) -> Lease:
         """Take a slot, waiting for one if all are in use.
 
         Args:
             hosts: Where the question may be put.
-            tried: Those to avoid while there is room elsewhere.
+            cost: What is told that the question has its slot, or that nobody is served.
+            avoid: Hosts not to take while there is room elsewhere.
 
         Raises:
-            LeftAloneError: If all hosts are being left alone; ``attempts`` is 0, for nothing was
-                asked.
+            CircuitOpenError: If the circuit breakers of all hosts are open.
+            BudgetSpentError: If a budget does not allow the question any more.
         """
-        while (lease := self._free(hosts, tried)) is None:
-            if all_hopeless(hosts):
-                raise left_alone(hosts)
+        while (lease := self._free(hosts, avoid)) is None:
+            if all_fail_fast(hosts):
+                raise circuit_open(hosts)
 
-            given = await self._turn(hosts, tried)
-            if given is not None:
-                return given
+            lease = await self._turn(hosts, cost, avoid)
+            if lease is not None:
+                break
+
+        try:
+            cost.admitted()
+        except BaseException:
+            self._return_unused(lease)
+            raise
 
         return lease
 
@@ -82,7 +96,11 @@ class Slots:
         if self._queues:
             self._serve_all()
 
-    def _free(self, hosts: Hosts, tried: Collection[OllamaHost]) -> Lease | None:
+    def _return_unused(self, lease: Lease) -> None:
+        lease.host.breaker.abandoned(probe=lease.probe)
+        self.give_back(lease)
+
+    def _free(self, hosts: Hosts, avoid: Collection[OllamaHost]) -> Lease | None:
         free = [
             host
             for host in hosts
@@ -93,15 +111,19 @@ class Slots:
         if not free:
             return None
 
-        host = min(free, key=lambda host: (host in tried, host.in_flight))
+        host = min(free, key=lambda host: (host in avoid, host.in_flight))
         host.in_flight += 1
 
         return Lease(host, host.breaker.asked())
 
-    async def _turn(self, hosts: Hosts, tried: Collection[OllamaHost]) -> Lease | None:
+    async def _turn(self, hosts: Hosts, cost: Cost, avoid: Collection[OllamaHost]) -> Lease | None:
         """Wait in the queue; None means that there is nothing to wait for any more."""
         turn: asyncio.Future[Lease | None] = asyncio.get_running_loop().create_future()
-        self._queues.setdefault(hosts, OrderedDict())[turn] = _Waiter(next(self._numbers), tried)
+        self._queues.setdefault(hosts, Queue())[turn] = _Waiter(next(self._numbers), avoid, cost)
+        self._note_stall(hosts)
+        if hosts in self._stalled:
+            cost.stalled(True)
+
         self._set_alarm()
 
         try:
@@ -112,14 +134,17 @@ class Slots:
 
     def _leave(self, hosts: Hosts, turn: asyncio.Future[Lease | None]) -> None:
         """Give up a place in the queue, or the slot that was given to it meanwhile."""
-        queue = self._queues.get(hosts, OrderedDict())
+        queue = self._queues.get(hosts, Queue())
         if queue.pop(turn, None) is not None and not queue:
-            del self._queues[hosts]
+            self._drop(hosts)
 
         lease = turn.result() if turn.done() and not turn.cancelled() else None
         if lease is not None:
-            lease.host.breaker.abandoned(probe=lease.probe)
-            self.give_back(lease)
+            self._return_unused(lease)
+
+    def _drop(self, hosts: Hosts) -> None:
+        del self._queues[hosts]
+        self._stalled.discard(hosts)
 
     def _first_number(self, hosts: Hosts) -> int:
         return next(iter(self._queues[hosts].values())).number
@@ -128,10 +153,44 @@ class Slots:
         for hosts in sorted(self._queues, key=self._first_number):
             self._serve(hosts)
 
+        for hosts in self._queues:
+            self._note_stall(hosts)
+
         self._set_alarm()
 
+    def _serve(self, hosts: Hosts) -> None:
+        """Give what is free to those who wait for it; wake all if there is nothing to wait for."""
+        queue = self._queues[hosts]
+        while queue:
+            turn, waiter = next(iter(queue.items()))
+            lease = None if turn.done() else self._free(hosts, waiter.avoid)
+            if lease is None and not turn.done() and not all_fail_fast(hosts):
+                return
+
+            del queue[turn]
+            if not turn.done():
+                turn.set_result(lease)
+
+        self._drop(hosts)
+
+    def _note_stall(self, hosts: Hosts) -> None:
+        """Tell those who wait when their hosts stop serving anybody, and when they go on."""
+        is_served = any(host.in_flight and not host.breaker.is_open() for host in hosts)
+        if is_served != (hosts in self._stalled):
+            return
+
+        if is_served:
+            self._stalled.discard(hosts)
+        else:
+            self._stalled.add(hosts)
+
+        for turn, waiter in self._queues[hosts].items():
+            # one that is done was cancelled, and its clock cannot be set any more
+            if not turn.done():
+                waiter.cost.stalled(not is_served)
+
     def _set_alarm(self) -> None:
-        """Look at the queues again when a host's pause or hold is over, or the patience with it: nothing else tells."""
+        """Serve again when a pause, a hold or the patience ends, as nothing else would do it."""
         if self._alarm is not None:
             self._alarm.cancel()
 
@@ -148,33 +207,54 @@ class Slots:
             else asyncio.get_running_loop().call_later(soonest, self._serve_all)
         )
 
-    def _serve(self, hosts: Hosts) -> None:
-        """Give what is free to those who wait for it; wake all if there is nothing to wait for."""
-        queue = self._queues[hosts]
-        while queue:
-            turn, waiter = next(iter(queue.items()))
-            lease = None if turn.done() else self._free(hosts, waiter.tried)
-            if lease is None and not turn.done() and not all_hopeless(hosts):
-                return
 
-            del queue[turn]
-            if not turn.done():
-                turn.set_result(lease)
+class OneLoop:
+    """Refuses an event loop while another one is using the same client.
 
-        del self._queues[hosts]
+    Connections and queues belong to their loop: two loops that share them wait for each other
+    without end.
+    """
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._inside: set[object] = set()
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Claim the running loop while something is under way in it.
+
+        Raises:
+            LLMError: If something is under way in another loop.
+        """
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            if self._inside and self._loop is not None and not self._loop.is_closed():
+                raise LLMError(
+                    "the client is in use by another event loop: "
+                    "make one client for each event loop"
+                )
+
+            self._loop, self._inside = loop, set()
+
+        inside, token = self._inside, object()
+        inside.add(token)
+
+        try:
+            yield
+        finally:
+            inside.discard(token)
 
 
-def all_hopeless(hosts: Hosts) -> bool:
-    """Return whether all hosts are being left alone, so that there is nobody to ask or to wait for."""
-    return all(host.breaker.is_hopeless() for host in hosts)
+def all_fail_fast(hosts: Hosts) -> bool:
+    """Return True if no host can be asked, and none is worth waiting for."""
+    return all(host.breaker.fails_fast() for host in hosts)
 
 
-def left_alone(hosts: Hosts) -> LeftAloneError:
-    """Make the error that says so."""
+def circuit_open(hosts: Hosts) -> CircuitOpenError:
+    """Return the error that says so."""
     wait = min(max(host.breaker.seconds_left(), host.throttle.seconds_left()) for host in hosts)
     why = "; ".join(host.trouble for host in hosts)
-    error = LeftAloneError(f"left alone for {wait:.1f} s after failing again and again: {why}")
+    error = CircuitOpenError(f"circuit open for {wait:.1f} s after repeated failures: {why}")
     error.host = hosts[0].address if len(hosts) == 1 else None
-    error.attempts = 0
 
     return error

@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Any
 
 from prism.errors import LLMError, TimedOutError
-from prism.llm._faults import can_heal
+from prism.llm._faults import is_retryable
 from prism.llm._host import OllamaHost
 
 _SHORTEST_GRACE_SECONDS = 1.0
@@ -31,7 +31,7 @@ async def load_models(
 
 
 async def cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
-    """End what is still under way, and wait until it has let go of its connections."""
+    """Cancel what is still under way, and wait until its connections are closed."""
     for task in tasks:
         task.cancel()
 
@@ -39,11 +39,11 @@ async def cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
 
 
 async def _load(host: OllamaHost) -> LLMError | None:
-    """Load the model, after a quick look whether there is a server at all; give what went wrong."""
+    """Load the model, after a quick look for a server at all; return what went wrong."""
     try:
         await host.version()
     except LLMError as error:
-        if can_heal(error):
+        if is_retryable(error):
             return error
 
     try:
@@ -55,7 +55,7 @@ async def _load(host: OllamaHost) -> LLMError | None:
 
 
 async def _wait_for_one(loads: Collection[Load], limit: float) -> None:
-    """Wait until all have ended, or one went well and as much time again has passed, or the limit is over."""
+    """Wait until all have ended, at most twice as long as the first success and as the limit."""
     began, pending, is_warm = monotonic(), set(loads), False
     ends = began + limit
     while pending and (left := ends - monotonic()) > 0:

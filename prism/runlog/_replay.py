@@ -14,9 +14,10 @@ import orjson
 from prism.errors import InputError, ReplayError
 from prism.runlog._reader import locate_log, read_blocks
 from prism.runlog._writer import writable
-from prism.statechart import BaseReasoner, Call, Decision, Question, identify
+from prism.statechart import BaseReasoner, Cost, Decision, Question, identify
 from prism.statechart._identity import agent_name
-from prism.statechart.reasoner._questions import CALL_KEYS, Source
+from prism.statechart.reasoner._cost import COST_KEYS
+from prism.statechart.reasoner._questions import Source
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger
 from prism.telemetry.events import DECISION, RUN_ENDED, RUN_STARTED, SCHEMA_VERSION
@@ -101,9 +102,9 @@ class ReplayReasoner(BaseReasoner):
             )
 
         source: Source = event["source"] if self._verbatim else "replay"
-        call = Call(**{name: event[name] for name in CALL_KEYS}) if "latency" in event else None
+        cost = Cost(**{name: event[name] for name in COST_KEYS}) if "latency" in event else None
 
-        return Decision(chosen, source, event["reason"], event["probabilities"], call)
+        return Decision(chosen, source, event["reason"], event["probabilities"], cost)
 
 
 def _events(path: Path) -> Iterator[dict[str, Any]]:
@@ -158,7 +159,7 @@ def _check_start(path: Path, number: int, event: dict[str, Any], *, has_run: boo
 
 
 def _check_decision(path: Path, number: int, event: dict[str, Any]) -> None:
-    wanted = (*_QUESTION_KEYS, *_ANSWER_KEYS, *(CALL_KEYS if "latency" in event else ()))
+    wanted = (*_QUESTION_KEYS, *_ANSWER_KEYS, *(COST_KEYS if "latency" in event else ()))
     missing = [name for name in wanted if name not in event]
     if missing:
         raise InputError("is missing from a decision", path=path, line=number, field=missing[0])

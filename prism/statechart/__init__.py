@@ -23,9 +23,9 @@ from prism.statechart.reasoner import (
     format_context,
     parse_reasoner_response,
 )
-from prism.statechart.reasoner._budget import Budget
+from prism.statechart.reasoner._cost import Budget, Cost
 from prism.statechart.reasoner._policy import PolicyReasoner
-from prism.statechart.reasoner._questions import BaseReasoner, Call, Decision, Question
+from prism.statechart.reasoner._questions import BaseReasoner, Decision, Question
 from prism.statechart.social import social_media_chart, social_media_guards
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState, state_enum
@@ -38,7 +38,7 @@ __all__ = [
     "AgentState",
     "BaseReasoner",
     "Budget",
-    "Call",
+    "Cost",
     "Decider",
     "Decision",
     "Definition",

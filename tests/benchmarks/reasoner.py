@@ -21,8 +21,7 @@ from prism.agents import SocialAgent, synthetic_population
 from prism.llm import OllamaPool
 from prism.social import Post, Simulation
 from prism.statechart import AgentState, Decision, Question, Reasoner
-from prism.statechart.reasoner._clients import answer_schema
-from prism.statechart.reasoner._prompts import chat_prompt
+from prism.statechart.reasoner._prompts import answer_schema, chat_prompt
 from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table, ratio
 
 MODEL = "llama3.2"

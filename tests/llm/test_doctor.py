@@ -109,7 +109,7 @@ async def test_each_kind_of_trouble_is_found(
     assert message in found[-1][2]
 
 
-LACKING = "not told: the server lacks Ollama's own path for it, so the answer has to show"
+LACKING = "unknown: the server lacks Ollama's own path for it, so the answer has to show"
 OWN_PATHS = ("/api/version", "/api/tags", "/api/show", "/api/generate", "/api/chat")
 
 
@@ -151,9 +151,7 @@ async def test_a_model_that_refuses_not_to_think_is_told_of(server: FakeOllama) 
     server.fail(Fault.status(400, "invalid think value: false"), path="/api/chat")
     *_, (what, ok, found) = await findings(server, "tiny")
     assert (what, ok) == ("answer", True)
-    assert found.startswith(
-        "answers idle; it refuses to be told not to think, so prism does not tell it ("
-    )
+    assert found.startswith("answers idle; it refuses think=False, so prism leaves that out (")
 
 
 async def test_a_load_that_is_refused_leaves_it_to_the_answer(server: FakeOllama) -> None:
@@ -162,7 +160,7 @@ async def test_a_load_that_is_refused_leaves_it_to_the_answer(server: FakeOllama
     *_, (load, load_ok, found), (answer, ok, _) = await findings(server, "tiny")
     assert (load, load_ok, answer, ok) == ("load", True, "answer", True)
     assert found.startswith(
-        f"not told: {server.host} answered 400: prompt is required; so the answer has to show"
+        f"unknown: {server.host} answered 400: prompt is required; so the answer has to show"
     )
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from prism.errors import (
     BadReplyError,
+    CircuitOpenError,
     DecisionsUnsupportedError,
-    LeftAloneError,
     LLMError,
     ModelMissingError,
     OverloadedError,
@@ -21,7 +21,8 @@ from prism.errors import (
     UnreachableError,
 )
 from prism.llm import OllamaPool
-from prism.llm._faults import can_heal, is_useless, lacks_path
+from prism.llm._faults import is_host_fault, is_retryable, lacks_path
+from prism.statechart.reasoner import Cost
 from prism.testing import FakeOllama, Fault
 
 Connect = Callable[..., OllamaPool]
@@ -43,11 +44,11 @@ FAULTS: list[tuple[str, Fault, type[LLMError], str, type[BaseException]]] = [
         "silent",
         Fault.hang(),
         TimedOutError,
-        "no complete reply from tiny at .* within 1 s",
+        "no complete reply from tiny at .* within 0.2 s",
         TimeoutError,
     ),
-    ("half a body", Fault.stall(), TimedOutError, "within 1 s", TimeoutError),
-    ("slow body", Fault.trickle(), TimedOutError, "within 1 s", TimeoutError),
+    ("half a body", Fault.stall(), TimedOutError, "within 0.2 s", TimeoutError),
+    ("slow body", Fault.trickle(), TimedOutError, "within 0.2 s", TimeoutError),
     *(
         (
             str(code),
@@ -121,11 +122,12 @@ async def test_every_fault_has_its_class(
 ) -> None:
     """Whatever the server does wrong is one error of prism's tree, with a message to act on, its host and cause."""
     server.fail(fault)
+    cost = Cost()
     with pytest.raises(LLMError, match=message) as caught:
-        await connect(timeout=1 if kind is TimedOutError else 5).chat(HELLO)
+        await connect(timeout=0.2 if kind is TimedOutError else 5).chat(HELLO, cost=cost)
     assert type(caught.value) is kind
     assert caught.value.host == server.host
-    assert caught.value.attempts == 1
+    assert (cost.attempts, cost.host) == (1, server.host)
     assert isinstance(caught.value.__cause__, cause)
 
 
@@ -192,19 +194,20 @@ async def test_a_question_that_cannot_be_sent_is_not_blamed_on_the_server(
     server: FakeOllama, connect: Connect, content: Any
 ) -> None:
     """What no request can carry is an error that says so, and the server never hears of it."""
+    messages, cost = [{"role": "user", "content": content}], Cost()
     with pytest.raises(
         LLMError, match=f"the question cannot be sent to tiny at {server.host}"
     ) as caught:
-        await connect(attempts=3).chat([{"role": "user", "content": content}])
+        await connect(attempts=3).chat(messages, cost=cost)
     assert type(caught.value) is LLMError
-    assert (caught.value.attempts, caught.value.host) == (0, server.host)
+    assert (cost, caught.value.host) == (Cost(), server.host)
     assert server.questions == []
 
 
 @pytest.mark.parametrize(
     "date", ["%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%d %b %Y %H:%M:%S -0000"]
 )
-async def test_a_wish_may_be_a_date(server: FakeOllama, connect: Connect, date: str) -> None:
+async def test_retry_after_may_be_a_date(server: FakeOllama, connect: Connect, date: str) -> None:
     """A Retry-After header with a date, also of an older form, stands on the error as the seconds until then."""
     server.fail(Fault.status(503, retry_after=time.strftime(date, time.gmtime(time.time() + 3600))))
     with pytest.raises(OverloadedError) as caught:
@@ -227,7 +230,7 @@ async def test_a_wish_may_be_a_date(server: FakeOllama, connect: Connect, date: 
         ("Thu, 99 Jan 1970 00:00:00 GMT", None),
     ],
 )
-async def test_the_wish_of_a_busy_server_is_kept(
+async def test_retry_after_stands_on_the_error(
     server: FakeOllama, connect: Connect, header: str | None, seconds: float | None
 ) -> None:
     """The seconds in a Retry-After header stand on the error, and anything else in it does not."""
@@ -238,12 +241,12 @@ async def test_the_wish_of_a_busy_server_is_kept(
 
 
 @pytest.mark.parametrize(
-    ("error", "heals"),
+    ("error", "retryable"),
     [
         (UnreachableError(), True),
         (TimedOutError(), True),
         (OverloadedError(), True),
-        (LeftAloneError(), False),
+        (CircuitOpenError(), False),
         (ModelMissingError(), False),
         (BadReplyError(), False),
         (LLMError(), False),
@@ -251,13 +254,13 @@ async def test_the_wish_of_a_busy_server_is_kept(
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
 )
-def test_only_trouble_that_passes_can_heal(error: Exception, heals: bool) -> None:
+def test_only_failures_that_may_pass_are_retryable(error: Exception, retryable: bool) -> None:
     """Busy servers, broken connections and time-outs may be better the next time, everything else stays as it is."""
-    assert can_heal(error) is heals
+    assert is_retryable(error) is retryable
 
 
 @pytest.mark.parametrize(
-    ("fault", "useless", "lacking"),
+    ("fault", "faulty", "lacking"),
     [
         (Fault.status(500), True, False),
         (Fault.status(500, body=b'["crashed"]'), True, False),
@@ -269,11 +272,11 @@ def test_only_trouble_that_passes_can_heal(error: Exception, heals: bool) -> Non
     ],
     ids=["500", "500 list", "404", "405", "no model", "400", "empty"],
 )
-async def test_what_an_answer_says_of_the_host(
-    server: FakeOllama, connect: Connect, fault: Fault, useless: bool, lacking: bool
+async def test_an_answer_says_whether_the_host_is_at_fault(
+    server: FakeOllama, connect: Connect, fault: Fault, faulty: bool, lacking: bool
 ) -> None:
     """Whether a host answers without helping anybody, or lacks the path, is told by its answer's status and text."""
     server.fail(fault)
     with pytest.raises(LLMError) as caught:
         await connect().chat(HELLO)
-    assert (is_useless(caught.value), lacks_path(caught.value)) == (useless, lacking)
+    assert (is_host_fault(caught.value), lacks_path(caught.value)) == (faulty, lacking)

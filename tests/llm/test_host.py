@@ -12,6 +12,7 @@ import pytest
 from prism.errors import LLMError, ModelMissingError, TimedOutError
 from prism.llm import OllamaPool
 from prism.llm._host import ModelSettings, OllamaHost
+from prism.statechart.reasoner import Cost
 from prism.testing import FakeOllama, Fault
 
 Connect = Callable[..., OllamaPool]
@@ -33,15 +34,10 @@ async def test_a_question_is_sent_as_the_server_expects_it(
 ) -> None:
     """The request names the model, and carries messages, schema, seed, thinking and keep-alive where they belong."""
     schema = {"type": "object", "properties": {"next_state": {"enum": ["idle"]}}}
-    reply = await connect(seed=7, temperature=0.5, think=None, keep_alive="5m").chat(
-        HELLO, format=schema
-    )
-    assert (reply.text, reply.model, reply.host, reply.attempts) == (
-        '{"next_state": "idle"}',
-        "tiny",
-        server.host,
-        1,
-    )
+    pool = connect(seed=7, temperature=0.5, think=None, keep_alive="5m")
+    reply = await pool.chat(HELLO, format=schema)
+    assert reply.text == '{"next_state": "idle"}'
+    assert (reply.model, reply.host) == ("tiny", server.host)
     assert (reply.input_tokens, reply.output_tokens) == (1, 2)
     (asked,) = server.questions
     assert asked.path == "/api/chat"
@@ -71,35 +67,37 @@ async def test_by_default_a_model_does_not_think(server: FakeOllama, connect: Co
 REFUSES = Fault.status(400, 'invalid think value: false (must be "high", "medium" or "low")')
 
 
-async def test_a_model_that_refuses_not_to_think_is_not_told_so(
+async def test_a_refused_think_is_left_out_from_then_on(
     server: FakeOllama, connect: Connect
 ) -> None:
     """The question is put once more without a word on thinking, which counts, and later ones are put so at once."""
     server.fail(REFUSES)
-    pool = connect()
-    assert [(await pool.chat(HELLO)).attempts for _ in range(3)] == [2, 1, 1]
+    pool, costs = connect(), [Cost() for _ in range(3)]
+    for cost in costs:
+        await pool.chat(HELLO, cost=cost)
+    assert [cost.attempts for cost in costs] == [2, 1, 1]
     assert [asked.body.get("think") for asked in server.questions] == [False, None, None, None]
 
 
 @pytest.mark.parametrize(
     "after", [Fault.status(400, "no"), Fault.hang()], ids=lambda fault: fault.name
 )
-async def test_a_question_that_fails_without_a_word_on_thinking_has_cost_two(
+async def test_a_failure_without_think_has_cost_two_requests(
     server: FakeOllama, connect: Connect, after: Fault
 ) -> None:
     """Both requests count, also if the second is refused or given up."""
     server.fail(REFUSES, after)
-    with pytest.raises((LLMError, TimeoutError)) as caught:
-        async with asyncio.timeout(1):
-            await connect(timeout=60).chat(HELLO)
-    raised = caught.value if isinstance(caught.value, LLMError) else caught.value.__cause__
-    assert vars(raised)["attempts"] == len(server.questions) == 2
+    cost = Cost()
+    with pytest.raises((LLMError, TimeoutError)):
+        async with asyncio.timeout(0.3):
+            await connect(timeout=60).chat(HELLO, cost=cost)
+    assert cost.attempts == len(server.questions) == 2
 
 
 @pytest.mark.parametrize(
     ("think", "fault"), [(True, REFUSES), ("low", REFUSES), (False, Fault.status(400, "format"))]
 )
-async def test_other_refusals_are_errors(
+async def test_other_refusals_are_raised(
     server: FakeOllama, connect: Connect, think: Any, fault: Fault
 ) -> None:
     """What the user wants a model to do about thinking is not dropped, nor are other refusals mistaken for that."""
@@ -115,7 +113,7 @@ async def test_a_decision_is_asked_in_the_wire_format(server: FakeOllama, connec
     assert reply.answers["q0"]["choice"] == "a"
     assert reply.answers["q0"]["probabilities"] == pytest.approx({"a": 0.9, "b": 0.1})
     assert reply.usage == {"input_tokens": 3, "output_tokens": 0}
-    assert (reply.model, reply.host, reply.attempts) == ("nimble", server.host, 1)
+    assert (reply.model, reply.host) == ("nimble", server.host)
     assert server.questions[0].body == {
         "model": "nimble",
         "state": "Ann is tired.",
@@ -133,7 +131,7 @@ async def test_ten_megabytes_are_a_reply(server: FakeOllama, connect: Connect) -
 @pytest.mark.parametrize(
     ("models", "decides"), [(["nimble"], False), ([], True)], ids=["chats", "decides"]
 )
-async def test_what_a_model_can_do_is_asked_once(
+async def test_capabilities_are_asked_for_once(
     serve: Any, connect: Connect, models: Any, decides: bool
 ) -> None:
     """The server is asked once for the model's capabilities; later its answer is remembered, even if it is gone."""
@@ -149,7 +147,7 @@ async def test_what_a_model_can_do_is_asked_once(
     [Fault.status(500), Fault.status(503), Fault.status(429), Fault.body(b"<html>"), Fault.drop()],
     ids=["500", "503", "429", "html", "dropped"],
 )
-async def test_what_says_nothing_about_decisions_is_asked_again(
+async def test_capabilities_are_asked_for_again_after_a_failure(
     server: FakeOllama, host: OllamaHost, fault: Fault
 ) -> None:
     """After a passing failure it is not known whether the model decides, so the next one who wants to know asks."""
@@ -163,7 +161,7 @@ async def test_what_says_nothing_about_decisions_is_asked_again(
 @pytest.mark.parametrize(
     ("code", "decides"), [(400, False), (403, False), (404, None), (405, None), (501, None)]
 )
-async def test_a_server_that_refuses_to_tell_has_none_that_decide(
+async def test_a_server_that_refuses_to_show_a_model_takes_no_decisions(
     server: FakeOllama, host: OllamaHost, code: int, decides: bool | None
 ) -> None:
     """A server that refuses to tell what its models can do has none that decide; of one that cannot, nobody knows."""
@@ -190,7 +188,7 @@ async def test_version_models_and_loading(server: FakeOllama, host: OllamaHost) 
 
 
 @pytest.mark.parametrize("body", [b"{}", b"[]", b"<html>", b"null"])
-async def test_a_version_that_is_none_is_a_bad_reply(
+async def test_an_invalid_version_is_a_bad_reply(
     server: FakeOllama, host: OllamaHost, body: bytes
 ) -> None:
     """Something else than Ollama at the address is told by its answer to the first request."""
@@ -248,7 +246,9 @@ async def test_every_request_has_the_key_and_follows_redirects(
     assert await behind.version() == server.version
     assert await behind.models() == ["tiny", "nimble"]
     assert await behind.decides() is True
-    assert (await behind.chat(HELLO, None)).text == "Hello."
+    cost = Cost()
+    assert (await behind.chat(HELLO, None, cost)).text == "Hello."
+    assert cost.attempts == 1
 
 
 async def test_a_model_is_loaded_for_as_long_as_it_is_kept(
@@ -269,7 +269,7 @@ LOOKS: list[tuple[str, Callable[[OllamaHost], Awaitable[Any]], str]] = [
 
 
 @pytest.mark.parametrize(("path", "look", "limit"), LOOKS, ids=[path for path, *_ in LOOKS])
-async def test_looking_has_time_limits_of_its_own(
+async def test_looks_have_their_own_time_limits(
     server: FakeOllama, path: str, look: Callable[[OllamaHost], Awaitable[Any]], limit: str
 ) -> None:
     """What needs no model has a short time-out, and loading one has its own, whatever that of a question is."""
@@ -343,7 +343,7 @@ async def wait_until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.005)
 
 
-async def test_a_question_that_is_broken_off_leaves_no_connection(
+async def test_a_cancelled_question_leaves_no_connection(
     server: FakeOllama, connect: Connect, until: Any
 ) -> None:
     """Wherever a question is broken off, also just after its connection was made, nothing stays open."""
@@ -360,7 +360,7 @@ async def test_a_question_that_is_broken_off_leaves_no_connection(
     await until(lambda: server.open_connections == 1)
 
 
-async def test_one_who_is_broken_off_leaves_the_others_their_connections(
+async def test_a_cancelled_question_leaves_others_their_connection(
     server: FakeOllama, connect: Connect, until: Any
 ) -> None:
     """While another question is under way its connection is kept; when it has ended too, all are closed."""
@@ -384,10 +384,12 @@ async def test_closing_leaves_no_connection_of_questions_under_way(
 ) -> None:
     """Questions under way when a pool is closed, also those that still connect, are answered and then let go."""
     pool = connect()
-    tasks = [asyncio.create_task(pool.chat(HELLO)) for _ in range(3)]
+    costs = [Cost() for _ in range(3)]
+    tasks = [asyncio.create_task(pool.chat(HELLO, cost=cost)) for cost in costs]
     for _ in range(steps):
         await asyncio.sleep(0)
     await pool.close()
-    assert [(await task).attempts for task in tasks] == [1, 1, 1]
+    await asyncio.gather(*tasks)
+    assert [cost.attempts for cost in costs] == [1, 1, 1]
     assert len(server.questions) == 3
     await until(lambda: server.open_connections == 0)

@@ -9,7 +9,7 @@ import pytest
 
 from prism.errors import LLMError
 from prism.llm import OllamaPool
-from prism.llm._one_loop import OneLoop
+from prism.llm._slots import OneLoop
 from prism.testing import FakeOllama
 
 HELLO = [{"role": "user", "content": "hello"}]
@@ -41,11 +41,10 @@ def test_two_loops_at_once_are_refused(
     thread = threading.Thread(target=lambda: asyncio.run(ask()))
     thread.start()
     assert asking.wait(5)
-    with pytest.raises(LLMError, match="make one client for each event loop") as caught:
+    with pytest.raises(LLMError, match="make one client for each event loop"):
         asyncio.run(use(pool))
     refused.set()
     thread.join(5)
-    assert caught.value.attempts == 0
     assert answers == ["Hello."]
 
 
@@ -54,7 +53,7 @@ def test_one_loop_after_another_is_welcome() -> None:
     one_loop, entered = OneLoop(), []
 
     async def hold(*, leaves: bool) -> None:
-        with one_loop.held():
+        with one_loop.entered():
             entered.append(leaves)
             if not leaves:
                 await asyncio.Event().wait()

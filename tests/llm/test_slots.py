@@ -4,10 +4,12 @@ import asyncio
 
 import pytest
 
-from prism.errors import LeftAloneError
-from prism.llm._breaker import FAILURES_TO_OPEN, CircuitBreaker
+from prism.errors import BudgetSpentError, CircuitOpenError
+from prism.llm._health import FAILURES_TO_OPEN, CircuitBreaker, Throttle
 from prism.llm._host import ModelSettings, OllamaHost
 from prism.llm._slots import Lease, Slots
+from prism.statechart.reasoner import Cost
+from tests.kit.servers import Clock, Until
 
 SETTINGS = ModelSettings("tiny", 5, 5, 0.0, 0, think=False, keep_alive="1m")
 
@@ -17,11 +19,11 @@ def hosts() -> tuple[OllamaHost, OllamaHost]:
     """Return two hosts that nobody asks, with short pauses."""
     one, two = (OllamaHost(name, SETTINGS) for name in ("one", "two"))
     for host in (one, two):
-        host.breaker = CircuitBreaker(first_pause=0.3)
+        host.breaker = CircuitBreaker(first_pause=0.1)
     return one, two
 
 
-def leave_alone(host: OllamaHost) -> None:
+def open_circuit(host: OllamaHost) -> None:
     """Open a host's breaker."""
     for _ in range(FAILURES_TO_OPEN):
         host.breaker.failed()
@@ -31,21 +33,21 @@ async def queue_up(slots: Slots, *wishes: tuple[OllamaHost, ...]) -> list[asynci
     """Let everybody wait, in this order, for one of the hosts they name."""
     tasks = []
     for wish in wishes:
-        tasks.append(asyncio.create_task(slots.take(wish)))
+        tasks.append(asyncio.create_task(slots.take(wish, Cost())))
         await asyncio.sleep(0)
     assert slots.waiting == len(wishes)
     return tasks
 
 
-async def test_those_who_wish_for_other_hosts_are_served_in_one_order(
+async def test_waiters_for_different_hosts_are_served_in_one_order(
     hosts: tuple[OllamaHost, OllamaHost],
 ) -> None:
     """Who came first gets the next slot, also among those who could use different hosts."""
     one, two = hosts
     slots = Slots(1)
     two.breaker = CircuitBreaker(first_pause=60)
-    leave_alone(two)
-    lease = await slots.take((one,))
+    open_circuit(two)
+    lease = await slots.take((one,), Cost())
     first, second, third = await queue_up(slots, (one,), (one, two), (one,))
     order = []
     for task in (first, second, third):
@@ -55,31 +57,31 @@ async def test_those_who_wish_for_other_hosts_are_served_in_one_order(
     assert order == [[True, False, False], [True, True, False], [True, True, True]]
 
 
-async def test_a_probe_given_to_one_who_is_cancelled_goes_to_the_next(
-    hosts: tuple[OllamaHost, OllamaHost],
+async def test_the_probe_of_a_cancelled_waiter_goes_to_the_next(
+    hosts: tuple[OllamaHost, OllamaHost], clock: Clock
 ) -> None:
     """A waiter that is cancelled in the very step in which it became the probe leaves it to the next."""
     one, _ = hosts
     slots = Slots(1)
-    lease = await slots.take((one,))
+    lease = await slots.take((one,), Cost())
     first, second = await queue_up(slots, (one,), (one,))
-    leave_alone(one)
-    while not one.breaker.allows():
-        await asyncio.sleep(0.01)
+    one.breaker = CircuitBreaker(clock, first_pause=1)
+    open_circuit(one)
+    clock.time += 1
     slots.give_back(lease)
     first.cancel()
     assert (await asyncio.wait_for(second, 5)).probe
     assert first.cancelled()
 
 
-async def test_who_waits_is_woken_when_a_pause_is_over(
+async def test_a_waiter_is_woken_when_a_pause_is_over(
     hosts: tuple[OllamaHost, OllamaHost],
 ) -> None:
     """Without any question coming to its end, the first who waits probes a host as soon as it may be."""
     two = hosts[1]
     slots = Slots(1)
-    leave_alone(two)
-    await slots.take(hosts)
+    open_circuit(two)
+    await slots.take(hosts, Cost())
     first, second = await queue_up(slots, hosts, hosts)
     lease = await asyncio.wait_for(first, 5)
     assert (lease.host, lease.probe, second.done()) == (two, True, False)
@@ -89,19 +91,120 @@ async def test_who_waits_is_woken_when_a_pause_is_over(
     assert (again.host, again.probe) == (two, True)
 
 
-async def test_who_waits_for_a_probe_is_woken_when_it_lasts_too_long(
-    hosts: tuple[OllamaHost, OllamaHost],
+async def test_a_probe_that_lasts_too_long_fails_those_who_wait(
+    hosts: tuple[OllamaHost, OllamaHost], until: Until
 ) -> None:
     """Without the probe coming to its end, those who wait for it fail when they have waited long enough."""
     one, _ = hosts
     slots = Slots(1)
-    one.breaker = CircuitBreaker(first_pause=0.01, probe_wait=0.3)
-    leave_alone(one)
-    while not one.breaker.allows():
-        await asyncio.sleep(0.005)
-    assert (await slots.take((one,))).probe
+    one.breaker = CircuitBreaker(first_pause=0.01, probe_wait=0.1)
+    open_circuit(one)
+    await until(one.breaker.allows)
+    assert (await slots.take((one,), Cost())).probe
     for waiter in await queue_up(slots, (one,), (one,)):
-        with pytest.raises(LeftAloneError) as caught:
+        with pytest.raises(CircuitOpenError):
             await asyncio.wait_for(waiter, 5)
-        assert caught.value.attempts == 0
     assert slots.waiting == 0
+
+
+async def test_the_slot_of_a_cancelled_waiter_goes_to_the_next(
+    hosts: tuple[OllamaHost, OllamaHost],
+) -> None:
+    """A waiter that is cancelled in the very step in which it got its slot hands the slot on."""
+    slots = Slots(1)
+    lease = await slots.take(hosts[:1], Cost())
+    first, second = await queue_up(slots, hosts[:1], hosts[:1])
+    slots.give_back(lease)
+    first.cancel()
+    slots.give_back(await asyncio.wait_for(second, 5))
+    assert first.cancelled()
+    assert (slots.waiting, hosts[0].in_flight) == (0, 0)
+
+
+async def test_a_slot_that_the_first_waiter_cannot_use_goes_to_the_next(
+    hosts: tuple[OllamaHost, OllamaHost],
+) -> None:
+    """A slot that the first in the queue cannot use, as it waits for another host, goes to the next."""
+    slots, (one, other) = Slots(1), hosts
+    leases = [await slots.take((one,), Cost()), await slots.take((other,), Cost())]
+    picky, anywhere = await queue_up(slots, (one,), (one, other))
+    one.breaker = CircuitBreaker(first_pause=60)
+    open_circuit(one)
+    slots.give_back(leases[1])
+    assert (await asyncio.wait_for(anywhere, 5)).host is other
+    slots.give_back(leases[0])
+    with pytest.raises(CircuitOpenError):
+        await asyncio.wait_for(picky, 5)
+
+
+class Recorder:
+    """Keeps what slots say of a question, and may refuse it."""
+
+    def __init__(self, refuses: bool = False) -> None:
+        self.said: list[object] = []
+        self.refuses = refuses
+
+    def admitted(self) -> None:
+        self.said.append("admitted")
+        if self.refuses:
+            raise BudgetSpentError("budget spent: 1 calls")
+
+    def stalled(self, is_stalled: bool) -> None:
+        self.said.append(is_stalled)
+
+
+async def test_a_waiter_hears_when_nobody_is_served(
+    hosts: tuple[OllamaHost, OllamaHost], clock: Clock
+) -> None:
+    """Those who wait hear that no question is under way any more, and that one is again."""
+    (one, _), slots = hosts, Slots(1)
+    one.throttle = Throttle(clock)
+    first, second, third = Recorder(), Recorder(), Recorder()
+    lease = await slots.take((one,), Cost(limits=first))
+    tasks = [
+        asyncio.create_task(slots.take((one,), Cost(limits=limits))) for limits in (second, third)
+    ]
+    await asyncio.sleep(0)
+    assert (first.said, second.said) == (["admitted"], [])
+    one.throttle.hold(5)
+    slots.give_back(lease)
+    assert second.said == third.said == [True]
+    clock.time += 6
+    slots.give_back(await slots.take((one,), Cost()))
+    slots.give_back(await tasks[0])
+    slots.give_back(await tasks[1])
+    assert second.said == [True, "admitted"]
+    assert third.said == [True, False, "admitted"]
+
+
+async def test_a_probe_serves_nobody(hosts: tuple[OllamaHost, OllamaHost], clock: Clock) -> None:
+    """Those who wait while the only question under way is a probe are not being served."""
+    (one, _), slots = hosts, Slots(1)
+    one.breaker = CircuitBreaker(clock, first_pause=1, patience=60)
+    open_circuit(one)
+    clock.time += 1
+    lease = await slots.take((one,), Cost())
+    waiting = Recorder()
+    task = asyncio.create_task(slots.take((one,), Cost(limits=waiting)))
+    await asyncio.sleep(0)
+    assert set(waiting.said) == {True}
+    one.breaker.succeeded()
+    slots.give_back(lease)
+    await task
+    assert waiting.said[-1] == "admitted"
+
+
+async def test_a_refused_question_gives_its_slot_back(
+    hosts: tuple[OllamaHost, OllamaHost],
+) -> None:
+    """A question that the budget does not allow any more leaves its slot to the next."""
+    (one, _), slots = hosts, Slots(1)
+    lease = await slots.take((one,), Cost())
+    costs = [Cost(limits=Recorder(refuses=True)), Cost()]
+    refused, other = (asyncio.create_task(slots.take((one,), cost)) for cost in costs)
+    await asyncio.sleep(0)
+    slots.give_back(lease)
+    with pytest.raises(BudgetSpentError):
+        await refused
+    assert (await asyncio.wait_for(other, 5)).host is one
+    assert one.in_flight == 1

@@ -10,7 +10,7 @@ import prism
 from prism.runlog import _schema as schema
 from prism.runlog._schema import EVENTS, json_schema
 from prism.social._results import Activity
-from prism.statechart.reasoner._questions import CALL_KEYS
+from prism.statechart.reasoner._cost import COST_KEYS
 from prism.telemetry import events
 
 KEYS = {event.name: {key.name: key for key in event.keys} for event in EVENTS}
@@ -36,7 +36,7 @@ def test_counts_and_calls_are_those_of_the_code() -> None:
     counts = {*Activity.COUNTED, "timeouts", "fallbacks"}
     assert KEYS[events.ROUND_ENDED].keys() - {"states"} == KEYS[events.RUN_ENDED].keys() == counts
     assert [name for name, key in KEYS[events.DECISION].items() if not key.required] == list(
-        CALL_KEYS
+        COST_KEYS
     )
 
 

@@ -3,15 +3,17 @@
 The contract is ``spec/reasoner-contract.md``.
 """
 
+from prism.statechart._engine.pending import Decider
 from prism.statechart.reasoner._answer_store import AnswerStore
-from prism.statechart.reasoner._budget import Budget
+from prism.statechart.reasoner._cost import Budget, Cost
+from prism.statechart.reasoner._model_client import ModelClient
 from prism.statechart.reasoner._policy import PolicyReasoner
 from prism.statechart.reasoner._prompts import (
     STATE_DESCRIPTIONS,
     build_reasoner_prompt,
     format_context,
 )
-from prism.statechart.reasoner._questions import BaseReasoner, Call, Decision, Question
+from prism.statechart.reasoner._questions import BaseReasoner, Decision, Question
 from prism.statechart.reasoner._reasoner import Reasoner
 from prism.statechart.reasoner._replies import parse_reasoner_response
 
@@ -20,8 +22,10 @@ __all__ = [
     "AnswerStore",
     "BaseReasoner",
     "Budget",
-    "Call",
+    "Cost",
+    "Decider",
     "Decision",
+    "ModelClient",
     "PolicyReasoner",
     "Question",
     "Reasoner",

@@ -1,147 +1,293 @@
-"""Putting requests to a client, within the limits of slots, time and budget."""
+"""Putting requests to a client, within the limits of time and budget; equal ones are put once."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Coroutine, Hashable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from prism.errors import BudgetSpentError, LLMError, ReasonerError, TimedOutError
-from prism.statechart.reasoner._budget import Budget
-from prism.statechart.reasoner._clients import Reply, ask_chat, ask_decision
-from prism.statechart.reasoner._requests import MOST_DECISION_BYTES, Request
-from prism.statechart.reasoner._single_flight import Outcome, SharedCalls
+from prism.statechart.reasoner._cost import Budget, Cost
+from prism.statechart.reasoner._model_client import ModelClient, Reply
+from prism.statechart.reasoner._prompts import MOST_DECISION_BYTES, Request, answer_schema
 
 if TYPE_CHECKING:
-    from asyncio import Semaphore
+    from asyncio import Semaphore, Task, Timeout
+
+ResultT = TypeVar("ResultT")
 
 
-class Asker:
-    """Asks a client; what several ask at the same time is asked once.
+class Dispatcher:
+    """Puts requests to a client; a request that is under way is not put again, but waited for.
 
     Args:
-        client: What to ask; see `prism.statechart.Reasoner`.
-        slots: Requests under way at once.
-        timeout: Seconds to wait for one answer, retries included.
+        client: What to ask.
+        concurrency: Requests under way at once; None for a client with slots of its own.
+        timeout: Seconds that an answer may take, retries included, from getting a slot.
         budget: What may be spent.
-        model: Model name, for clients that must be told with every call.
-        seed: Seed of sampling, where the client takes one.
+        model: Model asked, where known.
     """
 
     def __init__(
         self,
-        client: Any,
-        slots: int,
+        client: ModelClient,
+        concurrency: int | None,
         timeout: float,
         budget: Budget,
         *,
         model: str | None,
-        seed: int,
     ) -> None:
         self._client = client
-        self._limit = slots
+        self._concurrency = concurrency
         self._timeout = timeout
         self._budget = budget
         self._model = model
-        self._seed = seed
-        self._refused: set[str] = set()
-        self._shared: SharedCalls[Reply] = SharedCalls()
+        self._flights: SingleFlight[Reply] = SingleFlight()
         self._slots: tuple[Any, Semaphore] | None = None
 
     async def ask(self, request: Request, identity: str) -> Outcome[Reply]:
-        """Get what comes of a request.
+        """Return the outcome of a request.
 
         Args:
             request: What to ask.
-            identity: What it asks; who asks the same meanwhile gets the same outcome.
+            identity: What it asks; whoever asks the same meanwhile gets the same outcome.
         """
-        return await self._shared.get(identity, lambda: self._reply(request))
+        return await self._flights.do(identity, lambda cost: self._reply(request, cost))
 
     def seconds_allowed(self) -> float:
         """Return the seconds that an answer may take now."""
         left = self._budget.seconds_left()
         return self._timeout if left is None else min(left, self._timeout)
 
-    async def _reply(self, request: Request) -> Reply:
+    async def _reply(self, request: Request, cost: Cost) -> Reply:
+        # costs a third of importing the engine, and is loaded already where this runs
+        import asyncio
+
+        cost.model = self._model
         if request.size > MOST_DECISION_BYTES:
             raise ReasonerError(
                 f"not asked: {request.size} bytes, of {MOST_DECISION_BYTES} that a request may have"
             )
 
-        async with self._slot():
-            spent = self._budget.take()
-            if spent is not None:
-                raise _at_cost(BudgetSpentError(spent), 0, None)
+        spent = self._budget.spent()
+        if spent is not None:
+            raise BudgetSpentError(spent)
 
-            reply = await self._reply_in_time(request)
-            self._budget.add(
-                retries=reply.attempts - 1,
-                tokens=(reply.input_tokens or 0) + (reply.output_tokens or 0),
-            )
-
-            return reply
-
-    async def _reply_in_time(self, request: Request) -> Reply:
-        # costs a third of importing the engine, and is loaded already where this runs
-        import asyncio
-
-        limit = self.seconds_allowed()
+        timer = asyncio.timeout(None)
+        cost.limits = limits = _Limits(timer, self._timeout, self._budget)
         try:
-            async with asyncio.timeout(limit) as timer:
-                return await self._put(request)
-        except BaseException as error:
-            attempts, host = cost_of(error)
-            self._budget.add(retries=attempts - 1)
-            if not isinstance(error, Exception) or not timer.expired():
-                raise
+            async with timer:
+                limits.stalled(False)
+                return await self._put_in_turn(request, cost)
+        except Exception as error:
+            if isinstance(error, LLMError):
+                cost.host = cost.host or error.host
+            if timer.expired():
+                raise limits.exceeded() from error
+            raise
+        finally:
+            cost.limits = None
+            limits.settle(cost)
 
-            if limit < self._timeout:
-                late: LLMError = BudgetSpentError(self._budget.spent() or "budget spent")
-            else:
-                late = TimedOutError(f"no answer within {limit:g} s")
+    async def _put_in_turn(self, request: Request, cost: Cost) -> Reply:
+        # a client with slots of its own says itself when the request has one
+        if self._concurrency is None:
+            return await self._put(request, cost)
 
-            raise _at_cost(late, attempts, host) from error
+        async with self._slot(self._concurrency):
+            cost.admitted()
+            return await self._put(request, cost)
 
-    async def _put(self, request: Request) -> Reply:
+    async def _put(self, request: Request, cost: Cost) -> Reply:
         if request.kind == "decision":
-            return await ask_decision(
-                self._client, request.text, request.choices, model=self._model
+            decided = await self._client.systemone(request.text, request.choices, cost=cost)
+            answers = decided.answers
+            return Reply(
+                answers={
+                    name: (answers.get(name) or {}).get("probabilities") for name in request.choices
+                }
             )
 
-        return await ask_chat(
-            self._client,
-            request.text,
-            request.questions[0].options,
-            model=self._model,
-            seed=self._seed,
-            refused=self._refused,
-        )
+        messages = [{"role": "user", "content": request.text}]
+        schema = answer_schema(request.questions[0].options)
+        said = await self._client.chat(messages, format=schema, cost=cost)
 
-    def _slot(self) -> Semaphore:
+        return Reply(said.text)
+
+    def _slot(self, concurrency: int) -> Semaphore:
         """Return this event loop's limit on requests under way."""
         import asyncio
 
         loop = asyncio.get_running_loop()
         if self._slots is None or self._slots[0] is not loop:
-            self._slots = (loop, asyncio.Semaphore(self._limit))
+            self._slots = (loop, asyncio.Semaphore(concurrency))
 
         return self._slots[1]
 
 
-def _at_cost(error: LLMError, attempts: int, host: str | None) -> LLMError:
-    error.attempts, error.host = attempts, host
-    return error
+class _Limits:
+    """The time and the budget of one request.
 
-
-def cost_of(error: BaseException | None) -> tuple[int, str | None]:
-    """Return the requests that a failed call has made and the last host, as its client notes them on what it raises.
-
-    A time-out of ours hides what the client raised when it was cancelled, and is caused by that.
+    A request that waits for a slot while others are served has all the time that the budget has;
+    the time for its answer begins with the slot, or when nobody is served, so that nobody waits
+    for a server that is gone without end.
     """
-    if isinstance(error, ReasonerError):  # nothing was asked
-        return 0, None
 
-    for raised in (error, getattr(error, "__cause__", None)):
-        attempts, host = getattr(raised, "attempts", None), getattr(raised, "host", None)
-        if isinstance(attempts, int):
-            return attempts, host
+    __slots__ = ("_began", "_budget", "_is_by_budget", "_seconds", "_timer")
 
-    return 1, None
+    def __init__(self, timer: Timeout, seconds: float, budget: Budget) -> None:
+        self._timer = timer
+        self._seconds = seconds
+        self._budget = budget
+        self._began: float | None = None
+        self._is_by_budget = False
+
+    def admitted(self) -> None:
+        # a retry has a slot again, within the same time
+        if self._began is not None:
+            return
+
+        spent = self._budget.take()
+        if spent is not None:
+            raise BudgetSpentError(spent)
+
+        self._began = perf_counter()
+        self._allow(self._seconds)
+
+    def stalled(self, is_stalled: bool) -> None:
+        if self._began is None:
+            self._allow(self._seconds if is_stalled else None)
+
+    def exceeded(self) -> LLMError:
+        """Return the error that says which limit has ended the request."""
+        if self._is_by_budget:
+            return BudgetSpentError(self._budget.spent() or "budget spent")
+        return TimedOutError(f"no answer within {self._seconds:g} s")
+
+    def settle(self, cost: Cost) -> None:
+        """Note how long the request took, and count what it has cost beyond the call it took."""
+        if self._began is None:
+            return
+
+        cost.latency = round(perf_counter() - self._began, 6)
+        tokens = (cost.input_tokens or 0) + (cost.output_tokens or 0)
+        self._budget.add(retries=cost.attempts - 1, tokens=tokens)
+
+    def _allow(self, seconds: float | None) -> None:
+        """Let the request end after so many seconds, or with the budget."""
+        import asyncio
+
+        left = self._budget.seconds_left()
+        self._is_by_budget = left is not None and (seconds is None or left < seconds)
+        limit = left if self._is_by_budget else seconds
+        self._timer.reschedule(None if limit is None else asyncio.get_running_loop().time() + limit)
+
+
+@dataclass(slots=True)
+class Outcome(Generic[ResultT]):
+    """What became of a call: a result or the exception that was raised, and the cost.
+
+    Args:
+        cost: What it took.
+        result: The result, if there is one.
+        error: What was raised, if something was.
+    """
+
+    cost: Cost
+    result: ResultT | None = None
+    error: Exception | None = None
+    _is_charged: bool = False
+
+    def charge(self) -> Cost:
+        """Return the cost to the first caller; to all others the cost without its charges."""
+        if self._is_charged:
+            return self.cost.without_charges()
+
+        self._is_charged = True
+        return self.cost
+
+
+class SingleFlight(Generic[ResultT]):
+    """Calls under way, by what they ask; whoever asks the same meanwhile gets the same outcome.
+
+    A call ends with the last of those who wait for it: cancelling one of two leaves it running,
+    cancelling both cancels it, and waits until it has closed its connection. A call that is
+    cancelled in any other way, such as by the client itself, has failed. Each event loop makes
+    calls of its own.
+    """
+
+    def __init__(self) -> None:
+        self._under_way: dict[Hashable, _Flight[ResultT]] = {}
+
+    async def do(
+        self, key: Hashable, make: Callable[[Cost], Coroutine[Any, Any, ResultT]]
+    ) -> Outcome[ResultT]:
+        """Return the outcome of a call.
+
+        Args:
+            key: What is asked.
+            make: Starts the call, if nobody has; it adds to the cost it is given.
+        """
+        import asyncio
+
+        flight = self._under_way.get(key)
+        if (
+            flight is None
+            or flight.task.done()
+            or flight.task.get_loop() is not asyncio.get_running_loop()
+        ):
+            flight = self._under_way[key] = _Flight(make)
+
+        flight.waiting += 1
+
+        try:
+            return await asyncio.shield(flight.task)
+        finally:
+            flight.waiting -= 1
+            if not flight.waiting:
+                await self._end(key, flight)
+
+    def __len__(self) -> int:
+        """Return the number of calls under way."""
+        return len(self._under_way)
+
+    async def _end(self, key: Hashable, flight: _Flight[ResultT]) -> None:
+        if self._under_way.get(key) is flight:
+            self._under_way.pop(key, None)
+        if flight.task.done() or flight.task.get_loop().is_closed():
+            return
+
+        import asyncio
+
+        flight.task.cancel()
+        await asyncio.wait({flight.task})
+
+
+class _Flight(Generic[ResultT]):
+    """A call under way, and the number of those who wait for it."""
+
+    __slots__ = ("task", "waiting")
+
+    def __init__(self, make: Callable[[Cost], Coroutine[Any, Any, ResultT]]) -> None:
+        import asyncio
+
+        self.waiting = 0
+        self.task: Task[Outcome[ResultT]] = asyncio.create_task(_outcome_of(make))
+
+
+async def _outcome_of(
+    make: Callable[[Cost], Coroutine[Any, Any, ResultT]],
+) -> Outcome[ResultT]:
+    import asyncio
+
+    cost = Cost()
+    try:
+        return Outcome(cost, await make(cost))
+    except Exception as error:
+        return Outcome(cost, error=error)
+    except asyncio.CancelledError as error:
+        # by the client, from within; if by the last who waited, nobody sees this
+        failure = LLMError("the client cancelled its own call")
+        failure.__cause__ = error
+        return Outcome(cost, error=failure)

@@ -1,9 +1,15 @@
-"""What a model is asked: the prompt of ``spec/reasoner-contract.md``, and the same for a decision model."""
+"""What a model is asked: prompts, and the requests that carry them.
+
+The prompt of a chat is that of ``spec/reasoner-contract.md``; a decision model gets the same facts
+as choice questions. A chat request holds one question, a decision request those of one agent.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from prism.statechart._identity import agent_name, identify
 from prism.statechart.reasoner._questions import Question
@@ -19,7 +25,105 @@ STATE_DESCRIPTIONS: Mapping[AgentState, str] = {
     AgentState.ENGAGING_RESHARE: "Reshare this post",
     AgentState.RESTING: "Take a break from activity",
 }
-"""What each state means, as the model is told."""
+"""What each state means, for the prompt."""
+
+Kind = Literal["decision", "chat"]
+
+MOST_DECISION_BYTES = 60_000
+"""How large a decision request may grow; servers refuse one beyond 64 KiB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request to a model.
+
+    Args:
+        kind: Whether it is a chat or asks for decisions.
+        questions: What it asks.
+        places: Positions of its questions among all that were asked with them.
+        text: The prompt of a chat, or what decisions are about.
+        choices: The questions by name, in the wire format of decision models; empty in chat.
+        size: Bytes that a decision request takes.
+        fault: What keeps it from being asked, such as a post that cannot be read.
+    """
+
+    kind: Kind
+    questions: Sequence[Question]
+    places: Sequence[int]
+    text: str
+    choices: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    size: int = 0
+    fault: Exception | None = None
+
+    def identity(self) -> str:
+        """Return what is asked as text; two requests with one identity have the same answer."""
+        options = [
+            [state_text(option) for option in question.options] for question in self.questions
+        ]
+        return json.dumps([self.kind, self.text, options, self.choices])
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """A decision question in the wire format, and its size in bytes."""
+
+    place: int
+    question: Question
+    wire: Mapping[str, Any]
+    size: int
+
+
+def requests_for(
+    kind: Kind, questions: Sequence[Question], descriptions: Mapping[Any, str]
+) -> Iterator[Request]:
+    """Return the requests that ask some questions, each made when it is needed."""
+    make = chat_requests if kind == "chat" else decision_requests
+    return make(questions, descriptions)
+
+
+def chat_requests(
+    questions: Sequence[Question], descriptions: Mapping[Any, str]
+) -> Iterator[Request]:
+    """Put every question into a prompt of its own."""
+    for place, question in enumerate(questions):
+        try:
+            text = chat_prompt(question, descriptions)
+        except Exception as error:
+            # of the user's agent or post; the other questions must not suffer
+            yield Request("chat", [question], [place], "", fault=error)
+        else:
+            yield Request("chat", [question], [place], text)
+
+
+def decision_requests(
+    questions: Sequence[Question], descriptions: Mapping[Any, str]
+) -> Iterator[Request]:
+    """Put the questions of each agent into as few requests as their size allows."""
+    by_agent: dict[int, dict[int, Question]] = {}
+    for place, question in enumerate(questions):
+        by_agent.setdefault(id(question.agent), {})[place] = question
+
+    for asked in by_agent.values():
+        choices = []
+        for place, question in asked.items():
+            try:
+                wire = decision_question(question, descriptions)
+                choices.append(_Choice(place, question, wire, _bytes_of(wire)))
+            except Exception as error:
+                yield Request("decision", [question], [place], "", fault=error)
+
+        yield from _together(choices)
+
+
+def answer_schema(options: Sequence[Any]) -> dict[str, Any]:
+    """Return the JSON schema of a chat reply: one ``next_state`` among the options."""
+    return {
+        "type": "object",
+        "properties": {
+            "next_state": {"type": "string", "enum": [state_text(option) for option in options]}
+        },
+        "required": ["next_state"],
+    }
 
 
 def chat_prompt(question: Question, descriptions: Mapping[Any, str] = STATE_DESCRIPTIONS) -> str:
@@ -38,25 +142,29 @@ def chat_prompt(question: Question, descriptions: Mapping[Any, str] = STATE_DESC
 
 
 def decision_state(agent: Any) -> str:
-    """Describe an agent to a decision model; all of its pending questions share this."""
-    interests = ", ".join(_interests_of(agent))
-    return f"{_name_of(agent)} is a social media user.\nInterests: {interests}\nPersonality: {_personality_of(agent)}"
+    """Describe an agent to a decision model, once for all questions of a request."""
+    return (
+        f"{_name_of(agent)} is a social media user.\n"
+        f"Interests: {', '.join(_interests_of(agent))}\n"
+        f"Personality: {_personality_of(agent)}"
+    )
 
 
 def decision_question(
     question: Question, descriptions: Mapping[Any, str] = STATE_DESCRIPTIONS
 ) -> dict[str, Any]:
     """Build one choice question for a decision model, with the options' meanings as its criteria."""
-    return {
-        "type": "choice",
-        "instructions": (
-            f'The user is in the "{state_text(question.state)}" state and received the "{question.trigger}" event.\n\n'
-            f"{format_context(question.context)}\n\nChoose the user's next state."
-        ),
-        "criteria": {
-            state_text(option): _description(option, descriptions) for option in question.options
-        },
+    situation = f'The user is in the "{state_text(question.state)}" state'
+    instructions = (
+        f'{situation} and received the "{question.trigger}" event.\n\n'
+        f"{format_context(question.context)}\n\n"
+        "Choose the user's next state."
+    )
+    criteria = {
+        state_text(option): _description(option, descriptions) for option in question.options
     }
+
+    return {"type": "choice", "instructions": instructions, "criteria": criteria}
 
 
 def build_reasoner_prompt(
@@ -103,7 +211,7 @@ Respond with JSON only:
 
 
 def format_context(context: Any) -> str:
-    """Describe an event's context in words: a post by author, text and topics, anything else by its fields."""
+    """Describe an event's context: a post by author, text and topics, anything else by its fields."""
     if context is None:
         return "There are no further details."
     if isinstance(context, str):
@@ -123,6 +231,51 @@ def format_context(context: Any) -> str:
     return "\n".join(lines)
 
 
+def _together(choices: Sequence[_Choice]) -> Iterator[Request]:
+    """Put one agent's questions into requests of the size that servers take."""
+    if not choices:
+        return
+
+    asked, places = [choice.question for choice in choices], [choice.place for choice in choices]
+    try:
+        state = decision_state(asked[0].agent)
+        about = _bytes_of(state)
+    except Exception as error:
+        yield Request("decision", asked, places, "", fault=error)
+        return
+
+    sizes = [choice.size for choice in choices]
+    for start, end in _portions(sizes, MOST_DECISION_BYTES - about):
+        named = {f"q{number}": choice.wire for number, choice in enumerate(choices[start:end])}
+        yield Request(
+            "decision",
+            asked[start:end],
+            places[start:end],
+            state,
+            named,
+            about + sum(sizes[start:end]),
+        )
+
+
+def _bytes_of(part: Any) -> int:
+    """Return the size of a part of a request, at least as many bytes as are sent."""
+    # json.dumps escapes non-ASCII text, which takes more bytes than UTF-8
+    return len(json.dumps(part)) + len('"q1000": , ')
+
+
+def _portions(sizes: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
+    """Cut a sequence into runs whose sizes stay below a limit; one that is too large is alone."""
+    start, total = 0, 0
+    for number, size in enumerate(sizes):
+        if number > start and total + size > most:
+            yield start, number
+            start, total = number, 0
+
+        total += size
+
+    yield start, len(sizes)
+
+
 def _name_of(agent: Any) -> str:
     return str(getattr(agent, "name", None) or agent_name(agent))
 
@@ -132,7 +285,7 @@ def _interests_of(agent: Any) -> list[str]:
 
 
 def _listed(items: Any) -> list[str]:
-    """Return the texts of several things, or of one that is no list."""
+    """Return the texts of several things, or of a single one."""
     several = isinstance(items, Iterable) and not isinstance(items, str)
     return [str(item) for item in items] if several else [str(items)]
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from prism.errors import ReasonerError
 from prism.statechart._identity import agent_name, identify
+from prism.statechart.reasoner._cost import COST_KEYS, Cost
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger, report_warning
 from prism.telemetry.events import DECISION
@@ -18,7 +19,7 @@ Source = Literal["model", "cache", "replay", "policy", "fallback"]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Several moves are open to an agent; which will it make?
+    """Several transitions are enabled for an agent; which will it take?
 
     Args:
         agent: Who is asked.
@@ -40,42 +41,11 @@ class Question:
     def __post_init__(self) -> None:
         """Refuse a question that has no answer."""
         if not self.options:
+            agent = name_or_address(self.agent)
             raise ReasonerError(
-                f"agent {name_or_address(self.agent)!r} was asked what to do on {self.trigger!r} with no options: "
+                f"agent {agent!r} was asked what to do on {self.trigger!r} with no options: "
                 "ask only when chart.enabled_targets() is not empty"
             )
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """What it took to get an answer from a model.
-
-    Args:
-        latency: Seconds from asking to answer.
-        model: Model asked, where known.
-        host: Server asked, where known.
-        attempts: Requests it took. What a request cost stands with one decision, the first of those
-            it answered; with the others, and with those that used the answer to the same question
-            of another agent, attempts and tokens are 0, so that they can be added up. 0 also where
-            nothing could be asked.
-        input_tokens: Tokens the model read, where known.
-        output_tokens: Tokens it wrote, where known.
-    """
-
-    latency: float
-    model: str | None = None
-    host: str | None = None
-    attempts: int = 1
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-
-    def shared(self) -> Call:
-        """Return the same call as it stands with a decision that it answered beside another."""
-        return replace(self, attempts=0, input_tokens=0, output_tokens=0)
-
-
-CALL_KEYS = tuple(item.name for item in fields(Call))
-"""What a decision's event says of its call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,22 +54,22 @@ class Decision:
 
     Args:
         chosen: One of the question's options.
-        source: Who chose: a ``model``, a ``cache`` or ``replay`` of one, the ``policy``, or nobody,
-            so that the ``fallback`` was taken.
+        source: Who chose: a ``model``, a ``cache`` or ``replay`` of one, the ``policy``, or the
+            ``fallback``, where nobody did.
         reason: Why the fallback was taken.
         probabilities: Probability of every option by its text, where the chooser knows them.
-        call: What it took, if a model was asked.
+        cost: What it took, if a model was asked.
     """
 
     chosen: Any
     source: Source
     reason: str | None = None
     probabilities: Mapping[str, float] | None = None
-    call: Call | None = None
+    cost: Cost | None = None
 
 
 class BaseReasoner(ABC):
-    """What every reasoner does: answers one question or many, and announces every decision.
+    """The base of reasoners: answers one question or many, and announces every decision.
 
     Args:
         logger: A structlog logger for the decisions. None means structlog's own, once it is
@@ -122,7 +92,7 @@ class BaseReasoner(ABC):
     async def decide(
         self, agent: Any, current_state: Any, trigger: str, options: list[Any], context: Any = None
     ) -> Any:
-        """Choose which of several open moves an agent makes (``spec/reasoner-contract.md``).
+        """Choose one of several enabled targets (``spec/reasoner-contract.md``).
 
         Args:
             agent: The agent that decides.
@@ -143,7 +113,7 @@ class BaseReasoner(ABC):
     async def decide_many(
         self, questions: Sequence[Question], *, logger: EventLogger | None = None
     ) -> list[Decision]:
-        """Answer several questions at once and announce the decisions in the questions' order.
+        """Answer several questions at once, and announce the decisions in the same order.
 
         Args:
             questions: What is asked; the order of the answers is the order of the questions.
@@ -160,7 +130,7 @@ class BaseReasoner(ABC):
 
 
 def name_or_address(agent: object) -> str:
-    """Return the name by which logs call an agent: its class and address also where its name cannot be read."""
+    """Return an agent's name as in logs, or its class and address if that cannot be read."""
     try:
         return agent_name(agent)
     except Exception:  # of a property of the user's, such as that of a detached database row
@@ -168,7 +138,7 @@ def name_or_address(agent: object) -> str:
 
 
 def _identity(context: object) -> dict[str, Any] | None:
-    """Return what identifies a context, or its class where that cannot be read."""
+    """Return what identifies a context, or its class if that cannot be read."""
     try:
         return identify(context)
     except Exception:
@@ -178,7 +148,7 @@ def _identity(context: object) -> dict[str, Any] | None:
 def _announce(
     given: EventLogger | None, active: EventLogger | None, question: Question, decision: Decision
 ) -> None:
-    """Write one decision to the log; a fallback is a warning, and is heard even without structlog."""
+    """Log one decision; a fallback is a warning, which is shown even without structlog."""
     keys = {
         "agent_id": name_or_address(question.agent),
         "state": state_text(question.state),
@@ -190,8 +160,8 @@ def _announce(
         "probabilities": decision.probabilities,
         "context": _identity(question.context),
     }
-    if decision.call is not None:
-        keys.update({name: getattr(decision.call, name) for name in CALL_KEYS})
+    if decision.cost is not None:
+        keys.update({name: getattr(decision.cost, name) for name in COST_KEYS})
 
     if decision.source == "fallback":
         report_warning(given, DECISION, **keys)

@@ -1,74 +1,72 @@
 """Deciding with a language model, and what happens when it does not answer.
 
-The contract is ``spec/reasoner-contract.md``; the prompt is in `prompts`, the reading of replies in
-`replies`.
+The contract is ``spec/reasoner-contract.md``; the prompts are in `_prompts`, the reading of replies
+in `_replies`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from time import monotonic, perf_counter
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from prism.errors import (
+    CircuitOpenError,
     DecisionsUnsupportedError,
     FieldValueError,
-    LeftAloneError,
     ReasonerError,
-    TimedOutError,
 )
 from prism.randomness import RandomStream, Taken, index_at
 from prism.statechart._identity import agent_name
 from prism.statechart.reasoner._agent_streams import AgentStreams
-from prism.statechart.reasoner._answer_store import AnswerStore, KeptReplies
-from prism.statechart.reasoner._budget import Budget
-from prism.statechart.reasoner._clients import Reply, check_client, check_model, offers_decisions
-from prism.statechart.reasoner._dispatch import Asker, cost_of
-from prism.statechart.reasoner._prompts import STATE_DESCRIPTIONS
-from prism.statechart.reasoner._questions import BaseReasoner, Call, Decision, Question, Source
+from prism.statechart.reasoner._answer_store import AnswerStore, ReplyCache
+from prism.statechart.reasoner._clients import adapt, check_client, check_model, has_slots
+from prism.statechart.reasoner._cost import Budget, Cost, require_positive
+from prism.statechart.reasoner._dispatch import Dispatcher, Outcome
+from prism.statechart.reasoner._mode import ModeFinder
+from prism.statechart.reasoner._model_client import Reply
+from prism.statechart.reasoner._prompts import (
+    STATE_DESCRIPTIONS,
+    Kind,
+    Request,
+    chat_requests,
+    requests_for,
+)
+from prism.statechart.reasoner._questions import BaseReasoner, Decision, Question, Source
 from prism.statechart.reasoner._replies import parse_reasoner_response, read_probabilities
-from prism.statechart.reasoner._requests import Kind, Request, chat_requests, decision_requests
-from prism.statechart.reasoner._single_flight import Outcome, SharedCalls
-from prism.telemetry._loggers import EventLogger, describe, report_warning
-from prism.telemetry.events import MODE_UNKNOWN
+from prism.telemetry._loggers import EventLogger, describe
 
 DEFAULT_TIMEOUT_SECONDS = 120.0
 DEFAULT_CONCURRENCY = 16
-_WORKERS_PER_SLOT = 2
-"""Workers that take requests: some may wait for the answer to the same question of another."""
 
-LONGEST_LOOK_SECONDS = 10.0
-"""How long to wait for a server to say whether it takes decisions, which it knows without the model."""
-
-_REST_AFTER_LOOK = 10
-"""How many times as long as a look took that failed, not to look again."""
+_STARTS_PER_TURN = 32
 
 Mode = Literal["auto", "decision", "chat"]
 Pick = Literal["draw", "argmax"]
 
 ResultT = TypeVar("ResultT")
 
-_MAKERS = {"chat": chat_requests, "decision": decision_requests}
-
 
 @dataclass(frozen=True, slots=True)
-class _Odds:
+class _Probabilities:
     """A decision model's answer, before an option is drawn from it."""
 
-    chances: Mapping[str, float]
+    by_option: Mapping[str, float]
     source: Source
-    call: Call | None
+    cost: Cost | None
+
+
+Found = Decision | _Probabilities
 
 
 @dataclass(frozen=True, slots=True)
-class _Lot:
-    """What belongs to a question before it is asked.
+class _Draw:
+    """The random number that a question takes before it is put.
 
     Args:
-        stream: Where its number was taken; None if nothing will be drawn.
-        taken: That number, which decides between the odds.
-        fault: What keeps the question from being asked.
+        stream: Where the number was taken; None if nothing will be drawn.
+        taken: The number, with which an option is drawn.
+        fault: What keeps the question from being put.
     """
 
     stream: RandomStream | None = None
@@ -76,21 +74,21 @@ class _Lot:
     fault: Exception | None = None
 
     def put_back(self) -> None:
-        """Leave the stream as if the question had not been asked."""
+        """Leave the stream as if the question had not been put."""
         if self.stream is not None:
             self.stream.put_back(self.taken)
 
 
 class Reasoner(BaseReasoner):
-    """Asks a language model which of several open moves an agent makes.
+    """Asks a language model which of several enabled transitions an agent takes.
 
     Whatever goes wrong with the model, a decision is made: the fallback, with a warning that says
     why.
 
     Args:
         client: Anything with an async ``chat``, ``get_response`` or ``run``: prism's
-            `OllamaChatClient` and `OllamaPool`, ``ollama.AsyncClient`` (then give ``model``), an
-            agent-framework client or agent.
+            `OllamaChatClient` and `OllamaPool`, ``ollama.AsyncClient`` (which needs ``model``), an
+            agent-framework client or agent, or a `ModelClient` of your own.
         mode: ``decision`` asks a decision model for the options' probabilities, ``chat`` has a
             model write its choice, ``auto`` takes decisions where server and model offer them.
         pick: What to do with probabilities: ``draw`` an option by a number of the agent's own
@@ -98,25 +96,28 @@ class Reasoner(BaseReasoner):
             is; or take the likeliest (``argmax``).
         fallback: The state to take when the model gives no valid answer, if it is among the
             options; otherwise, and by default, the first option.
-        model: Model name, for clients that must be told with every call.
+        model: Model name, for clients that need it with every call.
         descriptions: Meaning of each state for the prompt, by state; `STATE_DESCRIPTIONS` by
             default.
-        timeout: Seconds to wait for one answer, retries included.
-        concurrency: Questions under way at once; a client's own ``concurrency`` takes its place.
+        timeout: Seconds that one answer may take, retries included. It counts from the moment the
+            question gets a slot of the client, and while nobody is served at all.
+        concurrency: Requests under way at once, for a client without a ``concurrency`` of its own;
+            16 by default.
         seed: Seed of the draws of agents without a stream, and of sampling where the client takes
             one.
         cache: Where to keep answers from one run to the next, by model, options, prompt and seed.
-            One that raises is reported once and used no more; what it holds but cannot be read is
-            asked anew. For an agent, whose answers depend on its instructions, too, give a
+            One that raises is reported once and used no more; stored text that cannot be read is
+            asked for again. For an agent, whose answers depend on its instructions, too, give a
             ``model`` that is a name for both.
         budget: What the run may spend; decisions fall back when it is spent.
         logger: A structlog logger for decisions.
 
     Raises:
         ReasonerError: If the client has none of the three methods, in mode ``decision`` no
-            ``systemone``, or blocks the event loop; if it has to be told a model and there is none;
-            or if there is a cache and neither the client nor ``model`` names a model.
-        FieldValueError: If mode or pick is unknown, or the time-out or the concurrency not above 0.
+            ``systemone``, or blocks the event loop; if it needs a model and there is none; or if
+            there is a cache and neither the client nor ``model`` names a model.
+        FieldValueError: If mode or pick is unknown, the time-out or the concurrency is not above 0,
+            or a concurrency is given for a client that has one.
     """
 
     def __init__(
@@ -137,32 +138,42 @@ class Reasoner(BaseReasoner):
     ) -> None:
         _require_one_of("mode", mode, ("auto", "decision", "chat"))
         _require_one_of("pick", pick, ("draw", "argmax"))
-        offered = getattr(client, "concurrency", None) or DEFAULT_CONCURRENCY
-        slots = offered if concurrency is None else concurrency
-        _require_positive(timeout=timeout, concurrency=slots)
+        require_positive(timeout=timeout, concurrency=concurrency)
+        own = getattr(client, "concurrency", None)
+        if own and concurrency is not None:
+            raise FieldValueError(
+                f"concurrency must be left out, got {concurrency!r}: "
+                f"{type(client).__name__} has its own, {own!r}"
+            )
+
         check_client(client, only_decides=mode == "decision")
         check_model(client, model, only_decides=mode == "decision")
         if cache is not None:
             _require_model(client, model)
 
+        adapted = adapt(client, model, seed)
         super().__init__(logger)
+        self.concurrency = own or concurrency or DEFAULT_CONCURRENCY
+        self.budget: Budget = budget or Budget()
         self._client = client
         self._mode = mode
         self._kind: Kind | None = _kind_by(mode, client)
         self._pick = pick
         self._fallback = fallback
-        self._model = model
+        self._model = model or _text_or_none(getattr(client, "model", None))
         self._descriptions = descriptions
-        self.concurrency = slots
         self._cache = cache
-        self._kept = KeptReplies(cache, logger)
-        self._asked_of = _asked_of(client, model, seed)
-        self.budget: Budget = budget or Budget()
+        self._replies = None if cache is None else ReplyCache(cache, logger)
+        self._depends_on = _depends_on(client, model, seed)
         self._streams = AgentStreams(seed)
-        self._asker = Asker(client, slots, timeout, self.budget, model=model, seed=seed)
-        self._finding: SharedCalls[Kind] = SharedCalls()
-        self._next_look = 0.0
-        self._has_told_of_look = False
+        self._dispatcher = Dispatcher(
+            adapted,
+            None if has_slots(client) else self.concurrency,
+            timeout,
+            self.budget,
+            model=self._model,
+        )
+        self._mode_finder = ModeFinder(adapted, logger)
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
         """Ask the model every question, as many at once as the client may be asked.
@@ -170,56 +181,24 @@ class Reasoner(BaseReasoner):
         What a draw will need is taken before anything is awaited, so that no draw depends on which
         answer comes first.
         """
-        lots = [self._lot(question) for question in questions]
+        draws = [self._draw(question) for question in questions]
         readable = [
-            question for question, lot in zip(questions, lots, strict=True) if lot.fault is None
+            question for question, draw in zip(questions, draws, strict=True) if draw.fault is None
         ]
         try:
             found = iter(await self._find(readable) if readable else ())
         except BaseException:
-            for lot in lots:
-                lot.put_back()
+            for draw in draws:
+                draw.put_back()
 
             raise
 
         return [
-            self._settle(question, lot, next(found))
-            if lot.fault is None
-            else self._without_asking(question, lot.fault)
-            for question, lot in zip(questions, lots, strict=True)
+            self._settle(question, draw, next(found))
+            if draw.fault is None
+            else self._without_asking(question, draw.fault)
+            for question, draw in zip(questions, draws, strict=True)
         ]
-
-    async def _find(self, questions: Sequence[Question]) -> list[Decision | _Odds]:
-        """Find what the model says to each question."""
-        kind = self._kind or await self._find_kind()
-        requests = iter(_MAKERS[kind](questions, self._descriptions))
-        placed: dict[int, Decision | _Odds] = {}
-        answered: dict[str, Outcome[Reply]] = {}
-
-        async def work() -> None:
-            # shared: the first requests are under way before the last are made
-            for request in requests:
-                placed.update(
-                    zip(request.places, await self._decide(request, answered), strict=True)
-                )
-
-        await _in_parallel(
-            [work() for _ in range(min(len(questions), _WORKERS_PER_SLOT * self.concurrency))]
-        )
-
-        return [placed[place] for place in range(len(questions))]
-
-    def _lot(self, question: Question) -> _Lot:
-        """Take what a question needs besides an answer: an agent that can be named, and a number to draw with."""
-        try:
-            agent_name(question.agent)
-            if self._pick == "argmax" or self._kind == "chat":
-                return _Lot()
-
-            stream = self._streams.of(question.agent)
-            return _Lot(stream, stream.take())
-        except Exception as error:  # of the user's agent; the other questions must not suffer
-            return _Lot(fault=error)
 
     @property
     def client(self) -> Any:
@@ -232,117 +211,124 @@ class Reasoner(BaseReasoner):
         return self._cache
 
     async def close(self) -> None:
-        """Close the client's connections, if it says (``client.reopens``) that a later question makes new ones."""
+        """Close the client's connections, if it opens new ones later (``client.reopens``)."""
         if getattr(self._client, "reopens", False):
             await self._client.close()
 
+    def _draw(self, question: Question) -> _Draw:
+        """Take what a question needs besides an answer: an agent with a name, and a number."""
+        try:
+            agent_name(question.agent)
+            if self._pick == "argmax" or self._kind == "chat":
+                return _Draw()
+
+            stream = self._streams.of(question.agent)
+            return _Draw(stream, stream.take())
+        except Exception as error:  # of the user's agent; the other questions must not suffer
+            return _Draw(fault=error)
+
+    async def _find(self, questions: Sequence[Question]) -> list[Found]:
+        """Return what the model says to each question."""
+        kind = self._kind or await self._find_kind()
+        requests = requests_for(kind, questions, self._descriptions)
+        placed: dict[int, Found] = {}
+        answered: dict[str, Outcome[Reply]] = {}
+
+        async def place(request: Request) -> None:
+            found = await self._decide(request, answered)
+            placed.update(zip(request.places, found, strict=True))
+
+        if len(questions) == 1:
+            await place(next(requests))
+        else:
+            await _in_parallel(place(request) for request in requests)
+
+        return [placed[number] for number in range(len(questions))]
+
     async def _find_kind(self) -> Kind:
-        """Find out whether server and model decide; one that cannot say is asked again after a while."""
-        if self.budget.spent() is not None or monotonic() < self._next_look:
+        """Return how to ask: as server and model want it, or in chat while that is unknown."""
+        if self.budget.spent() is not None:
             return "chat"
 
-        began = monotonic()
-        looked = await self._finding.get("kind", self._look)
-        if looked.result is not None:
-            self._kind = looked.result
-            return looked.result
+        found = await self._mode_finder.find(self._dispatcher.seconds_allowed())
+        if found is not None:
+            self._kind = found
 
-        ended = monotonic()
-        self._next_look = max(self._next_look, ended + _REST_AFTER_LOOK * (ended - began))
-        if looked.error is not None and not self._has_told_of_look:
-            self._has_told_of_look = True
-            report_warning(self._logger, MODE_UNKNOWN, error=describe(looked.error))
-
-        return "chat"
-
-    async def _look(self) -> Kind:
-        import asyncio
-
-        limit = min(self._asker.seconds_allowed(), LONGEST_LOOK_SECONDS)
-        try:
-            async with asyncio.timeout(limit) as timer:
-                return "decision" if await offers_decisions(self._client, self._model) else "chat"
-        except Exception as error:
-            if timer.expired():
-                raise TimedOutError(f"no answer within {limit:g} s") from error
-            raise
+        return found or "chat"
 
     async def _decide(
-        self, request: Request, answered: dict[str, Outcome[Reply]], made: int = 0
-    ) -> Sequence[Decision | _Odds]:
-        """Get the answers to one request; a failure becomes a fallback for each of its questions.
+        self, request: Request, answered: dict[str, Outcome[Reply]], earlier: int = 0
+    ) -> Sequence[Found]:
+        """Return the answers to one request; a failure is a fallback for each of its questions.
 
         Args:
             request: What to ask.
-            answered: What came of other requests that were made together with it.
-            made: Requests that were made in vain before, to ask the same in another way.
+            answered: Outcomes of requests that were made together with this one.
+            earlier: Requests that already asked the same in another way, and failed.
         """
-        began = perf_counter()
         if request.fault is not None:
             return [self._without_asking(question, request.fault) for question in request.questions]
 
         identity = request.identity()
-        key = self._kept.key(self._asked_of, identity)
-        kept = self._kept.get(key)
-        if kept is not None:
-            found = self._read_all(request, kept, "cache", None)
+        key = "" if self._replies is None else self._replies.key(self._depends_on, identity)
+        stored = None if self._replies is None else self._replies.get(key)
+        if stored is not None:
+            found = self._read_all(request, stored, "cache", None)
             if _all_valid(found):
                 return found
 
-        outcome = await self._outcome(request, identity, answered)
-        call = self._call(outcome, perf_counter() - began)
-        if not outcome.claim():
-            call = call.shared()
-        if made:
-            call = replace(call, attempts=call.attempts + made)
-        if outcome.result is None:
-            return await self._do_without(request, outcome.error, call, answered)
+        # what was asked together is not asked again, also if it failed
+        if identity not in answered:
+            answered[identity] = await self._dispatcher.ask(request, identity)
 
-        found = self._read_all(request, outcome.result, "model", call)
-        if _all_valid(found):
-            self._kept.put(key, outcome.result)
+        outcome = answered[identity]
+        cost = outcome.charge()
+        cost.attempts += earlier
+        if outcome.error is not None:
+            return await self._do_without(request, outcome.error, cost, answered)
+
+        assert outcome.result is not None
+        found = self._read_all(request, outcome.result, "model", cost)
+        if self._replies is not None and _all_valid(found):
+            self._replies.put(key, outcome.result)
 
         return found
 
     async def _do_without(
         self,
         request: Request,
-        error: Exception | None,
-        call: Call,
+        error: Exception,
+        cost: Cost,
         answered: dict[str, Outcome[Reply]],
-    ) -> Sequence[Decision | _Odds]:
-        """Fall back after a failure, or chat if that may help: for good where nobody decides, else this once."""
-        assert error is not None
-        instead = isinstance(error, (DecisionsUnsupportedError, LeftAloneError))
-        if not instead or self._mode != "auto" or request.kind != "decision":
-            return self._fall_back(request, error, call)
+    ) -> Sequence[Found]:
+        """Fall back after a failure, or chat where that may help.
+
+        Where nobody takes decisions all later questions are chats, too; where those that do are
+        down it is only this one.
+        """
+        may_chat = isinstance(error, (DecisionsUnsupportedError, CircuitOpenError))
+        if not may_chat or self._mode != "auto" or request.kind != "decision":
+            return [
+                self._fall_back(question, error, own) for question, own in _costs(request, cost)
+            ]
+
         if isinstance(error, DecisionsUnsupportedError):
             self._kind = "chat"
 
         chats = enumerate(chat_requests(request.questions, self._descriptions))
         found = await _in_parallel(
-            [
-                self._decide(chat, answered, made=0 if number else call.attempts)
-                for number, chat in chats
-            ]
+            self._decide(chat, answered, earlier=0 if number else cost.attempts)
+            for number, chat in chats
         )
 
         return [item for items in found for item in items]
 
-    async def _outcome(
-        self, request: Request, identity: str, answered: dict[str, Outcome[Reply]]
-    ) -> Outcome[Reply]:
-        """Get what comes of a request; what was asked together before is not asked again, also if it failed."""
-        if identity not in answered:
-            answered[identity] = await self._asker.ask(request, identity)
-        return answered[identity]
-
     def _read_all(
-        self, request: Request, reply: Reply, source: Source, call: Call | None
-    ) -> list[Decision | _Odds]:
+        self, request: Request, reply: Reply, source: Source, cost: Cost | None
+    ) -> list[Found]:
         return [
-            self._read(request.kind, question, reply, number, source, cost)
-            for number, (question, cost) in enumerate(_costs(request, call))
+            self._read(request.kind, question, reply, number, source, own)
+            for number, (question, own) in enumerate(_costs(request, cost))
         ]
 
     def _read(
@@ -352,76 +338,56 @@ class Reasoner(BaseReasoner):
         reply: Reply,
         number: int,
         source: Source,
-        call: Call | None,
-    ) -> Decision | _Odds:
+        cost: Cost | None,
+    ) -> Found:
         options = list(question.options)
         try:
             if kind == "chat":
-                return Decision(parse_reasoner_response(reply.text, options), source, call=call)
-            return _Odds(read_probabilities(reply.answers.get(f"q{number}"), options), source, call)
-        except ReasonerError as error:
-            return self._fallback_to(question, error, call)
+                return Decision(parse_reasoner_response(reply.text, options), source, cost=cost)
 
-    def _settle(self, question: Question, lot: _Lot, found: Decision | _Odds) -> Decision:
-        """Choose by the odds, where those came."""
+            probabilities = read_probabilities(reply.answers.get(f"q{number}"), options)
+            return _Probabilities(probabilities, source, cost)
+        except ReasonerError as error:
+            return self._fall_back(question, error, cost)
+
+    def _settle(self, question: Question, draw: _Draw, found: Found) -> Decision:
+        """Choose an option by its probability, where the model gave those."""
         if isinstance(found, Decision):
             return found
 
-        weights = list(found.chances.values())
+        weights = list(found.by_option.values())
         number = (
             weights.index(max(weights))
             if self._pick == "argmax"
-            else index_at(lot.taken[1], weights)
+            else index_at(draw.taken[1], weights)
         )
-        rounded = {text: round(chance, 6) for text, chance in found.chances.items()}
+        rounded = {text: round(chance, 6) for text, chance in found.by_option.items()}
 
         return Decision(
-            question.options[number], found.source, probabilities=rounded, call=found.call
-        )
-
-    def _call(self, outcome: Outcome[Reply], latency: float) -> Call:
-        reply, error = outcome.result, outcome.error
-        if reply is None:
-            attempts, host = cost_of(error)
-            return self._call_without_reply(latency, host, attempts)
-
-        return Call(
-            round(latency, 6),
-            reply.model,
-            reply.host,
-            reply.attempts,
-            reply.input_tokens,
-            reply.output_tokens,
-        )
-
-    def _call_without_reply(self, latency: float, host: str | None, attempts: int) -> Call:
-        return Call(
-            round(latency, 6), self._model or getattr(self._client, "model", None), host, attempts
+            question.options[number], found.source, probabilities=rounded, cost=found.cost
         )
 
     def _without_asking(self, question: Question, fault: Exception) -> Decision:
-        return self._fallback_to(question, fault, self._call_without_reply(0.0, None, 0))
+        return self._fall_back(question, fault, Cost(model=self._model))
 
-    def _fall_back(self, request: Request, error: Exception, call: Call) -> list[Decision | _Odds]:
-        return [
-            self._fallback_to(question, error, cost) for question, cost in _costs(request, call)
-        ]
-
-    def _fallback_to(self, question: Question, error: Exception, call: Call | None) -> Decision:
+    def _fall_back(self, question: Question, error: Exception, cost: Cost | None) -> Decision:
         options = question.options
         chosen = next((option for option in options if option == self._fallback), options[0])
-        return Decision(chosen, "fallback", reason=describe(error), call=call)
+        return Decision(chosen, "fallback", reason=describe(error), cost=cost)
 
 
-async def _in_parallel(works: Sequence[Coroutine[Any, Any, ResultT]]) -> list[ResultT]:
-    """Do several things at once; if one raises, the others are cancelled and over before that is raised on."""
+async def _in_parallel(works: Iterable[Coroutine[Any, Any, ResultT]]) -> list[ResultT]:
+    """Do several things at once; if one raises, the others are cancelled and over before."""
     import asyncio
 
-    if len(works) == 1:
-        return [await works[0]]
-
-    tasks = [asyncio.create_task(work) for work in works]
+    tasks: list[asyncio.Task[ResultT]] = []
     try:
+        for work in works:
+            tasks.append(asyncio.create_task(work))
+            # so that the first are under way before the last prompt is built
+            if len(tasks) % _STARTS_PER_TURN == 0:
+                await asyncio.sleep(0)
+
         return await asyncio.gather(*tasks)
     except BaseException:
         for task in tasks:
@@ -431,45 +397,44 @@ async def _in_parallel(works: Sequence[Coroutine[Any, Any, ResultT]]) -> list[Re
         raise
 
 
-def _costs(request: Request, call: Call | None) -> Iterator[tuple[Question, Call | None]]:
-    """Give each question its call; the cost stands with the first."""
+def _costs(request: Request, cost: Cost | None) -> Iterator[tuple[Question, Cost | None]]:
+    """Return each question with its cost; the charges stand with the first."""
     for number, question in enumerate(request.questions):
-        yield question, call if call is None or number == 0 else call.shared()
+        yield question, cost if cost is None or number == 0 else cost.without_charges()
 
 
-def _all_valid(found: Sequence[Decision | _Odds]) -> bool:
+def _all_valid(found: Sequence[Found]) -> bool:
     return all(item.source != "fallback" for item in found)
 
 
 def _kind_by(mode: Mode, client: Any) -> Kind | None:
-    """Tell what is asked in a mode, or None if the server has to say."""
+    """Return what is asked in a mode, or None if the server has to say."""
     if mode != "auto":
         return mode
     return None if callable(getattr(client, "systemone", None)) else "chat"
 
 
-def _asked_of(client: Any, model: str | None, seed: int) -> list[Any]:
-    """Return what a reply depends on besides the question, as far as the client tells."""
-    told = [getattr(client, name, None) for name in ("model", "temperature", "seed", "think")]
+def _depends_on(client: Any, model: str | None, seed: int) -> list[Any]:
+    """Return what a reply depends on besides the question, as far as the client says."""
+    settings = [getattr(client, name, None) for name in ("model", "temperature", "seed", "think")]
     return [
         model,
         seed,
-        *(value if isinstance(value, (str, int, float)) else None for value in told),
+        *(value if isinstance(value, (str, int, float)) else None for value in settings),
     ]
 
 
-def _require_positive(**limits: float) -> None:
-    for name, value in limits.items():
-        if not value > 0:
-            raise FieldValueError(f"{name} must be above 0, got {value!r}")
+def _text_or_none(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _require_model(client: object, model: str | None) -> None:
-    """Refuse to keep answers of nobody knows which model."""
+    """Refuse to keep answers whose model is unknown."""
     if model is None and not isinstance(getattr(client, "model", None), str):
         raise ReasonerError(
-            f"a cache keeps answers by model, and {type(client).__name__} names none: give Reasoner a model, any "
-            "name that stands for the model and for what else the answers depend on"
+            f"a cache keeps answers by model, and {type(client).__name__} names none: "
+            "give Reasoner a model, any name that stands for the model and for what else the "
+            "answers depend on"
         )
 
 

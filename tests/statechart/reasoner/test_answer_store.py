@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from prism.statechart.reasoner._answer_store import KeptReplies
-from prism.statechart.reasoner._clients import Reply
+from prism.statechart.reasoner._answer_store import ReplyCache
+from prism.statechart.reasoner._model_client import Reply
 
-REPLY = Reply("yes", {"q0": {"a": 1.0}}, "m1", "h1", 2, 30, 4)
+REPLY = Reply("yes", {"q0": {"a": 1.0}})
 
 
 class Store(dict[str, str]):
@@ -32,19 +32,19 @@ class Store(dict[str, str]):
             raise OSError("disk full")
 
 
-def test_a_reply_is_kept_whole() -> None:
-    """What was put comes back equal, to another run with the same store, too."""
+def test_a_stored_reply_is_read_again() -> None:
+    """A stored reply is read again, by another run with the same store, too."""
     store = Store()
-    kept = KeptReplies(store, None)
-    key = kept.key("m1", "what next?")
-    assert kept.get(key) is None
-    kept.put(key, REPLY)
-    assert KeptReplies(store, None).get(key) == REPLY
+    cache = ReplyCache(store, None)
+    key = cache.key("m1", "what next?")
+    assert cache.get(key) is None
+    cache.put(key, REPLY)
+    assert ReplyCache(store, None).get(key) == REPLY
 
 
 def test_a_key_depends_on_every_part() -> None:
     """Keys of different parts differ, however the parts are cut."""
-    kept = KeptReplies(Store(), None)
+    cache = ReplyCache(Store(), None)
     parts: list[tuple[Any, ...]] = [
         ("a", "b"),
         ("ab",),
@@ -52,16 +52,17 @@ def test_a_key_depends_on_every_part() -> None:
         ("a", "b", 0),
         (["a", "b"],),
     ]
-    assert len({kept.key(*part) for part in parts}) == len(parts)
-    assert kept.key("a", "b") == KeptReplies(Store(), None).key("a", "b")
+    assert len({cache.key(*part) for part in parts}) == len(parts)
+    assert cache.key("a", "b") == ReplyCache(Store(), None).key("a", "b")
 
 
-def test_without_a_store_nothing_is_kept() -> None:
-    """Without a store there are no keys and no replies."""
-    kept = KeptReplies(None, None)
-    key = kept.key("what next?")
-    kept.put(key, REPLY)
-    assert (key, kept.get(key)) == (None, None)
+def test_replies_that_were_stored_with_their_cost_are_read() -> None:
+    """A stored text that holds more than a reply, as earlier versions wrote, is one."""
+    store = Store()
+    cache = ReplyCache(store, None)
+    key = cache.key("what next?")
+    store[key] = json.dumps({"text": "yes", "answers": {"q0": {"a": 1.0}}, "attempts": 2})
+    assert cache.get(key) == REPLY
 
 
 @pytest.mark.parametrize(
@@ -78,28 +79,28 @@ def test_without_a_store_nothing_is_kept() -> None:
         '{"text": "yes"',
     ],
 )
-def test_what_cannot_be_read_is_not_kept(text: str) -> None:
+def test_a_text_that_is_not_a_reply_counts_as_none(text: str) -> None:
     """A text in the store that is no reply counts as nothing, and is replaced by the next reply."""
     store = Store()
-    kept = KeptReplies(store, None)
-    key = kept.key("what next?")
-    store[key or ""] = text
-    assert kept.get(key) is None
-    kept.put(key, REPLY)
-    assert json.loads(store[key or ""])["text"] == "yes"
+    cache = ReplyCache(store, None)
+    key = cache.key("what next?")
+    store[key] = text
+    assert cache.get(key) is None
+    cache.put(key, REPLY)
+    assert json.loads(store[key])["text"] == "yes"
 
 
 @pytest.mark.parametrize("failing", ["get", "put"])
-def test_a_store_that_fails_is_reported_once_and_left(
+def test_a_store_that_raises_is_reported_once_and_used_no_more(
     failing: str, logger: Any, capture: Any
 ) -> None:
     """A store that raises never raises here: one warning says so, and it is not used again."""
     store = Store(failing)
-    kept = KeptReplies(store, logger)
-    key = kept.key("what next?")
+    cache = ReplyCache(store, logger)
+    key = cache.key("what next?")
     for _ in range(3):
-        assert kept.get(key) is None
-        kept.put(key, REPLY)
+        assert cache.get(key) is None
+        cache.put(key, REPLY)
     assert store.used == (1 if failing == "get" else 2)
     assert capture.entries == [
         {"event": "reasoner.cache_failed", "log_level": "warning", "error": "OSError: disk full"}

@@ -8,21 +8,36 @@ import ollama
 import pytest
 
 from prism.errors import BadReplyError, DecisionsUnsupportedError, ReasonerError
-from prism.statechart.reasoner._clients import (
-    Reply,
-    answer_schema,
-    ask_chat,
-    ask_decision,
-    check_client,
-    check_model,
-    offers_decisions,
-)
+from prism.statechart.reasoner._clients import adapt, check_client, check_model, has_slots
+from prism.statechart.reasoner._cost import Cost
+from prism.statechart.reasoner._prompts import answer_schema
 from prism.statechart.reasoner._replies import parse_reasoner_response
 from prism.statechart.states import AgentState, state_enum
 from prism.testing import FakeOllama, Fault
 
 S = AgentState
 OPTIONS = [S.COMPOSING, S.SCROLLING]
+
+
+async def ask_chat(
+    client: Any, *, model: str | None = None, seed: int | None = None, cost: Cost | None = None
+) -> str:
+    """Put a prompt to a client, and return its reply."""
+    adapted = adapt(client, model, seed)
+    reply = await adapted.chat(MESSAGES, format=answer_schema(OPTIONS), cost=cost or Cost())
+    return reply.text
+
+
+async def ask_decision(client: Any, model: str | None = None, cost: Cost | None = None) -> Any:
+    """Put a decision question to a client, and return the probabilities of the answer."""
+    adapted = adapt(client, model, None)
+    reply = await adapted.systemone("about Ada", QUESTIONS, cost=cost or Cost())
+    return reply.answers["q0"]["probabilities"]
+
+
+async def offers_decisions(client: Any, model: str | None) -> bool:
+    """Return whether a client takes decisions, as its adapter finds out."""
+    return await adapt(client, model, None).offers_decisions()
 
 
 class Told:
@@ -164,16 +179,18 @@ def test_a_client_without_a_method_is_refused(client: Any) -> None:
         (Blocking(), None, "what next?"),
     ],
 )
-async def test_a_client_is_told_what_it_takes(client: Any, model: str | None, told: Any) -> None:
+async def test_a_client_gets_the_arguments_that_it_takes(
+    client: Any, model: str | None, told: Any
+) -> None:
     """Each kind of client gets the prompt in the form it takes, with schema and model where it has room for them."""
-    assert (await ask_chat(client, "what next?", OPTIONS, model=model, seed=7)).text == "yes"
+    assert await ask_chat(client, model=model, seed=7) == "yes"
     assert client.told == told
 
 
-async def test_chat_comes_first() -> None:
+async def test_chat_is_used_before_other_methods() -> None:
     """Of a client with several methods chat is used, because it can be given the schema."""
     client = Everything()
-    await ask_chat(client, "what next?", OPTIONS)
+    await ask_chat(client)
     assert isinstance(client.told, dict)
     assert client.told["format"] == SCHEMA
 
@@ -193,7 +210,7 @@ async def test_chat_comes_first() -> None:
 )
 async def test_the_text_of_a_reply_is_found(reply: Any) -> None:
     """The text of a reply is found in every common shape of one."""
-    assert (await ask_chat(Runner(reply), "what next?", OPTIONS)).text == "yes"
+    assert await ask_chat(Runner(reply)) == "yes"
 
 
 @pytest.mark.parametrize("chosen", [S.SCROLLING, "scrolling"])
@@ -211,7 +228,7 @@ async def test_the_text_of_a_reply_is_found(reply: Any) -> None:
 )
 async def test_an_answer_may_be_data(reply: Any, chosen: Any) -> None:
     """What agents with typed results give, alone or as their output, is read like the JSON that it stands for."""
-    text = (await ask_chat(Runner(reply(chosen)), "what next?", OPTIONS)).text
+    text = await ask_chat(Runner(reply(chosen)))
     assert parse_reasoner_response(text, OPTIONS) is S.SCROLLING
 
 
@@ -232,7 +249,7 @@ async def test_a_reply_without_text_is_an_error(reply: Any) -> None:
     with pytest.raises(
         BadReplyError, match=f"the client's reply of type {type(reply).__name__} has no text"
     ):
-        await ask_chat(Runner(reply), "what next?", OPTIONS)
+        await ask_chat(Runner(reply))
 
 
 async def test_an_exception_of_the_client_propagates() -> None:
@@ -243,7 +260,7 @@ async def test_an_exception_of_the_client_propagates() -> None:
             raise ConnectionError("nobody there")
 
     with pytest.raises(ConnectionError, match="nobody there"):
-        await ask_chat(Down(), "what next?", OPTIONS)
+        await ask_chat(Down())
 
 
 @pytest.mark.parametrize(
@@ -265,22 +282,21 @@ async def test_an_exception_of_the_client_propagates() -> None:
 )
 async def test_tokens_are_read(reply: Any, tokens: Any) -> None:
     """Token counts are read in every common shape, none is invented, and zero is a count."""
-    read = await ask_chat(Runner(reply), "what next?", OPTIONS)
-    assert (read.input_tokens, read.output_tokens) == tokens
+    cost = Cost()
+    await ask_chat(Runner(reply), cost=cost)
+    assert (cost.input_tokens, cost.output_tokens, cost.attempts) == (*tokens, 1)
 
 
 @pytest.mark.parametrize("kind", ["prism", "pool", "ollama"])
 async def test_real_clients_chat(kind: str, server: FakeOllama, connect: Any) -> None:
-    """prism's clients and Ollama's own are asked over HTTP, and text, model and tokens are read."""
-    model = "llama3.2" if kind == "ollama" else None
-    reply = await ask_chat(connect(kind), "what next?", OPTIONS, model=model)
-    assert (reply.text, reply.model, reply.attempts) == (
-        '{"next_state": "composing"}',
-        "llama3.2",
-        1,
-    )
-    assert (reply.input_tokens, reply.output_tokens) == (2, 2)
-    assert reply.host == (None if kind == "ollama" else server.host)
+    """prism's clients and Ollama's own are asked over HTTP; text, model and tokens are read."""
+    cost = Cost()
+    model = "tiny" if kind == "ollama" else None
+    text = await ask_chat(connect(kind=kind), model=model, cost=cost)
+    assert text == '{"next_state": "composing"}'
+    assert (cost.model, cost.attempts) == ("tiny", 1)
+    assert (cost.input_tokens, cost.output_tokens) == (2, 2)
+    assert cost.host == (None if kind == "ollama" else server.host)
     assert server.questions[0].body["format"] == SCHEMA
 
 
@@ -295,15 +311,24 @@ QUESTIONS = {
 
 @pytest.mark.parametrize("kind", ["prism", "pool", "ollama"])
 async def test_real_clients_decide(kind: str, server: FakeOllama, connect: Any) -> None:
-    """prism's clients and Ollama's own put decision questions over HTTP, and probabilities and tokens are read."""
+    """prism's clients and Ollama's own put decision questions; probabilities and tokens are read."""
+    cost = Cost()
     model = "nimble" if kind == "ollama" else None
-    reply = await ask_decision(connect(kind, "nimble"), "about Ada", QUESTIONS, model=model)
-    assert reply.answers["q0"] == pytest.approx({"composing": 0.9, "scrolling": 0.1})
-    assert (reply.text, reply.model, reply.output_tokens) == ("", "nimble", 0)
-    assert reply.input_tokens is not None
+    chances = await ask_decision(connect(kind=kind, model="nimble"), model, cost)
+    assert chances == pytest.approx({"composing": 0.9, "scrolling": 0.1})
+    assert (cost.model, cost.attempts, cost.output_tokens) == ("nimble", 1, 0)
+    assert cost.input_tokens is not None
     body = server.questions[0].body
     assert (body["model"], body["state"]) == ("nimble", "about Ada")
     assert body["questions"]["q0"]["criteria"] == QUESTIONS["q0"]["criteria"]
+
+
+@pytest.mark.parametrize(("kind", "native"), [("prism", True), ("pool", True), ("ollama", False)])
+def test_prisms_clients_need_no_adapter(kind: str, native: bool, connect: Any) -> None:
+    """A client that takes a cost is spoken to directly, and hands out its own slots."""
+    client = connect(kind=kind)
+    assert has_slots(client) is native
+    assert (adapt(client, "tiny", 0) is client) is native
 
 
 class Deciding(Told):
@@ -331,7 +356,7 @@ class Deciding(Told):
 )
 async def test_the_answers_of_a_decision_are_found(reply: Any, answers: Any) -> None:
     """The probabilities of each question are found as they are given, or None."""
-    assert await ask_decision(Deciding(reply), "", QUESTIONS) == Reply(answers={"q0": answers})
+    assert await ask_decision(Deciding(reply)) == answers
 
 
 @pytest.mark.parametrize(
@@ -342,7 +367,7 @@ async def test_a_decision_without_answers_is_an_error(reply: Any) -> None:
     with pytest.raises(
         BadReplyError, match=f"the client's reply of type {type(reply).__name__} has no answers"
     ):
-        await ask_decision(Deciding(reply), "", QUESTIONS)
+        await ask_decision(Deciding(reply))
 
 
 @pytest.mark.parametrize(
@@ -361,41 +386,40 @@ async def test_a_missing_endpoint_is_told_from_other_failures(
 ) -> None:
     """A server or model without decisions raises prism's error for that; anything else is raised unchanged."""
     with pytest.raises(raised, match=str(error.args[0])) as caught:
-        await ask_decision(Deciding(error), "", QUESTIONS)
+        await ask_decision(Deciding(error))
     assert (caught.value is error) == (raised is type(error))
 
 
 @pytest.mark.parametrize("kind", ["prism", "pool", "ollama"])
-@pytest.mark.parametrize(("model", "offered"), [("nimble", True), ("llama3.2", False)])
-async def test_what_a_model_offers_is_found_out(
+@pytest.mark.parametrize(("model", "offered"), [("nimble", True), ("tiny", False)])
+async def test_capabilities_of_a_model_are_found_out(
     kind: str, model: str, offered: bool, connect: Any
 ) -> None:
     """A client's server is asked whether the model decides."""
-    assert (
-        await offers_decisions(connect(kind, model), model if kind == "ollama" else None) is offered
-    )
+    client = connect(kind=kind, model=model)
+    assert await offers_decisions(client, model if kind == "ollama" else None) is offered
 
 
 @pytest.mark.parametrize("client", [OllamaLike(), Runner(), Deciding()])
-async def test_a_client_that_cannot_tell_offers_nothing(client: Any) -> None:
+async def test_a_client_that_cannot_say_offers_no_decisions(client: Any) -> None:
     """A client that has no decisions, or no way to tell, is taken to offer none."""
     assert await offers_decisions(client, "m1") is False
 
 
-async def test_an_ollama_client_without_a_model_offers_nothing(connect: Any) -> None:
+async def test_an_ollama_client_without_a_model_offers_no_decisions(connect: Any) -> None:
     """Ollama's client that is not told a model cannot be asked what the model does."""
-    assert await offers_decisions(connect("ollama"), None) is False
+    assert await offers_decisions(connect(kind="ollama"), None) is False
 
 
 @pytest.mark.parametrize("code", [404, 405, 501])
-async def test_a_server_that_knows_no_capabilities_may_decide(
+async def test_a_server_without_api_show_may_decide(
     code: int, server: FakeOllama, connect: Any
 ) -> None:
     """A server without the path that tells capabilities may have decisions, while a failure is raised."""
     server.fail(Fault.status(code, body=b"no such page"), Fault.status(500), path="/api/show")
-    assert await offers_decisions(connect("ollama"), "nimble") is True
+    assert await offers_decisions(connect(kind="ollama"), "nimble") is True
     with pytest.raises(ollama.ResponseError):
-        await offers_decisions(connect("ollama"), "nimble")
+        await offers_decisions(connect(kind="ollama"), "nimble")
 
 
 class Thinker(Told):
@@ -423,24 +447,26 @@ NO_THINK = ollama.ResponseError("invalid think value", 400)
         (None, ollama.ResponseError("unknown field: think", 422), [False, None, None]),
     ],
 )
-async def test_a_model_is_told_not_to_think_if_it_may_be(
+async def test_think_is_false_until_a_model_refuses_it(
     accepts: Any, error: Exception, asked: list[Any]
 ) -> None:
     """Where thinking is an argument it is forbidden, but to a model that refuses to be told, and that is remembered."""
-    client, refused = Thinker(accepts, error), set[str]()
-    replies = [await ask_chat(client, "what next?", OPTIONS, refused=refused) for _ in range(2)]
+    client, cost = Thinker(accepts, error), Cost()
+    adapted = adapt(client, None, None)
+    for _ in range(2):
+        await adapted.chat(MESSAGES, format=SCHEMA, cost=cost)
     assert client.asked == asked
-    assert sum(reply.attempts for reply in replies) == len(asked)
+    assert cost.attempts == len(asked)
 
 
 @pytest.mark.parametrize(
     "error", [ollama.ResponseError("invalid format", 400), ollama.ResponseError("think", 500)]
 )
-async def test_other_refusals_have_nothing_to_do_with_thinking(error: Exception) -> None:
+async def test_other_refusals_are_raised(error: Exception) -> None:
     """Any other error is raised as it is, and the model asked only once."""
     client = Thinker("high", error)
     with pytest.raises(ollama.ResponseError):
-        await ask_chat(client, "what next?", OPTIONS)
+        await ask_chat(client)
     assert client.asked == [False]
 
 
@@ -483,7 +509,7 @@ def test_a_client_without_a_model_is_refused(
 ) -> None:
     """A client that has to be told a model is an error that says how to give one, and accepted with one."""
     method = "systemone" if only_decides else "chat"
-    message = rf"{type(client).__name__}.{method} has to be told a model: give one, such as Reasoner\(client, model="
+    message = rf"{type(client).__name__}.{method} needs the name of a model: give one, such as Reasoner\(client, model="
     with pytest.raises(ReasonerError, match=message):
         check_model(client, model, only_decides=only_decides)
     check_model(client, "m1", only_decides=only_decides)
@@ -498,7 +524,7 @@ def test_other_clients_need_no_model(client: Any, only_decides: bool) -> None:
     check_model(client, None, only_decides=only_decides)
 
 
-def test_mode_decision_needs_nothing_but_decisions() -> None:
+def test_mode_decision_needs_only_systemone() -> None:
     """A client that only decides is accepted where only decisions are asked, and one that does not is refused."""
     check_client(Deciding(), only_decides=True)
     with pytest.raises(ReasonerError, match="Runner has none"):

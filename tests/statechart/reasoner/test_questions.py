@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from prism.errors import ReasonerError
-from prism.statechart.reasoner._questions import CALL_KEYS, BaseReasoner, Call, Decision, Question
+from prism.statechart.reasoner._cost import COST_KEYS, Cost
+from prism.statechart.reasoner._questions import BaseReasoner, Decision, Question
 from prism.statechart.states import AgentState
 
 S = AgentState
@@ -172,16 +173,11 @@ class Given(BaseReasoner):
 
 async def test_a_call_is_announced_with_its_decision(events: list[Any]) -> None:
     """What a call took stands in the decision's event, and only where there was a call."""
-    call = Call(0.25, "m1", "h1", 2, 30, 4)
-    await Given(Decision(S.SCROLLING, "model", call=call)).decide_many([question()])
+    cost = Cost(0.25, "m1", "h1", 2, 30, 4)
+    await Given(Decision(S.SCROLLING, "model", cost=cost)).decide_many([question()])
     await Given(Decision(S.SCROLLING, "cache")).decide_many([question()])
-    assert tuple(events[0][key] for key in CALL_KEYS) == (0.25, "m1", "h1", 2, 30, 4)
-    assert not set(CALL_KEYS) & set(events[1])
-
-
-def test_a_shared_call_costs_nothing() -> None:
-    """The call of a decision that was answered beside another keeps where and how long, without the cost."""
-    assert Call(0.25, "m1", "h1", 2, 30, 4).shared() == Call(0.25, "m1", "h1", 0, 0, 0)
+    assert tuple(events[0][key] for key in COST_KEYS) == (0.25, "m1", "h1", 2, 30, 4)
+    assert not set(COST_KEYS) & set(events[1])
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,13 @@
-"""How much a run may spend."""
+"""What answers cost, and how much a run may spend."""
 
-import asyncio
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 
 from prism.errors import FieldValueError
-from prism.statechart.reasoner._budget import Budget
+from prism.statechart.reasoner._cost import COST_KEYS, Budget, Cost, require_positive
+from tests.kit.servers import Clock
 
 
 @pytest.mark.parametrize("limit", ["max_calls", "max_tokens", "deadline"])
@@ -48,7 +49,7 @@ def test_what_is_spent_is_spent(limits: Any, costs: Any, taken: int, reason: str
     assert budget.calls == taken * (1 + costs.get("retries", 0))
 
 
-def test_what_was_spent_is_told_and_counted_again() -> None:
+def test_a_budget_is_restored_from_its_dict() -> None:
     """A budget restored from what another tells has spent as much, and is spent at the same call."""
     budget = Budget(max_calls=3)
     assert budget.take() is None
@@ -61,7 +62,7 @@ def test_what_was_spent_is_told_and_counted_again() -> None:
     assert [again.take() for _ in range(3)] == [None, None, "budget spent: 3 calls"]
 
 
-def test_a_deadline_goes_on_where_it_was() -> None:
+def test_a_restored_deadline_goes_on_where_it_was() -> None:
     """Seconds that an interrupted run has asked for count; a deadline that had not begun begins with a question."""
     budget = Budget(deadline=100)
     budget.restore(calls=5, tokens=0, seconds=99.0)
@@ -79,7 +80,7 @@ def test_a_deadline_goes_on_where_it_was() -> None:
     assert 0 < (fresh.seconds_left() or 0) <= 100
 
 
-def test_seconds_without_a_deadline_do_not_matter() -> None:
+def test_without_a_deadline_seconds_are_ignored() -> None:
     """A budget without a deadline tells no seconds and has none left after a restore."""
     budget = Budget(max_calls=9)
     budget.restore(calls=1, tokens=2, seconds=50.0)
@@ -91,12 +92,60 @@ def test_seconds_without_a_deadline_do_not_matter() -> None:
     )
 
 
-async def test_the_deadline_counts_from_the_first_question() -> None:
+def test_the_deadline_counts_from_the_first_question(clock: Clock) -> None:
     """A deadline begins with the first question, and when it is over nothing can be taken."""
-    budget = Budget(deadline=0.05)
-    await asyncio.sleep(0.06)
+    budget = Budget(deadline=5)
+    budget.clock = clock
+    clock.time += 60
     assert budget.take() is None
-    await asyncio.sleep(0.06)
+    clock.time += 4
+    assert budget.seconds_left() == 1.0
+    clock.time += 2
     assert budget.seconds_left() == 0.0
-    assert budget.take() == "budget spent: 0.05 seconds"
+    assert budget.take() == "budget spent: 5 seconds"
     assert budget.calls == 1
+
+
+def test_a_cost_without_limits_may_always_go_on() -> None:
+    """A cost that nobody bounds takes what slots say of it, and changes nothing."""
+    cost = Cost(model="m1")
+    cost.stalled(True)
+    cost.admitted()
+    assert cost == Cost(model="m1")
+
+
+def test_the_limits_of_a_cost_are_no_part_of_it() -> None:
+    """Costs are equal by what is logged of them, whatever bounds them."""
+
+    class Recorder:
+        said: list[object] = []
+
+        def admitted(self) -> None:
+            self.said.append("admitted")
+
+        def stalled(self, is_stalled: bool) -> None:
+            self.said.append(is_stalled)
+
+    cost = Cost(limits=Recorder())
+    cost.stalled(True)
+    cost.stalled(False)
+    cost.admitted()
+    assert Recorder.said == [True, False, "admitted"]
+    assert cost == Cost()
+    assert "limits" not in repr(cost)
+    assert [name for name in asdict(Cost()) if name != "limits"] == list(COST_KEYS)
+
+
+def test_what_a_common_request_cost_is_counted_once() -> None:
+    """A cost without its charges keeps latency, model and host, and adds nothing up."""
+    cost = Cost(0.5, "m1", "h1", 2, 30, 4)
+    assert cost.without_charges() == Cost(0.5, "m1", "h1", 0, 0, 0)
+    assert cost.attempts == 2
+
+
+@pytest.mark.parametrize("value", [0, -1.5, float("nan")])
+def test_the_first_limit_that_is_not_above_zero_is_named(value: float) -> None:
+    """Of several limits the first that is given and not above 0 is in the message."""
+    with pytest.raises(FieldValueError, match=f"two must be above 0, got {value!r}"):
+        require_positive(one=1, unset=None, two=value, three=0)
+    require_positive(one=1, unset=None)

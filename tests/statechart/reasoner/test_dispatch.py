@@ -1,4 +1,4 @@
-"""Asking once what several want to know at the same time."""
+"""Putting equal requests once: what several wait for at the same time is one call."""
 
 import asyncio
 import threading
@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from prism.errors import LLMError
-from prism.statechart.reasoner._single_flight import Outcome, SharedCalls
+from prism.statechart.reasoner._cost import Cost
+from prism.statechart.reasoner._dispatch import Outcome, SingleFlight
 
 
 class Asking:
@@ -20,7 +21,7 @@ class Asking:
         self.may_answer = asyncio.Event()
         self.error: Exception | None = None
 
-    async def __call__(self) -> int:
+    async def __call__(self, cost: Cost) -> int:
         self.calls += 1
         number = self.calls
         try:
@@ -35,66 +36,79 @@ class Asking:
 
 
 async def start(
-    shared: SharedCalls[int], asking: Callable[[], Coroutine[Any, Any, int]], *keys: str
+    flights: SingleFlight[int], asking: Callable[[Cost], Coroutine[Any, Any, int]], *keys: str
 ) -> list[asyncio.Task[Outcome[int]]]:
     """Ask about every key at once, and go on when all of them wait."""
-    tasks = [asyncio.create_task(shared.get(key, asking)) for key in keys]
+    tasks = [asyncio.create_task(flights.do(key, asking)) for key in keys]
     for _ in range(3):
         await asyncio.sleep(0)
     return tasks
 
 
-async def test_the_same_question_is_asked_once() -> None:
+async def test_equal_calls_at_the_same_time_are_one() -> None:
     """All who ask the same at the same time get the one answer, and others their own."""
-    shared, asking = SharedCalls[int](), Asking()
-    tasks = await start(shared, asking, "a", "b", "a", "a")
+    flights, asking = SingleFlight[int](), Asking()
+    tasks = await start(flights, asking, "a", "b", "a", "a")
     asking.may_answer.set()
     assert [outcome.result for outcome in await asyncio.gather(*tasks)] == [1, 2, 1, 1]
 
 
-async def test_a_question_is_shared_until_it_is_answered() -> None:
+async def test_a_call_that_has_ended_is_made_anew() -> None:
     """Once a question is answered it is asked anew."""
-    shared, asking = SharedCalls[int](), Asking()
-    (task,) = await start(shared, asking, "a")
+    flights, asking = SingleFlight[int](), Asking()
+    (task,) = await start(flights, asking, "a")
     asking.may_answer.set()
-    assert await task == Outcome(1)
-    assert await shared.get("a", asking) == Outcome(2)
+    assert (await task).result == 1
+    assert (await flights.do("a", asking)).result == 2
 
 
-def test_an_outcome_is_claimed_once() -> None:
-    """Of all who receive an outcome only the first bears its cost."""
-    outcome = Outcome(result=1)
-    assert [outcome.claim() for _ in range(3)] == [True, False, False]
+def test_an_outcome_is_charged_once() -> None:
+    """Of all who receive an outcome only the first bears its cost; the others know model and host."""
+    outcome = Outcome(Cost(0.5, "m1", "h1", 2, 30, 4), result=1)
+    assert outcome.charge() is outcome.cost
+    assert [outcome.charge() for _ in range(2)] == [Cost(0.5, "m1", "h1", 0, 0, 0)] * 2
 
 
-async def test_a_failure_reaches_all_who_wait() -> None:
+async def test_a_call_has_one_cost_however_it_ends() -> None:
+    """What a call adds to its cost is in the outcome, also if it fails."""
+
+    async def fails(cost: Cost) -> int:
+        cost.attempts += 3
+        raise ConnectionError("nobody there")
+
+    outcome = await SingleFlight[int]().do("a", fails)
+    assert (outcome.result, outcome.cost) == (None, Cost(attempts=3))
+    assert isinstance(outcome.error, ConnectionError)
+
+
+async def test_a_failure_is_the_outcome_for_all_waiters() -> None:
     """An exception is the outcome for everyone who waits, and is not kept for those who come later."""
-    shared, asking = SharedCalls[int](), Asking()
+    flights, asking = SingleFlight[int](), Asking()
     asking.error = ConnectionError("nobody there")
-    tasks = await start(shared, asking, "a", "a")
+    tasks = await start(flights, asking, "a", "a")
     asking.may_answer.set()
-    assert [await task for task in tasks] == [Outcome(error=asking.error)] * 2
+    assert [(await task).error for task in tasks] == [asking.error] * 2
     asking.error = None
-    assert await shared.get("a", asking) == Outcome(2)
+    assert (await flights.do("a", asking)).result == 2
 
 
 @pytest.mark.parametrize("leaver", [0, 1])
-async def test_one_who_leaves_does_not_take_the_answer_along(leaver: int) -> None:
+async def test_cancelling_one_waiter_leaves_the_other_its_answer(leaver: int) -> None:
     """Cancelling one of two, whether the first or the second, leaves the other its answer."""
-    shared, asking = SharedCalls[int](), Asking()
-    tasks = await start(shared, asking, "a", "a")
+    flights, asking = SingleFlight[int](), Asking()
+    tasks = await start(flights, asking, "a", "a")
     tasks[leaver].cancel()
     with pytest.raises(asyncio.CancelledError):
         await tasks[leaver]
     asking.may_answer.set()
-    assert await tasks[1 - leaver] == Outcome(1)
+    assert (await tasks[1 - leaver]).result == 1
     assert (asking.calls, asking.let_go) == (1, 1)
 
 
-async def test_the_last_who_leaves_ends_the_call() -> None:
+async def test_cancelling_all_waiters_cancels_the_call() -> None:
     """When all are cancelled the call is, and has let go of what it holds before they are."""
-    shared, asking = SharedCalls[int](), Asking()
-    tasks = await start(shared, asking, "a", "a")
+    flights, asking = SingleFlight[int](), Asking()
+    tasks = await start(flights, asking, "a", "a")
     for task in tasks:
         task.cancel()
     results: list[Any] = await asyncio.gather(*tasks, return_exceptions=True)
@@ -102,30 +116,30 @@ async def test_the_last_who_leaves_ends_the_call() -> None:
     assert (asking.calls, asking.let_go) == (1, 1)
 
 
-async def test_one_who_comes_while_a_call_ends_asks_anew() -> None:
+async def test_a_call_that_is_being_cancelled_takes_no_new_waiter() -> None:
     """A question that everybody has given up is put again for the next who asks it."""
-    shared, asking = SharedCalls[int](), Asking()
-    (given_up,) = await start(shared, asking, "a")
+    flights, asking = SingleFlight[int](), Asking()
+    (given_up,) = await start(flights, asking, "a")
     given_up.cancel()
-    (late,) = await start(shared, asking, "a")
+    (late,) = await start(flights, asking, "a")
     asking.may_answer.set()
-    assert await late == Outcome(2)
+    assert (await late).result == 2
     assert given_up.cancelled()
 
 
-async def test_nothing_is_kept() -> None:
+async def test_no_call_is_remembered() -> None:
     """After answers, failures and cancellations no call is remembered."""
-    shared, asking = SharedCalls[int](), Asking()
-    tasks = await start(shared, asking, "a", "b", "b")
+    flights, asking = SingleFlight[int](), Asking()
+    tasks = await start(flights, asking, "a", "b", "b")
     tasks[0].cancel()
     asking.may_answer.set()
     await asyncio.gather(*tasks, return_exceptions=True)
     asking.error = ConnectionError("nobody there")
-    await asyncio.gather(*(await start(shared, asking, "c", "c")), return_exceptions=True)
-    assert shared.__dict__ == SharedCalls[int]().__dict__
+    await asyncio.gather(*(await start(flights, asking, "c", "c")), return_exceptions=True)
+    assert len(flights) == 0
 
 
-async def gives_up() -> int:
+async def gives_up(_cost: Cost) -> int:
     """Wait for something of its own that is cancelled, as a client may whose connection is."""
     inner = asyncio.create_task(asyncio.sleep(3600))
     inner.cancel()
@@ -133,7 +147,7 @@ async def gives_up() -> int:
     return 0
 
 
-async def cancels_itself() -> int:
+async def cancels_itself(_cost: Cost) -> int:
     """Be cancelled by nobody else."""
     task = asyncio.current_task()
     assert task is not None
@@ -143,67 +157,67 @@ async def cancels_itself() -> int:
 
 
 @pytest.mark.parametrize("call", [gives_up, cancels_itself])
-async def test_a_call_that_gives_itself_up_has_failed(
-    call: Callable[[], Coroutine[Any, Any, int]],
+async def test_a_call_that_cancels_itself_has_failed(
+    call: Callable[[Cost], Coroutine[Any, Any, int]],
 ) -> None:
     """A call that is cancelled though others wait for it is a failure that all of them share, and cancels nobody."""
-    shared = SharedCalls[int]()
-    tasks = [asyncio.create_task(shared.get("a", call)) for _ in range(2)]
+    flights = SingleFlight[int]()
+    tasks = [asyncio.create_task(flights.do("a", call)) for _ in range(2)]
     async with asyncio.timeout(10):
         one, other = [await task for task in tasks]
     assert isinstance(one.error, LLMError)
-    assert str(one.error) == "the client gave its call up by itself"
+    assert str(one.error) == "the client cancelled its own call"
     assert other is one
 
 
 async def test_a_time_out_around_a_call_stays_one() -> None:
     """Whoever waits with a limit of its own gets its TimeoutError, and the call is over by then."""
-    shared, asking = SharedCalls[int](), Asking()
+    flights, asking = SingleFlight[int](), Asking()
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
-            await shared.get("a", asking)
+            await flights.do("a", asking)
     assert asking.let_go == 1
 
 
-def test_what_a_loop_has_left_behind_is_asked_anew() -> None:
+def test_a_call_of_a_closed_loop_is_made_anew() -> None:
     """A loop that was closed in the middle of a call keeps nobody in a later one from asking the same."""
-    shared, numbers = SharedCalls[int](), count(1)
+    flights, numbers = SingleFlight[int](), count(1)
 
-    async def hangs() -> int:
+    async def hangs(_cost: Cost) -> int:
         next(numbers)
         await asyncio.Event().wait()
         return 0
 
-    async def answers() -> int:
+    async def answers(_cost: Cost) -> int:
         return next(numbers)
 
     left = asyncio.new_event_loop()
-    task = left.create_task(shared.get("a", hangs))
+    task = left.create_task(flights.do("a", hangs))
     left.run_until_complete(asyncio.sleep(0.01))
     left.close()
-    assert [asyncio.run(shared.get("a", answers)).result for _ in range(2)] == [2, 3]
+    assert [asyncio.run(flights.do("a", answers)).result for _ in range(2)] == [2, 3]
     assert not task.done()
 
 
-def test_two_loops_share_no_call() -> None:
+def test_each_event_loop_makes_its_own_call() -> None:
     """While one event loop asks, another that asks the same makes a call of its own, and both get their answers."""
-    shared = SharedCalls[str]()
+    flights = SingleFlight[str]()
     is_asking, may_answer = threading.Event(), threading.Event()
     answers: list[Outcome[str]] = []
 
-    async def first() -> str:
+    async def first(_cost: Cost) -> str:
         is_asking.set()
         while not may_answer.is_set():
             await asyncio.sleep(0.001)
         return "first"
 
-    async def second() -> str:
+    async def second(_cost: Cost) -> str:
         return "second"
 
-    thread = threading.Thread(target=lambda: answers.append(asyncio.run(shared.get("a", first))))
+    thread = threading.Thread(target=lambda: answers.append(asyncio.run(flights.do("a", first))))
     thread.start()
     assert is_asking.wait(10)
-    answers.append(asyncio.run(shared.get("a", second)))
+    answers.append(asyncio.run(flights.do("a", second)))
     may_answer.set()
     thread.join(10)
     assert [outcome.result for outcome in answers] == ["second", "first"]

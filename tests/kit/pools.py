@@ -1,0 +1,46 @@
+"""Pools whose servers fail, for the tests of `prism.llm`."""
+
+import asyncio
+
+import pytest
+
+from prism.errors import (
+    UnreachableError,
+)
+from prism.llm import OllamaPool
+from prism.llm._health import FAILURES_TO_OPEN, CircuitBreaker
+from prism.testing import FakeOllama, Fault
+from tests.kit.servers import HELLO
+
+
+async def ask(pool: OllamaPool, times: int = 1) -> list[str]:
+    """Ask many questions at once, and return the hosts that answered."""
+    return [reply.host for reply in await asyncio.gather(*(pool.chat(HELLO) for _ in range(times)))]
+
+
+def impatient(
+    pool: OllamaPool, *, pause: float = 0.05, probe_wait: float = 10, patience: float = 0
+) -> OllamaPool:
+    """Shorten the pauses of a pool's circuit breakers, and set how long others wait for a probe."""
+    for host in pool.servers:
+        host.breaker = CircuitBreaker(first_pause=pause, probe_wait=probe_wait, patience=patience)
+    return pool
+
+
+def open_at_once(pool: OllamaPool, number: int = 0) -> None:
+    """Open the circuit breaker of one server of a pool."""
+    for _ in range(FAILURES_TO_OPEN):
+        pool.servers[number].breaker.failed()
+
+
+async def open_breaker(server: FakeOllama, pool: OllamaPool) -> None:
+    """Have the server of a pool with one attempt fail until its circuit breaker opens."""
+    server.fail(*[Fault.drop()] * FAILURES_TO_OPEN)
+    for _ in range(FAILURES_TO_OPEN):
+        with pytest.raises(UnreachableError, match="broke"):
+            await pool.chat(HELLO)
+
+
+def at_rest(pool: OllamaPool) -> bool:
+    """Return True if no question is under way or waits."""
+    return not pool.waiting and not any(host.in_flight for host in pool.servers)

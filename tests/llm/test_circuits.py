@@ -1,0 +1,224 @@
+"""Servers that fail: a pool with open circuit breakers."""
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from prism.errors import (
+    CircuitOpenError,
+    LLMError,
+    OverloadedError,
+    UnreachableError,
+)
+from prism.llm import OllamaPool
+from prism.llm._health import FAILURES_TO_OPEN
+from prism.statechart.reasoner import Cost
+from prism.testing import FakeOllama, Fault
+from tests.kit.pools import ask, at_rest, impatient, open_at_once, open_breaker
+from tests.kit.servers import HELLO, Connect, Serve
+
+
+async def test_a_failing_server_opens_its_circuit_and_is_probed_once(
+    server: FakeOllama, connect: Connect, until: Any
+) -> None:
+    """After five failures nothing is asked at once, then one question probes, and its success lets all through."""
+    pool, cost = impatient(connect(concurrency=8), pause=0.2), Cost()
+    await open_breaker(server, pool)
+    with pytest.raises(
+        CircuitOpenError, match=r"circuit open for 0\.\d s after repeated failures: .* broke"
+    ) as caught:
+        await pool.chat(HELLO, cost=cost)
+    assert (cost.attempts, caught.value.host, len(server.questions)) == (
+        0,
+        server.host,
+        FAILURES_TO_OPEN,
+    )
+    await until(pool.servers[0].breaker.allows)
+    server.latency = 0.05
+    asking = asyncio.create_task(ask(pool, 40))
+    await until(lambda: len(server.questions) == FAILURES_TO_OPEN + 1)
+    assert pool.waiting == 39
+    assert len(await asking) == 40
+
+
+async def test_a_failed_probe_fails_those_who_wait_for_it(
+    server: FakeOllama, connect: Connect, until: Any
+) -> None:
+    """Those who waited for a probe fail at once when it does, and have asked nothing."""
+    pool = impatient(connect(concurrency=8), pause=0.2)
+    await open_breaker(server, pool)
+    await until(pool.servers[0].breaker.allows)
+    server.fail_always(Fault.drop())
+    costs = [Cost() for _ in range(5)]
+    first, *others = await asyncio.gather(
+        *(pool.chat(HELLO, cost=cost) for cost in costs), return_exceptions=True
+    )
+    assert isinstance(first, UnreachableError)
+    assert [type(other) for other in others] == [CircuitOpenError] * 4
+    assert [cost.attempts for cost in costs] == [1, 0, 0, 0, 0]
+    assert at_rest(pool)
+
+
+async def test_waiting_for_a_probe_has_a_limit(
+    server: FakeOllama, connect: Connect, until: Any
+) -> None:
+    """A probe that is not answered holds the others for a moment only, and later ones not at all."""
+    pool = impatient(connect(concurrency=8, timeout=60), probe_wait=0.1)
+    await open_breaker(server, pool)
+    await until(pool.servers[0].breaker.allows)
+    server.fail_always(Fault.hang())
+    probe, *others = [asyncio.create_task(pool.chat(HELLO)) for _ in range(5)]
+    async with asyncio.timeout(5):
+        ended = await asyncio.gather(*others, return_exceptions=True)
+        ended += await asyncio.gather(pool.chat(HELLO), return_exceptions=True)
+    assert {type(end) for end in ended} == {CircuitOpenError}
+    assert (probe.done(), len(server.questions)) == (False, FAILURES_TO_OPEN + 1)
+    probe.cancel()
+    await asyncio.wait({probe})
+
+
+async def test_a_cancelled_probe_is_replaced(
+    server: FakeOllama, connect: Connect, until: Any
+) -> None:
+    """When the question that probes is given up one of those who wait for it takes its place."""
+    pool = impatient(connect())
+    await open_breaker(server, pool)
+    await until(pool.servers[0].breaker.allows)
+    server.fail(Fault.hang())
+    probe, other = (asyncio.create_task(pool.chat(HELLO)) for _ in range(2))
+    await until(lambda: len(server.questions) == FAILURES_TO_OPEN + 1)
+    probe.cancel()
+    assert (await other).text == "Hello."
+
+
+async def test_a_question_that_waits_for_one_server_probes_another(
+    serve: Serve, connect: Connect
+) -> None:
+    """While the other server answers nothing, a question that waits for it goes to the one that works again."""
+    slow, back = serve(), serve()
+    slow.fail_always(Fault.hang())
+    pool = impatient(connect(slow, back, concurrency=1, timeout=60), pause=0.2)
+    open_at_once(pool, 1)
+    stuck = asyncio.create_task(pool.chat(HELLO))
+    async with asyncio.timeout(5):
+        assert await ask(pool, 4) == [back.host] * 4
+    stuck.cancel()
+    await asyncio.wait({stuck})
+
+
+@pytest.mark.parametrize("state", ["closed", "open"])
+async def test_a_question_that_was_not_sent_changes_no_circuit(
+    server: FakeOllama, connect: Connect, until: Any, state: str
+) -> None:
+    """Questions that cannot be sent neither open a breaker nor close one, and leave the probe to others."""
+    pool = impatient(connect(), pause=0.05 if state == "open" else 60)
+    breaker, cost = pool.servers[0].breaker, Cost()
+    if state == "open":
+        await open_breaker(server, pool)
+    for _ in range(FAILURES_TO_OPEN + 1):
+        await until(breaker.allows)
+        with pytest.raises(LLMError, match="cannot be sent"):
+            await pool.chat([{"role": "user", "content": "\ud83d"}], cost=cost)
+        assert cost.attempts == 0
+        assert breaker.is_open() == (state == "open")
+    assert (await pool.chat(HELLO)).text == "Hello."
+
+
+async def test_a_failed_probe_doubles_the_pause(
+    server: FakeOllama, connect: Connect, until: Any
+) -> None:
+    """A probe that fails is an error like any other, and the server has a pause of twice the length."""
+    pool = impatient(connect(), pause=0.2)
+    await open_breaker(server, pool)
+    breaker = pool.servers[0].breaker
+    await until(breaker.allows)
+    server.fail(Fault.status(502))
+    with pytest.raises(OverloadedError):
+        await pool.chat(HELLO)
+    assert 0.2 < breaker.seconds_left() <= 0.4
+    assert not breaker.allows()
+
+
+async def test_when_the_last_circuit_opens_waiting_questions_fail(
+    server: FakeOllama, connect: Connect
+) -> None:
+    """When the last server opens, those who wait for it fail at once instead of being asked or waiting on."""
+    server.fail_always(Fault.status(504))
+    pool = connect(concurrency=1)
+    async with asyncio.timeout(5):
+        ended = await asyncio.gather(*(pool.chat(HELLO) for _ in range(50)), return_exceptions=True)
+    assert Counter(type(end).__name__ for end in ended) == {
+        "OverloadedError": FAILURES_TO_OPEN,
+        "CircuitOpenError": 50 - FAILURES_TO_OPEN,
+    }
+    assert len(server.questions) == FAILURES_TO_OPEN
+    assert at_rest(pool)
+
+
+async def test_retries_end_when_all_circuits_are_open(server: FakeOllama, connect: Connect) -> None:
+    """A question that opened the only circuit ends with the error it met, not that of the circuit."""
+    server.fail_always(Fault.status(502))
+    pool, cost = connect(attempts=10), Cost()
+    pool.backoff = lambda state: 0.0
+    with pytest.raises(OverloadedError):
+        await pool.chat(HELLO, cost=cost)
+    assert cost.attempts == FAILURES_TO_OPEN
+
+
+async def test_with_patience_an_outage_is_waited_out(
+    server: FakeOllama, connect: Connect, until: Any
+) -> None:
+    """While a server is down for less than the patience no question fails that does not probe, and all are answered."""
+    pool = impatient(connect(concurrency=2), patience=60)
+    server.stop()
+    open_at_once(pool)
+    tasks = [asyncio.create_task(pool.chat(HELLO)) for _ in range(30)]
+    await until(lambda: any(task.done() for task in tasks))
+    server.start()
+    async with asyncio.timeout(20):
+        ended = Counter(
+            type(end).__name__ for end in await asyncio.gather(*tasks, return_exceptions=True)
+        )
+    assert set(ended) == {"ChatReply", "UnreachableError"}
+    assert ended["UnreachableError"] < 15
+    assert at_rest(pool)
+
+
+async def test_patience_has_an_end(server: FakeOllama, connect: Connect) -> None:
+    """Who waits for a server fails when the patience is over, though no question comes to its end, and so do others."""
+    pool = impatient(connect(), pause=60, patience=0.2)
+    open_at_once(pool)
+    tasks = [asyncio.create_task(pool.chat(HELLO)) for _ in range(5)]
+    await asyncio.sleep(0)
+    assert pool.waiting == 5
+    async with asyncio.timeout(5):
+        ended = await asyncio.gather(*tasks, pool.chat(HELLO), return_exceptions=True)
+    assert [type(end) for end in ended] == [CircuitOpenError] * 6
+    assert server.questions == []
+
+
+def test_the_patience_of_a_pool_is_that_of_its_circuits() -> None:
+    """What a pool is told is what its servers are waited for; by default that is not at all."""
+    for settings, fails_fast in (({"patience": 60.0}, False), ({}, True)):
+        pool = OllamaPool(["localhost"], "tiny", **settings)
+        open_at_once(pool)
+        assert pool.servers[0].breaker.fails_fast() is fails_fast
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [Fault.status(500), Fault.body(b"<html>"), Fault.drop()],
+    ids=["500", "html", "dropped"],
+)
+async def test_a_server_that_fails_fast_does_not_attract_questions(
+    serve: Serve, connect: Connect, fault: Fault
+) -> None:
+    """A server that fails faster than the others answer is left alone, and costs five questions at most."""
+    useless, good = serve(), serve()
+    useless.fail_always(fault)
+    pool = connect(useless, good)
+    ended = [(await asyncio.gather(pool.chat(HELLO), return_exceptions=True))[0] for _ in range(20)]
+    assert [type(end).__name__ for end in ended].count("ChatReply") == 20 - FAILURES_TO_OPEN
+    assert len(useless.questions) == FAILURES_TO_OPEN

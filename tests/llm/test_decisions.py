@@ -1,0 +1,160 @@
+"""Decision questions in a pool where not all servers take them."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from prism.errors import (
+    CircuitOpenError,
+    DecisionsUnsupportedError,
+    OverloadedError,
+    UnreachableError,
+)
+from prism.llm import OllamaPool
+from prism.llm._health import FAILURES_TO_OPEN
+from prism.llm._host import LOOK_SECONDS
+from prism.statechart.reasoner import Cost
+from prism.testing import Fault
+from tests.kit.pools import ask, impatient, open_at_once
+from tests.kit.servers import HELLO, QUESTION, SHOW, Connect, Serve
+
+
+async def attempts(pool: OllamaPool) -> int:
+    """Put a decision question, and return the number of requests that it took."""
+    cost = Cost()
+    await pool.systemone("s", QUESTION, cost=cost)
+    return cost.attempts
+
+
+async def test_decision_questions_go_to_servers_that_decide(serve: Serve, connect: Connect) -> None:
+    """If only one server decides, the pool does, and asks that one alone; all chat."""
+    old, new = serve(models=["nimble"], decision_models=[]), serve()
+    pool = connect(old, new, model="nimble", concurrency=2)
+    assert await pool.offers_decisions()
+    hosts = {(await pool.systemone("s", QUESTION)).host for _ in range(3)}
+    assert hosts == {new.host}
+    assert set(await ask(pool, 4)) == {old.host, new.host}
+
+
+async def test_a_refused_decision_question_goes_to_the_next_server(
+    serve: Serve, connect: Connect
+) -> None:
+    """Without having asked before, a refusal sends the question on to one that decides, and is remembered."""
+    old, new = serve(models=["nimble"], decision_models=[], decides=False), serve()
+    pool = connect(old, new, model="nimble")
+    assert [await attempts(pool) for _ in range(2)] == [2, 1]
+    new.stop()
+    old.decides = True
+    with pytest.raises(UnreachableError):
+        await pool.systemone("s", QUESTION)
+
+
+async def test_a_pool_in_which_no_server_decides_says_so(serve: Serve, connect: Connect) -> None:
+    """When every server has refused, the error names model and servers; they may have learned it by the next time."""
+    servers = [serve(decides=False) for _ in range(2)]
+    pool, cost = connect(*servers, model="nimble"), Cost()
+    for _ in range(2):
+        with pytest.raises(
+            DecisionsUnsupportedError, match=f"nimble .* {servers[0].host}, {servers[1].host}"
+        ):
+            await pool.systemone("s", QUESTION, cost=cost)
+    assert cost.attempts == 4
+    servers[1].decides = True
+    assert [await attempts(pool) for _ in range(2)] == [2, 1]
+
+
+async def test_only_servers_that_did_not_answer_are_looked_at_again(
+    serve: Serve, connect: Connect
+) -> None:
+    """If none decides and some cannot say, that is an error, and only those are asked the next time."""
+    chats, gone = serve(models=["nimble"], decision_models=[]), serve()
+    gone.stop()
+    pool = connect(chats, gone, model="nimble")
+    with pytest.raises(UnreachableError):
+        await pool.offers_decisions()
+    gone.start()
+    chats.stop()
+    assert await pool.offers_decisions() is True
+
+
+async def test_the_first_server_that_decides_settles_the_look(
+    serve: Serve, connect: Connect, until: Any
+) -> None:
+    """A silent server keeps nobody from knowing that another decides: it is not waited for, nor blamed."""
+    good, silent = serve(), serve()
+    silent.fail_always(Fault.hang(), path=SHOW)
+    pool = connect(good, silent, model="nimble", timeout=60)
+    async with asyncio.timeout(LOOK_SECONDS - 1):
+        for _ in range(FAILURES_TO_OPEN + 1):
+            assert await pool.offers_decisions() is True
+    assert pool.servers[1].trouble == ""
+    await until(lambda: silent.open_connections == 0)
+
+
+async def test_failed_looks_open_the_circuit(serve: Serve, connect: Connect) -> None:
+    """Failed looks count as failures: after five in a row nobody looks, until a question has shown that it works."""
+    server = serve()
+    pool = connect(server, model="nimble")
+    server.fail(*[Fault.status(502)] * FAILURES_TO_OPEN, path=SHOW)
+    for _ in range(FAILURES_TO_OPEN):
+        with pytest.raises(OverloadedError):
+            await pool.offers_decisions()
+    with pytest.raises(CircuitOpenError, match="answered 502"):
+        await pool.offers_decisions()
+    pool.servers[0].breaker.succeeded()
+    assert await pool.offers_decisions() is True
+
+
+async def test_busy_looks_open_no_circuit(serve: Serve, connect: Connect) -> None:
+    """Looks that are refused because the server is busy do not keep anybody from asking it."""
+    server = serve()
+    pool = connect(server, model="nimble")
+    server.fail(*[Fault.status(429)] * (FAILURES_TO_OPEN + 1), path=SHOW)
+    for _ in range(FAILURES_TO_OPEN + 1):
+        with pytest.raises(OverloadedError):
+            await pool.offers_decisions()
+    assert await ask(pool) == [server.host]
+
+
+async def test_a_server_without_api_show_is_taken_to_decide(serve: Serve, connect: Connect) -> None:
+    """Servers that know decisions, but not Ollama's own paths, are taken to decide until they refuse."""
+    other, chats = serve(), serve(models=["nimble"], decision_models=[])
+    other.fail_always(Fault.status(404, body=b"Not Found"), path=SHOW)
+    pool = connect(chats, other, model="nimble")
+    assert await pool.offers_decisions() is True
+    assert (await pool.systemone("s", QUESTION)).host == other.host
+
+
+@pytest.mark.parametrize("is_open_before", [True, False])
+async def test_that_all_deciding_servers_are_down_is_said(
+    serve: Serve, connect: Connect, is_open_before: bool
+) -> None:
+    """When the circuits of all servers that decide are open the error says so: others can chat."""
+    chats, decides = serve(models=["nimble"], decision_models=[]), serve()
+    pool = impatient(connect(chats, decides, model="nimble", attempts=FAILURES_TO_OPEN), pause=60)
+    assert [await host.decides() for host in pool.servers] == [False, True]
+    decides.stop()
+    if is_open_before:
+        open_at_once(pool, 1)
+    pool.backoff = lambda state: 0.0
+    cost = Cost()
+    with pytest.raises(CircuitOpenError) as caught:
+        await pool.systemone("s", QUESTION, cost=cost)
+    assert cost.attempts == (0 if is_open_before else FAILURES_TO_OPEN)
+    assert caught.value.host == decides.host
+    assert (await pool.chat(HELLO)).host == chats.host
+
+
+async def test_a_look_at_servers_that_are_all_down_is_an_error(
+    serve: Serve, connect: Connect
+) -> None:
+    """With all servers down the question whether they decide is an error, and is asked again when one is back."""
+    servers = [serve() for _ in range(2)]
+    pool = connect(*servers, model="nimble")
+    for server in servers:
+        server.stop()
+    with pytest.raises(UnreachableError):
+        await pool.offers_decisions()
+    servers[1].start()
+    assert await pool.offers_decisions() is True

@@ -1,0 +1,183 @@
+"""Retries of a pool, and servers that are busy."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from tenacity import RetryCallState
+
+from prism.errors import (
+    CircuitOpenError,
+    LLMError,
+    OverloadedError,
+    UnreachableError,
+)
+from prism.llm._health import FAILURES_TO_OPEN, Throttle
+from prism.llm._pool import random_backoff
+from prism.statechart.reasoner import Cost
+from prism.testing import FakeOllama, Fault
+from tests.kit.pools import ask, at_rest, impatient, open_at_once
+from tests.kit.servers import HELLO, Connect, Serve
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault.drop(),
+        Fault.drop_midway(),
+        Fault.hang(),
+        *(Fault.status(code) for code in (429, 502, 503, 504)),
+    ],
+    ids=lambda fault: fault.name,
+)
+async def test_a_retryable_failure_is_retried(
+    server: FakeOllama, connect: Connect, fault: Fault
+) -> None:
+    """A failure that passes costs attempts, which are counted, but not the answer."""
+    server.fail(fault, fault)
+    pool, cost = connect(attempts=3, timeout=0.3), Cost()
+    pool.backoff = lambda state: 0.0
+    pool.servers[0].throttle = Throttle(first_hold=0.01)
+    reply = await pool.chat(HELLO, cost=cost)
+    assert (reply.text, cost.attempts, len(server.questions)) == ("Hello.", 3, 3)
+
+
+@pytest.mark.parametrize("fault", [Fault.drop(), Fault.status(503)], ids=lambda fault: fault.name)
+async def test_the_last_attempt_raises_its_error(
+    server: FakeOllama, connect: Connect, fault: Fault
+) -> None:
+    """After the last attempt the error itself is raised; the cost has the number of attempts."""
+    server.fail_always(fault)
+    cost = Cost()
+    with pytest.raises((UnreachableError, OverloadedError), match=r"broke|answered 503"):
+        await connect(attempts=2).chat(HELLO, cost=cost)
+    assert (cost.attempts, len(server.questions)) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        *(Fault.status(code) for code in (400, 404, 500)),
+        Fault.status(404, "model 'tiny' not found"),
+        Fault.body(b"<html>"),
+        Fault.says(""),
+    ],
+    ids=["400", "404", "500", "no model", "html", "empty"],
+)
+async def test_a_permanent_failure_is_not_retried(
+    server: FakeOllama, connect: Connect, fault: Fault
+) -> None:
+    """A refusal or a useless reply is not tried again, and does not keep later questions from being asked."""
+    server.fail(*[fault] * (FAILURES_TO_OPEN + 1))
+    pool, cost = connect(attempts=3), Cost()
+    for number in range(1, FAILURES_TO_OPEN + 2):
+        with pytest.raises(LLMError):
+            await pool.chat(HELLO, cost=cost)
+        assert cost.attempts == len(server.questions) == number
+    assert (await pool.chat(HELLO)).text == "Hello."
+
+
+async def test_a_retry_goes_to_another_server(serve: Serve, connect: Connect) -> None:
+    """A question that failed on one server is put to the other at once, whatever pause the first has asked for."""
+    broken, good = serve(), serve()
+    broken.fail_always(Fault.status(503, retry_after="60"))
+    cost = Cost()
+    reply = await connect(broken, good, attempts=2).chat(HELLO, cost=cost)
+    assert (reply.host, cost.host, cost.attempts) == (good.host, good.host, 2)
+
+
+async def test_retry_after_is_respected(server: FakeOllama, connect: Connect, until: Any) -> None:
+    """With Retry-After the second request comes no earlier than the longest jitter would have let it."""
+    server.fail(Fault.status(503, retry_after="20"))
+    task = asyncio.create_task(connect(attempts=2).chat(HELLO))
+    await until(lambda: len(server.questions) == 1)
+    _, pending = await asyncio.wait({task}, timeout=0.4)
+    assert pending
+    assert len(server.questions) == 1
+    task.cancel()
+
+
+async def test_retry_after_is_respected_if_all_other_circuits_are_open(
+    serve: Serve, connect: Connect, until: Any
+) -> None:
+    """A second server that cannot be asked now is no reason to pass over the wish of the first."""
+    busy, dead = serve(), serve()
+    busy.fail(Fault.status(503, retry_after="20"))
+    pool = connect(busy, dead, attempts=2)
+    open_at_once(impatient(pool, pause=60), 1)
+    task = asyncio.create_task(pool.chat(HELLO))
+    await until(lambda: len(busy.questions) == 1)
+    _, pending = await asyncio.wait({task}, timeout=0.4)
+    assert pending
+    assert (len(busy.questions), dead.questions) == (1, [])
+    task.cancel()
+
+
+@pytest.mark.parametrize(("attempt", "longest"), [(1, 0.2), (2, 0.4), (3, 0.8), (20, 5.0)])
+def test_backoff_grows_and_is_random(attempt: int, longest: float) -> None:
+    """The pause after a failure is random, up to a bound that doubles with every attempt until it is 5 s."""
+    state, error = RetryCallState(None, None, (), {}), UnreachableError("gone")
+    state.attempt_number = attempt
+    state.set_exception((UnreachableError, error, None))
+    pauses = {random_backoff(state) for _ in range(200)}
+    assert len(pauses) > 100
+    assert longest / 2 < max(pauses) <= longest
+
+
+@pytest.mark.parametrize(("slots", "queue_limit"), [(2, 1), (1, 0)])
+async def test_a_busy_server_opens_no_circuit(
+    serve: Serve, connect: Connect, slots: int, queue_limit: int
+) -> None:
+    """A server that takes fewer questions at once than it is asked answers all, and is not asked much more often."""
+    server = serve(slots=slots, queue_limit=queue_limit, latency=0.005)
+    pool = connect(server, concurrency=8, attempts=3)
+    cost = Cost()
+    replies = await asyncio.gather(*(pool.chat(HELLO, cost=cost) for _ in range(150)))
+    assert len(replies) == 150
+    assert len(server.questions) == cost.attempts < 3 * 150
+    assert not pool.servers[0].breaker.is_open()
+    assert at_rest(pool)
+
+
+@pytest.mark.parametrize("code", [429, 503])
+@pytest.mark.parametrize("retry_after", [None, "0.1"])
+async def test_a_burst_of_refusals_loses_no_answer(
+    server: FakeOllama, connect: Connect, code: int, retry_after: str | None
+) -> None:
+    """Questions that were refused together, and with them those that wait, are answered when the server can."""
+    server.fail(*[Fault.status(code, retry_after=retry_after)] * 8)
+    pool = connect(concurrency=8, attempts=3)
+    async with asyncio.timeout(20):
+        assert len(await ask(pool, 50)) == 50
+    assert len(server.questions) == 58
+
+
+async def test_other_questions_respect_retry_after_too(
+    server: FakeOllama, connect: Connect, until: Any
+) -> None:
+    """After Retry-After the other questions wait, too, instead of being refused one after the other."""
+    server.fail(Fault.status(429, retry_after="20"))
+    pool = connect(concurrency=1, attempts=3)
+    tasks = [asyncio.create_task(pool.chat(HELLO)) for _ in range(10)]
+    await until(lambda: pool.waiting == 10)
+    assert (len(server.questions), pool.servers[0].breaker.is_open()) == (1, False)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert at_rest(pool)
+
+
+async def test_a_server_that_is_always_busy_opens_its_circuit(
+    server: FakeOllama, connect: Connect
+) -> None:
+    """One that has refused everything for long counts as one that fails, so that every question comes to an end."""
+    server.fail_always(Fault.status(503))
+    pool = connect(concurrency=8, attempts=3)
+    pool.servers[0].throttle = Throttle(first_hold=0.01, longest_busy=0)
+    async with asyncio.timeout(20):
+        ended = await asyncio.gather(
+            *(pool.chat(HELLO) for _ in range(200)), return_exceptions=True
+        )
+    assert {type(end) for end in ended} == {OverloadedError, CircuitOpenError}
+    assert len(server.questions) < 50
+    assert at_rest(pool)

@@ -1,0 +1,297 @@
+"""Which way a model is asked: chat or decision questions."""
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from prism.statechart.reasoner import Reasoner
+from prism.testing import FakeOllama, Fault
+from tests.kit.reasoners import (
+    OPTIONS,
+    Counting,
+    Model,
+    S,
+    answer,
+    ask,
+    asked,
+    crowd,
+    decide,
+    mixed,
+    outcomes,
+)
+from tests.kit.servers import CHAT, DECISIONS, Connect, Until
+
+
+@pytest.mark.parametrize(
+    ("mode", "model", "paths"),
+    [
+        ("auto", "tiny", [CHAT]),
+        ("auto", "nimble", [DECISIONS]),
+        ("chat", "nimble", [CHAT]),
+        ("decision", "nimble", [DECISIONS]),
+    ],
+)
+@pytest.mark.parametrize("kind", ["prism", "pool", "ollama"])
+async def test_mode_auto_takes_decisions_where_they_are_offered(
+    kind: str, mode: Any, model: str, paths: list[str], server: FakeOllama, connect: Connect
+) -> None:
+    """Mode auto asks a decision model for a decision and any other to chat; the other modes do as they are told."""
+    server.choose = lambda question: "scrolling"
+    reasoner = Reasoner(
+        connect(kind=kind, model=model),
+        model=model if kind == "ollama" else None,
+        mode=mode,
+        pick="argmax",
+    )
+    assert outcomes(await reasoner.decide_many([ask()])) == [(S.SCROLLING, "model")]
+    assert asked(server) == paths
+
+
+async def test_capabilities_are_looked_up_once(server: FakeOllama) -> None:
+    """A hundred questions at once, together or each on its own, and those after them look once at the model."""
+    client = Counting(host=server.host)
+    reasoner = Reasoner(client, model="nimble")
+    alone = (
+        reasoner.decide(one.agent, one.state, one.trigger, list(OPTIONS)) for one in crowd(100)
+    )
+    await asyncio.gather(*alone, reasoner.decide_many(crowd(100)))
+    await reasoner.decide_many(crowd(5))
+    await client.close()
+    assert client.shown == 1
+    assert set(asked(server)) == {DECISIONS}
+
+
+async def test_a_failed_capability_look_is_repeated_later(
+    server: FakeOllama, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A server that cannot say what it offers is asked to chat, and asked again after a while; that is told once."""
+    client = Counting(host=server.host)
+    reasoner = Reasoner(client, model="nimble")
+    server.fail(Fault.status(500), Fault.status(500), path="/api/show")
+    async with asyncio.timeout(10):
+        while DECISIONS not in asked(server):
+            await reasoner.decide_many([ask()])
+    await client.close()
+    assert client.shown == 3
+    assert asked(server)[0] == CHAT
+    assert len(caplog.records) == 1
+
+
+async def test_a_failed_capability_look_backs_off(
+    server: FakeOllama, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A look that failed after a long time is not repeated with every question, and is told of once."""
+    server.fail_always(Fault.hang(), path="/api/show")
+    client = Counting(host=server.host)
+    reasoner = Reasoner(client, model="nimble", timeout=1)
+    for _ in range(5):
+        await reasoner.decide_many(crowd(3))
+    await client.close()
+    assert client.shown == 1
+    assert asked(server) == [CHAT] * 15
+    assert [(record.levelname, record.__dict__["prism"]) for record in caplog.records] == [
+        (
+            "WARNING",
+            {"event": "reasoner.mode_unknown", "error": "TimedOutError: no answer within 1 s"},
+        )
+    ]
+
+
+async def test_a_failed_capability_look_is_logged_once(
+    server: FakeOllama,
+    connect: Connect,
+    events: Any,
+    logger: Any,
+    capture: Any,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """That a server could not say what it offers goes once to the reasoner's logger, or else to structlog."""
+    server.fail_always(Fault.status(500, "boom"), path="/api/show")
+    for given, told in ((None, events), (logger, capture.entries)):
+        reasoner = Reasoner(connect(model="nimble"), logger=given)
+        await reasoner.decide_many(crowd(2))
+        await reasoner.decide_many(crowd(2))
+        assert [entry["event"] for entry in told] == [
+            "reasoner.mode_unknown",
+            *["reasoner.decision"] * 4,
+        ]
+        assert told[0]["log_level"] == "warning"
+        assert "boom" in told[0]["error"]
+    assert len(events) == 5
+    assert caplog.records == []
+
+
+async def test_a_look_that_the_client_cancels_means_chat(events: Any) -> None:
+    """A client whose look at what it offers is cancelled from within chats, and the reasoner goes on."""
+
+    class GivesUp(Model):
+        async def offers_decisions(self) -> bool:
+            inner = asyncio.create_task(asyncio.sleep(3600))
+            inner.cancel()
+            await inner
+            return True
+
+        async def systemone(self, state: str, questions: Any) -> Any: ...
+
+    (decision,) = await Reasoner(GivesUp(answer("scrolling"))).decide_many([ask()])
+    assert (decision.chosen, decision.source) == (S.SCROLLING, "model")
+    assert events[0]["error"] == "LLMError: the client cancelled its own call"
+
+
+@pytest.mark.slow
+async def test_a_capability_look_has_its_own_time_limit(server: FakeOllama) -> None:
+    """However long an answer may take, a server that does not say what it offers is waited for only briefly."""
+    server.fail_always(Fault.hang(), path="/api/show")
+    client = Counting(host=server.host)
+    async with asyncio.timeout(60):
+        assert (await decide(client, model="nimble", timeout=600)).source == "model"
+    await client.close()
+
+
+async def test_no_questions_send_no_request(server: FakeOllama) -> None:
+    """Where nothing is asked the server is not even asked what it offers."""
+    client = Counting(host=server.host)
+    assert await Reasoner(client, model="nimble").decide_many([]) == []
+    await client.close()
+    assert client.shown == 0
+
+
+@pytest.mark.parametrize("kind", ["prism", "ollama"])
+async def test_a_refused_decision_request_is_remembered(
+    kind: str, server: FakeOllama, connect: Connect
+) -> None:
+    """Once a decision question was refused everything is a chat, that question first."""
+    server.fail_always(Fault.status(404, body=b"no such page"), path="/api/show")
+    reasoner = Reasoner(
+        connect(kind=kind, model="tiny"), model="tiny" if kind == "ollama" else None
+    )
+    for _ in range(3):
+        assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "model")]
+    assert asked(server) == [DECISIONS, CHAT, CHAT, CHAT]
+
+
+@pytest.mark.parametrize("kind", ["prism", "ollama"])
+async def test_a_server_without_api_show_is_asked_for_decisions(
+    kind: str, server: FakeOllama, connect: Connect
+) -> None:
+    """Where only a decision question can tell whether decisions are taken, it is put, and tells."""
+    for path in ("/api/show", CHAT):
+        server.fail_always(Fault.status(404, body=b'{"detail":"Not Found"}'), path=path)
+    reasoner = Reasoner(
+        connect(kind=kind, model="nimble"),
+        model="nimble" if kind == "ollama" else None,
+        pick="argmax",
+    )
+    assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "model")]
+    assert asked(server) == [DECISIONS]
+
+
+async def test_think_is_false_until_the_model_refuses_it(
+    server: FakeOllama, connect: Connect
+) -> None:
+    """A raw Ollama client asks without thoughts; of a model that refuses to be told so nothing more is said of it."""
+    reasoner = Reasoner(connect(kind="ollama"), model="tiny", mode="chat")
+    await reasoner.decide_many([ask()])
+    server.fail(Fault.status(400, '"tiny" takes "low", "medium" or "high" for think'))
+    decisions = [(await reasoner.decide_many([ask(name)]))[0] for name in ("Ben", "Cy")]
+    assert [
+        (decision.source, decision.cost and decision.cost.attempts) for decision in decisions
+    ] == [
+        ("model", 2),
+        ("model", 1),
+    ]
+    assert [question.body.get("think") for question in server.questions] == [
+        False,
+        False,
+        None,
+        None,
+    ]
+    assert reasoner.budget.calls == 4
+
+
+async def test_while_the_deciding_server_is_down_others_chat(
+    server: FakeOllama, events: Any
+) -> None:
+    """When the one server that decides goes down nobody falls back, and when it is back it decides again."""
+    with FakeOllama() as decides:
+        pool = mixed(server, decides)
+        reasoner = Reasoner(pool)
+        assert {d.source for d in await reasoner.decide_many(crowd(20))} == {"model"}
+        assert CHAT not in asked(server)
+        decides.stop()
+        assert {d.source for d in await reasoner.decide_many(crowd(20))} == {"model"}
+        assert asked(server).count(CHAT) == 20
+        assert sum(event["attempts"] for event in events) == reasoner.budget.calls
+        decides.start()
+        async with asyncio.timeout(10):
+            while len(decides.questions) < 21:
+                await reasoner.decide_many([ask()])
+        await pool.close()
+    assert set(asked(decides)) == {DECISIONS}
+
+
+async def test_one_server_that_only_chats_does_not_settle_the_mode(server: FakeOllama) -> None:
+    """While a server could not say whether it decides, that another does not is no reason to chat for good."""
+    with FakeOllama() as decides:
+        decides.fail(Fault.status(503), path="/api/show")
+        pool = mixed(server, decides)
+        reasoner = Reasoner(pool)
+        async with asyncio.timeout(10):
+            while DECISIONS not in asked(decides):
+                await reasoner.decide_many([ask()])
+        await pool.close()
+    assert (asked(server) + asked(decides)).count(CHAT) >= 1
+
+
+async def test_questions_wait_for_the_probe_of_a_recovered_server(
+    server: FakeOllama, connect: Connect, until: Until
+) -> None:
+    """While one question finds out whether the server works again the others wait for it."""
+    client = connect(concurrency=8)
+    reasoner = Reasoner(client, mode="chat")
+    server.stop()
+    await reasoner.decide_many(crowd(20))
+    server.start()
+    server.latency = 0.01
+    await until(client.servers[0].breaker.allows)
+    assert Counter(d.source for d in await reasoner.decide_many(crowd(100))) == {"model": 100}
+
+
+async def test_a_hanging_capability_look_means_chat(server: FakeOllama, connect: Connect) -> None:
+    """A server that never says what it offers delays a decision by no more than the time-out."""
+    server.fail_always(Fault.hang(), path="/api/show")
+    reasoner = Reasoner(connect(kind="ollama"), model="nimble", timeout=2)
+    assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "model")]
+    assert asked(server) == [CHAT]
+
+
+@pytest.mark.parametrize("kind", ["prism", "ollama"])
+async def test_a_server_without_decisions_is_asked_to_chat(
+    kind: str, server: FakeOllama, connect: Connect
+) -> None:
+    """A server that turns out to have no decisions is asked to chat, at once and from then on."""
+    server.decides = False
+    reasoner = Reasoner(
+        connect(kind=kind, model="nimble"), model="nimble" if kind == "ollama" else None
+    )
+    assert outcomes(await reasoner.decide_many(crowd(4))) == [(S.COMPOSING, "model")] * 4
+    assert server.questions
+    server.questions.clear()
+    await reasoner.decide_many(crowd(4))
+    assert asked(server) == [CHAT] * 4
+
+
+@pytest.mark.parametrize(
+    ("kind", "model"), [("prism", "tiny"), ("ollama", "tiny"), ("prism", "gone")]
+)
+async def test_mode_decision_never_chats(
+    kind: str, model: str, server: FakeOllama, connect: Connect
+) -> None:
+    """In mode decision a model that does not decide, or is not there, is a fallback and not a chat."""
+    reasoner = Reasoner(
+        connect(kind=kind, model=model), model=model if kind == "ollama" else None, mode="decision"
+    )
+    assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "fallback")]
+    assert set(asked(server)) == {DECISIONS}

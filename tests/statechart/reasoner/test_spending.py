@@ -1,0 +1,324 @@
+"""What decisions cost, within the limits of slots, time and budget."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from prism.llm._health import FAILURES_TO_OPEN, CircuitBreaker, Throttle
+from prism.statechart.reasoner import Reasoner
+from prism.statechart.reasoner._cost import Budget
+from prism.testing import FakeOllama, Fault
+from tests.kit.reasoners import (
+    Counting,
+    S,
+    ask,
+    asked,
+    crowd,
+    decide,
+    mixed,
+    outcomes,
+)
+from tests.kit.servers import HELLO, Connect, Until
+
+
+async def test_concurrency_is_that_of_the_reasoner_or_of_its_client(
+    server: FakeOllama, connect: Connect
+) -> None:
+    """At most as many questions are under way as the reasoner, or else its client, allows."""
+    server.latency = 0.2
+    await Reasoner(connect(kind="ollama"), model="tiny", concurrency=3).decide_many(crowd(6))
+    assert server.most_at_once == 3
+    await Reasoner(connect(concurrency=5)).decide_many(crowd(10))
+    assert server.most_at_once == 5
+
+
+@pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("decision", "nimble")])
+async def test_equal_questions_under_way_are_one_request(
+    mode: Any, model: str, server: FakeOllama, connect: Connect, events: Any
+) -> None:
+    """Agents alike that ask the same at once share one request, whose cost stands with one of them."""
+    server.latency = 0.05
+    reasoner = Reasoner(connect(model=model), mode=mode, pick="argmax")
+    decisions = await reasoner.decide_many([ask() for _ in range(10)])
+    assert outcomes(decisions) == [(S.COMPOSING, "model")] * 10
+    assert len(server.questions) == 1
+    assert sorted(event["attempts"] for event in events) == [0] * 9 + [1]
+    await reasoner.decide_many([ask()])
+    assert len(server.questions) == 2
+
+
+async def test_the_cost_of_a_common_failure_is_logged_once(
+    server: FakeOllama, connect: Connect, events: Any
+) -> None:
+    """When a shared request fails all fall back, and its attempts stand with one of them."""
+    server.fail_always(Fault.status(503))
+    reasoner = Reasoner(connect(attempts=2), mode="chat")
+    decisions = await reasoner.decide_many([ask() for _ in range(10)])
+    assert outcomes(decisions) == [(S.COMPOSING, "fallback")] * 10
+    assert (
+        sum(event["attempts"] for event in events)
+        == len(server.questions)
+        == reasoner.budget.calls
+        == 2
+    )
+
+
+@pytest.mark.parametrize("leaver", [0, 1])
+async def test_cancelling_one_of_two_equal_questions_leaves_the_other(
+    leaver: int, server: FakeOllama, connect: Connect, until: Until, events: Any
+) -> None:
+    """Of two that share a request one may be cancelled: the other gets the answer, and bears the cost."""
+    server.latency = 0.1
+    reasoner = Reasoner(connect(), mode="chat")
+    tasks = [asyncio.create_task(reasoner.decide_many([ask()])) for _ in range(2)]
+    await until(lambda: len(server.questions) == 1)
+    tasks[leaver].cancel()
+    assert outcomes(await tasks[1 - leaver]) == [(S.COMPOSING, "model")]
+    assert (tasks[leaver].cancelled(), len(server.questions)) == (True, 1)
+    (event,) = events
+    assert event["attempts"] == reasoner.budget.calls == 1
+    assert event["input_tokens"] + event["output_tokens"] == reasoner.budget.tokens > 0
+
+
+@pytest.mark.parametrize("kind", ["prism", "pool", "ollama"])
+@pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("decision", "nimble")])
+async def test_cancelling_all_equal_questions_cancels_the_request(
+    kind: str, mode: Any, model: str, server: FakeOllama, connect: Connect, until: Until
+) -> None:
+    """When all who share a request are cancelled it is, and no connection stays open."""
+    server.fail_always(Fault.hang())
+    reasoner = Reasoner(
+        connect(kind=kind, model=model), model=model if kind == "ollama" else None, mode=mode
+    )
+    tasks = [asyncio.create_task(reasoner.decide_many([ask()])) for _ in range(3)]
+    await until(lambda: len(server.questions) == 1)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await until(lambda: server.open_connections == 0)
+    server.recover()
+    assert outcomes(await reasoner.decide_many([ask()]))[0][1] == "model"
+
+
+@pytest.mark.parametrize(
+    ("limits", "answered", "reason"),
+    [
+        ({"max_calls": 3}, 3, "BudgetSpentError: budget spent: 3 calls"),
+        ({"max_tokens": 1}, 1, "BudgetSpentError: budget spent: 1 tokens"),
+    ],
+)
+@pytest.mark.parametrize("mode", ["chat", "decision"])
+async def test_a_spent_budget_sends_no_request(
+    mode: Any,
+    limits: Any,
+    answered: int,
+    reason: str,
+    server: FakeOllama,
+    connect: Connect,
+    events: Any,
+) -> None:
+    """When calls or tokens are spent nothing is asked any more, and decisions fall back with the reason."""
+    reasoner = Reasoner(connect(model="nimble", concurrency=1), mode=mode, budget=Budget(**limits))
+    await reasoner.decide_many(crowd(6))
+    await reasoner.decide_many(crowd(2))
+    assert len(server.questions) == answered
+    assert Counter(event["source"] for event in events) == {
+        "model": answered,
+        "fallback": 8 - answered,
+    }
+    spent = [event for event in events if event["source"] == "fallback"]
+    assert {(event["reason"], event["attempts"]) for event in spent} == {(reason, 0)}
+
+
+async def test_retries_come_out_of_the_budget(server: FakeOllama, connect: Connect) -> None:
+    """Every request of a question that is tried again comes out of the budget."""
+    reasoner = Reasoner(connect(attempts=3), mode="chat", budget=Budget(max_calls=4))
+    server.fail(Fault.status(503, retry_after="0"), Fault.status(503, retry_after="0"))
+    assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "model")]
+    assert reasoner.budget.calls == 3
+    server.fail(*[Fault.status(503, retry_after="0")] * 3)
+    assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "fallback")]
+    assert reasoner.budget.calls == len(server.questions) == 6
+    (decision,) = await reasoner.decide_many([ask()])
+    assert decision.reason == "BudgetSpentError: budget spent: 4 calls"
+
+
+async def test_the_deadline_ends_calls_under_way(
+    server: FakeOllama, connect: Connect, until: Until
+) -> None:
+    """Calls under way at the deadline end there, and nothing is asked after it, for one plain reason."""
+    server.fail_always(Fault.hang())
+    reasoner = Reasoner(connect(concurrency=2), mode="chat", budget=Budget(deadline=0.3))
+    decisions = await reasoner.decide_many(crowd(5))
+    assert {decision.reason for decision in decisions} == {
+        "BudgetSpentError: budget spent: 0.3 seconds"
+    }
+    assert sorted(decision.cost.attempts for decision in decisions if decision.cost) == [
+        0,
+        0,
+        0,
+        1,
+        1,
+    ]
+    await until(lambda: server.open_connections == 0)
+    assert len(server.questions) <= 2
+
+
+async def test_a_time_out_logs_the_requests_made(
+    server: FakeOllama, connect: Connect, events: Any
+) -> None:
+    """When the time for an answer is over the event knows the requests that were made, and the host."""
+    server.fail(*[Fault.status(503, retry_after="0")] * 2, Fault.hang())
+    client = connect(attempts=4)
+    client.servers[0].throttle = Throttle(first_hold=0.01)
+    reasoner = Reasoner(client, mode="chat", timeout=0.5)
+    assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "fallback")]
+    assert events[0]["reason"] == "TimedOutError: no answer within 0.5 s"
+    assert events[0]["attempts"] == len(server.questions) == reasoner.budget.calls == 3
+    assert events[0]["host"] == server.host
+
+
+async def test_the_time_for_an_answer_begins_with_the_slot(
+    server: FakeOllama, connect: Connect, until: Until, events: Any
+) -> None:
+    """Questions that wait for others of the client longer than the time-out are answered after that."""
+    server.fail(Fault.hang())
+    client = connect(concurrency=1, timeout=60)
+    stuck = asyncio.create_task(client.chat(HELLO))
+    await until(lambda: len(server.questions) == 1)
+    reasoner = Reasoner(client, mode="chat", timeout=0.5)
+    deciding = asyncio.create_task(reasoner.decide_many(crowd(3)))
+    await asyncio.wait({deciding}, timeout=0.6)
+    assert (client.waiting, reasoner.budget.calls, events) == (3, 0, [])
+    stuck.cancel()
+    assert outcomes(await deciding) == [(S.COMPOSING, "model")] * 3
+    assert [event["attempts"] for event in events] == [1, 1, 1]
+    assert all(event["latency"] < 0.5 for event in events)
+
+
+def circuit_open(client: Any) -> None:
+    """Let the server's breaker open, for longer than a test takes."""
+    host = client.servers[0]
+    host.breaker = CircuitBreaker(first_pause=60, patience=60)
+    for _ in range(FAILURES_TO_OPEN):
+        host.breaker.failed()
+
+
+def on_hold(client: Any) -> None:
+    """Put the server on hold, as if it had asked for a pause."""
+    client.servers[0].throttle.hold(30)
+
+
+@pytest.mark.parametrize("keep_from_serving", [circuit_open, on_hold])
+async def test_the_time_for_an_answer_runs_while_nobody_is_served(
+    keep_from_serving: Callable[[Any], None], server: FakeOllama, connect: Connect, events: Any
+) -> None:
+    """Where no question of a client is under way, those that wait time out, and have cost nothing."""
+    client = connect(concurrency=1)
+    keep_from_serving(client)
+    reasoner = Reasoner(client, mode="chat", timeout=0.1)
+    await reasoner.decide_many(crowd(3))
+    assert {event["reason"] for event in events} == {"TimedOutError: no answer within 0.1 s"}
+    assert [event["attempts"] for event in events] == [0, 0, 0]
+    assert (reasoner.budget.calls, server.questions, client.waiting) == (0, [], 0)
+
+
+async def test_the_time_for_an_answer_begins_anew_when_others_are_served(
+    server: FakeOllama, connect: Connect, until: Until
+) -> None:
+    """A question that waited while nobody was served has all its time again once somebody is."""
+    client = connect(concurrency=1, timeout=60)
+    client.servers[0].breaker = CircuitBreaker(first_pause=0.1, patience=60)
+    for _ in range(FAILURES_TO_OPEN):
+        client.servers[0].breaker.failed()
+    server.latency = 0.25
+    reasoner = Reasoner(client, mode="chat", timeout=0.6)
+    decisions = await reasoner.decide_many(crowd(4))
+    assert outcomes(decisions) == [(S.COMPOSING, "model")] * 4
+
+
+@pytest.mark.parametrize("kind", ["prism", "ollama"])
+async def test_a_cancelled_request_comes_out_of_the_budget(
+    kind: str, server: FakeOllama, connect: Connect, until: Until
+) -> None:
+    """A request that was made comes out of the budget, also if nobody waits for its answer any more."""
+    server.fail(Fault.status(503, retry_after="0"), Fault.hang())
+    reasoner = Reasoner(
+        connect(kind=kind, **({"attempts": 2} if kind == "prism" else {})),
+        model="tiny",
+        mode="chat",
+    )
+    if kind == "ollama":
+        await reasoner.decide_many([ask("Ben")])
+    task = asyncio.create_task(reasoner.decide_many([ask()]))
+    await until(lambda: len(server.questions) == 2)
+    task.cancel()
+    await asyncio.wait({task})
+    assert reasoner.budget.calls == 2
+
+
+@pytest.mark.parametrize("decides", [True, False])
+async def test_refused_decision_requests_are_logged_and_counted(
+    decides: bool, server: FakeOllama, events: Any
+) -> None:
+    """The request that told that a server does not decide stands in the events and in the budget."""
+    with FakeOllama() as other:
+        pool = mixed(server, other, attempts=1)
+        if decides:
+            other.fail_always(Fault.status(503))
+            await Reasoner(pool, mode="decision").decide_many([ask()])
+        else:
+            other.decision_models = ()
+            reasoner = Reasoner(pool, mode="auto")
+            server.fail(Fault.status(404, body=b"no page"), path="/api/show")
+            await reasoner.decide_many([ask()])
+            assert reasoner.budget.calls == 3
+        await pool.close()
+    assert sum(event["attempts"] for event in events) == len(server.questions) + len(
+        other.questions
+    )
+    assert len(asked(server) + asked(other)) == (2 if decides else 3)
+
+
+async def test_a_question_that_cannot_be_sent_costs_nothing(
+    server: FakeOllama, connect: Connect, events: Any
+) -> None:
+    """A question that no request can carry is a fallback that says so, and counts as no request."""
+    reasoner = Reasoner(connect(), mode="chat", budget=Budget(max_calls=1))
+    await reasoner.decide_many([ask(context="half a character: \ud83d")])
+    await reasoner.decide_many([ask()])
+    assert [(event["source"], event["attempts"]) for event in events] == [
+        ("fallback", 0),
+        ("model", 1),
+    ]
+    assert "the question cannot be sent" in events[0]["reason"]
+
+
+async def test_a_spent_budget_looks_up_no_capabilities(server: FakeOllama) -> None:
+    """With a spent budget not even the model's capabilities are asked for."""
+    client = Counting(host=server.host)
+    budget = Budget(max_calls=1)
+    budget.take()
+    assert (await decide(client, model="nimble", budget=budget)).source == "fallback"
+    await client.close()
+    assert (client.shown, server.questions) == (0, [])
+
+
+async def test_a_failed_request_logs_its_cost(
+    server: FakeOllama, connect: Connect, events: Any
+) -> None:
+    """The event of a fallback names model, host, attempts and reason."""
+    server.fail(*[Fault.status(503, "busy", retry_after="0")] * 2)
+    await Reasoner(connect(attempts=2), mode="chat").decide_many([ask()])
+    (event,) = events
+    assert (event["log_level"], event["source"], event["probabilities"]) == (
+        "warning",
+        "fallback",
+        None,
+    )
+    assert (event["model"], event["host"], event["attempts"]) == ("tiny", server.host, 2)
+    assert "503" in event["reason"]
+    assert (event["input_tokens"], event["output_tokens"]) == (None, None)
