@@ -42,7 +42,9 @@ class Checkpoint:
 
     def to_bytes(self) -> bytes:
         """Return the checkpoint as it is kept: a SHA-256 of the second line, and a line of JSON."""
-        body = orjson.dumps([self.round, self.config, self.snapshot, self.log_bytes, self.log_checksum])
+        body = orjson.dumps(
+            [self.round, self.config, self.snapshot, self.log_bytes, self.log_checksum]
+        )
         return sha256(body).hexdigest().encode() + b"\n" + body
 
     @classmethod
@@ -73,7 +75,9 @@ class Checkpoints:
         """Return the seconds since the last checkpoint, or since this began."""
         return monotonic() - self._last
 
-    def write(self, number: int, config: Mapping[str, Any], snapshot: Mapping[str, Any], log_bytes: int) -> None:
+    def write(
+        self, number: int, config: Mapping[str, Any], snapshot: Mapping[str, Any], log_bytes: int
+    ) -> None:
         """Keep a checkpoint, durably, and the one before it; others go.
 
         Args:

@@ -14,14 +14,14 @@ import orjson
 
 from prism import __version__
 from prism.errors import InputError, PrismError, SimulationError
+from prism.files._durable import make_folder, write_durably
 from prism.runlog import RunLog, SimulatedClock
-from prism.telemetry.events import SCHEMA_VERSION
 from prism.runlog._reader import LOG_NAME
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN, FOLDER_NAME, Checkpoint, Checkpoints
-from prism.files._durable import make_folder, write_durably
 from prism.social._simulation import Simulation
 from prism.social._snapshot import restore_snapshot, take_snapshot
 from prism.telemetry._loggers import EventLogger
+from prism.telemetry.events import SCHEMA_VERSION
 
 SUMMARY_NAME = "run.json"
 
@@ -135,9 +135,15 @@ class RunFolder:
     def restore(self, simulation: Simulation) -> None:
         """Bring a new simulation of the same settings to where the log was cut."""
         if self._checkpoint is not None:
-            restore_snapshot(simulation, self._checkpoint.snapshot, self._checkpoints.events_until(self._checkpoint))
+            restore_snapshot(
+                simulation,
+                self._checkpoint.snapshot,
+                self._checkpoints.events_until(self._checkpoint),
+            )
 
-    def keep(self, simulation: Simulation, *, seconds_between: float = DEFAULT_SECONDS_BETWEEN) -> None:
+    def keep(
+        self, simulation: Simulation, *, seconds_between: float = DEFAULT_SECONDS_BETWEEN
+    ) -> None:
         """Let others read what a round has written, and write a checkpoint unless the last one is young.
 
         Args:
@@ -152,7 +158,9 @@ class RunFolder:
         log.flush()
         if self._checkpoints.seconds_since_last() >= seconds_between:
             length = log.save()
-            self._checkpoints.write(len(simulation.finished), self._config, take_snapshot(simulation), length)
+            self._checkpoints.write(
+                len(simulation.finished), self._config, take_snapshot(simulation), length
+            )
 
     def complete(self, outcome: Mapping[str, Any]) -> None:
         """Write down what came of the run; then it needs its checkpoints no more.
@@ -177,9 +185,13 @@ class RunFolder:
             if self.is_new:
                 make_folder(self.path)
             log.open("ab").close()
-            return RunLog(log, clock, keep=self._begin if self.is_new else self._find_last_checkpoint)
+            return RunLog(
+                log, clock, keep=self._begin if self.is_new else self._find_last_checkpoint
+            )
         except BlockingIOError:
-            raise InputError("is being written by another process: wait until it ends, or end it", path=log) from None
+            raise InputError(
+                "is being written by another process: wait until it ends, or end it", path=log
+            ) from None
         except OSError as error:
             raise _unwritable(self.path, error) from None
 
@@ -215,7 +227,9 @@ class RunFolder:
 
     def _opened(self) -> RunLog:
         if self._log is None:
-            raise SimulationError(f"{self.path}: nothing is kept before the folder is opened by writing()")
+            raise SimulationError(
+                f"{self.path}: nothing is kept before the folder is opened by writing()"
+            )
         return self._log
 
     def _forget(self) -> None:
@@ -255,8 +269,12 @@ def _read_summary(path: Path) -> dict[str, Any]:
     wanted = {"prism": str, "schema": int, "config": dict, _RESULTS: dict}
     for name, kind in wanted.items():
         is_missing = not isinstance(summary, dict) or name not in summary
-        if (is_missing and name != _RESULTS) or (not is_missing and type(summary[name]) is not kind):
-            raise InputError("is missing, or not what prism writes", path=path / SUMMARY_NAME, field=name)
+        if (is_missing and name != _RESULTS) or (
+            not is_missing and type(summary[name]) is not kind
+        ):
+            raise InputError(
+                "is missing, or not what prism writes", path=path / SUMMARY_NAME, field=name
+            )
 
     return dict(summary)
 
@@ -267,7 +285,9 @@ def _require_free(path: Path) -> None:
 
     held = [name for name in (LOG_NAME, SUMMARY_NAME, FOLDER_NAME) if (path / name).exists()]
     if held and not (held == [LOG_NAME] and (path / LOG_NAME).stat().st_size == 0):
-        hint = "choose another --out, or --resume" if SUMMARY_NAME in held else "choose another --out"
+        hint = (
+            "choose another --out, or --resume" if SUMMARY_NAME in held else "choose another --out"
+        )
         raise InputError(f"already holds a run ({', '.join(held)}): {hint}", path=path)
 
 

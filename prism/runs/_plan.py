@@ -10,11 +10,18 @@ from pathlib import Path
 from reprlib import repr as brief
 from typing import Any, Self
 
-from prism.agents import Population, SeedPost, load_population, load_posts, opening_posts, synthetic_population
-from prism.runs._reasoners import ModelOptions, ReasonerKind, make_reasoner
+from prism.agents import (
+    Population,
+    SeedPost,
+    load_population,
+    load_posts,
+    opening_posts,
+    synthetic_population,
+)
 from prism.errors import InputError
 from prism.runlog import SimulatedClock
 from prism.runlog._reader import locate_log
+from prism.runs._reasoners import ModelOptions, ReasonerKind, make_reasoner
 from prism.social import Simulation
 from prism.telemetry._loggers import EventLogger
 
@@ -77,7 +84,12 @@ class RunPlan:
         """Refuse what JSON could not hold."""
         if abs(self.seed) > _MOST_SEED:
             raise InputError(f"--seed must lie between -2^53 and 2^53, got {self.seed}")
-        for name, value in {"agents": self.agents, "posts": self.posts, "replay": self.replay, **self._said()}.items():
+        for name, value in {
+            "agents": self.agents,
+            "posts": self.posts,
+            "replay": self.replay,
+            **self._said(),
+        }.items():
             _require_writable(f"--{name.replace('_', '-')}", value)
 
     @property
@@ -183,16 +195,23 @@ class RunPlan:
                 rounds=config["rounds"],
                 ticks=config["ticks_per_round"],
                 seed=config["seed"],
-                reasoner=ReasonerKind.POLICY if replay is not None else ReasonerKind(config["reasoner"]),
+                reasoner=ReasonerKind.POLICY
+                if replay is not None
+                else ReasonerKind(config["reasoner"]),
                 replay=None if replay is None else Path(replay),
                 options=ModelOptions.from_given(options),
             )
         except ValueError as error:
-            raise InputError(f"is not what prism writes: {error}", path=path, field="config") from None
+            raise InputError(
+                f"is not what prism writes: {error}", path=path, field="config"
+            ) from None
 
         for name, digest in plan._digests().items():
             if config["inputs"].get(name) != digest:
-                raise InputError(f"is not what it was when the run in {path.parent} began: put it back", path=name)
+                raise InputError(
+                    f"is not what it was when the run in {path.parent} began: put it back",
+                    path=name,
+                )
 
         return plan
 

@@ -103,10 +103,14 @@ class ModelOptions:
             "think": ThinkName,
             "cache": Path,
         }
-        return cls(**{name: readers.get(name, lambda value: value)(value) for name, value in given.items()})
+        return cls(
+            **{name: readers.get(name, lambda value: value)(value) for name, value in given.items()}
+        )
 
 
-def make_reasoner(kind: ReasonerKind, options: ModelOptions, replay: Path | None, seed: int) -> BaseReasoner:
+def make_reasoner(
+    kind: ReasonerKind, options: ModelOptions, replay: Path | None, seed: int
+) -> BaseReasoner:
     """Make the reasoner that was asked for.
 
     Raises:
@@ -114,7 +118,11 @@ def make_reasoner(kind: ReasonerKind, options: ModelOptions, replay: Path | None
     """
     if replay is not None or kind is ReasonerKind.POLICY:
         for name in options.given():
-            needs = "asks no model: leave it out with --replay" if replay is not None else "needs --reasoner ollama"
+            needs = (
+                "asks no model: leave it out with --replay"
+                if replay is not None
+                else "needs --reasoner ollama"
+            )
             raise InputError(f"--{name.replace('_', '-')} {needs}")
 
     if replay is not None:
@@ -130,10 +138,14 @@ def make_pool(options: ModelOptions, seed: int) -> OllamaPool:
         InputError: If no model was named.
     """
     if options.model is None:
-        raise InputError("--reasoner ollama needs --model, the name of a model that 'ollama list' shows")
+        raise InputError(
+            "--reasoner ollama needs --model, the name of a model that 'ollama list' shows"
+        )
 
     hosts: Sequence[str] = options.host or (DEFAULT_HOST,)
-    said: dict[str, Any] = {name: getattr(options, name) for name in ("concurrency", "timeout", "patience")}
+    said: dict[str, Any] = {
+        name: getattr(options, name) for name in ("concurrency", "timeout", "patience")
+    }
     settings = {name: value for name, value in said.items() if value is not None}
     if options.think is not None:
         settings["think"] = options.think.setting()
@@ -142,7 +154,9 @@ def make_pool(options: ModelOptions, seed: int) -> OllamaPool:
 
 
 def _ask_ollama(options: ModelOptions, seed: int) -> Reasoner:
-    budget = Budget(max_calls=options.max_calls, max_tokens=options.max_tokens, deadline=options.deadline)
+    budget = Budget(
+        max_calls=options.max_calls, max_tokens=options.max_tokens, deadline=options.deadline
+    )
     return Reasoner(
         make_pool(options, seed),
         mode=(options.mode or ModeName.AUTO).value,

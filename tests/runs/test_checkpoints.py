@@ -16,11 +16,20 @@ plain = st.recursive(
     | st.integers(-(2**53), 2**53)
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(),
-    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(), children, max_size=3),
+    lambda children: (
+        st.lists(children, max_size=3) | st.dictionaries(st.text(), children, max_size=3)
+    ),
     max_leaves=12,
 )
 objects = st.dictionaries(st.text(), plain, max_size=4)
-kept = st.builds(Checkpoint, st.integers(1, 10**6), objects, objects, st.integers(0, 2**53), st.integers(0, 2**32 - 1))
+kept = st.builds(
+    Checkpoint,
+    st.integers(1, 10**6),
+    objects,
+    objects,
+    st.integers(0, 2**53),
+    st.integers(0, 2**32 - 1),
+)
 
 LINE = orjson.dumps({"event": "round.ended"}) + b"\n"
 CONFIG = {"seed": 1}
@@ -92,7 +101,9 @@ def test_no_damage_goes_unnoticed(checkpoint: Checkpoint, data: Any) -> None:
     damaged = bytearray(whole)
     damaged[bit // 8] ^= 1 << bit % 8
     cut = whole[: data.draw(st.integers(0, len(whole) - 1))]
-    assert [Checkpoint.from_bytes(content) for content in (bytes(damaged), cut, whole + b"\n")] == [None] * 3
+    assert [Checkpoint.from_bytes(content) for content in (bytes(damaged), cut, whole + b"\n")] == [
+        None
+    ] * 3
 
 
 def test_the_last_two_are_kept(run: Kept) -> None:
@@ -127,7 +138,10 @@ def test_nothing_is_left_when_both_are_damaged(run: Kept) -> None:
     run.path(5).write_bytes(b"")
     number, faults = found(run.again())
     assert number is None
-    assert [str(run.path(place)) in fault for place, fault in zip((5, 4), faults, strict=True)] == [True, True]
+    assert [str(run.path(place)) in fault for place, fault in zip((5, 4), faults, strict=True)] == [
+        True,
+        True,
+    ]
 
 
 def test_an_unfinished_one_is_not_looked_at(run: Kept) -> None:
@@ -152,7 +166,10 @@ def test_an_altered_log_is_noticed(line: int, expected: int | None, run: Kept) -
     flip(run.log, 8 * (line - 1) * len(LINE) + 20)
     number, faults = found(run.again())
     assert number == expected
-    assert faults[0] == f"{run.path(5)}: does not fit events.jsonl, which is damaged or another, so it is passed over"
+    assert (
+        faults[0]
+        == f"{run.path(5)}: does not fit events.jsonl, which is damaged or another, so it is passed over"
+    )
 
 
 def test_later_ones_of_another_past_go(run: Kept) -> None:

@@ -13,9 +13,9 @@ import prism
 from prism.agents import synthetic_population
 from prism.errors import FieldValueError, InputError, SimulationError
 from prism.runlog import SimulatedClock
-from prism.social import RoundSummary, Simulation
 from prism.runs._checkpoints import FOLDER_NAME
 from prism.runs._folder import LOG_NAME, SUMMARY_NAME, RunFolder
+from prism.social import RoundSummary, Simulation
 
 CONFIG = {"agents": "12", "seed": 1}
 ROUNDS = 5
@@ -27,10 +27,15 @@ class StoppedError(Exception):
 
 def tree(path: Path) -> dict[str, bytes | None]:
     """Return everything below a folder, files with their bytes, by its place in the folder."""
-    return {str(found.relative_to(path)): found.read_bytes() if found.is_file() else None for found in path.rglob("*")}
+    return {
+        str(found.relative_to(path)): found.read_bytes() if found.is_file() else None
+        for found in path.rglob("*")
+    }
 
 
-def go(folder: RunFolder, stop: Callable[[int], None] = lambda _: None, seconds_between: float = 0) -> int:
+def go(
+    folder: RunFolder, stop: Callable[[int], None] = lambda _: None, seconds_between: float = 0
+) -> int:
     """Run 12 agents for 5 rounds in a folder, from where it stands.
 
     Args:
@@ -44,7 +49,13 @@ def go(folder: RunFolder, stop: Callable[[int], None] = lambda _: None, seconds_
     population, clock = synthetic_population(12, seed=1), SimulatedClock()
     with folder.writing(CONFIG, clock) as logger:
         simulation = Simulation(
-            population.agents, population.posts, rounds=ROUNDS, seed=1, logger=logger, clock=clock, ticks_per_round=6
+            population.agents,
+            population.posts,
+            rounds=ROUNDS,
+            seed=1,
+            logger=logger,
+            clock=clock,
+            ticks_per_round=6,
         )
         folder.restore(simulation)
         done = len(simulation.finished)
@@ -123,7 +134,11 @@ def test_summary_tells_what_the_run_is_from_the_beginning(tmp_path: Path) -> Non
         assert folder.is_begun
         folder.complete({"results": {"number": 1}, "spent": 2})
     assert before == {"prism": prism.__version__, "schema": 1, "config": {"text": "é"}}
-    assert json.loads((tmp_path / SUMMARY_NAME).read_bytes()) == {**before, "results": {"number": 1}, "spent": 2}
+    assert json.loads((tmp_path / SUMMARY_NAME).read_bytes()) == {
+        **before,
+        "results": {"number": 1},
+        "spent": 2,
+    }
 
 
 def test_nothing_is_made_before_the_log_is_opened(tmp_path: Path) -> None:
@@ -132,7 +147,9 @@ def test_nothing_is_made_before_the_log_is_opened(tmp_path: Path) -> None:
     assert tree(tmp_path) == {}
 
 
-@pytest.mark.parametrize("held", [[LOG_NAME], [SUMMARY_NAME], [LOG_NAME, SUMMARY_NAME], [FOLDER_NAME]])
+@pytest.mark.parametrize(
+    "held", [[LOG_NAME], [SUMMARY_NAME], [LOG_NAME, SUMMARY_NAME], [FOLDER_NAME]]
+)
 def test_folder_with_a_run_is_refused(held: list[str], tmp_path: Path) -> None:
     """A folder that holds any part of a run is refused by name and stays as it was, byte for byte."""
     for name in held:
@@ -144,7 +161,9 @@ def test_folder_with_a_run_is_refused(held: list[str], tmp_path: Path) -> None:
     assert tree(tmp_path) == before
 
 
-@pytest.mark.parametrize("left", [{}, {LOG_NAME: b""}, {LOG_NAME: b"", f".{SUMMARY_NAME}.part": b'{"prism": "0.'}])
+@pytest.mark.parametrize(
+    "left", [{}, {LOG_NAME: b""}, {LOG_NAME: b"", f".{SUMMARY_NAME}.part": b'{"prism": "0.'}]
+)
 def test_run_that_was_killed_before_it_began_may_begin_again(
     left: dict[str, bytes], tmp_path: Path, whole: Any
 ) -> None:
@@ -195,7 +214,9 @@ def test_of_two_that_begin_at_once_one_is_refused(tmp_path: Path, whole: Any) ->
     second = RunFolder.for_new(tmp_path)
 
     def begin_another(_: int) -> None:
-        with pytest.raises(InputError, match=f"{LOG_NAME}: is being written by another process: wait until it ends"):
+        with pytest.raises(
+            InputError, match=f"{LOG_NAME}: is being written by another process: wait until it ends"
+        ):
             go(second)
 
     go(RunFolder.for_new(tmp_path), begin_another)
@@ -213,7 +234,9 @@ def test_nothing_is_kept_before_the_folder_is_opened(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kept_before", [[], ["notes.txt"]])
-def test_run_that_fails_in_its_first_round_leaves_nothing(kept_before: list[str], tmp_path: Path) -> None:
+def test_run_that_fails_in_its_first_round_leaves_nothing(
+    kept_before: list[str], tmp_path: Path
+) -> None:
     """An error of prism's own before a round has ended takes the run away again, and nothing else."""
     path = tmp_path / "run"
     for name in kept_before:
@@ -221,11 +244,15 @@ def test_run_that_fails_in_its_first_round_leaves_nothing(kept_before: list[str]
         (path / name).touch()
     with pytest.raises(FieldValueError), RunFolder.for_new(path).writing(CONFIG, SimulatedClock()):
         raise FieldValueError("impossible")
-    assert [found.name for found in tmp_path.rglob("*")] == (["run", *kept_before] if kept_before else [])
+    assert [found.name for found in tmp_path.rglob("*")] == (
+        ["run", *kept_before] if kept_before else []
+    )
 
 
 @pytest.mark.parametrize("seconds_between", [0, 3600])
-def test_rounds_that_have_ended_are_never_deleted(seconds_between: float, tmp_path: Path, whole: Any) -> None:
+def test_rounds_that_have_ended_are_never_deleted(
+    seconds_between: float, tmp_path: Path, whole: Any
+) -> None:
     """An error of prism's own in a later round leaves the run as it is, with or without a checkpoint."""
 
     def fail(number: int) -> None:
@@ -382,7 +409,9 @@ def test_damage_costs_time_and_nothing_else(
 
 
 @pytest.mark.parametrize("damage", [flip_newest, flip_both, flip_log, half_a_checkpoint])
-def test_damage_does_no_harm_to_a_second_resume(damage: Callable[[Path], None], stopped: Path, whole: Any) -> None:
+def test_damage_does_no_harm_to_a_second_resume(
+    damage: Callable[[Path], None], stopped: Path, whole: Any
+) -> None:
     """Stopped again after one more round, a run goes on from there, whatever was damaged before."""
     damage(stopped)
     folder, _ = RunFolder.to_resume(stopped)
@@ -406,12 +435,17 @@ def test_answers_that_cannot_be_had_again_are_kept(stopped: Path) -> None:
     with folder.writing(config or {}, SimulatedClock(), is_repeatable=False):
         assert (stopped / LOG_NAME).read_bytes() == b""
     assert (stopped / f"damaged_{LOG_NAME}").read_bytes() == paid
-    assert folder.faults[-1] == f"{stopped / LOG_NAME}: fits no checkpoint, so it is kept as damaged_{LOG_NAME}"
+    assert (
+        folder.faults[-1]
+        == f"{stopped / LOG_NAME}: fits no checkpoint, so it is kept as damaged_{LOG_NAME}"
+    )
 
 
 def test_complete_run_whose_checkpoints_are_left_is_complete(stopped: Path, whole: Any) -> None:
     """A process that was killed while it removed the checkpoints leaves a complete run, which is only tidied up."""
-    left = {name: content for name, content in tree(stopped).items() if name.startswith(FOLDER_NAME)}
+    left = {
+        name: content for name, content in tree(stopped).items() if name.startswith(FOLDER_NAME)
+    }
     resume(stopped)
     (stopped / FOLDER_NAME).mkdir()
     for name, content in left.items():
@@ -445,7 +479,10 @@ def test_other_configuration_is_refused(stopped: Path) -> None:
     before = tree(stopped)
     folder, _ = RunFolder.to_resume(stopped)
     with (
-        pytest.raises(InputError, match=f"{SUMMARY_NAME}, field 'config': is not what it was when the run began"),
+        pytest.raises(
+            InputError,
+            match=f"{SUMMARY_NAME}, field 'config': is not what it was when the run began",
+        ),
         folder.writing({**CONFIG, "seed": 2}, SimulatedClock()),
     ):
         pass
@@ -481,13 +518,18 @@ def test_run_of_another_version_is_refused(stopped: Path) -> None:
     """A run that another version of prism began is refused by the versions' names, unless it is complete."""
     summary = json.loads((stopped / SUMMARY_NAME).read_bytes())
     (stopped / SUMMARY_NAME).write_text(json.dumps({**summary, "prism": "0.0.9"}))
-    with pytest.raises(InputError, match=rf"begun by prism 0.0.9, and this is {prism.__version__}.*with prism 0.0.9"):
+    with pytest.raises(
+        InputError,
+        match=rf"begun by prism 0.0.9, and this is {prism.__version__}.*with prism 0.0.9",
+    ):
         RunFolder.to_resume(stopped)
     (stopped / SUMMARY_NAME).write_text(json.dumps({**summary, "prism": "0.0.9", "results": {}}))
     assert RunFolder.to_resume(stopped)[1] is None
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[" * 100_000, b'{"prism": "\\ud800"}', b"NaN"])
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"\xff", b"[" * 100_000, b'{"prism": "\\ud800"}', b"NaN"]
+)
 def test_damaged_summary_is_refused(content: bytes, stopped: Path) -> None:
     """A summary that is no JSON is one clear error, and the folder stays as it is."""
     (stopped / SUMMARY_NAME).write_bytes(content)

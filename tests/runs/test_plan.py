@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from prism.errors import InputError
 from prism.runs._plan import RunPlan
 from prism.runs._reasoners import ModelOptions, ModeName, PickName, ReasonerKind, ThinkName
-from prism.errors import InputError
 from prism.telemetry.events import DECISION
 
 SUMMARY = Path("run") / "run.json"
@@ -44,7 +44,9 @@ def inputs(tmp_path: Path) -> dict[str, Path]:
 
 def plan_of(inputs: dict[str, Path]) -> RunPlan:
     """Plan a run that reads all three files."""
-    return RunPlan(str(inputs["agents"]), inputs["posts"], 4, 6, -7, ReasonerKind.POLICY, inputs["replay"])
+    return RunPlan(
+        str(inputs["agents"]), inputs["posts"], 4, 6, -7, ReasonerKind.POLICY, inputs["replay"]
+    )
 
 
 def as_json(plan: RunPlan) -> dict[str, Any]:
@@ -71,9 +73,15 @@ def test_a_plan_is_read_as_it_was_written(inputs: dict[str, Path]) -> None:
         ({"options": ModelOptions(timeout=inf)}, "--timeout must be a finite number, got inf"),
         ({"options": ModelOptions(patience=inf)}, "--patience must be a finite number, got inf"),
         ({"options": ModelOptions(deadline=inf)}, "--deadline must be a finite number, got inf"),
-        ({"options": ModelOptions(host=("a", "b\udcff"))}, "--host must be UTF-8, as run.json is; got 'a b\\udcff'"),
+        (
+            {"options": ModelOptions(host=("a", "b\udcff"))},
+            "--host must be UTF-8, as run.json is; got 'a b\\udcff'",
+        ),
         ({"options": ModelOptions(cache=Path("c\udcff"))}, "--cache must be UTF-8"),
-        ({"agents": "p\udcff.jsonl"}, "--agents must be UTF-8, as run.json is; got 'p\\udcff.jsonl'"),
+        (
+            {"agents": "p\udcff.jsonl"},
+            "--agents must be UTF-8, as run.json is; got 'p\\udcff.jsonl'",
+        ),
         ({"posts": Path("p\udcff")}, "--posts must be UTF-8"),
         ({"replay": Path("p\udcff")}, "--replay must be UTF-8"),
         ({"seed": 2**53 + 1}, "--seed must lie between"),
@@ -100,17 +108,23 @@ def test_a_changed_file_is_refused(kind: str, inputs: dict[str, Path]) -> None:
     file = inputs[kind] / "events.jsonl" if inputs[kind].is_dir() else inputs[kind]
     with file.open("a") as changed:
         changed.write("\n")
-    with pytest.raises(InputError, match="is not what it was when the run in run began: put it back") as refused:
+    with pytest.raises(
+        InputError, match="is not what it was when the run in run began: put it back"
+    ) as refused:
         RunPlan.from_config(config, SUMMARY)
     assert refused.value.path == str(inputs[kind])
     file.unlink()
     with pytest.raises(
-        InputError, match=r"cannot be read \(No such file or directory\): a run is resumed where|holds no events.jsonl"
+        InputError,
+        match=r"cannot be read \(No such file or directory\): a run is resumed where|holds no events.jsonl",
     ):
         RunPlan.from_config(config, SUMMARY)
 
 
-ALL = {**MODEL.given(), **dict.fromkeys(("agents", "posts", "rounds", "ticks_per_round", "seed", "reasoner"), "")}
+ALL = {
+    **MODEL.given(),
+    **dict.fromkeys(("agents", "posts", "rounds", "ticks_per_round", "seed", "reasoner"), ""),
+}
 NEEDED = [*(name for name in ALL if name not in MODEL.given()), "inputs", "replay"]
 
 
@@ -126,11 +140,18 @@ def test_a_missing_key_is_named(name: str, inputs: dict[str, Path]) -> None:
 
 @pytest.mark.parametrize("name", [*ALL, "inputs", "replay"])
 @pytest.mark.parametrize("value", [None, True, 1.5, 7, "text\0", [1], {"a": 1}])
-def test_a_value_of_another_kind_is_one_line(name: str, value: Any, inputs: dict[str, Path]) -> None:
+def test_a_value_of_another_kind_is_one_line(
+    name: str, value: Any, inputs: dict[str, Path]
+) -> None:
     """Whatever stands in a key, the plan is refused in one line that names it, or is the plan that it says."""
     options = {} if name == "replay" else MODEL.given()
     kind = "replay" if name == "replay" else "ollama"
-    config = {**as_json(RunPlan("3", None, 4, 6, -7, ReasonerKind.OLLAMA)), **options, "reasoner": kind, name: value}
+    config = {
+        **as_json(RunPlan("3", None, 4, 6, -7, ReasonerKind.OLLAMA)),
+        **options,
+        "reasoner": kind,
+        name: value,
+    }
     try:
         made = RunPlan.from_config(config, SUMMARY)
     except InputError as refused:
@@ -166,5 +187,11 @@ def test_a_replay_of_a_folder_is_that_of_its_log(inputs: dict[str, Path]) -> Non
     """The digest of a replayed run is that of its log, however the run is named."""
     log = inputs["replay"] / "events.jsonl"
     log.write_text(json.dumps({"event": DECISION}) + "\n")
-    plans = [RunPlan("1", None, 1, 1, 0, ReasonerKind.POLICY, replay) for replay in (log, inputs["replay"])]
-    assert len({*plans[0].to_config()["inputs"].values(), *plans[1].to_config()["inputs"].values()}) == 1
+    plans = [
+        RunPlan("1", None, 1, 1, 0, ReasonerKind.POLICY, replay)
+        for replay in (log, inputs["replay"])
+    ]
+    assert (
+        len({*plans[0].to_config()["inputs"].values(), *plans[1].to_config()["inputs"].values()})
+        == 1
+    )
