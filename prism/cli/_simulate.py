@@ -14,7 +14,7 @@ from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.runs._folder import SUMMARY_NAME, RunFolder
 from prism.runs._plan import RunPlan
 from prism.runs._reasoners import ModelOptions, ModeName, PickName, ReasonerKind, ThinkName
-from prism.social._simulation import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
+from prism.simulation._loop import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
 
 DEFAULT_AGENTS = "100"
 _MODEL = "Asking a model"

@@ -18,8 +18,7 @@ from prism.files._durable import make_folder, write_durably
 from prism.runlog import RunLog, SimulatedClock
 from prism.runlog._reader import LOG_NAME
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN, FOLDER_NAME, Checkpoint, Checkpoints
-from prism.social._simulation import Simulation
-from prism.social._snapshot import restore_snapshot, take_snapshot
+from prism.social import Simulation
 from prism.telemetry._loggers import EventLogger
 from prism.telemetry.events import SCHEMA_VERSION
 
@@ -135,8 +134,7 @@ class RunFolder:
     def restore(self, simulation: Simulation) -> None:
         """Bring a new simulation of the same settings to where the log was cut."""
         if self._checkpoint is not None:
-            restore_snapshot(
-                simulation,
+            simulation.restore(
                 self._checkpoint.snapshot,
                 self._checkpoints.events_until(self._checkpoint),
             )
@@ -159,7 +157,7 @@ class RunFolder:
         if self._checkpoints.seconds_since_last() >= seconds_between:
             length = log.save()
             self._checkpoints.write(
-                len(simulation.finished), self._config, take_snapshot(simulation), length
+                len(simulation.finished), self._config, simulation.snapshot(), length
             )
 
     def complete(self, outcome: Mapping[str, Any]) -> None:

@@ -18,7 +18,10 @@ import structlog
 import prism
 from prism.agents import SeedPost, SocialAgent, synthetic_population
 from prism.errors import FieldValueError, ReasonerError, SimulationError
-from prism.social import Draft, RoundSummary, Simulation
+from prism.runlog import SimulatedClock
+from prism.simulation import Loop
+from prism.social import Draft, RoundSummary, Simulation, TemplateComposer
+from prism.social._world import SocialWorld
 from prism.statechart import (
     AgentState,
     BaseReasoner,
@@ -376,24 +379,32 @@ def test_log_holds_the_results(logged: Any) -> None:
     assert len(logged.events(ROUND_STARTED)) == 6
 
 
-class Watched(Simulation):
+class Watched(SocialWorld):
     """Counts its agents by state when the ticks of a round are over."""
 
-    def _finish_round(self) -> None:
-        vars(self).setdefault("seen", []).append(
-            Counter(agent.state.value for agent in self.agents)
-        )
-        super()._finish_round()
+    def end_round(self, number: int) -> RoundSummary:
+        self.seen = Counter(agent.state.value for agent in self.agents)
+        return super().end_round(number)
 
 
 def test_states_of_every_round_are_those_before_it_ends() -> None:
     """A round's states name every state, and count the agents as they are after its last tick."""
     population = synthetic_population(60)
-    simulation = Watched(population.agents, population.posts, rounds=4)
-    for summary, seen in zip(simulation.run().rounds, vars(simulation)["seen"], strict=True):
+    clock, composer = SimulatedClock(), TemplateComposer()
+
+    def make_world(logger: Any) -> Watched:
+        posts = population.posts
+        return Watched(
+            population.agents, posts, composer=composer, seed=0, clock=clock, logger=logger
+        )
+
+    loop = Loop(make_world, rounds=4, clock=clock)
+    seen: list[Counter[str]] = []
+    results = loop.run(lambda _: seen.append(loop.world.seen))
+    for summary, counts in zip(results.rounds, seen, strict=True):
         assert list(summary.states) == [state.value for state in S]
-        assert summary.states == {state.value: seen[state.value] for state in S}
-        assert len(+seen) > 1
+        assert summary.states == {state.value: counts[state.value] for state in S}
+        assert len(+counts) > 1
 
 
 def test_what_was_decided_is_carried_out() -> None:
