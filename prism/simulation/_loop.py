@@ -57,6 +57,7 @@ class Loop(Generic[SummaryT, ResultsT_co]):
 
     Attributes:
         world: What is run.
+        rounds: Number of rounds.
         finished: The rounds that have ended.
         reasoner: Who decides.
         clock: The run's clock.
@@ -78,7 +79,7 @@ class Loop(Generic[SummaryT, ResultsT_co]):
     ) -> None:
         _require_count("rounds", rounds)
         _require_count("ticks_per_round", ticks_per_round)
-        self._rounds = rounds
+        self.rounds: int = rounds
         self._ticks = ticks_per_round
         self._seed = seed
         self._has_run = False
@@ -125,7 +126,7 @@ class Loop(Generic[SummaryT, ResultsT_co]):
                 self._begin()
 
             try:
-                for number in range(len(self.finished) + 1, self._rounds + 1):
+                for number in range(len(self.finished) + 1, self.rounds + 1):
                     self.finished.append(await self._round(number))
                     if on_round is not None:
                         on_round(self.finished[-1])
@@ -193,7 +194,7 @@ class Loop(Generic[SummaryT, ResultsT_co]):
             RUN_STARTED,
             schema=SCHEMA_VERSION,
             **self.world.describe(),
-            rounds=self._rounds,
+            rounds=self.rounds,
             ticks_per_round=self._ticks,
             seed=self._seed,
         )

@@ -40,6 +40,7 @@ class Simulation(Loop[RoundSummary, Results]):
         agents: The population.
         chart: The chart of every agent.
         network: Posts and feeds.
+        rounds: Number of rounds.
         finished: The rounds that have ended.
         reasoner: Who decides.
         clock: The run's clock.
