@@ -5,23 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from prism.runs import Observer, Runnable
 from prism.social import Cascade, Results, RoundSummary
 
 _MOST_ROUNDS_SHOWN = 10
@@ -30,10 +21,15 @@ _MOST_NAME = 20
 _MOST_TEXT = 40
 
 
-class RoundProgress(Observer):
-    """What a run says, on stderr; and a progress bar, drawn only where a person is watching."""
+class RoundProgress:
+    """A progress bar on stderr, drawn only where a person is watching.
 
-    def __init__(self) -> None:
+    Args:
+        rounds: Number of rounds.
+        done: How many of them have ended.
+    """
+
+    def __init__(self, rounds: int, done: int = 0) -> None:
         console = Console(stderr=True)
         self._bar = Progress(
             TextColumn("round"),
@@ -44,29 +40,16 @@ class RoundProgress(Observer):
             console=console,
             disable=not console.is_terminal,
         )
-        self._task: TaskID | None = None
-
-    def note(self, message: str) -> None:
-        """Print what is good to know."""
-        typer.echo(f"prism: {message}", err=True)
-
-    def warn(self, message: str) -> None:
-        """Print what went wrong."""
-        self.note(message)
-
-    def started(self, run: Runnable[Any]) -> None:
-        """Begin drawing."""
-        self._task = self._bar.add_task("", total=run.rounds, completed=len(run.finished))
-        self._bar.start()
+        self._task = self._bar.add_task("", total=rounds, completed=done)
 
     def round_ended(self, summary: RoundSummary) -> None:
         """Move the bar on by one round."""
-        if self._task is not None:
-            busiest = max(summary.states, key=lambda state: summary.states[state])
-            self._bar.update(self._task, advance=1, description=f"most are {busiest}")
+        busiest = max(summary.states, key=lambda state: summary.states[state])
+        self._bar.update(self._task, advance=1, description=f"most are {busiest}")
 
     def __enter__(self) -> Self:
-        """Return the progress itself; the bar is drawn when the run has started."""
+        """Begin drawing."""
+        self._bar.start()
         return self
 
     def __exit__(

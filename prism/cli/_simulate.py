@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any, Literal
@@ -17,15 +17,17 @@ from prism.errors import InputError
 from prism.llm import DEFAULT_HOST
 from prism.runs import (
     ModelOptions,
+    Observer,
     Outcome,
     ReasonerOptions,
     ReplayOptions,
     RunFolder,
+    Runnable,
 )
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.runs._options import Mode, Pick, Think
 from prism.simulation._loop import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
-from prism.social import Results, SocialRun
+from prism.social import Results, RoundSummary, SocialRun
 from prism.social._run import DEFAULT_AGENTS
 
 _MODEL = "Asking a model"
@@ -212,35 +214,59 @@ def simulate(
         "cache": cache,
     }
     folder = None if out is None else _own_folder("--out", out)
-    with _hinting_at(folder), _naming_options():
+    with _hinting_at(folder), _naming_options(), ExitStack() as stack:
         decider = _decider(reasoner, replay, asked)
         run = SocialRun(agents, posts, rounds, ticks, seed, decider)
-        with RoundProgress() as progress:
-            outcome = runs.begin(
-                run,
-                folder,
-                on_round=progress.round_ended,
-                checkpoint_every=checkpoint_every,
-                observer=progress,
-            )
+        screen = _Screen(stack)
+        outcome = runs.begin(
+            run,
+            folder,
+            on_round=screen.round_ended,
+            checkpoint_every=checkpoint_every,
+            observer=screen,
+        )
 
     _print(outcome, as_json=as_json)
 
 
 def _resume(folder: Path, checkpoint_every: float, *, as_json: bool) -> None:
-    with _hinting_at(folder), _naming_options(), RoundProgress() as progress:
+    with _hinting_at(folder), _naming_options(), ExitStack() as stack:
+        screen = _Screen(stack)
         outcome = runs.resume(
             folder,
             SocialRun,
-            on_round=progress.round_ended,
+            on_round=screen.round_ended,
             checkpoint_every=checkpoint_every,
-            observer=progress,
+            observer=screen,
         )
 
     if outcome is None:
         typer.echo(f"prism: {folder} is complete: there is nothing to resume", err=True)
     else:
         _print(outcome, as_json=as_json)
+
+
+class _Screen(Observer):
+    """Prints what a run says on stderr, and draws its progress until a stack is closed."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack = stack
+        self._progress: RoundProgress | None = None
+
+    def note(self, message: str) -> None:
+        typer.echo(f"prism: {message}", err=True)
+
+    def warn(self, message: str) -> None:
+        self.note(message)
+
+    def started(self, run: Runnable[Any]) -> None:
+        # only now: a bar and the messages before the first round would overwrite each other
+        progress = RoundProgress(run.rounds, done=len(run.finished))
+        self._progress = self._stack.enter_context(progress)
+
+    def round_ended(self, summary: RoundSummary) -> None:
+        if self._progress is not None:
+            self._progress.round_ended(summary)
 
 
 def _decider(reasoner: str, replay: Path | None, asked: dict[str, Any]) -> ReasonerOptions:
