@@ -17,13 +17,20 @@ from prism.errors import (
 from prism.llm import AnswerCache, OllamaPool
 from prism.statechart import Reasoner
 
-_QUIET_SECONDS = 2.0
+QUIET_SECONDS = 2.0
 _WILL_FALL_BACK = (ModelMissingError, OverloadedError, TimedOutError, UnreachableError)
 
 Say = Callable[[str], None]
 
 
-def load_model(reasoner: Any, deadline: float | None, note: Say, warn: Say) -> None:
+def load_model(
+    reasoner: Any,
+    deadline: float | None,
+    note: Say,
+    warn: Say,
+    *,
+    quiet_seconds: float = QUIET_SECONDS,
+) -> None:
     """Load the model, on one server at least, and say at once what would make decisions fall back.
 
     Args:
@@ -31,19 +38,22 @@ def load_model(reasoner: Any, deadline: float | None, note: Say, warn: Say) -> N
         deadline: Seconds that the run may ask for; it waits no longer for the model, either.
         note: Receives that loading takes its time.
         warn: Receives what is wrong with a server.
+        quiet_seconds: How long loading may take without a note.
     """
     pool = reasoner.client if isinstance(reasoner, Reasoner) else None
     if not isinstance(pool, OllamaPool):
         return
 
-    for trouble in asyncio.run(_warm_up(pool, deadline, note)):
+    for trouble in asyncio.run(_warm_up(pool, deadline, note, quiet_seconds)):
         warn(f"{' '.join(trouble.split())}; its decisions will fall back (see: prism doctor)")
 
 
-async def _warm_up(pool: OllamaPool, deadline: float | None, note: Say) -> list[str]:
+async def _warm_up(
+    pool: OllamaPool, deadline: float | None, note: Say, quiet_seconds: float
+) -> list[str]:
     async with pool:
         loading = asyncio.create_task(pool.warm_up(deadline))
-        done, _ = await asyncio.wait({loading}, timeout=_QUIET_SECONDS)
+        done, _ = await asyncio.wait({loading}, timeout=quiet_seconds)
         if not done:
             note(f"waiting for {pool.model} to be loaded at {', '.join(pool.hosts)}")
 

@@ -156,7 +156,7 @@ def test_folder_that_holds_a_run_is_refused(command: Any) -> None:
     assert (ran.status, ran.out) == (2, "")
     assert (
         ran.err
-        == "prism: run: already holds a run (events.jsonl, run.json): choose another --out, or --resume\n"
+        == "prism: run: already holds a run (events.jsonl, run.json): choose another folder, or resume it\n"
     )
     assert tree(command.folder) == before
 
