@@ -59,6 +59,10 @@ class World(Protocol[SummaryT, ResultsT_co]):
 
     The loop knows rounds, ticks, the order of the agents, and when decisions are applied. Which
     agents there are, which states they have and what happens in a step is known to the world only.
+
+    A reasoner with a ``concurrency`` is asked while other agents already take their next steps. For
+    its run to be the same as any other, a step reads no other agent's state, and `apply` changes no
+    other agent.
     """
 
     @property
