@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated
+from shlex import quote
+from typing import Annotated, Any, Literal
 
 import typer
 
-from prism.cli._running import carry_out
+from prism import runs
+from prism.cli._output import RoundProgress, print_results
 from prism.errors import InputError
 from prism.llm import DEFAULT_HOST
+from prism.runs import (
+    ModelOptions,
+    Observer,
+    Outcome,
+    ReasonerOptions,
+    ReplayOptions,
+    RunFolder,
+    Runnable,
+)
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
-from prism.runs._folder import SUMMARY_NAME, RunFolder
-from prism.runs._plan import RunPlan
-from prism.runs._reasoners import ModelOptions, ModeName, PickName, ReasonerKind, ThinkName
-from prism.social._simulation import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
+from prism.runs._options import Mode, Pick, Think
+from prism.simulation._loop import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
+from prism.social import Results, RoundSummary, SocialRun
+from prism.social._run import DEFAULT_AGENTS
 
-DEFAULT_AGENTS = "100"
 _MODEL = "Asking a model"
 _KEEPING = "Keeping the run"
 _WITH_RESUME = ("resume", "checkpoint_every", "as_json")
@@ -48,9 +61,9 @@ def simulate(
         int, typer.Option(help="Seed of every random number; the same seed gives the same run.")
     ] = 0,
     reasoner: Annotated[
-        ReasonerKind,
+        Literal["policy", "ollama"],
         typer.Option(help="Who decides: a seeded policy without any model, or a model on Ollama."),
-    ] = ReasonerKind.POLICY,
+    ] = "policy",
     model: Annotated[
         str | None,
         typer.Option(help="Model to ask, with --reasoner ollama.", rich_help_panel=_MODEL),
@@ -64,7 +77,7 @@ def simulate(
         ),
     ] = None,
     mode: Annotated[
-        ModeName | None,
+        Mode | None,
         typer.Option(
             help="Ask a decision model for probabilities, or have a model write its choice; "
             "auto takes decisions where server and model offer them.",
@@ -72,13 +85,13 @@ def simulate(
         ),
     ] = None,
     pick: Annotated[
-        PickName | None,
+        Pick | None,
         typer.Option(
             help="Draw from the probabilities, or take the likeliest.", rich_help_panel=_MODEL
         ),
     ] = None,
     think: Annotated[
-        ThinkName | None,
+        Think | None,
         typer.Option(
             help="Whether the model may think before it answers; some take only low, medium or high. false by default.",
             rich_help_panel=_MODEL,
@@ -180,40 +193,138 @@ def simulate(
     """
     if resume is not None:
         _refuse_what_is_settled(context)
-        _resume(resume, checkpoint_every, as_json=as_json)
+        _resume(_own_folder("--resume", resume), checkpoint_every, as_json=as_json)
         return
 
     if out is None and _is_given(context, "checkpoint_every"):
         raise InputError("--checkpoint-every needs --out, the folder to keep checkpoints in")
 
-    options = ModelOptions(
-        model=model,
-        host=tuple(host) if host else None,
-        mode=mode,
-        pick=pick,
-        think=think,
-        concurrency=concurrency,
-        timeout=timeout,
-        patience=patience,
-        max_calls=max_calls,
-        max_tokens=max_tokens,
-        deadline=deadline,
-        cache=cache,
-    )
-    plan = RunPlan(agents, posts, rounds, ticks, seed, reasoner, replay, options)
-    folder = None if out is None else RunFolder.for_new(_named("--out", out))
-    carry_out(plan, folder, checkpoint_every=checkpoint_every, as_json=as_json)
+    asked = {
+        "model": model,
+        "host": tuple(host) if host else None,
+        "mode": mode,
+        "pick": pick,
+        "think": think,
+        "concurrency": concurrency,
+        "timeout": timeout,
+        "patience": patience,
+        "max_calls": max_calls,
+        "max_tokens": max_tokens,
+        "deadline": deadline,
+        "cache": cache,
+    }
+    folder = None if out is None else _own_folder("--out", out)
+    with _hinting_at(folder), _naming_options(), ExitStack() as stack:
+        decider = _decider(reasoner, replay, asked)
+        run = SocialRun(agents, posts, rounds, ticks, seed, decider)
+        screen = _Screen(stack)
+        outcome = runs.begin(
+            run,
+            folder,
+            on_round=screen.round_ended,
+            checkpoint_every=checkpoint_every,
+            observer=screen,
+        )
+
+    _print(outcome, as_json=as_json)
 
 
-def _resume(path: Path, checkpoint_every: float, *, as_json: bool) -> None:
-    folder, config = RunFolder.to_resume(_named("--resume", path))
-    if config is None:
-        folder.tidy()
-        typer.echo(f"prism: {path} is complete: there is nothing to resume", err=True)
+def _resume(folder: Path, checkpoint_every: float, *, as_json: bool) -> None:
+    with _hinting_at(folder), _naming_options(), ExitStack() as stack:
+        screen = _Screen(stack)
+        outcome = runs.resume(
+            folder,
+            SocialRun,
+            on_round=screen.round_ended,
+            checkpoint_every=checkpoint_every,
+            observer=screen,
+        )
+
+    if outcome is None:
+        typer.echo(f"prism: {folder} is complete: there is nothing to resume", err=True)
+    else:
+        _print(outcome, as_json=as_json)
+
+
+class _Screen(Observer):
+    """Prints what a run says on stderr, and draws its progress until a stack is closed."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack = stack
+        self._progress: RoundProgress | None = None
+
+    def note(self, message: str) -> None:
+        typer.echo(f"prism: {message}", err=True)
+
+    def warn(self, message: str) -> None:
+        self.note(message)
+
+    def started(self, run: Runnable[Any]) -> None:
+        # only now: a bar and the messages before the first round would overwrite each other
+        progress = RoundProgress(run.rounds, done=len(run.finished))
+        self._progress = self._stack.enter_context(progress)
+
+    def round_ended(self, summary: RoundSummary) -> None:
+        if self._progress is not None:
+            self._progress.round_ended(summary)
+
+
+def _decider(reasoner: str, replay: Path | None, asked: dict[str, Any]) -> ReasonerOptions:
+    """Return who decides; refuse options of a model where none is asked."""
+    given = {name: value for name, value in asked.items() if value is not None}
+    if reasoner == "ollama" and replay is None:
+        if "model" not in given:
+            raise InputError(
+                "--reasoner ollama needs --model, the name of a model that 'ollama list' shows"
+            )
+        return ModelOptions(**given)
+
+    if given:
+        needs = (
+            "needs --reasoner ollama"
+            if replay is None
+            else "asks no model: leave it out with --replay"
+        )
+        raise InputError(f"{_option(next(iter(given)))} {needs}")
+
+    return None if replay is None else ReplayOptions(replay)
+
+
+def _print(outcome: Outcome[Results], *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(outcome.summary, indent=2))
+    else:
+        print_results(outcome.results, outcome.folder)
+
+
+@contextmanager
+def _naming_options() -> Iterator[None]:
+    """Name the option where a value is refused that was not read from a file."""
+    try:
+        yield
+    except InputError as error:
+        if error.field is None or error.path is not None:
+            raise
+        raise InputError(f"{_option(error.field)} {error.problem}") from None
+
+
+@contextmanager
+def _hinting_at(folder: Path | None) -> Iterator[None]:
+    """Say after an interruption or a failed write how the run is resumed, if it is kept."""
+    if folder is None:
+        yield
         return
 
-    plan = RunPlan.from_config(config, path / SUMMARY_NAME)
-    carry_out(plan, folder, checkpoint_every=checkpoint_every, as_json=as_json)
+    hint = f"go on with: prism simulate --resume {quote(str(folder))}"
+    try:
+        yield
+    except KeyboardInterrupt:
+        if RunFolder(folder).is_begun:
+            typer.echo(f"prism: {hint}", err=True)
+        raise
+    except OSError as error:
+        problem = f"{error.strerror or error}; when that is mended, {hint}"
+        raise OSError(error.errno, problem, error.filename or str(folder)) from error
 
 
 def _refuse_what_is_settled(context: typer.Context) -> None:
@@ -222,7 +333,7 @@ def _refuse_what_is_settled(context: typer.Context) -> None:
         name for name in context.params if name not in _WITH_RESUME and _is_given(context, name)
     )
     if given:
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        options = ", ".join(map(_option, given))
         raise InputError(f"--resume takes everything from the run's folder: leave out {options}")
 
 
@@ -231,8 +342,12 @@ def _is_given(context: typer.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def _named(option: str, path: Path) -> Path:
-    """Refuse an empty path, which a forgotten variable of the shell leaves; it would mean the current folder."""
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _own_folder(option: str, path: Path) -> Path:
+    """Refuse an empty path, which an unset variable of the shell leaves: it is the current folder."""
     if str(path) in ("", "."):
         raise InputError(f"{option} must name a folder of its own, got {str(path)!r}")
     return path

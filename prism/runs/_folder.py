@@ -18,23 +18,23 @@ from prism.files._durable import make_folder, write_durably
 from prism.runlog import RunLog, SimulatedClock
 from prism.runlog._reader import LOG_NAME
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN, FOLDER_NAME, Checkpoint, Checkpoints
-from prism.social._simulation import Simulation
-from prism.social._snapshot import restore_snapshot, take_snapshot
+from prism.runs._runnable import Runnable
 from prism.telemetry._loggers import EventLogger
 from prism.telemetry.events import SCHEMA_VERSION
 
 SUMMARY_NAME = "run.json"
 
 _RESULTS = "results"
+_SUMMARY_KINDS = {"prism": str, "schema": int, "config": dict, _RESULTS: dict}
 
 
 class RunFolder:
-    """A folder for one run, which another run never overwrites, and from which this one can go on.
+    """The folder of one run, which no other run overwrites, and from which this one is resumed.
 
     ``run.json`` says from the beginning what the run is (``config``) and at the end what came of it
-    (``results``). A run has begun when that file is there: what is in the folder without it is
-    nothing but an empty log. The log is the folder's lock; whoever writes the run holds it from
-    before the first look at the folder until the end.
+    (``results``). A run has begun when that file is there; a folder without it holds an empty log
+    at most. The log is the folder's lock: the process that writes the run locks it before it looks
+    at the folder, and until the end.
 
     Args:
         path: The folder.
@@ -42,7 +42,7 @@ class RunFolder:
     Attributes:
         path: The folder.
         is_new: Whether the run is yet to begin.
-        faults: What was found damaged when the run was gone on with.
+        faults: What was found damaged when the run was resumed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -58,7 +58,9 @@ class RunFolder:
 
     @classmethod
     def for_new(cls, path: Path) -> Self:
-        """Find out whether a new run can be kept in a folder; nothing is written yet.
+        """Return a folder for a new run, after a look at whether it can be kept there.
+
+        Nothing is written yet.
 
         Raises:
             InputError: If it holds a run already, is no folder, or cannot be written to.
@@ -73,7 +75,7 @@ class RunFolder:
 
     @classmethod
     def to_resume(cls, path: Path) -> tuple[Self, dict[str, Any] | None]:
-        """Open the folder of a run that was begun, to go on with it.
+        """Return the folder of a run that is to be resumed.
 
         Returns:
             The folder, and what the run is; None if it is complete.
@@ -83,14 +85,14 @@ class RunFolder:
         """
         folder = cls(path)
         folder.is_new = False
-        summary = _read_summary(path)
+        summary = read_summary(path)
         if _RESULTS in summary:
             return folder, None
 
         if summary["prism"] != __version__:
             raise InputError(
-                f"was begun by prism {summary['prism']}, and this is {__version__}, which may not write the same "
-                f"bytes: resume it with prism {summary['prism']}",
+                f"was begun by prism {summary['prism']}, and this is {__version__}, which may not "
+                f"write the same bytes: resume it with prism {summary['prism']}",
                 path=path,
             )
 
@@ -98,7 +100,7 @@ class RunFolder:
 
     @property
     def is_begun(self) -> bool:
-        """Whether there is a run in the folder that can be gone on with."""
+        """Whether there is a run in the folder that can be resumed."""
         return (self.path / SUMMARY_NAME).exists()
 
     @contextmanager
@@ -110,12 +112,12 @@ class RunFolder:
         Args:
             config: What the run is, as plain data.
             clock: The run's clock.
-            is_repeatable: Whether the run would write the same again. Where it would not, because a
-                model decides, a log that has to be given up is kept beside the new one.
+            is_repeatable: Whether the run would write the same again. If not, because a model
+                decides, a log that fits no checkpoint is kept beside the new one.
 
-        Returns:
-            A logger that writes to it, in a context; a new run that fails in its first round for a
-            reason that going on would not mend leaves nothing behind.
+        Yields:
+            A logger that writes to the log. A new run that raises an error of prism in its first
+            round leaves nothing behind, as it would only fail again.
 
         Raises:
             InputError: If that fails, another process is writing it, or the run was another when it
@@ -132,51 +134,46 @@ class RunFolder:
                 self._forget()
             raise
 
-    def restore(self, simulation: Simulation) -> None:
-        """Bring a new simulation of the same settings to where the log was cut."""
+    def restore(self, run: Runnable[Any]) -> None:
+        """Make a new run of the same options go on where the log was cut."""
         if self._checkpoint is not None:
-            restore_snapshot(
-                simulation,
+            run.restore(
                 self._checkpoint.snapshot,
                 self._checkpoints.events_until(self._checkpoint),
             )
 
-    def keep(
-        self, simulation: Simulation, *, seconds_between: float = DEFAULT_SECONDS_BETWEEN
-    ) -> None:
-        """Let others read what a round has written, and write a checkpoint unless the last one is young.
+    def keep(self, run: Runnable[Any], *, seconds_between: float = DEFAULT_SECONDS_BETWEEN) -> None:
+        """Let others read what a round has written, and write a checkpoint if one is due.
 
         Args:
-            simulation: The run, at the end of a round.
-            seconds_between: How young is too young.
+            run: The run, at the end of a round.
+            seconds_between: A checkpoint is due so many seconds after the last one.
 
         Raises:
-            OSError: If that fails; the run can go on from the checkpoint before.
+            OSError: If that fails; the run can be resumed from the checkpoint before.
         """
         log = self._opened()
         self._has_rounds = True
         log.flush()
         if self._checkpoints.seconds_since_last() >= seconds_between:
             length = log.save()
-            self._checkpoints.write(
-                len(simulation.finished), self._config, take_snapshot(simulation), length
-            )
+            self._checkpoints.write(len(run.finished), self._config, run.snapshot(), length)
 
     def complete(self, outcome: Mapping[str, Any]) -> None:
-        """Write down what came of the run; then it needs its checkpoints no more.
+        """Write down what came of the run, and remove its checkpoints.
 
         Args:
             outcome: What to add to ``run.json``: ``results``, and more.
 
         Raises:
-            OSError: If that fails; the run can go on from its last checkpoint.
+            OSError: If that fails; the run can be resumed from its last checkpoint.
         """
         self._opened().save()
         self._write_summary(outcome)
         self.tidy()
 
     def tidy(self) -> None:
-        """Remove the checkpoints of a run that needs them no more."""
+        """Remove the checkpoints of a complete run."""
         self._checkpoints.discard()
 
     def _open_log(self, clock: SimulatedClock) -> RunLog:
@@ -196,14 +193,14 @@ class RunFolder:
             raise _unwritable(self.path, error) from None
 
     def _begin(self) -> int:
-        """Write down what the run is, and give the length of its log."""
+        """Write down what the run is; return the length of its log."""
         _require_free(self.path)
         self._write_summary({})
         return 0
 
     def _find_last_checkpoint(self) -> int:
-        """Return the length of the log that the run goes on after."""
-        if _RESULTS in _read_summary(self.path):
+        """Return the length of the log up to the checkpoint from which the run goes on."""
+        if _RESULTS in read_summary(self.path):
             raise InputError("was brought to its end by another process just now", path=self.path)
 
         self._checkpoint, self.faults = self._checkpoints.newest_sound()
@@ -218,7 +215,7 @@ class RunFolder:
         return self._checkpoint.log_bytes
 
     def _set_log_aside(self) -> None:
-        """Keep a copy of a log that no checkpoint fits, if it holds what cost time and money."""
+        """Keep a copy of a log that fits no checkpoint, if a model was paid for it."""
         log = self.path / LOG_NAME
         if self.faults and log.stat().st_size and not self._is_repeatable:
             aside = log.with_name(f"damaged_{LOG_NAME}")
@@ -236,7 +233,8 @@ class RunFolder:
         for name in (LOG_NAME, SUMMARY_NAME):
             (self.path / name).unlink(missing_ok=True)
 
-        with suppress(OSError):  # there is something else in it
+        # what else is in the folder stays, and the folder with it
+        with suppress(OSError):
             self.path.rmdir()
 
     def _write_summary(self, outcome: Mapping[str, Any]) -> None:
@@ -249,50 +247,49 @@ def describe_run(config: Mapping[str, Any], outcome: Mapping[str, Any]) -> dict[
     return {"prism": __version__, "schema": SCHEMA_VERSION, "config": dict(config), **outcome}
 
 
-def _read_summary(path: Path) -> dict[str, Any]:
-    """Read ``run.json`` as far as resuming needs it."""
+def read_summary(path: Path) -> dict[str, Any]:
+    """Read the ``run.json`` of a folder, as far as a run is made again from it.
+
+    Raises:
+        InputError: If there is none, or it is damaged.
+    """
+    file = path / SUMMARY_NAME
     try:
-        summary = orjson.loads((path / SUMMARY_NAME).read_bytes())
+        summary = orjson.loads(file.read_bytes())
     except FileNotFoundError:
-        lost = (path / FOLDER_NAME).exists()
-        hint = (
-            "it is lost, and with it what the run is: begin it anew, with another --out"
-            if lost
-            else "begin one with --out"
-        )
+        lost = "it is lost, and with it what the run is: begin it anew, in another folder"
+        hint = lost if (path / FOLDER_NAME).exists() else "begin one there"
         raise InputError(f"holds no run to resume (no {SUMMARY_NAME}): {hint}", path=path) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from None
     except ValueError:
-        raise InputError("is damaged: it is no JSON", path=path / SUMMARY_NAME) from None
+        raise InputError("is damaged: it is not valid JSON", path=file) from None
 
-    wanted = {"prism": str, "schema": int, "config": dict, _RESULTS: dict}
-    for name, kind in wanted.items():
-        is_missing = not isinstance(summary, dict) or name not in summary
-        if (is_missing and name != _RESULTS) or (
-            not is_missing and type(summary[name]) is not kind
-        ):
-            raise InputError(
-                "is missing, or not what prism writes", path=path / SUMMARY_NAME, field=name
-            )
+    if not isinstance(summary, dict):
+        raise InputError("is damaged: a JSON object is wanted", path=file)
 
-    return dict(summary)
+    for name, kind in _SUMMARY_KINDS.items():
+        # results are there when the run is complete
+        missing = name not in summary and name != _RESULTS
+        if missing or type(summary.get(name, kind())) is not kind:
+            raise InputError("is missing, or not what prism writes", path=file, field=name)
+
+    return summary
 
 
 def _require_free(path: Path) -> None:
     if path.exists() and not path.is_dir():
-        raise InputError("is a file, not a folder: choose another --out", path=path)
+        raise InputError("is a file, not a folder: choose another folder", path=path)
 
-    held = [name for name in (LOG_NAME, SUMMARY_NAME, FOLDER_NAME) if (path / name).exists()]
-    if held and not (held == [LOG_NAME] and (path / LOG_NAME).stat().st_size == 0):
-        hint = (
-            "choose another --out, or --resume" if SUMMARY_NAME in held else "choose another --out"
-        )
-        raise InputError(f"already holds a run ({', '.join(held)}): {hint}", path=path)
+    found = [name for name in (LOG_NAME, SUMMARY_NAME, FOLDER_NAME) if (path / name).exists()]
+    # an empty log alone is what a process leaves that was killed before its run began
+    if found and not (found == [LOG_NAME] and (path / LOG_NAME).stat().st_size == 0):
+        hint = "choose another folder" + (", or resume it" if SUMMARY_NAME in found else "")
+        raise InputError(f"already holds a run ({', '.join(found)}): {hint}", path=path)
 
 
 def _require_writable(path: Path) -> None:
-    """Try the nearest folder that exists, so that a run does not begin only to find this out."""
+    # a look at the nearest folder that exists, before anything is computed
     nearest = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
     if not nearest.is_dir():
         raise InputError(f"cannot be made: {nearest} is a file, not a folder", path=path)

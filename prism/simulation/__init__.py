@@ -1,5 +1,6 @@
-"""Rounds and ticks, and when the answers to open questions are carried out."""
+"""Rounds, ticks and the order of agents, of any world: it knows no agent class and no state."""
 
-from prism.simulation._deciding import ManyDecider
+from prism.simulation._loop import Loop
+from prism.simulation._world import BatchDecider, Remembering, Results, Summary, World
 
-__all__ = ["ManyDecider"]
+__all__ = ["BatchDecider", "Loop", "Remembering", "Results", "Summary", "World"]

@@ -1,8 +1,9 @@
 """The social feed: posts, feeds, composing, and the simulation of a population that reads them."""
 
 from prism.social._composing import Composer, TemplateComposer
-from prism.social._posts import Draft, Network, Post
+from prism.social._posts import Draft, Network, Post, Reader
 from prism.social._results import Activity, Cascade, Results, RoundSummary
+from prism.social._run import SocialRun
 from prism.social._simulation import Simulation
 
 __all__ = [
@@ -12,8 +13,10 @@ __all__ = [
     "Draft",
     "Network",
     "Post",
+    "Reader",
     "Results",
     "RoundSummary",
     "Simulation",
+    "SocialRun",
     "TemplateComposer",
 ]

@@ -1,8 +1,4 @@
-"""What a simulation is between two rounds, as plain data, and a simulation made to go on from it.
-
-Whatever the log tells is taken from there: posts, likes, rounds, the agents' histories. A snapshot
-holds the rest.
-"""
+"""Agents and feeds as plain data, and made again from that and from what the log tells."""
 
 from __future__ import annotations
 
@@ -10,73 +6,52 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any
 
 from prism.agents import SocialAgent
 from prism.errors import SimulationError
-from prism.runlog._clock import Moment
-from prism.social._posts import Draft, Post, Reader
+from prism.social._posts import Draft, Network, Post, Reader
 from prism.social._results import Activity, RoundSummary
-from prism.statechart import AgentState, Budget, StateTransition
+from prism.statechart import AgentState, StateTransition
 from prism.statechart._engine.writing import make_record
 from prism.statechart.transitions import Edge, shared_edge
-from prism.telemetry.events import DECISION, POST_LIKED, POST_PUBLISHED, ROUND_ENDED, TRANSITION
-
-if TYPE_CHECKING:
-    from prism.social._simulation import Simulation
+from prism.telemetry.events import POST_LIKED, POST_PUBLISHED, ROUND_ENDED, TRANSITION
 
 Event = Mapping[str, Any]
 
 
-@runtime_checkable
-class Remembering(Protocol):
-    """A reasoner whose later answers depend on its earlier ones, such as one that reads them off a log."""
-
-    def remember(self, decision: Event) -> None:
-        """Take note of a decision that was made before the run was interrupted."""
+def describe_readers(network: Network) -> list[list[Any]]:
+    """Return every agent and its feed as plain data."""
+    return [_describe(reader) for reader in network.readers]
 
 
-def take_snapshot(simulation: Simulation) -> dict[str, Any]:
-    """Describe a simulation as it is now, when a round has ended and the next has not begun."""
-    budget = getattr(simulation.reasoner, "budget", None)
-    now = simulation.clock.moment
-    return {
-        "moment": [now.time.isoformat(), now.round, now.tick],
-        "spent": budget.to_dict() if isinstance(budget, Budget) else None,
-        "agents": [_describe(reader) for reader in simulation.network.readers],
-    }
-
-
-def restore_snapshot(
-    simulation: Simulation, snapshot: Mapping[str, Any], events: Iterable[Event]
-) -> None:
-    """Make a new simulation go on where another one was.
+def restore_readers(
+    network: Network, described: list[list[Any]], events: Iterable[Event]
+) -> list[RoundSummary]:
+    """Make the agents and feeds of a new network what they were.
 
     Args:
-        simulation: One of the same population, posts, seed and settings, that has not run.
-        snapshot: What `take_snapshot` gave.
-        events: The log of the other run until then.
+        network: A network of the same agents, without any posts.
+        described: What `describe_readers` returned.
+        events: The log until then.
+
+    Returns:
+        The rounds that had ended.
 
     Raises:
-        SimulationError: If the snapshot is of another population.
+        SimulationError: If there are other agents.
     """
-    told = [described[0] for described in snapshot["agents"]]
-    if told != [agent.agent_id for agent in simulation.agents]:
-        raise SimulationError(
-            "the run that should be gone on with has other agents: give the same population"
-        )
+    ids = [agent_id for agent_id, *_ in described]
+    if ids != [reader.agent.agent_id for reader in network.readers]:
+        raise SimulationError("the run to resume has other agents: give the same population")
 
-    _read_log(simulation, events)
-    posts = simulation.network.posts
-    for reader, described in zip(simulation.network.readers, snapshot["agents"], strict=True):
-        _restore_agent(reader.agent, described)
-        _restore_feed(reader, described, posts)
+    # posts first: feeds refer to them by number
+    finished = _read_log(network, events)
+    for reader, of_reader in zip(network.readers, described, strict=True):
+        _restore_agent(reader.agent, of_reader)
+        _restore_feed(reader, of_reader, network.posts)
 
-    time, *place = snapshot["moment"]
-    simulation.clock.moment = Moment(datetime.fromisoformat(time), *place)
-    budget = getattr(simulation.reasoner, "budget", None)
-    if isinstance(budget, Budget) and snapshot["spent"] is not None:
-        budget.restore(**snapshot["spent"])
+    return finished
 
 
 def _describe(reader: Reader) -> list[Any]:
@@ -106,6 +81,33 @@ def _restore_feed(reader: Reader, described: list[Any], posts: list[Post]) -> No
     reader.inbox.extend(posts[number] for number in inbox)
 
 
+def _read_log(network: Network, events: Iterable[Event]) -> list[RoundSummary]:
+    """Publish, like and record what the log tells; return the rounds that had ended."""
+    finished: list[RoundSummary] = []
+    histories = {reader.agent.agent_id: reader.agent.state_history for reader in network.readers}
+    by_id: dict[str, Post] = {}
+
+    def publish(event: Event) -> None:
+        draft = Draft(event["kind"], event["text"], tuple(event["topics"]))
+        parent = None if event["parent_id"] is None else by_id[event["parent_id"]]
+        by_id[event["post_id"]] = network.publish_again(
+            event["post_id"], event["agent_id"], draft, parent
+        )
+
+    handlers: dict[str, Callable[[Event], object]] = {
+        TRANSITION: lambda event: histories[event["agent_id"]].append(_record(event)),
+        POST_PUBLISHED: publish,
+        POST_LIKED: lambda event: network.like(by_id[event["post_id"]]),
+        ROUND_ENDED: lambda event: finished.append(_summary(event)),
+    }
+    for event in events:
+        handle = handlers.get(event["event"])
+        if handle is not None:
+            handle(event)
+
+    return finished
+
+
 def _record(event: Event) -> StateTransition:
     edge = _edge(event["from_state"], event["to_state"], event["trigger"])
     return make_record(edge, _seconds(event["timestamp"]), event["context"])
@@ -121,37 +123,9 @@ def _seconds(timestamp: str) -> float:
     return datetime.fromisoformat(timestamp).timestamp()
 
 
-def _read_log(simulation: Simulation, events: Iterable[Event]) -> None:
-    """Put back what the log tells."""
-    histories = {agent.agent_id: agent.state_history for agent in simulation.agents}
-    by_id: dict[str, Post] = {}
-    network, reasoner = simulation.network, simulation.reasoner
-
-    def publish(event: Event) -> None:
-        draft = Draft(event["kind"], event["text"], tuple(event["topics"]))
-        parent = None if event["parent_id"] is None else by_id[event["parent_id"]]
-        by_id[event["post_id"]] = network.publish_again(
-            event["post_id"], event["agent_id"], draft, parent
-        )
-
-    readers: dict[str, Callable[[Event], Any]] = {
-        TRANSITION: lambda event: histories[event["agent_id"]].append(_record(event)),
-        POST_PUBLISHED: publish,
-        POST_LIKED: lambda event: network.like(by_id[event["post_id"]]),
-        ROUND_ENDED: lambda event: simulation.finished.append(_summary(event)),
-    }
-    if isinstance(reasoner, Remembering):
-        readers[DECISION] = reasoner.remember
-
-    for event in events:
-        reader = readers.get(event["event"])
-        if reader is not None:
-            reader(event)
-
-
 def _summary(event: Event) -> RoundSummary:
     counts = {name: event[name] for name in Activity.COUNTED}
-    told = Activity(
+    activity = Activity(
         **counts, timeouts=Counter(event["timeouts"]), fallbacks=Counter(event["fallbacks"])
     )
-    return RoundSummary(event["round"], event["states"], told)
+    return RoundSummary(event["round"], event["states"], activity)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import prism
+from tests.kit.command_line import run_inside
 
 PERSONA = '{"username": "ann", "interested_topics": ["art"]}'
 
@@ -131,34 +132,36 @@ def tree(folder: Path) -> dict[str, bytes | None]:
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_wrong_input_is_one_line_and_status_2(case: str, command: Any) -> None:
+def test_wrong_input_is_one_line_and_status_2(case: str, tmp_path: Path) -> None:
     """Wrong input ends with status 2 and one line that names the offender, and nothing is written."""
     arguments, named = WRONG[case]
     for name, text in FILES.items():
-        (command.folder / name).write_text(
+        (tmp_path / name).write_text(
             text, encoding="latin-1" if name.startswith("latin") else "utf-8"
         )
-    before = tree(command.folder)
-    ran = command("simulate", *([] if "--out" in arguments else ["--out", "run"]), *arguments)
+    before = tree(tmp_path)
+    ran = run_inside(
+        tmp_path, "simulate", *([] if "--out" in arguments else ["--out", "run"]), *arguments
+    )
     assert (ran.status, ran.out) == (2, "")
     (line,) = ran.err.splitlines()
     assert line.startswith("prism: ")
     assert [words for words in named if words not in line] == []
-    assert tree(command.folder) == before
+    assert tree(tmp_path) == before
 
 
-def test_folder_that_holds_a_run_is_refused(command: Any) -> None:
+def test_folder_that_holds_a_run_is_refused(tmp_path: Path) -> None:
     """A second run into the same folder ends with status 2 and one line, and the first stays as it was."""
     arguments = ("simulate", "--agents", "5", "--rounds", "1", "--out", "run")
-    assert command(*arguments).status == 0
-    before = tree(command.folder)
-    ran = command(*arguments, "--seed", "1")
+    assert run_inside(tmp_path, *arguments).status == 0
+    before = tree(tmp_path)
+    ran = run_inside(tmp_path, *arguments, "--seed", "1")
     assert (ran.status, ran.out) == (2, "")
     assert (
         ran.err
-        == "prism: run: already holds a run (events.jsonl, run.json): choose another --out, or --resume\n"
+        == "prism: run: already holds a run (events.jsonl, run.json): choose another folder, or resume it\n"
     )
-    assert tree(command.folder) == before
+    assert tree(tmp_path) == before
 
 
 def test_version_is_shown(command: Any) -> None:
@@ -167,9 +170,9 @@ def test_version_is_shown(command: Any) -> None:
     assert (ran.status, ran.out, ran.err) == (0, f"prism {prism.__version__}\n", "")
 
 
-def test_help_explains_every_option(command: Any) -> None:
+def test_help_explains_every_option(tmp_path: Path) -> None:
     """``simulate --help`` names every option, with its default, and shows examples."""
-    ran = command("simulate", "--help")
+    ran = run_inside(tmp_path, "simulate", "--help")
     options = [
         "agents",
         "posts",
@@ -206,17 +209,17 @@ def test_help_explains_every_option(command: Any) -> None:
     assert ran.out.count("prism simulate --agents") == 4
 
 
-def test_command_alone_shows_the_help(command: Any) -> None:
+def test_command_alone_shows_the_help(tmp_path: Path) -> None:
     """Without a command the help is shown, which names the commands."""
-    ran = command()
+    ran = run_inside(tmp_path)
     assert ran.status == 2
     assert "simulate" in ran.out
     assert ran.err == ""
 
 
-def test_unknown_command_is_one_line(command: Any) -> None:
+def test_unknown_command_is_one_line(tmp_path: Path) -> None:
     """A command that does not exist ends with status 2 and one line."""
-    ran = command("simulat")
+    ran = run_inside(tmp_path, "simulat")
     assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
     assert "simulat" in ran.err
 

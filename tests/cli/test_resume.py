@@ -17,11 +17,11 @@ import orjson
 import pytest
 
 import prism
-from prism.cli._running import carry_out
-from prism.runs._folder import RunFolder
-from prism.runs._plan import RunPlan
-from prism.runs._reasoners import ReasonerKind
+from prism import runs
+from prism.social import SocialRun
 from prism.testing import Asked, FakeOllama
+from tests.kit.command_line import run_inside
+from tests.kit.dice import tree
 
 AGENTS, ROUNDS, SEED = 60, 30, 5
 RUN = ("simulate", "--agents", AGENTS, "--rounds", ROUNDS, "--seed", SEED)
@@ -31,14 +31,6 @@ HINT = "when that is mended, go on with: prism simulate --resume run"
 
 Tree = dict[str, bytes | None]
 Ended = tuple[int, str, str]
-
-
-def tree(path: Path) -> Tree:
-    """Return everything below a folder, files with their bytes, by its place in the folder."""
-    return {
-        str(found.relative_to(path)): found.read_bytes() if found.is_file() else None
-        for found in path.rglob("*")
-    }
 
 
 def events_of(folder: Path) -> list[dict[str, Any]]:
@@ -61,8 +53,7 @@ def limit_files(process: Popen[str], size: int) -> None:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Tree:
     """Return what a run that nothing disturbed leaves behind."""
     path = tmp_path_factory.mktemp("whole") / "run"
-    plan = RunPlan(str(AGENTS), None, ROUNDS, 12, SEED, ReasonerKind.POLICY)
-    carry_out(plan, RunFolder.for_new(path), checkpoint_every=0, as_json=True)
+    runs.begin(SocialRun(AGENTS, rounds=ROUNDS, seed=SEED), path, checkpoint_every=0)
     return tree(path)
 
 
@@ -105,7 +96,7 @@ def test_a_full_disk_ends_a_run_in_one_line(
     """A log that cannot grow ends the run with status 1 and one line that says how to go on, to the same bytes."""
     assert full[1] == (1, "", f"prism: run: File too large; {HINT}\n")
     assert "results" not in json.loads((stopped / "run.json").read_bytes())
-    ran = command(*RESUME)
+    ran = run_inside(command.folder, *RESUME)
     assert (ran.status, ran.err) == (0, "prism: run: going on after round 3\n")
     assert "Agents in each state" in ran.out
     assert tree(stopped) == whole
@@ -119,13 +110,13 @@ def test_a_full_disk_elsewhere_can_be_gone_on_from(
 ) -> None:
     """A checkpoint or summary for which there is no space ends the run the same way, and it can go on."""
     (stopped / file).symlink_to("/dev/full")
-    ran = command(*RESUME)
+    ran = run_inside(command.folder, *RESUME)
     assert (ran.status, ran.out) == (1, "")
     assert ran.err.splitlines() == [
         "prism: run: going on after round 3",
         f"prism: run: No space left on device; {HINT}",
     ]
-    assert command(*RESUME).status == 0
+    assert run_inside(command.folder, *RESUME).status == 0
     assert tree(stopped) == whole
 
 
@@ -133,10 +124,10 @@ def test_a_disk_full_from_the_start_leaves_no_run(command: Any, run: Path, whole
     """Where not even the configuration can be written no run has begun, and the same command begins it later."""
     run.mkdir()
     (run / ".run.json.part").symlink_to("/dev/full")
-    ran = command(*RUN, *KEEPING)
+    ran = run_inside(command.folder, *RUN, *KEEPING)
     assert (ran.status, ran.out) == (2, "")
     assert ran.err == "prism: run: cannot be written to: No space left on device\n"
-    assert command(*RUN, *KEEPING).status == 0
+    assert run_inside(command.folder, *RUN, *KEEPING).status == 0
     assert tree(run) == whole
 
 
@@ -163,7 +154,7 @@ def test_a_signal_leaves_a_run_that_goes_on(
         process.send_signal(sent)
         out, err = process.communicate()
     assert (process.returncode, out, err) == (status, "", said)
-    ran = command(*RESUME, "--json")
+    ran = run_inside(command.folder, *RESUME, "--json")
     assert ran.status == 0
     assert ran.err.startswith("prism: run: going on after round ")
     assert ran.out.encode() == whole["run.json"]
@@ -174,7 +165,7 @@ def test_a_damaged_folder_is_told_of(command: Any, stopped: Path, whole: Tree) -
     """What is damaged is named on stderr, with where the run goes on instead; both damaged, it begins again."""
     for name in ("round_00000002", "round_00000003"):
         (stopped / "checkpoints" / name).write_bytes(b"damaged")
-    ran = command(*RESUME)
+    ran = run_inside(command.folder, *RESUME)
     assert ran.err.splitlines() == [
         "prism: run/checkpoints/round_00000003: is damaged, so it is passed over",
         "prism: run/checkpoints/round_00000002: is damaged, so it is passed over",
@@ -192,7 +183,7 @@ def test_a_run_going_on_is_left_alone(command: Any, run: Path) -> None:
         wait_for(process, run / "checkpoints" / "round_00000001")
         process.send_signal(signal.SIGSTOP)
         before = tree(run)
-        ran = command(*RESUME)
+        ran = run_inside(command.folder, *RESUME)
         after = tree(run)
         process.send_signal(signal.SIGCONT)
         _, err = process.communicate()
@@ -224,7 +215,7 @@ def test_a_complete_run_needs_nothing(command: Any, run: Path, whole: Tree) -> N
     run.mkdir()
     for name, content in whole.items():
         (run / name).write_bytes(content or b"")
-    ran = command(*RESUME)
+    ran = run_inside(command.folder, *RESUME)
     assert (ran.status, ran.out, ran.err) == (
         0,
         "",
@@ -251,7 +242,7 @@ def test_a_complete_run_needs_nothing(command: Any, run: Path, whole: Tree) -> N
 def test_what_cannot_be_resumed_is_one_line(given: list[str], message: str, command: Any) -> None:
     """A folder without a run, and options that do not go together, end with status 2 and one line."""
     (command.folder / "file").touch()
-    ran = command("simulate", *given)
+    ran = run_inside(command.folder, "simulate", *given)
     assert (ran.status, ran.out, ran.err) == (2, "", f"prism: {message}\n")
     assert [path.name for path in command.folder.iterdir()] == ["file"]
 
@@ -263,7 +254,7 @@ def test_changed_inputs_are_refused(command: Any, run: Path) -> None:
     posts = b'{"author_id": "a1", "text": "Look.", "topics": ["art"]}\n'
     (command.folder / "posts.jsonl").write_bytes(posts)
     given = ("simulate", "--agents", "people.jsonl", "--posts", "posts.jsonl", "--rounds", 3)
-    assert command(*given, "--out", "recorded").status == 0
+    assert run_inside(command.folder, *given, "--out", "recorded").status == 0
     recorded = (command.folder / "recorded" / "events.jsonl").read_bytes()
     with command.start(*given, "--replay", "recorded", *KEEPING) as process:
         limit_files(process, len(recorded) * 3 // 4)
@@ -271,33 +262,15 @@ def test_changed_inputs_are_refused(command: Any, run: Path) -> None:
     assert process.returncode == 1
     before = tree(run)
     (command.folder / "posts.jsonl").write_bytes(posts + b"\n")
-    ran = command(*RESUME)
+    ran = run_inside(command.folder, *RESUME)
     assert (ran.status, ran.out) == (2, "")
     assert (
         ran.err == "prism: posts.jsonl: is not what it was when the run in run began: put it back\n"
     )
     assert tree(run) == before
     (command.folder / "posts.jsonl").write_bytes(posts)
-    assert command(*RESUME).status == 0
+    assert run_inside(command.folder, *RESUME).status == 0
     assert (run / "events.jsonl").read_bytes() == recorded
-
-
-def test_a_replay_that_runs_out_keeps_its_rounds(command: Any, run: Path) -> None:
-    """A replay whose log ends early fails in one line, but the rounds that have ended stay, checkpoint or not."""
-    assert command(*RUN, "--out", "recorded").status == 0
-    log = command.folder / "recorded" / "events.jsonl"
-    lines = log.read_bytes().splitlines(keepends=True)
-    ended = [
-        number
-        for number, line in enumerate(lines, start=1)
-        if line.startswith(b'{"event":"round.ended"')
-    ]
-    log.write_bytes(b"".join(lines[: ended[1]]))
-    ran = command(*RUN, "--replay", "recorded", "--out", "run")
-    assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
-    assert "recorded/events.jsonl holds no (further) decision of agent" in ran.err
-    rounds = [event["round"] for event in events_of(run) if event["event"] == "round.ended"]
-    assert rounds == [1, 2]
 
 
 # A model
@@ -328,7 +301,7 @@ def test_a_run_with_a_model_goes_on(command: Any, run: Path) -> None:
             process.wait()
         kept = max((run / "checkpoints").glob("round_*")).read_bytes()
         log = (run / "events.jsonl").read_bytes()
-        ran = command(*RESUME)
+        ran = run_inside(command.folder, *RESUME)
     assert ran.status == 0
     _, _, snapshot, length, _ = orjson.loads(kept.partition(b"\n")[2])
     assert (run / "events.jsonl").read_bytes()[:length] == log[:length]

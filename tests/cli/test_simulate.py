@@ -4,18 +4,19 @@ import json
 import socket
 import sqlite3
 import time
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
-import prism
-from prism.agents import load_population
+from prism import runs
+from prism.errors import InputError
 from prism.llm import AnswerCache
+from prism.runs import ModelOptions, ReplayOptions
+from prism.social import SocialRun
 from prism.statechart import AgentState
-from prism.testing import FakeOllama, Fault
+from tests.kit.command_line import run_inside
 
 DATA = Path(__file__).parents[1] / "data"
 PERSONAS = DATA / "oasis" / "user_data_36.json"
@@ -29,28 +30,12 @@ def summary_of(folder: Path) -> dict[str, Any]:
     return dict(json.loads((folder / "run.json").read_text(encoding="utf-8")))
 
 
-def test_personas_of_oasis_live(command: Any) -> None:
-    """A run on the personas file has its 36 people in the log, and ends with the three tables."""
-    ran = command("simulate", "--agents", PERSONAS, "--rounds", "4", "--out", "run")
-    assert (ran.status, ran.err) == (0, "")
-    joined = [
-        event for event in events_of(command.folder / "run") if event["event"] == "agent.joined"
-    ]
-    people = load_population(PERSONAS).agents
-    assert [(event["agent_id"], event["interests"]) for event in joined] == [
-        (agent.agent_id, agent.interests) for agent in people
-    ]
-    summary = summary_of(command.folder / "run")
-    assert summary["results"]["agents"] == 36
-    assert summary["results"]["totals"]["agent_ticks"] == 36 * 4 * 12
-    assert summary["results"]["totals"]["likes"] > 0
-    assert "(36 agents)" in ran.out
-
-
-def test_tables_show_the_results(command: Any) -> None:
+def test_tables_show_the_results(tmp_path: Path) -> None:
     """Every state, every count of engagement and the five largest cascades stand in the tables."""
-    ran = command("simulate", "--agents", "60", "--rounds", "5", "--out", "run")
-    results = summary_of(command.folder / "run")["results"]
+    ran = run_inside(tmp_path, "simulate", "--agents", "60", "--rounds", "5", "--out", "run")
+    assert (ran.status, ran.err) == (0, "")
+    assert "(60 agents)" in ran.out
+    results = summary_of(tmp_path / "run")["results"]
     rows = {
         " ".join(words[:-1]): words[-1] for words in map(str.split, ran.out.splitlines()) if words
     }
@@ -74,112 +59,80 @@ def test_tables_show_the_results(command: Any) -> None:
     assert "run/run.json" in ran.out
 
 
-def test_json_is_the_summary(command: Any) -> None:
+def test_json_is_the_summary(tmp_path: Path) -> None:
     """``--json`` prints exactly what is written to ``run.json``, and nothing else."""
-    ran = command(
-        "simulate", "--agents", "20", "--rounds", "2", "--seed", "7", "--json", "--out", "run"
-    )
-    assert (ran.status, ran.err) == (0, "")
-    assert ran.out == (command.folder / "run" / "run.json").read_text(encoding="utf-8")
-    assert list(json.loads(ran.out)) == ["prism", "schema", "config", "results"]
-
-
-def test_summary_is_complete(command: Any) -> None:
-    """The summary tells version, every option, and results that agree with the log."""
-    command(
-        "simulate", "--agents", "20", "--rounds", "3", "--ticks", "9", "--seed", "7", "--out", "run"
-    )
-    summary, events = summary_of(command.folder / "run"), events_of(command.folder / "run")
-    assert summary["prism"] == prism.__version__
-    assert summary["schema"] == events[0]["schema"] == 1
-    assert summary["config"] == {
-        "agents": "20",
-        "posts": None,
-        "rounds": 3,
-        "ticks_per_round": 9,
-        "seed": 7,
-        "reasoner": "policy",
-        "inputs": {},
-    }
-    names = Counter(event["event"] for event in events)
-    totals = summary["results"]["totals"]
-    assert totals["agent_ticks"] == 20 * 3 * 9
-    assert totals["transitions"] == names["statechart.transition"]
-    assert totals["decisions_asked"] == names["reasoner.decision"]
-    assert totals["likes"] == names["post.liked"]
-    assert len(summary["results"]["rounds"]) == names["round.ended"] == 3
-    assert events[-1].items() >= totals.items()
-
-
-def test_run_can_be_repeated(command: Any) -> None:
-    """The same command writes the same bytes into another folder, and another seed other ones."""
-    for folder, seed in (("one", "4"), ("same", "4"), ("other", "5")):
-        command("simulate", "--agents", "30", "--rounds", "3", "--seed", seed, "--out", folder)
-    one, same, other = (
-        [(command.folder / folder / name).read_bytes() for name in ("events.jsonl", "run.json")]
-        for folder in ("one", "same", "other")
-    )
-    assert one == same
-    assert one[0] != other[0]
-
-
-def test_nothing_is_written_without_a_folder(command: Any) -> None:
-    """Without ``--out`` the results are shown and nothing is left on the disk."""
-    ran = command("simulate", "--agents", "5", "--rounds", "1")
-    assert ran.status == 0
-    assert "Every move is in" not in ran.out
-    assert list(command.folder.iterdir()) == []
-
-
-def test_posts_file_is_what_the_run_begins_with(command: Any) -> None:
-    """The posts of ``--posts`` are published before the first round, and no made-up ones."""
-    (command.folder / "people.jsonl").write_text(
-        "".join(f'{{"agent_id": "{name}", "interests": ["art"]}}\n' for name in ("ann", "ben"))
-    )
-    (command.folder / "posts.jsonl").write_text(
-        '{"author_id": "ann", "text": "Look.", "topics": ["art"], "post_id": "first"}\n'
-        '{"author_id": "ben", "text": "Hm."}\n'
-    )
-    ran = command(
+    ran = run_inside(
+        tmp_path,
         "simulate",
         "--agents",
-        "people.jsonl",
-        "--posts",
-        "posts.jsonl",
+        "20",
         "--rounds",
-        "1",
+        "2",
+        "--seed",
+        "7",
+        "--json",
         "--out",
         "run",
     )
-    assert ran.status == 0
-    posts = [
-        event for event in events_of(command.folder / "run") if event["event"] == "post.published"
-    ]
-    begun = [
-        (post["agent_id"], post["text"], post["topics"]) for post in posts if post["round"] == 0
-    ]
-    assert begun == [("ann", "Look.", ["art"]), ("ben", "Hm.", [])]
-    assert posts[0]["post_id"] == "first"
-
-
-def test_twitter_population_lives(command: Any) -> None:
-    """A run on a Twitter population begins with the tweets of its file and uses its follow graph."""
-    path = DATA / "twitter.csv"
-    ran = command("simulate", "--agents", path, "--rounds", "2", "--out", "run")
     assert (ran.status, ran.err) == (0, "")
-    population, events = load_population(path), events_of(command.folder / "run")
-    begun = [
-        event["text"]
-        for event in events
-        if event["event"] == "post.published" and event["round"] == 0
-    ]
-    assert begun == [post.text for post in population.posts] != []
-    joined = {
-        event["agent_id"]: event["following"]
-        for event in events
-        if event["event"] == "agent.joined"
-    }
-    assert joined == {agent.agent_id: len(agent.following) for agent in population.agents}
+    assert ran.out == (tmp_path / "run" / "run.json").read_text(encoding="utf-8")
+    assert list(json.loads(ran.out)) == ["prism", "schema", "config", "results"]
+
+
+def test_every_option_is_part_of_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is given on the command line is what is run, and where and how often it is kept."""
+    begun: list[Any] = []
+
+    def begin(run: SocialRun, folder: Path, **keeping: Any) -> None:
+        begun.extend((run, folder, keeping["checkpoint_every"]))
+        raise InputError("enough")
+
+    monkeypatch.setattr(runs, "begin", begin)
+    given = (
+        *("--agents", "9", "--posts", "posts.jsonl", "--rounds", "2", "--ticks", "3"),
+        *("--seed", "4", "--reasoner", "ollama", "--model", "tiny", "--host", "http://a"),
+        *("--host", "http://b", "--mode", "chat", "--pick", "argmax", "--think", "low"),
+        *("--concurrency", "3", "--timeout", "2.5", "--patience", "30", "--max-calls", "100"),
+        *("--max-tokens", "200", "--deadline", "60", "--cache", "answers.db"),
+        *("--out", "run", "--checkpoint-every", "7"),
+    )
+    assert run_inside(tmp_path, "simulate", *given).err == "prism: enough\n"
+    model = ModelOptions(
+        model="tiny",
+        host=("http://a", "http://b"),
+        mode="chat",
+        pick="argmax",
+        think="low",
+        concurrency=3,
+        timeout=2.5,
+        patience=30.0,
+        max_calls=100,
+        max_tokens=200,
+        deadline=60.0,
+        cache=Path("answers.db"),
+    )
+    assert begun == [SocialRun(9, Path("posts.jsonl"), 2, 3, 4, model), Path("run"), 7.0]
+
+
+def test_a_replay_is_part_of_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With --replay the decisions are those of the run that is named, by its folder or log."""
+    begun: list[Any] = []
+
+    def begin(run: SocialRun, folder: Path | None, **keeping: Any) -> None:
+        begun.extend((run, folder))
+        raise InputError("enough")
+
+    monkeypatch.setattr(runs, "begin", begin)
+    run_inside(tmp_path, "simulate", "--agents", 20, "--replay", "first")
+    assert begun == [SocialRun(20, reasoner=ReplayOptions(Path("first"))), None]
+
+
+def test_nothing_is_written_without_a_folder(tmp_path: Path) -> None:
+    """Without ``--out`` the results are shown and nothing is left on the disk."""
+    ran = run_inside(tmp_path, "simulate", "--agents", "5", "--rounds", "1")
+    assert ran.status == 0
+    assert "Every move is in" not in ran.out
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_model_on_a_server_decides(command: Any, ollama: Any) -> None:
@@ -250,12 +203,13 @@ def test_answers_outlast_a_locked_cache(command: Any, ollama: Any) -> None:
     assert (ran.status, len(ollama.chats)) == (0, asked)
 
 
-def test_unreachable_model_does_not_stop_a_run(command: Any) -> None:
+def test_unreachable_model_does_not_stop_a_run(tmp_path: Path) -> None:
     """Where nothing listens a run still ends well, and says how many decisions fell back and why."""
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
-        ran = command(
+        ran = run_inside(
+            tmp_path,
             *("simulate", "--agents", PERSONAS, "--rounds", "1", "--ticks", "3", "--out", "run"),
             *("--reasoner", "ollama", "--model", "tiny", "--host", url),
         )
@@ -264,7 +218,7 @@ def test_unreachable_model_does_not_stop_a_run(command: Any) -> None:
         f"prism: cannot reach {url} (All connection attempts failed): is 'ollama serve' running there?; "
         "its decisions will fall back (see: prism doctor)"
     ]
-    totals = summary_of(command.folder / "run")["results"]["totals"]
+    totals = summary_of(tmp_path / "run")["results"]["totals"]
     assert totals["decisions_answered"] == 0
     assert sum(totals["fallbacks"].values()) == totals["decisions_asked"] > 0
     assert all(url in reason for reason in totals["fallbacks"])
@@ -280,10 +234,11 @@ def test_unreachable_model_does_not_stop_a_run(command: Any) -> None:
     ("given", "told"), [([], False), (["--think", "true"], True), (["--think", "low"], "low")]
 )
 def test_a_model_thinks_as_it_is_told(
-    given: list[str], told: Any, command: Any, ollama: Any
+    given: list[str], told: Any, tmp_path: Path, ollama: Any
 ) -> None:
     """With ``--think`` every question says whether the model may think; without it, that it may not."""
-    ran = command(
+    ran = run_inside(
+        tmp_path,
         *("simulate", "--agents", PERSONAS, "--rounds", "1", "--ticks", "4", *given),
         *("--reasoner", "ollama", "--model", "tiny", "--host", ollama.url),
     )
@@ -291,38 +246,12 @@ def test_a_model_thinks_as_it_is_told(
     assert {request["think"] for request in ollama.chats} == {told}
 
 
-def test_a_patient_run_waits_for_its_server(command: Any) -> None:
-    """With ``--patience`` a run waits for a server that drops its questions for a while, instead of falling back."""
-    with FakeOllama() as server:
-        server.fail(*[Fault.drop()] * 5, path="/api/chat")
-        ran = command(
-            *("simulate", "--agents", "20", "--rounds", "2", "--out", "run", "--patience", "60"),
-            *(
-                "--reasoner",
-                "ollama",
-                "--model",
-                "llama3.2",
-                "--mode",
-                "chat",
-                "--host",
-                server.host,
-            ),
-        )
-    assert (ran.status, ran.err) == (0, "")
-    summary = summary_of(command.folder / "run")
-    totals = summary["results"]["totals"]
-    assert totals["decisions_asked"] > 10
-    # who asks three times in vain falls back
-    assert totals["decisions_answered"] >= totals["decisions_asked"] - 1
-    assert summary["config"]["patience"] == 60
-
-
 @pytest.mark.parametrize(
     "given", [[], ["--agents", "1", "--ticks", "1", "--rounds", "1"], ["--seed", "-1"]]
 )
-def test_defaults_and_extremes_run(given: list[str], command: Any) -> None:
+def test_defaults_and_extremes_run(given: list[str], tmp_path: Path) -> None:
     """A run without any option, the smallest one and one with a negative seed end well."""
-    ran = command("simulate", *given)
+    ran = run_inside(tmp_path, "simulate", *given)
     assert (ran.status, ran.err) == (0, "")
     assert "Agents in each state" in ran.out
 
@@ -341,44 +270,12 @@ def test_defaults_and_extremes_run(given: list[str], command: Any) -> None:
         (["--replay", "nothing"], "nothing: cannot be read"),
     ],
 )
-def test_confusions_are_told_apart(given: list[str], message: str, command: Any) -> None:
+def test_confusions_are_told_apart(given: list[str], message: str, tmp_path: Path) -> None:
     """Numbers, files, empty texts and options that do not go together are each refused in one line."""
-    ran = command("simulate", *given)
-    assert (ran.status, ran.out, list(command.folder.iterdir())) == (2, "", [])
+    ran = run_inside(tmp_path, "simulate", *given)
+    assert (ran.status, ran.out, list(tmp_path.iterdir())) == (2, "", [])
     assert message in ran.err
     assert len(ran.err.splitlines()) == 1
-
-
-def test_impossible_replay_leaves_no_folder(command: Any) -> None:
-    """A replay that does not hold the questions asked ends in one line, and leaves its folder free."""
-    command("simulate", "--agents", "20", "--rounds", "1", "--out", "first")
-    ran = command(
-        "simulate",
-        "--agents",
-        "20",
-        "--rounds",
-        "1",
-        "--seed",
-        "9",
-        "--replay",
-        "first",
-        "--out",
-        "again",
-    )
-    assert (ran.status, ran.out) == (2, "")
-    assert "holds no (further) decision of agent" in ran.err
-    assert not (command.folder / "again").exists()
-
-
-def test_replay_writes_the_same_log(command: Any) -> None:
-    """A replayed run writes the same events, byte for byte."""
-    command("simulate", "--agents", "20", "--rounds", "2", "--out", "first")
-    ran = command(
-        "simulate", "--agents", "20", "--rounds", "2", "--replay", "first", "--out", "again"
-    )
-    assert ran.status == 0
-    logs = [(command.folder / name / "events.jsonl").read_bytes() for name in ("first", "again")]
-    assert logs[0] == logs[1]
 
 
 def test_full_disk_is_one_line(command: Any) -> None:

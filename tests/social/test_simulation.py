@@ -18,7 +18,7 @@ import structlog
 import prism
 from prism.agents import SeedPost, SocialAgent, synthetic_population
 from prism.errors import FieldValueError, ReasonerError, SimulationError
-from prism.social import Draft, RoundSummary, Simulation
+from prism.social import RoundSummary, Simulation
 from prism.statechart import (
     AgentState,
     BaseReasoner,
@@ -26,19 +26,16 @@ from prism.statechart import (
     PolicyReasoner,
     Question,
     Reasoner,
-    social_media_chart,
 )
 from prism.telemetry.events import (
-    AGENT_JOINED,
     DECISION,
-    POST_LIKED,
     POST_PUBLISHED,
     ROUND_ENDED,
-    ROUND_STARTED,
     RUN_ENDED,
     RUN_STARTED,
     TRANSITION,
 )
+from tests.kit.social import AlwaysReasoner, KindComposer
 
 S = AgentState
 
@@ -67,7 +64,8 @@ class SlowReasoner(BaseReasoner):
         answered: list[int] = []
 
         async def one(number: int, question: Question) -> Decision:
-            await asyncio.sleep(random.random() / 1000)
+            for _ in range(random.randrange(6)):
+                await asyncio.sleep(0)
             answered.append(number)
             return (await self._policy.answer([question]))[0]
 
@@ -103,35 +101,6 @@ class BrokenReasoner(BaseReasoner):
         if self.times == 0:
             raise self._error
         return await PolicyReasoner().answer(questions)
-
-
-class AlwaysReasoner(BaseReasoner):
-    """Always chooses one state."""
-
-    def __init__(self, state: Any) -> None:
-        super().__init__()
-        self._state = state
-
-    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
-        return [Decision(self._state, "policy") for _ in questions]
-
-
-class KindComposer:
-    """Always writes one kind of post."""
-
-    def __init__(self, kind: Any) -> None:
-        self.kind = kind
-
-    def compose(self, agent: Any, post: Any, stream: Any) -> Draft:
-        return Draft(self.kind, "composed", ("art",))
-
-
-def two_agents(**fields: Any) -> list[SocialAgent]:
-    """Make two agents that care for the same and engage with anything."""
-    return [
-        SocialAgent(name, interests=["art"], engagement_threshold=0.0, **fields)
-        for name in ("ann", "ben")
-    ]
 
 
 # The same run
@@ -280,247 +249,6 @@ def test_fallbacks_are_counted_by_reason(
         ("fallback", "scrolling"),
         ("model", "engaging_like"),
     }
-
-
-# What a run leaves behind
-
-
-def test_only_moves_of_the_chart_are_made(logged: Any) -> None:
-    """Every move in the log starts where the agent was, and is one that the chart allows."""
-    chart = social_media_chart()
-    states = {event["agent_id"]: S(event["state"]) for event in logged.events(AGENT_JOINED)}
-    for event in logged.events(TRANSITION):
-        assert event["from_state"] == states[event["agent_id"]]
-        states[event["agent_id"]] = S(event["to_state"])
-        assert states[event["agent_id"]] in chart.valid_targets(
-            S(event["from_state"]), event["trigger"]
-        )
-    assert states == {agent.agent_id: agent.state for agent in logged.simulation.agents}
-
-
-def test_history_is_the_log(logged: Any) -> None:
-    """An agent's history holds the last of its moves in the log, with their times."""
-    agent = max(logged.simulation.agents, key=lambda one: len(one.state_history))
-    moves = [event for event in logged.events(TRANSITION) if event["agent_id"] == agent.agent_id]
-    kept = [record.to_dict() for record in agent.state_history]
-    assert len(kept) > 20
-    assert [
-        (one["from_state"], one["to_state"], one["trigger"], one["timestamp"], one["context"])
-        for one in kept
-    ] == [
-        (
-            event["from_state"],
-            event["to_state"],
-            event["trigger"],
-            event["timestamp"],
-            event["context"],
-        )
-        for event in moves[-len(kept) :]
-    ]
-
-
-def counted(events: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Count from a log's events what results count."""
-    names = Counter(event["event"] for event in events)
-    kinds = Counter(
-        event["kind"] for event in events if event["event"] == POST_PUBLISHED and event["round"] > 0
-    )
-    decisions = [event for event in events if event["event"] == DECISION]
-    timeouts = [
-        event for event in events if event["event"] == TRANSITION and event["trigger"] == "timeout"
-    ]
-    return {
-        "transitions": names[TRANSITION],
-        "posts": kinds["post"],
-        "replies": kinds["reply"],
-        "reshares": kinds["reshare"],
-        "likes": names[POST_LIKED],
-        "decisions_asked": len(decisions),
-        "decisions_answered": sum(event["source"] != "fallback" for event in decisions),
-        "timeouts": dict(sorted(Counter(event["from_state"] for event in timeouts).items())),
-        "fallbacks": dict(
-            sorted(Counter(event["reason"] for event in decisions if event["reason"]).items())
-        ),
-    }
-
-
-def test_results_count_what_the_log_holds(logged: Any) -> None:
-    """Every count, in total and in each round, is the number of such events in the log."""
-    events, results = logged.events(), logged.results
-    assert results.totals.to_dict() == {"agent_ticks": 60 * 6 * 12, **counted(events)}
-    for summary in results.rounds:
-        of_round = [event for event in events if event["round"] == summary.number]
-        assert summary.activity.to_dict() == {"agent_ticks": 60 * 12, **counted(of_round)}
-    totals = results.totals
-    assert (
-        min(totals.posts, totals.replies, totals.reshares, totals.likes, totals.timeouts.total())
-        > 0
-    )
-
-
-def test_log_holds_the_results(logged: Any) -> None:
-    """The log tells how the run was set up, each round's states and counts, and the totals at its end."""
-    events, results = logged.events(), logged.results
-    names = [event["event"] for event in events]
-    assert (names[0], names[-1]) == (RUN_STARTED, RUN_ENDED)
-    assert {**events[0], "rounds": 6, "ticks_per_round": 12, "seed": 0, "agents": 60} == events[0]
-    assert events[-1].items() >= results.totals.to_dict().items()
-    rounds = logged.events(ROUND_ENDED)
-    assert [(event["round"], event["states"]) for event in rounds] == [
-        (one.number, one.states) for one in results.rounds
-    ]
-    assert all(
-        event.items() >= one.activity.to_dict().items()
-        for event, one in zip(rounds, results.rounds, strict=True)
-    )
-    assert len(logged.events(ROUND_STARTED)) == 6
-
-
-class Watched(Simulation):
-    """Counts its agents by state when the ticks of a round are over."""
-
-    def _finish_round(self) -> None:
-        vars(self).setdefault("seen", []).append(
-            Counter(agent.state.value for agent in self.agents)
-        )
-        super()._finish_round()
-
-
-def test_states_of_every_round_are_those_before_it_ends() -> None:
-    """A round's states name every state, and count the agents as they are after its last tick."""
-    population = synthetic_population(60)
-    simulation = Watched(population.agents, population.posts, rounds=4)
-    for summary, seen in zip(simulation.run().rounds, vars(simulation)["seen"], strict=True):
-        assert list(summary.states) == [state.value for state in S]
-        assert summary.states == {state.value: seen[state.value] for state in S}
-        assert len(+seen) > 1
-
-
-def test_what_was_decided_is_carried_out() -> None:
-    """A round ends by publishing and liking what was decided on, however few ticks it has."""
-    population = synthetic_population(200)
-    results = Simulation(population.agents, population.posts, rounds=5, ticks_per_round=3).run()
-    assert results.totals.likes > 0
-    assert results.totals.replies + results.totals.reshares > 0
-    assert all(agent.pending_action is None for agent in population.agents)
-
-
-def test_everyone_is_idle_after_a_round() -> None:
-    """When a round has ended, every agent is in IDLE."""
-    population = synthetic_population(60)
-    simulation = Simulation(population.agents, population.posts, rounds=3)
-    seen: list[set[AgentState]] = []
-    simulation.run(lambda summary: seen.append({agent.state for agent in simulation.agents}))
-    assert seen == [{S.IDLE}] * 3
-
-
-def test_answers_follow_what_they_answer(logged: Any) -> None:
-    """The parent of every reply and reshare stands earlier in the log, with the same root."""
-    roots: dict[str, str] = {}
-    for event in logged.events(POST_PUBLISHED):
-        assert event["post_id"] not in roots
-        if event["kind"] == "post":
-            assert (event["parent_id"], event["root_id"]) == (None, event["post_id"])
-        else:
-            assert event["root_id"] == roots[event["parent_id"]]
-        roots[event["post_id"]] = event["root_id"]
-    assert len(set(roots.values())) < len(roots)
-
-
-def test_likes_are_honest(logged: Any) -> None:
-    """Nobody likes a post twice, nor its own, nor one that is not published yet, and the network agrees."""
-    authors: dict[str, str] = {}
-    liked = []
-    for event in logged.events(POST_PUBLISHED, POST_LIKED):
-        if event["event"] == POST_PUBLISHED:
-            authors[event["post_id"]] = event["agent_id"]
-            continue
-        liked.append((event["agent_id"], event["post_id"]))
-        assert event["author_id"] == authors[event["post_id"]] != event["agent_id"]
-    assert len(liked) == len(set(liked)) > 0
-    assert logged.simulation.network.likes == Counter(post_id for _, post_id in liked)
-
-
-def test_nobody_evaluates_a_post_twice(logged: Any) -> None:
-    """An agent looks at every post once at most."""
-    seen = [
-        (event["agent_id"], event["context"]["post_id"])
-        for event in logged.events(TRANSITION)
-        if event["trigger"] == "sees_post"
-    ]
-    assert len(seen) == len(set(seen)) > 1000
-
-
-# The steps
-
-
-@pytest.mark.parametrize(
-    ("kind", "path", "counter"),
-    [
-        ("reply", ["composing", "engaging_reply", "resting"], "replies"),
-        ("reshare", ["composing", "engaging_reshare", "resting"], "reshares"),
-        ("post", ["composing", "resting"], "posts"),
-    ],
-)
-def test_composing_leads_to_what_was_composed(
-    kind: str, path: list[str], counter: str, run_logged: Callable[..., Any]
-) -> None:
-    """An agent that composes goes through the state of its kind and publishes once, with the true parent."""
-    run = run_logged(
-        two_agents(),
-        [SeedPost("ben", "old", ("art",))],
-        rounds=1,
-        ticks_per_round=5,
-        reasoner=AlwaysReasoner(S.COMPOSING),
-        composer=KindComposer(kind),
-    )
-    moves = [event["to_state"] for event in run.events(TRANSITION) if event["agent_id"] == "ann"]
-    assert moves[2 : 2 + len(path)] == path
-    (seed, published) = run.events(POST_PUBLISHED)[:2]
-    assert published["agent_id"] == "ann"
-    assert published["parent_id"] == (None if kind == "post" else seed["post_id"])
-    assert getattr(run.results.totals, counter) == len(run.events(POST_PUBLISHED)) - 1
-
-
-def test_liking_takes_one_tick(run_logged: Callable[..., Any]) -> None:
-    """An agent that likes is counted in the tick after it decided, and then rests."""
-    run = run_logged(
-        two_agents(),
-        [SeedPost("ben", "old", ("art",))],
-        rounds=1,
-        ticks_per_round=4,
-        reasoner=AlwaysReasoner(S.ENGAGING_LIKE),
-    )
-    (like,) = run.events(POST_LIKED)
-    assert (like["agent_id"], like["author_id"], like["tick"]) == ("ann", "ben", 4)
-    assert run.results.rounds[0].states["resting"] == 1
-
-
-def test_agent_with_nothing_to_read_stays_idle(run_logged: Callable[..., Any]) -> None:
-    """Without posts nobody moves at all."""
-    run = run_logged(two_agents(), rounds=2)
-    assert run.results.totals.to_dict() == {**counted([]), "agent_ticks": 48}
-
-
-@pytest.mark.parametrize(
-    ("state", "path"),
-    [
-        (S.SCROLLING, ["resting", "idle"]),
-        (S.COMPOSING, ["scrolling", "resting", "idle"]),
-    ],
-)
-def test_timeouts_are_counted(
-    state: AgentState, path: list[str], run_logged: Callable[..., Any]
-) -> None:
-    """An agent with nothing to do leaves each state by its time-out, counted under that state."""
-    agent = SocialAgent("ann", state=state, timeout_threshold=3)
-    run = run_logged([agent], rounds=1)
-    assert [event["to_state"] for event in run.events(TRANSITION)] == path
-    assert {event["trigger"] for event in run.events(TRANSITION)} == {"timeout"}
-    assert run.results.totals.timeouts == Counter([state.value, *path[:-1]])
-    ticks = [event["tick"] for event in run.events(TRANSITION)]
-    assert ticks[0] == 4
-    assert ticks[-1] - ticks[-2] == 3
 
 
 # Running

@@ -19,7 +19,6 @@ from prism.agents import SocialAgent, synthetic_population
 from prism.errors import SimulationError
 from prism.runlog import ReplayReasoner, RunLog, SimulatedClock
 from prism.social import Results, RoundSummary, Simulation
-from prism.social._snapshot import restore_snapshot, take_snapshot
 from prism.statechart import (
     AgentState,
     BaseReasoner,
@@ -132,7 +131,7 @@ class Runs:
             simulation = settings.simulation(log, clock)
 
             def keep(_: RoundSummary) -> None:
-                kept.append((orjson.dumps(take_snapshot(simulation)), log.save()))
+                kept.append((orjson.dumps(simulation.snapshot()), log.save()))
 
             results = simulation.run(keep)
         return Run(log.path, simulation, results, kept)
@@ -146,7 +145,7 @@ class Runs:
         clock = SimulatedClock()
         with RunLog(path, clock, keep=length) as log:
             simulation = settings.simulation(log, clock)
-            restore_snapshot(simulation, orjson.loads(snapshot), events)
+            simulation.restore(orjson.loads(snapshot), events)
             assert len(simulation.finished) == done
             results = simulation.run()
         return Run(path, simulation, results)

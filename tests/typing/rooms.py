@@ -8,7 +8,7 @@ from prism.drawing import Arrow, Diagram, draw_svg, to_mermaid
 from prism.files import write_durably
 from prism.report import Report, make_report
 from prism.runs import RunFolder
-from prism.simulation import ManyDecider
+from prism.simulation import BatchDecider
 from prism.statechart import PolicyReasoner
 from prism.telemetry import EventLogger, StandardLogger
 
@@ -21,4 +21,4 @@ assert_type(RunFolder.for_new(Path("runs/b")), RunFolder)
 write_durably("note.txt", b"")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 logger: EventLogger = StandardLogger("app")
-decider: ManyDecider = PolicyReasoner(seed=1)
+decider: BatchDecider = PolicyReasoner(seed=1)

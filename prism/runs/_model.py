@@ -1,0 +1,85 @@
+"""The model of a run: loaded before the first round, its answers and its cost kept at the end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from prism.errors import (
+    InputError,
+    ModelMissingError,
+    OverloadedError,
+    TimedOutError,
+    UnreachableError,
+)
+from prism.llm import AnswerCache, OllamaPool
+from prism.statechart import Reasoner
+
+QUIET_SECONDS = 2.0
+_WILL_FALL_BACK = (ModelMissingError, OverloadedError, TimedOutError, UnreachableError)
+
+Say = Callable[[str], None]
+
+
+def load_model(
+    reasoner: Any,
+    deadline: float | None,
+    note: Say,
+    warn: Say,
+    *,
+    quiet_seconds: float = QUIET_SECONDS,
+) -> None:
+    """Load the model, on one server at least, and say at once what would make decisions fall back.
+
+    Args:
+        reasoner: Who decides; nothing happens unless it asks a pool of servers.
+        deadline: Seconds that the run may ask for; it waits no longer for the model, either.
+        note: Receives that loading takes its time.
+        warn: Receives what is wrong with a server.
+        quiet_seconds: How long loading may take without a note.
+    """
+    pool = reasoner.client if isinstance(reasoner, Reasoner) else None
+    if not isinstance(pool, OllamaPool):
+        return
+
+    for trouble in asyncio.run(_warm_up(pool, deadline, note, quiet_seconds)):
+        warn(f"{' '.join(trouble.split())}; its decisions will fall back (see: prism doctor)")
+
+
+async def _warm_up(
+    pool: OllamaPool, deadline: float | None, note: Say, quiet_seconds: float
+) -> list[str]:
+    async with pool:
+        loading = asyncio.create_task(pool.warm_up(deadline))
+        done, _ = await asyncio.wait({loading}, timeout=quiet_seconds)
+        if not done:
+            note(f"waiting for {pool.model} to be loaded at {', '.join(pool.hosts)}")
+
+        found = (await loading).values()
+
+    return [str(trouble) for trouble in found if isinstance(trouble, _WILL_FALL_BACK)]
+
+
+@contextmanager
+def closing_cache(reasoner: Any, warn: Say) -> Iterator[None]:
+    """Write the last answers to the cache's file when the run ends, and say so where that fails."""
+    cache = reasoner.cache if isinstance(reasoner, Reasoner) else None
+    try:
+        yield
+    finally:
+        # answers wait in memory while another process has the file locked
+        if isinstance(cache, AnswerCache):
+            try:
+                cache.close()
+            except InputError as error:
+                warn(f"{error}; the last answers are not in it")
+
+
+def spent_by(reasoner: Any) -> dict[str, Any]:
+    """Return what a model has cost, as ``run.json`` says it; nothing where none was asked."""
+    if not isinstance(reasoner, Reasoner):
+        return {}
+
+    return {"spent": {"calls": reasoner.budget.calls, "tokens": reasoner.budget.tokens}}

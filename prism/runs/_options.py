@@ -1,0 +1,240 @@
+"""Options of a run as plain data: who decides, what each key may hold, and digests of files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from hashlib import file_digest
+from math import isfinite
+from pathlib import Path
+from reprlib import repr as brief
+from typing import Any, ClassVar, Literal, get_args
+
+from prism.errors import InputError
+from prism.llm import DEFAULT_HOST, AnswerCache, OllamaPool
+from prism.runlog import ReplayReasoner
+from prism.statechart import BaseReasoner, Budget, Reasoner
+
+Kinds = Mapping[str, Any]
+"""What each key may hold: a type, or a tuple of the texts to choose from. A list is one of texts."""
+
+Mode = Literal["auto", "decision", "chat"]
+Pick = Literal["draw", "argmax"]
+Think = Literal["false", "true", "low", "medium", "high"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayOptions:
+    """The decisions are taken from the log of an earlier run.
+
+    Args:
+        run: The folder of the earlier run, or its log.
+    """
+
+    run: Path
+
+    def __post_init__(self) -> None:
+        """Refuse what JSON has no room for."""
+        require_writable("replay", self.run)
+
+    def to_config(self) -> dict[str, Any]:
+        """Return the options as plain data."""
+        return {"reasoner": "replay", "replay": str(self.run)}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOptions:
+    """A language model on Ollama decides; None stands for the default.
+
+    Args:
+        model: Name of the model, as ``ollama list`` shows it.
+        host: Addresses of the servers.
+        mode: ``decision`` asks a decision model for probabilities, ``chat`` has a model write its
+            choice, ``auto`` takes decisions where server and model offer them.
+        pick: What to do with probabilities: ``draw``, or take the likeliest (``argmax``).
+        think: Whether the model may think before it answers: ``false``, ``true``, or how much.
+        concurrency: Questions under way at once on each server.
+        timeout: Seconds to wait for one reply.
+        patience: Seconds to wait for a server that fails.
+        max_calls: Requests that the run may make.
+        max_tokens: Tokens that it may use.
+        deadline: Seconds that it may ask for.
+        cache: File of answers to keep.
+
+    Raises:
+        InputError: If there is no such mode, pick or way to think, or JSON has no room for a value.
+    """
+
+    model: str
+    host: tuple[str, ...] | None = None
+    mode: Mode | None = None
+    pick: Pick | None = None
+    think: Think | None = None
+    concurrency: int | None = None
+    timeout: float | None = None
+    patience: float | None = None
+    max_calls: int | None = None
+    max_tokens: int | None = None
+    deadline: float | None = None
+    cache: Path | None = None
+
+    KINDS: ClassVar[Kinds] = {
+        "model": str,
+        "host": list,
+        "mode": get_args(Mode),
+        "pick": get_args(Pick),
+        "think": get_args(Think),
+        "concurrency": int,
+        "timeout": int | float,
+        "patience": int | float,
+        "max_calls": int,
+        "max_tokens": int,
+        "deadline": int | float,
+        "cache": str,
+    }
+
+    def __post_init__(self) -> None:
+        """Refuse unknown choices, and what JSON has no room for."""
+        for name, value in asdict(self).items():
+            choices = self.KINDS[name]
+            if isinstance(choices, tuple) and value is not None and value not in choices:
+                raise InputError(f"must be one of {', '.join(choices)}, got {value!r}", field=name)
+
+            require_writable(name, " ".join(value) if isinstance(value, tuple) else value)
+
+    def to_config(self) -> dict[str, Any]:
+        """Return the options as plain data: those that are not None, as JSON has them."""
+        given = {name: value for name, value in asdict(self).items() if value is not None}
+        return {"reasoner": "ollama", **json.loads(json.dumps(given, default=str))}
+
+
+ReasonerOptions = ModelOptions | ReplayOptions | None
+"""Who decides in a run: a model, an earlier run, or, if None, the run's own policy."""
+
+REASONER_KINDS: Mapping[str, Kinds] = {
+    "policy": {},
+    "ollama": ModelOptions.KINDS,
+    "replay": {"replay": str},
+}
+"""Keys of each kind of reasoner beside ``reasoner`` itself."""
+
+
+def describe_reasoner(options: ReasonerOptions) -> dict[str, Any]:
+    """Return who decides, as plain data."""
+    return {"reasoner": "policy"} if options is None else options.to_config()
+
+
+def read_reasoner(config: Mapping[str, Any]) -> ReasonerOptions:
+    """Read what `describe_reasoner` returned, in a configuration that was checked."""
+    match config["reasoner"]:
+        case "policy":
+            return None
+        case "replay":
+            return ReplayOptions(Path(config["replay"]))
+
+    given = {name: value for name, value in config.items() if name in ModelOptions.KINDS}
+    if "host" in given:
+        given["host"] = tuple(given["host"])
+    if "cache" in given:
+        given["cache"] = Path(given["cache"])
+
+    return ModelOptions(**given)
+
+
+def make_reasoner(options: ReasonerOptions, seed: int, fallback: Any) -> BaseReasoner | None:
+    """Make the reasoner of a run; None if the run's own policy decides.
+
+    Args:
+        options: Who decides.
+        seed: Seed of the run.
+        fallback: The state to take when a model gives no valid answer.
+
+    Raises:
+        FieldValueError: If an option lies outside its range.
+        InputError: If the log of the earlier run, or the file of answers, cannot be used.
+    """
+    if options is None:
+        return None
+    if isinstance(options, ReplayOptions):
+        return ReplayReasoner(options.run, verbatim=True)
+
+    budget = Budget(
+        max_calls=options.max_calls, max_tokens=options.max_tokens, deadline=options.deadline
+    )
+
+    return Reasoner(
+        _make_pool(options, seed),
+        mode=options.mode or "auto",
+        pick=options.pick or "draw",
+        fallback=fallback,
+        seed=seed,
+        budget=budget,
+        cache=None if options.cache is None else AnswerCache(options.cache),
+    )
+
+
+def _make_pool(options: ModelOptions, seed: int) -> OllamaPool:
+    limits = {name: getattr(options, name) for name in ("concurrency", "timeout", "patience")}
+    settings: dict[str, Any] = {k: v for k, v in limits.items() if v is not None}
+    if options.think is not None:
+        settings["think"] = {"false": False, "true": True}.get(options.think, options.think)
+
+    return OllamaPool(options.host or (DEFAULT_HOST,), options.model, seed=seed, **settings)
+
+
+def check_config(config: Mapping[str, Any], path: Path, needed: Kinds, optional: Kinds) -> None:
+    """Refuse plain data with keys that are missing or unknown, or hold what they cannot.
+
+    Raises:
+        InputError: At the first such key.
+    """
+    for name in needed:
+        if name not in config:
+            raise InputError("is missing", path=path, field=name)
+
+    kinds = {**needed, **optional}
+    for name, value in config.items():
+        if name not in kinds:
+            raise InputError("is unknown", path=path, field=name)
+        if not _is_a(kinds[name], value):
+            raise InputError(f"cannot be {brief(value)}", path=path, field=name)
+
+
+def require_writable(field: str, value: Any) -> None:
+    """Refuse a number or a text that JSON has no room for: the run could not be resumed.
+
+    Raises:
+        InputError: If it is one.
+    """
+    if isinstance(value, float) and not isfinite(value):
+        raise InputError(f"must be a finite number, got {value}", field=field)
+
+    try:
+        str(value).encode()
+    except UnicodeEncodeError:
+        problem = f"must be UTF-8, as run.json is; got {str(value)!a}"
+        raise InputError(problem, field=field) from None
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file.
+
+    Raises:
+        InputError: If it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        hint = "a run is resumed where it was begun, and with the same files"
+        raise InputError(f"cannot be read ({error.strerror}): {hint}", path=path) from None
+
+
+def _is_a(kind: Any, value: Any) -> bool:
+    if isinstance(kind, tuple):
+        return value in kind
+    if isinstance(value, list):
+        return kind is list and all(_is_a(str, item) for item in value)
+
+    return isinstance(value, kind) and not isinstance(value, bool) and "\0" not in str(value)

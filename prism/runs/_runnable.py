@@ -1,0 +1,105 @@
+"""What can be run, and what can describe a run: the seam between this room and those below."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, Self, TypeVar
+
+from prism.runlog import SimulatedClock
+from prism.telemetry._loggers import EventLogger
+
+
+class Results(Protocol):
+    """What came of a run."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data, for ``run.json``."""
+        ...
+
+
+ResultsT = TypeVar("ResultsT", bound=Results)
+ResultsT_co = TypeVar("ResultsT_co", bound=Results, covariant=True)
+
+
+class Runnable(Protocol[ResultsT_co]):
+    """Something that runs in rounds, and can be kept and made again between two of them."""
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds."""
+        ...
+
+    @property
+    def finished(self) -> Sequence[Any]:
+        """The rounds that have ended."""
+        ...
+
+    @property
+    def reasoner(self) -> Any:
+        """Who decides; None if nobody does."""
+        ...
+
+    def run(self, on_round: Callable[[Any], object]) -> ResultsT_co:
+        """Run the rounds that are left, and call a function with every round as it ends."""
+        ...
+
+    def snapshot(self) -> Mapping[str, Any]:
+        """Return as plain data, between two rounds, what the log does not tell."""
+        ...
+
+    def restore(self, snapshot: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> None:
+        """Make a new run go on where another one was.
+
+        Args:
+            snapshot: What `snapshot` returned there.
+            events: Its log until then.
+        """
+
+
+class RunOptions(Protocol[ResultsT_co]):
+    """What a run is: everything that its events depend on."""
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether the run would write the same log again; not where a model decides."""
+        ...
+
+    @property
+    def deadline(self) -> float | None:
+        """Seconds that the run may ask a model for; None without a limit."""
+        ...
+
+    def prepare(
+        self,
+    ) -> Callable[[EventLogger | None, SimulatedClock | None], Runnable[ResultsT_co]]:
+        """Read and make all that the run needs, before anything is written.
+
+        Returns:
+            A function that makes the run, given a logger for its events and a clock.
+
+        Raises:
+            PrismError: If the run is impossible.
+        """
+        ...
+
+    def to_config(self) -> dict[str, Any]:
+        """Return the run as plain data, with the digests of the files that it reads."""
+        ...
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], path: Path) -> Self:
+        """Read what `to_config` returned.
+
+        Args:
+            config: The run as plain data.
+            path: Where it stands, for messages.
+
+        Raises:
+            InputError: If it is something else, or a file that the run reads has changed.
+        """
+        ...
+
+    def replaying(self, recorded: Path) -> Self:
+        """Return the same run with its decisions taken from an earlier one."""
+        ...

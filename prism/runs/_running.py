@@ -1,0 +1,205 @@
+"""Beginning, resuming and replaying a run of anything that can be run in rounds."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic
+
+from prism.runlog import SimulatedClock
+from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
+from prism.runs._folder import SUMMARY_NAME, RunFolder, describe_run, read_summary
+from prism.runs._model import closing_cache, load_model, spent_by
+from prism.runs._runnable import ResultsT, Runnable, RunOptions
+
+_logger = logging.getLogger("prism.runs")
+
+
+class Observer:
+    """What a run says while it goes on. This one logs it to ``prism.runs``; others override it."""
+
+    def note(self, message: str) -> None:
+        """Receive what is good to know, such as the round after which a run goes on."""
+        _logger.info(message)
+
+    def warn(self, message: str) -> None:
+        """Receive what went wrong and was dealt with, such as a damaged checkpoint."""
+        _logger.warning(message)
+
+    def started(self, run: Runnable[Any]) -> None:
+        """Receive the run when its first round, or the first after a resume, is about to begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[ResultsT]):
+    """A run that has come to its end.
+
+    Args:
+        results: What came of it.
+        summary: What ``run.json`` says: the version, what the run was, and the results.
+        folder: Where it is kept, if anywhere.
+    """
+
+    results: ResultsT
+    summary: dict[str, Any]
+    folder: Path | None
+
+
+def begin(
+    options: RunOptions[ResultsT],
+    folder: Path | str | None = None,
+    *,
+    on_round: Callable[[Any], object] | None = None,
+    checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
+    observer: Observer | None = None,
+) -> Outcome[ResultsT]:
+    """Run something from its beginning to its end.
+
+    Args:
+        options: What the run is, such as a `prism.social.SocialRun`.
+        folder: Where to keep it; nothing is written without one. A folder that holds a run is
+            refused.
+        on_round: Called with every round as it ends, after it has been kept.
+        checkpoint_every: A round that ends so many seconds after the last checkpoint gets one; 0
+            for every round.
+        observer: What to tell of the run; by default it is logged to ``prism.runs``.
+
+    Raises:
+        PrismError: If the run turns out to be impossible. One that fails in its first round leaves
+            no folder.
+        OSError: If it cannot be written down. It can be resumed.
+    """
+    kept = None if folder is None else RunFolder.for_new(Path(folder))
+    return _carry_out(options, kept, on_round, checkpoint_every, observer or Observer())
+
+
+def resume(
+    folder: Path | str,
+    kind: type[RunOptions[ResultsT]],
+    *,
+    on_round: Callable[[Any], object] | None = None,
+    checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
+    observer: Observer | None = None,
+) -> Outcome[ResultsT] | None:
+    """Go on with a run that was stopped, in whatever way, from its last checkpoint to its end.
+
+    Its log is the same, to the byte, as that of a run which was never stopped; unless a model
+    decides.
+
+    Args:
+        folder: Where it is kept.
+        kind: Class of its options, such as `prism.social.SocialRun`.
+        on_round: Called with every round as it ends, after it has been kept.
+        checkpoint_every: A round that ends so many seconds after the last checkpoint gets one; 0
+            for every round.
+        observer: What to tell of the run; by default it is logged to ``prism.runs``.
+
+    Returns:
+        What came of it; None if the run was complete already.
+
+    Raises:
+        InputError: If the folder holds no run, another version of prism began it, another process
+            is writing it, or a file that it reads has changed.
+        OSError: If it cannot be written down. It can be resumed again.
+    """
+    path = Path(folder)
+    kept, config = RunFolder.to_resume(path)
+    if config is None:
+        kept.tidy()
+        return None
+
+    options = kind.from_config(config, path / SUMMARY_NAME)
+
+    return _carry_out(options, kept, on_round, checkpoint_every, observer or Observer())
+
+
+def replay(
+    recorded: Path | str,
+    kind: type[RunOptions[ResultsT]],
+    folder: Path | str | None = None,
+    *,
+    on_round: Callable[[Any], object] | None = None,
+    checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
+    observer: Observer | None = None,
+) -> Outcome[ResultsT]:
+    """Run an earlier run again, with the decisions that its log holds; it writes the same log.
+
+    Args:
+        recorded: The folder of the earlier run.
+        kind: Class of its options, such as `prism.social.SocialRun`.
+        folder: Where to keep the new run; nothing is written without one.
+        on_round: Called with every round as it ends, after it has been kept.
+        checkpoint_every: A round that ends so many seconds after the last checkpoint gets one; 0
+            for every round.
+        observer: What to tell of the run; by default it is logged to ``prism.runs``.
+
+    Raises:
+        InputError: If there is no run in the folder, or a file that it reads has changed.
+        ReplayError: If the log does not hold a decision that is needed.
+        OSError: If the new run cannot be written down. It can be resumed.
+    """
+    path = Path(recorded)
+    config = read_summary(path)["config"]
+    options = kind.from_config(config, path / SUMMARY_NAME).replaying(path)
+
+    return begin(
+        options,
+        folder,
+        on_round=on_round,
+        checkpoint_every=checkpoint_every,
+        observer=observer,
+    )
+
+
+def _carry_out(
+    options: RunOptions[ResultsT],
+    folder: RunFolder | None,
+    on_round: Callable[[Any], object] | None,
+    checkpoint_every: float,
+    observer: Observer,
+) -> Outcome[ResultsT]:
+    make = options.prepare()
+    config = options.to_config()
+    with ExitStack() as stack:
+        if folder is None:
+            run = make(None, None)
+        else:
+            clock = SimulatedClock()
+            writing = folder.writing(config, clock, is_repeatable=options.is_repeatable)
+            run = make(stack.enter_context(writing), clock)
+
+        stack.enter_context(closing_cache(run.reasoner, observer.warn))
+        if folder is not None:
+            _restore(folder, run, observer)
+
+        load_model(run.reasoner, options.deadline, observer.note, observer.warn)
+        observer.started(run)
+
+        def after_round(summary: Any) -> None:
+            if folder is not None:
+                folder.keep(run, seconds_between=checkpoint_every)
+            if on_round is not None:
+                on_round(summary)
+
+        results = run.run(after_round)
+        outcome = {"results": results.to_dict(), **spent_by(run.reasoner)}
+        if folder is not None:
+            folder.complete(outcome)
+
+    return Outcome(results, describe_run(config, outcome), None if folder is None else folder.path)
+
+
+def _restore(folder: RunFolder, run: Runnable[Any], observer: Observer) -> None:
+    folder.restore(run)
+    for fault in folder.faults:
+        observer.warn(fault)
+
+    if not folder.is_new:
+        done = len(run.finished)
+        place = (
+            f"going on after round {done}" if done else "beginning again, as there is no checkpoint"
+        )
+        observer.note(f"{folder.path}: {place}")

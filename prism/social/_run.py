@@ -1,0 +1,209 @@
+"""A run of the social feed as options: everything that its events depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+from prism.agents import (
+    Population,
+    load_population,
+    load_posts,
+    opening_posts,
+    synthetic_population,
+)
+from prism.errors import InputError
+from prism.runlog import SimulatedClock
+from prism.runlog._reader import locate_log
+from prism.runs import ModelOptions, ReasonerOptions, ReplayOptions
+from prism.runs._options import (
+    REASONER_KINDS,
+    check_config,
+    describe_reasoner,
+    digest,
+    make_reasoner,
+    read_reasoner,
+    require_writable,
+)
+from prism.simulation._loop import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
+from prism.social._simulation import Simulation
+from prism.statechart import AgentState
+from prism.telemetry._loggers import EventLogger
+
+DEFAULT_AGENTS = "100"
+
+_MOST_SEED = 2**53  # the largest whole number that every reader of JSON reads as it is
+
+_KINDS: Mapping[str, Any] = {
+    "agents": str,
+    "posts": str | None,
+    "rounds": int,
+    "ticks_per_round": int,
+    "seed": int,
+    "reasoner": tuple(REASONER_KINDS),
+    "inputs": dict,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SocialRun:
+    """A run of the social feed, for `prism.runs.begin`.
+
+    Args:
+        agents: How many agents to make up, or a file of them.
+        posts: File of posts to begin with.
+        rounds: Number of rounds.
+        ticks_per_round: Steps that an agent takes in a round.
+        seed: Seed of every random number.
+        reasoner: Who decides: a model, an earlier run, or by default the seeded policy.
+
+    Raises:
+        InputError: If JSON has no room for a value.
+    """
+
+    agents: int | str | Path = DEFAULT_AGENTS
+    posts: Path | None = None
+    rounds: int = DEFAULT_ROUNDS
+    ticks_per_round: int = DEFAULT_TICKS_PER_ROUND
+    seed: int = 0
+    reasoner: ReasonerOptions = None
+
+    def __post_init__(self) -> None:
+        """Refuse what JSON has no room for."""
+        # as run.json has it, so that options read from there are equal to these
+        object.__setattr__(self, "agents", str(self.agents))
+        if abs(self.seed) > _MOST_SEED:
+            raise InputError(f"must lie between -2^53 and 2^53, got {self.seed}", field="seed")
+
+        require_writable("agents", self.agents)
+        require_writable("posts", self.posts)
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether the run would write the same log again."""
+        return not isinstance(self.reasoner, ModelOptions)
+
+    @property
+    def deadline(self) -> float | None:
+        """Seconds that the run may ask a model for; None without a limit."""
+        return self.reasoner.deadline if isinstance(self.reasoner, ModelOptions) else None
+
+    def replaying(self, recorded: Path) -> Self:
+        """Return the same run with its decisions taken from an earlier one."""
+        return replace(self, reasoner=ReplayOptions(recorded))
+
+    def prepare(self) -> Callable[[EventLogger | None, SimulatedClock | None], Simulation]:
+        """Read and make all that the run needs.
+
+        Returns:
+            A function that makes the simulation, given a logger for its events and a clock.
+
+        Raises:
+            InputError: If something is wrong with a file or an option.
+        """
+        population = self._population()
+        posts = (
+            load_posts(self.posts, population.agents)
+            if self.posts is not None
+            else population.posts or opening_posts(population.agents, seed=self.seed)
+        )
+        reasoner = make_reasoner(self.reasoner, self.seed, AgentState.SCROLLING)
+
+        def make(logger: EventLogger | None, clock: SimulatedClock | None) -> Simulation:
+            return Simulation(
+                population.agents,
+                posts,
+                rounds=self.rounds,
+                ticks_per_round=self.ticks_per_round,
+                seed=self.seed,
+                reasoner=reasoner,
+                logger=logger,
+                clock=clock,
+            )
+
+        return make
+
+    def to_config(self) -> dict[str, Any]:
+        """Return the run as plain data, with the digests of the files that it reads.
+
+        Raises:
+            InputError: If a file cannot be read.
+        """
+        return {
+            "agents": self.agents,
+            "posts": None if self.posts is None else str(self.posts),
+            "rounds": self.rounds,
+            "ticks_per_round": self.ticks_per_round,
+            "seed": self.seed,
+            **describe_reasoner(self.reasoner),
+            "inputs": self._digests(),
+        }
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], path: Path) -> Self:
+        """Read what `to_config` returned.
+
+        Args:
+            config: The run as plain data.
+            path: Where it stands, for messages.
+
+        Raises:
+            InputError: If it is something else, or a file that the run reads has changed.
+        """
+        reasoner = config.get("reasoner")
+        of_reasoner = REASONER_KINDS.get(reasoner, {}) if isinstance(reasoner, str) else {}
+        needed = {name: kind for name, kind in of_reasoner.items() if name in ("model", "replay")}
+        check_config(config, path, {**_KINDS, **needed}, of_reasoner)
+        try:
+            run = cls(
+                agents=config["agents"],
+                posts=None if config["posts"] is None else Path(config["posts"]),
+                rounds=config["rounds"],
+                ticks_per_round=config["ticks_per_round"],
+                seed=config["seed"],
+                reasoner=read_reasoner(config),
+            )
+        except InputError as error:
+            raise InputError(error.problem, path=path, field=error.field) from None
+
+        for name, found in run._digests().items():
+            if config["inputs"].get(name) != found:
+                problem = f"is not what it was when the run in {path.parent} began: put it back"
+                raise InputError(problem, path=name)
+
+        return run
+
+    def _population(self) -> Population:
+        given = str(self.agents)
+        size = _number(given)
+        if size is None:
+            if not given.strip():
+                raise InputError("must be a number or a file, got nothing", field="agents")
+            return load_population(Path(given), seed=self.seed)
+
+        if not size.is_integer():
+            raise InputError(f"must be a whole number or a file, got {given}", field="agents")
+        if size < 1:
+            raise InputError(f"must be 1 or more, got {given}", field="agents")
+
+        return synthetic_population(int(size), seed=self.seed)
+
+    def _digests(self) -> dict[str, str]:
+        """Return the SHA-256 of every file that is read, by its name."""
+        files = {} if self.posts is None else {str(self.posts): self.posts}
+        agents = str(self.agents)
+        if _number(agents) is None:
+            files[agents] = Path(agents)
+        if isinstance(self.reasoner, ReplayOptions):
+            files[str(self.reasoner.run)] = locate_log(self.reasoner.run)
+
+        return {name: digest(path) for name, path in files.items()}
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

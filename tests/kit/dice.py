@@ -1,0 +1,187 @@
+"""Something to run that is no simulation: throws of dice, kept in the folder of a run."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+import orjson
+
+from prism.errors import InputError
+from prism.randomness import RandomStream
+from prism.runlog import SimulatedClock
+from prism.runs import RunFolder
+
+ROUNDS, THROWS = 5, 8
+CONFIG = {"rounds": ROUNDS, "seed": 1, "recorded": None}
+
+
+class StoppedError(Exception):
+    """Stands for whatever stops a process."""
+
+
+@dataclass(frozen=True)
+class Sum:
+    """What came of all throws."""
+
+    total: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class DiceOptions:
+    """How often dice are thrown, and where the throws are taken from."""
+
+    rounds: int = ROUNDS
+    seed: int = 1
+    recorded: Path | None = None
+    is_repeatable = True
+    deadline = None
+
+    def prepare(self) -> "Callable[[Any, SimulatedClock | None], Dice]":
+        """Read the throws of an earlier run, if there is one."""
+        if self.rounds < 0:
+            raise InputError("must be 0 or more", field="rounds")
+
+        throws = None
+        if self.recorded is not None:
+            lines = (self.recorded / "events.jsonl").read_bytes().splitlines()
+            events = map(orjson.loads, lines)
+            throws = [event["eyes"] for event in events if event["event"] == "die.thrown"]
+
+        return lambda logger, clock: Dice(self, throws, logger, clock or SimulatedClock())
+
+    def to_config(self) -> dict[str, Any]:
+        """Return the options as plain data."""
+        recorded = None if self.recorded is None else str(self.recorded)
+        return {"rounds": self.rounds, "seed": self.seed, "recorded": recorded}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], path: Path) -> Self:
+        """Read what `to_config` returned."""
+        if config["seed"] < 0:
+            raise InputError("must be 0 or more", path=path, field="seed")
+
+        recorded = config["recorded"]
+        place = None if recorded is None else Path(recorded)
+
+        return cls(config["rounds"], config["seed"], place)
+
+    def replaying(self, recorded: Path) -> Self:
+        """Return the same with the throws of an earlier run, whatever the seed."""
+        return replace(self, seed=0, recorded=recorded)
+
+
+class Dice:
+    """Throws dice for some rounds and adds them up; the log tells the throws, not their sum."""
+
+    reasoner = None
+
+    def __init__(
+        self, options: DiceOptions, throws: list[int] | None, logger: Any, clock: SimulatedClock
+    ) -> None:
+        self.rounds = options.rounds
+        self.finished: list[int] = []
+        self.total = 0
+        self._seed = options.seed
+        self._throws = throws
+        self._logger = logger
+        self._clock = clock
+
+    def run(self, on_round: Callable[[int], object]) -> Sum:
+        """Throw in every round that is left."""
+        for number in range(len(self.finished) + 1, self.rounds + 1):
+            self._clock.begin_round(number)
+            self.total += sum(self._throw(number, place) for place in range(THROWS))
+            self._log("round.ended")
+            self.finished.append(number)
+            on_round(number)
+
+        self._log("run.ended", total=self.total)
+        return Sum(self.total)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the sum so far."""
+        return {"total": self.total}
+
+    def restore(self, snapshot: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> None:
+        """Take the sum from the snapshot, and the rounds from the log."""
+        self.total = snapshot["total"]
+        for event in events:
+            if event["event"] == "round.ended":
+                self.finished.append(event["round"])
+                self._clock.begin_round(event["round"])
+
+    def _throw(self, number: int, place: int) -> int:
+        if self._throws is None:
+            eyes = 1 + RandomStream(self._seed, number, place).index(6)
+        else:
+            eyes = self._throws[(number - 1) * THROWS + place]
+
+        self._log("die.thrown", eyes=eyes)
+        return eyes
+
+    def _log(self, event: str, **keys: Any) -> None:
+        if self._logger is not None:
+            self._logger.info(event, **keys)
+
+
+def tree(path: Path) -> dict[str, bytes | None]:
+    """Return everything below a folder, files with their bytes, by its place in the folder."""
+    return {
+        str(found.relative_to(path)): found.read_bytes() if found.is_file() else None
+        for found in path.rglob("*")
+    }
+
+
+def throw_in(
+    folder: RunFolder, stop: Callable[[int], None] = lambda _: None, seconds_between: float = 0
+) -> int:
+    """Throw dice in a folder, from where it stands.
+
+    Args:
+        folder: Where.
+        stop: Called with every round that has ended and is kept.
+        seconds_between: Seconds between two checkpoints.
+
+    Returns:
+        The rounds that were not run again.
+    """
+    clock = SimulatedClock()
+    with folder.writing(CONFIG, clock) as logger:
+        dice = DiceOptions().prepare()(logger, clock)
+        folder.restore(dice)
+        done = len(dice.finished)
+
+        def keep(number: int) -> None:
+            folder.keep(dice, seconds_between=seconds_between)
+            stop(number)
+
+        folder.complete({"results": dice.run(keep).to_dict()})
+
+    return done
+
+
+def resume_in(path: Path) -> tuple[int, list[str]]:
+    """Resume the dice in a folder to their end.
+
+    Returns:
+        The rounds that were not run again, and what was found damaged.
+    """
+    folder, config = RunFolder.to_resume(path)
+    assert config == CONFIG
+    done = throw_in(folder)
+    return done, [fault.replace(f"{path}/", "") for fault in folder.faults]
+
+
+def stop_after(last: int) -> Callable[[int], None]:
+    """Return what stops a run when a round has ended."""
+
+    def stop(number: int) -> None:
+        if number == last:
+            raise StoppedError
+
+    return stop

@@ -1,0 +1,215 @@
+"""Beginning, resuming and replaying a run from Python, of something that is no simulation."""
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prism import runs
+from prism.errors import InputError
+from tests.kit.dice import (
+    CONFIG,
+    ROUNDS,
+    THROWS,
+    Dice,
+    DiceOptions,
+    StoppedError,
+    Sum,
+    stop_after,
+    tree,
+)
+
+
+class Heard(runs.Observer):
+    """Keeps what a run says, in its order."""
+
+    def __init__(self) -> None:
+        self.said: list[Any] = []
+
+    def note(self, message: str) -> None:
+        self.said.append(("note", message))
+
+    def warn(self, message: str) -> None:
+        self.said.append(("warning", message))
+
+    def started(self, run: runs.Runnable[Any]) -> None:
+        self.said.append(("started", len(run.finished), run.rounds))
+
+
+def stopped_at(path: Path, last: int) -> None:
+    """Begin the dice in a folder, and stop them when a round has ended."""
+    with pytest.raises(StoppedError):
+        runs.begin(DiceOptions(), path, on_round=stop_after(last), checkpoint_every=0)
+
+
+def test_a_run_is_kept_in_its_folder(tmp_path: Path, whole: Any) -> None:
+    """A run leaves log and summary in its folder, and gives its results and what the summary says."""
+    rounds: list[int] = []
+    outcome = runs.begin(DiceOptions(), tmp_path / "run", on_round=rounds.append)
+    assert tree(tmp_path / "run") == whole
+    assert isinstance(outcome.results, Sum)
+    assert outcome.summary == json.loads((tmp_path / "run" / "run.json").read_bytes())
+    assert outcome.summary["config"] == CONFIG
+    assert outcome.folder == tmp_path / "run"
+    assert rounds == list(range(1, ROUNDS + 1))
+
+
+def test_a_run_without_a_folder_writes_nothing(tmp_path: Path, monkeypatch: Any) -> None:
+    """Without a folder a run has the same results and leaves nothing on the disk."""
+    monkeypatch.chdir(tmp_path)
+    outcome = runs.begin(DiceOptions())
+    assert outcome.folder is None
+    assert outcome.results == runs.begin(DiceOptions(), "kept").results
+    assert THROWS * ROUNDS <= outcome.results.total <= 6 * THROWS * ROUNDS
+    assert sorted(tree(tmp_path)) == ["kept", "kept/events.jsonl", "kept/run.json"]
+
+
+@pytest.mark.parametrize("last", range(1, ROUNDS + 1))
+def test_a_run_stopped_at_a_checkpoint_is_resumed_to_the_same_bytes(
+    last: int, tmp_path: Path, whole: Any
+) -> None:
+    """Stopped after any round and resumed, a run does not run that round again, and writes the same."""
+    stopped_at(tmp_path, last)
+    rounds: list[int] = []
+    outcome = runs.resume(tmp_path, DiceOptions, on_round=rounds.append)
+    assert rounds == list(range(last + 1, ROUNDS + 1))
+    assert tree(tmp_path) == whole
+    assert outcome is not None
+    assert outcome.summary["results"] == outcome.results.to_dict()
+
+
+def test_a_run_may_be_stopped_again_and_again(tmp_path: Path, whole: Any) -> None:
+    """Stopped after every single round, a run is resumed to the same bytes."""
+    stopped_at(tmp_path, 1)
+    for last in range(2, ROUNDS + 1):
+        with pytest.raises(StoppedError):
+            runs.resume(tmp_path, DiceOptions, on_round=stop_after(last), checkpoint_every=0)
+    runs.resume(tmp_path, DiceOptions)
+    assert tree(tmp_path) == whole
+
+
+def test_an_interrupted_run_is_resumed(tmp_path: Path, whole: Any) -> None:
+    """Ctrl-C between two checkpoints ends a run that is resumed from the checkpoint before."""
+
+    def interrupt(number: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        runs.begin(DiceOptions(), tmp_path, on_round=interrupt, checkpoint_every=3600)
+    runs.resume(tmp_path, DiceOptions)
+    assert tree(tmp_path) == whole
+
+
+def test_a_complete_run_has_nothing_to_resume(tmp_path: Path, whole: Any) -> None:
+    """Resuming a complete run returns nothing and changes nothing."""
+    runs.begin(DiceOptions(), tmp_path)
+    assert runs.resume(tmp_path, DiceOptions) is None
+    assert tree(tmp_path) == whole
+
+
+def test_a_replay_writes_the_same_log(tmp_path: Path) -> None:
+    """A run replayed from its folder takes what was decided from the log, and writes the same one."""
+    runs.begin(DiceOptions(), tmp_path / "run")
+    outcome = runs.replay(tmp_path / "run", DiceOptions, tmp_path / "again")
+    logs = [(tmp_path / name / "events.jsonl").read_bytes() for name in ("run", "again")]
+    assert logs[0] == logs[1]
+    assert outcome.summary["config"]["recorded"] == str(tmp_path / "run")
+
+
+def test_a_replay_is_resumed_like_any_run(tmp_path: Path) -> None:
+    """A replay that was stopped goes on with what is left of the log."""
+    runs.begin(DiceOptions(), tmp_path / "run")
+    with pytest.raises(StoppedError):
+        runs.replay(
+            tmp_path / "run",
+            DiceOptions,
+            tmp_path / "again",
+            on_round=stop_after(2),
+            checkpoint_every=0,
+        )
+    runs.resume(tmp_path / "again", DiceOptions)
+    logs = [(tmp_path / name / "events.jsonl").read_bytes() for name in ("run", "again")]
+    assert logs[0] == logs[1]
+
+
+def test_a_replay_needs_no_folder_of_its_own(tmp_path: Path) -> None:
+    """A replay without a folder comes to the same results and leaves the recorded run as it is."""
+    recorded = runs.begin(DiceOptions(), tmp_path)
+    before = tree(tmp_path)
+    assert runs.replay(tmp_path, DiceOptions).results == recorded.results
+    assert tree(tmp_path) == before
+
+
+def test_an_impossible_run_leaves_no_folder(tmp_path: Path) -> None:
+    """What is refused while a run is prepared is refused before anything is written."""
+    with pytest.raises(InputError, match="field 'rounds': must be 0 or more"):
+        runs.begin(DiceOptions(rounds=-1), tmp_path / "run")
+    assert tree(tmp_path) == {}
+
+
+def test_options_that_were_tampered_with_are_refused(tmp_path: Path) -> None:
+    """What the options refuse to read is refused by file and field."""
+    stopped_at(tmp_path, 2)
+    summary = json.loads((tmp_path / "run.json").read_bytes())
+    summary["config"]["seed"] = -1
+    (tmp_path / "run.json").write_text(json.dumps(summary))
+    with pytest.raises(InputError, match=r"run.json, field 'seed': must be 0 or more"):
+        runs.resume(tmp_path, DiceOptions)
+
+
+def test_an_observer_receives_where_a_run_begins(tmp_path: Path) -> None:
+    """A new run says nothing before it starts; a resumed one after which round it goes on."""
+    heard = Heard()
+    with pytest.raises(StoppedError):
+        runs.begin(
+            DiceOptions(), tmp_path, on_round=stop_after(2), checkpoint_every=0, observer=heard
+        )
+    runs.resume(tmp_path, DiceOptions, observer=heard)
+    assert heard.said == [
+        ("started", 0, ROUNDS),
+        ("note", f"{tmp_path}: going on after round 2"),
+        ("started", 2, ROUNDS),
+    ]
+
+
+def test_an_observer_receives_what_is_damaged(tmp_path: Path) -> None:
+    """Checkpoints that are passed over are named, and that the run begins again."""
+    stopped_at(tmp_path, 1)
+    checkpoint = tmp_path / "checkpoints" / "round_00000001"
+    checkpoint.write_bytes(b"damaged")
+    heard = Heard()
+    runs.resume(tmp_path, DiceOptions, observer=heard)
+    assert heard.said == [
+        ("warning", f"{checkpoint}: is damaged, so it is passed over"),
+        ("note", f"{tmp_path}: beginning again, as there is no checkpoint"),
+        ("started", 0, ROUNDS),
+    ]
+
+
+def test_what_a_run_says_is_logged_by_default(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without an observer, damage is a warning of the logger prism.runs and the rest is info."""
+    stopped_at(tmp_path, 1)
+    (tmp_path / "checkpoints" / "round_00000001").write_bytes(b"damaged")
+    with caplog.at_level(logging.INFO, logger="prism.runs"):
+        runs.resume(tmp_path, DiceOptions)
+    assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
+    assert {record.name for record in caplog.records} == {"prism.runs"}
+
+
+def test_each_round_is_kept_before_it_is_reported(tmp_path: Path) -> None:
+    """When a round is reported its events can be read, and its checkpoint is there."""
+
+    def look(number: int) -> None:
+        assert (tmp_path / "checkpoints" / f"round_{number:08}").exists()
+        assert (tmp_path / "events.jsonl").read_bytes().count(b"round.ended") == number
+
+    runs.begin(DiceOptions(), tmp_path, on_round=look, checkpoint_every=0)
+
+
+def test_dice_are_no_simulation() -> None:
+    """What these tests run is neither a simulation nor derived from anything of prism's."""
+    assert Dice.__mro__ == (Dice, object)

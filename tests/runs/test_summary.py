@@ -1,0 +1,93 @@
+"""Reading the ``run.json`` of a run that is to be resumed."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import prism
+from prism.errors import InputError
+from prism.runs import RunFolder
+from prism.runs._folder import SUMMARY_NAME
+from tests.kit.dice import (
+    tree,
+)
+
+# Reading run.json
+
+
+def test_folder_without_a_run_cannot_be_resumed(tmp_path: Path) -> None:
+    """A folder that is empty, not there, or a file is refused in words that fit."""
+    (tmp_path / "file").touch()
+    for path, problem in (
+        (tmp_path, r"holds no run to resume \(no run.json\): begin one there"),
+        (tmp_path / "nowhere", "holds no run to resume"),
+        (tmp_path / "file", "cannot be read: Not a directory"),
+    ):
+        with pytest.raises(InputError, match=problem) as refused:
+            RunFolder.to_resume(path)
+        assert refused.value.path == str(path)
+
+
+def test_folder_that_lost_its_summary_is_told_of(stopped: Path) -> None:
+    """Without its summary a run can neither be resumed nor begun in its folder, and neither advice leads back."""
+    (stopped / SUMMARY_NAME).unlink()
+    with pytest.raises(InputError, match=r"it is lost, .*: begin it anew, in another folder"):
+        RunFolder.to_resume(stopped)
+    with pytest.raises(InputError, match=r"choose another folder$"):
+        RunFolder.for_new(stopped)
+
+
+def test_run_of_another_version_is_refused(stopped: Path) -> None:
+    """A run that another version of prism began is refused by the versions' names, unless it is complete."""
+    summary = json.loads((stopped / SUMMARY_NAME).read_bytes())
+    (stopped / SUMMARY_NAME).write_text(json.dumps({**summary, "prism": "0.0.9"}))
+    with pytest.raises(
+        InputError,
+        match=rf"begun by prism 0.0.9, and this is {prism.__version__}.*with prism 0.0.9",
+    ):
+        RunFolder.to_resume(stopped)
+    (stopped / SUMMARY_NAME).write_text(json.dumps({**summary, "prism": "0.0.9", "results": {}}))
+    assert RunFolder.to_resume(stopped)[1] is None
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"\xff", b"[" * 100_000, b'{"prism": "\\ud800"}', b"NaN"]
+)
+def test_damaged_summary_is_refused(content: bytes, stopped: Path) -> None:
+    """A summary that is no JSON is one clear error, and the folder stays as it is."""
+    (stopped / SUMMARY_NAME).write_bytes(content)
+    before = tree(stopped)
+    with pytest.raises(InputError, match=r"run.json: is damaged: it is not valid JSON"):
+        RunFolder.to_resume(stopped)
+    assert tree(stopped) == before
+
+
+@pytest.mark.parametrize("field", ["prism", "schema", "config", "results"])
+@pytest.mark.parametrize("value", [None, True, 1.5, []])
+def test_summary_of_another_shape_is_refused(field: str, value: Any, stopped: Path) -> None:
+    """A summary with something else where it is read is one error that names the key."""
+    summary = json.loads((stopped / SUMMARY_NAME).read_bytes())
+    (stopped / SUMMARY_NAME).write_text(json.dumps({**summary, field: value}))
+    with pytest.raises(InputError, match="is missing, or not what prism writes") as refused:
+        RunFolder.to_resume(stopped)
+    assert refused.value.field == field
+
+
+@pytest.mark.parametrize("field", ["prism", "schema", "config"])
+def test_summary_without_a_key_is_refused(field: str, stopped: Path) -> None:
+    """A summary without a key that resuming needs is one error that names it."""
+    summary = json.loads((stopped / SUMMARY_NAME).read_bytes())
+    del summary[field]
+    (stopped / SUMMARY_NAME).write_text(json.dumps(summary))
+    with pytest.raises(InputError, match="is missing, or not what prism writes") as refused:
+        RunFolder.to_resume(stopped)
+    assert refused.value.field == field
+
+
+def test_summary_that_is_no_object_is_refused(stopped: Path) -> None:
+    """A summary that is valid JSON but no object is one error."""
+    (stopped / SUMMARY_NAME).write_text("[1]")
+    with pytest.raises(InputError, match=r"run.json: is damaged: a JSON object is wanted"):
+        RunFolder.to_resume(stopped)

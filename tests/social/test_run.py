@@ -1,0 +1,414 @@
+"""A run of the social feed as options, written down, read again, and carried out."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+import prism
+from prism import runs
+from prism.agents import load_population
+from prism.errors import InputError, ReplayError
+from prism.runs import ModelOptions, ReplayOptions
+from prism.social import Results, RoundSummary, SocialRun
+from prism.telemetry.events import DECISION
+from prism.testing import FakeOllama, Fault
+
+DATA = Path(__file__).parents[1] / "data"
+PERSONAS = DATA / "oasis" / "user_data_36.json"
+SUMMARY = Path("run") / "run.json"
+MODEL = ModelOptions(
+    model="tiny",
+    host=("http://a", "http://b"),
+    mode="chat",
+    pick="argmax",
+    think="low",
+    concurrency=3,
+    timeout=2.5,
+    patience=30.0,
+    max_calls=100,
+    max_tokens=10**6,
+    deadline=60.0,
+    cache=Path("answers.db"),
+)
+
+
+def events_of(folder: Path) -> list[dict[str, Any]]:
+    """Return the events of a run."""
+    return [orjson.loads(line) for line in (folder / "events.jsonl").read_bytes().splitlines()]
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> dict[str, Path]:
+    """Return one file of each kind that a run may read."""
+    names = {"agents": "people.jsonl", "posts": "posts.jsonl", "replay": "recorded"}
+    paths = {kind: tmp_path / name for kind, name in names.items()}
+    paths["agents"].write_text('{"agent_id": "ann", "interests": ["art"]}\n')
+    paths["posts"].write_text('{"author_id": "ann", "text": "Look."}\n')
+    paths["replay"].mkdir()
+    (paths["replay"] / "events.jsonl").write_text('{"event": "run.started"}\n')
+    return paths
+
+
+def run_of(inputs: dict[str, Path]) -> SocialRun:
+    """Describe a run that reads all three files."""
+    replay = ReplayOptions(inputs["replay"])
+    return SocialRun(inputs["agents"], inputs["posts"], 4, 6, -7, replay)
+
+
+def as_json(run: SocialRun) -> dict[str, Any]:
+    """Return what is read from options that were written."""
+    return dict(json.loads(json.dumps(run.to_config())))
+
+
+# As plain data
+
+
+def test_options_are_read_as_they_were_written(inputs: dict[str, Path]) -> None:
+    """Options come back equal from their configuration, and so does the configuration from them."""
+    described = [
+        run_of(inputs),
+        SocialRun("100"),
+        SocialRun(inputs["agents"], None, 1, 1, 2**53, MODEL),
+    ]
+    for run in described:
+        config = as_json(run)
+        assert SocialRun.from_config(config, SUMMARY) == run
+        assert run.to_config() == config
+
+
+def test_a_number_of_agents_is_written_as_it_was_given() -> None:
+    """Agents may be a number or its text, and run.json has the text."""
+    assert SocialRun(12).to_config()["agents"] == "12"
+    assert SocialRun("1e1").to_config()["agents"] == "1e1"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"timeout": inf}, "field 'timeout': must be a finite number, got inf"),
+        ({"patience": inf}, "field 'patience': must be a finite number, got inf"),
+        ({"deadline": inf}, "field 'deadline': must be a finite number, got inf"),
+        (
+            {"host": ("a", "b\udcff")},
+            "field 'host': must be UTF-8, as run.json is; got 'a b\\udcff'",
+        ),
+        ({"cache": Path("c\udcff")}, "field 'cache': must be UTF-8"),
+        ({"mode": "loud"}, "field 'mode': must be one of auto, decision, chat, got 'loud'"),
+        ({"pick": "best"}, "field 'pick': must be one of draw, argmax, got 'best'"),
+        ({"think": "hard"}, "field 'think': must be one of false, true, low, medium, high"),
+    ],
+)
+def test_model_options_that_cannot_be_written_down_are_refused(
+    options: dict[str, Any], message: str
+) -> None:
+    """What run.json could not hold, and choices that there are not, are refused at once."""
+    with pytest.raises(InputError) as refused:
+        ModelOptions("tiny", **options)
+    assert str(refused.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"agents": "p\udcff.jsonl"},
+            "field 'agents': must be UTF-8, as run.json is; got 'p\\udcff.jsonl'",
+        ),
+        ({"posts": Path("p\udcff")}, "field 'posts': must be UTF-8"),
+        ({"seed": 2**53 + 1}, "field 'seed': must lie between"),
+    ],
+)
+def test_what_cannot_be_written_down_is_refused(changes: dict[str, Any], message: str) -> None:
+    """What run.json could not hold is refused before anything is read."""
+    with pytest.raises(InputError) as refused:
+        replace(SocialRun(), **changes)
+    assert str(refused.value).startswith(message)
+
+
+def test_a_replay_that_cannot_be_written_down_is_refused() -> None:
+    """A recorded run whose name run.json could not hold is refused."""
+    with pytest.raises(InputError, match="field 'replay': must be UTF-8"):
+        ReplayOptions(Path("p\udcff"))
+
+
+def test_only_files_have_digests(inputs: dict[str, Path]) -> None:
+    """The files that a run reads are listed with digests, and a number of agents is none."""
+    assert set(run_of(inputs).to_config()["inputs"]) == {str(path) for path in inputs.values()}
+    assert SocialRun("100").to_config()["inputs"] == {}
+
+
+@pytest.mark.parametrize("kind", ["agents", "posts", "replay"])
+def test_a_changed_file_is_refused(kind: str, inputs: dict[str, Path]) -> None:
+    """A file that is not what it was when the run began, or that is gone, is refused by name."""
+    config = as_json(run_of(inputs))
+    file = inputs[kind] / "events.jsonl" if inputs[kind].is_dir() else inputs[kind]
+    with file.open("a") as changed:
+        changed.write("\n")
+    with pytest.raises(InputError, match="is not what it was when the run in run began") as refused:
+        SocialRun.from_config(config, SUMMARY)
+    assert refused.value.path == str(inputs[kind])
+    assert "put it back" in str(refused.value)
+    file.unlink()
+    gone = r"cannot be read \(No such file or directory\): a run is resumed where"
+    with pytest.raises(InputError, match=f"{gone}|holds no events.jsonl"):
+        SocialRun.from_config(config, SUMMARY)
+
+
+OF_MODEL = [name for name in MODEL.to_config() if name != "reasoner"]
+OF_RUN = ["agents", "posts", "rounds", "ticks_per_round", "seed", "reasoner", "inputs"]
+
+
+@pytest.mark.parametrize("name", [*OF_RUN, "replay"])
+def test_a_missing_key_is_named(name: str, inputs: dict[str, Path]) -> None:
+    """A configuration without one of its keys is refused by the key."""
+    config = as_json(run_of(inputs))
+    del config[name]
+    with pytest.raises(InputError) as refused:
+        SocialRun.from_config(config, SUMMARY)
+    assert str(refused.value) == f"{SUMMARY}, field {name!r}: is missing"
+
+
+@pytest.mark.parametrize("name", [*OF_MODEL, *OF_RUN, "replay"])
+@pytest.mark.parametrize("value", [None, True, 1.5, 7, "text\0", [1], {"a": 1}])
+def test_a_value_of_another_kind_is_one_line(name: str, value: Any) -> None:
+    """Whatever stands in a key, it is refused in one line that names it, or is what it says."""
+    reasoner = {"reasoner": "replay"} if name == "replay" else MODEL.to_config()
+    config = {**as_json(SocialRun("3", None, 4, 6, -7)), **reasoner, name: value}
+    try:
+        made = SocialRun.from_config(config, SUMMARY)
+    except InputError as refused:
+        message = str(refused)
+        assert "\n" not in message
+        assert f"field {name!r}" in message or str(value) in message
+    else:
+        assert type(made.to_config()[name]) is type(value)
+        assert made.to_config()[name] == value or name == "inputs"
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"colour": "red"}, "field 'colour': is unknown"),
+        ({"replay": "recorded"}, "field 'replay': is unknown"),
+        ({"reasoner": "policy"}, "field 'model': is unknown"),
+        ({"reasoner": "oracle"}, "field 'reasoner': cannot be 'oracle'"),
+        ({"reasoner": "replay"}, "field 'replay': is missing"),
+        ({"mode": "loud"}, "field 'mode': cannot be 'loud'"),
+        ({"host": ["http://a", 5]}, "field 'host': cannot be"),
+        ({"seed": 2**53 + 1}, "field 'seed': must lie between"),
+    ],
+)
+def test_what_prism_does_not_write_is_refused(changes: dict[str, Any], named: str) -> None:
+    """Unknown keys, unknown names and numbers that JSON could not hold are refused by name."""
+    config = as_json(SocialRun("10", None, 1, 1, 0, MODEL))
+    with pytest.raises(InputError) as refused:
+        SocialRun.from_config({**config, **changes}, SUMMARY)
+    assert str(SUMMARY) in str(refused.value)
+    assert named in str(refused.value)
+
+
+def test_a_replay_of_a_folder_is_that_of_its_log(inputs: dict[str, Path]) -> None:
+    """The digest of a replayed run is that of its log, however the run is named."""
+    log = inputs["replay"] / "events.jsonl"
+    log.write_text(json.dumps({"event": DECISION}) + "\n")
+    digests = {
+        digest
+        for named in (log, inputs["replay"])
+        for digest in SocialRun("1", reasoner=ReplayOptions(named)).to_config()["inputs"].values()
+    }
+    assert len(digests) == 1
+
+
+def test_a_model_makes_a_run_unrepeatable() -> None:
+    """A policy and a replay would write the same log again, a model would not."""
+    assert SocialRun().is_repeatable
+    assert SocialRun(reasoner=ReplayOptions(Path("run"))).is_repeatable
+    assert not SocialRun(reasoner=MODEL).is_repeatable
+    assert (SocialRun().deadline, SocialRun(reasoner=MODEL).deadline) == (None, 60)
+
+
+@pytest.mark.parametrize(
+    ("agents", "problem"),
+    [
+        ("1.5", "must be a whole number or a file, got 1.5"),
+        ("", "must be a number or a file, got nothing"),
+        (0, "must be 1 or more, got 0"),
+    ],
+)
+def test_an_impossible_number_of_agents_is_refused(
+    agents: Any, problem: str, tmp_path: Path
+) -> None:
+    """Half an agent, none, and an empty text are refused by the field, and nothing is written."""
+    with pytest.raises(InputError, match=f"field 'agents': {problem}"):
+        runs.begin(SocialRun(agents), tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []
+
+
+# Carried out
+
+
+def test_personas_of_oasis_live(tmp_path: Path) -> None:
+    """A run on the personas file has its 36 people in the log, and they like each other's posts."""
+    outcome = runs.begin(SocialRun(PERSONAS, rounds=4), tmp_path)
+    joined = [event for event in events_of(tmp_path) if event["event"] == "agent.joined"]
+    people = load_population(PERSONAS).agents
+    assert [(event["agent_id"], event["interests"]) for event in joined] == [
+        (agent.agent_id, agent.interests) for agent in people
+    ]
+    assert outcome.results.agents == 36
+    assert outcome.results.totals.agent_ticks == 36 * 4 * 12
+    assert outcome.results.totals.likes > 0
+
+
+def test_twitter_population_lives(tmp_path: Path) -> None:
+    """A run on a Twitter population begins with the tweets of its file and uses its follow graph."""
+    runs.begin(SocialRun(DATA / "twitter.csv", rounds=2), tmp_path)
+    population, events = load_population(DATA / "twitter.csv"), events_of(tmp_path)
+    begun = [
+        event["text"]
+        for event in events
+        if event["event"] == "post.published" and event["round"] == 0
+    ]
+    assert begun == [post.text for post in population.posts] != []
+    joined = {
+        event["agent_id"]: event["following"]
+        for event in events
+        if event["event"] == "agent.joined"
+    }
+    assert joined == {agent.agent_id: len(agent.following) for agent in population.agents}
+
+
+def test_posts_file_is_what_the_run_begins_with(tmp_path: Path) -> None:
+    """The posts of a file are published before the first round, and no made-up ones."""
+    people, posts = tmp_path / "people.jsonl", tmp_path / "posts.jsonl"
+    people.write_text(
+        "".join(f'{{"agent_id": "{name}", "interests": ["art"]}}\n' for name in ("ann", "ben"))
+    )
+    posts.write_text(
+        '{"author_id": "ann", "text": "Look.", "topics": ["art"], "post_id": "first"}\n'
+        '{"author_id": "ben", "text": "Hm."}\n'
+    )
+    runs.begin(SocialRun(people, posts, rounds=1), tmp_path / "run")
+    published = [
+        event for event in events_of(tmp_path / "run") if event["event"] == "post.published"
+    ]
+    begun = [
+        (post["agent_id"], post["text"], post["topics"]) for post in published if post["round"] == 0
+    ]
+    assert begun == [("ann", "Look.", ["art"]), ("ben", "Hm.", [])]
+    assert published[0]["post_id"] == "first"
+
+
+def test_summary_is_complete(tmp_path: Path) -> None:
+    """The summary tells version, every option, and results that agree with the log."""
+    runs.begin(SocialRun(20, rounds=3, ticks_per_round=9, seed=7), tmp_path)
+    summary, events = json.loads((tmp_path / "run.json").read_bytes()), events_of(tmp_path)
+    assert summary["prism"] == prism.__version__
+    assert summary["schema"] == events[0]["schema"] == 1
+    assert summary["config"] == {
+        "agents": "20",
+        "posts": None,
+        "rounds": 3,
+        "ticks_per_round": 9,
+        "seed": 7,
+        "reasoner": "policy",
+        "inputs": {},
+    }
+    names = Counter(event["event"] for event in events)
+    totals = summary["results"]["totals"]
+    assert totals["agent_ticks"] == 20 * 3 * 9
+    assert totals["transitions"] == names["statechart.transition"]
+    assert totals["decisions_asked"] == names["reasoner.decision"]
+    assert totals["likes"] == names["post.liked"]
+    assert len(summary["results"]["rounds"]) == names["round.ended"] == 3
+    assert events[-1].items() >= totals.items()
+
+
+def test_run_can_be_repeated(tmp_path: Path) -> None:
+    """The same options write the same bytes into another folder, and another seed other ones."""
+    for folder, seed in (("one", 4), ("same", 4), ("other", 5)):
+        runs.begin(SocialRun(30, rounds=3, seed=seed), tmp_path / folder)
+    one, same, other = (
+        [(tmp_path / folder / name).read_bytes() for name in ("events.jsonl", "run.json")]
+        for folder in ("one", "same", "other")
+    )
+    assert one == same
+    assert one[0] != other[0]
+
+
+@pytest.mark.parametrize("last", [1, 3])
+def test_a_stopped_run_is_resumed_to_the_same_bytes(last: int, tmp_path: Path) -> None:
+    """Interrupted after a round and resumed, a run leaves what it would have left undisturbed."""
+
+    def interrupt(summary: RoundSummary) -> None:
+        if summary.number == last:
+            raise KeyboardInterrupt
+
+    run = SocialRun(20, rounds=4, seed=7)
+    whole = runs.begin(run, tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        runs.begin(run, tmp_path / "stopped", on_round=interrupt, checkpoint_every=0)
+    outcome = runs.resume(tmp_path / "stopped", SocialRun)
+    assert outcome is not None
+    assert isinstance(outcome.results, Results)
+    assert outcome.results == whole.results
+    for name in ("events.jsonl", "run.json"):
+        assert (tmp_path / "stopped" / name).read_bytes() == (
+            tmp_path / "whole" / name
+        ).read_bytes()
+
+
+def test_replay_writes_the_same_log(tmp_path: Path) -> None:
+    """A replayed run writes the same events, byte for byte."""
+    runs.begin(SocialRun(20, rounds=2), tmp_path / "first")
+    outcome = runs.replay(tmp_path / "first", SocialRun, tmp_path / "again")
+    logs = [(tmp_path / name / "events.jsonl").read_bytes() for name in ("first", "again")]
+    assert logs[0] == logs[1]
+    assert outcome.summary["config"]["replay"] == str(tmp_path / "first")
+
+
+def test_impossible_replay_leaves_no_folder(tmp_path: Path) -> None:
+    """A replay that does not hold the questions asked is refused, and leaves its folder free."""
+    runs.begin(SocialRun(20, rounds=1), tmp_path / "first")
+    other = SocialRun(20, rounds=1, seed=9, reasoner=ReplayOptions(tmp_path / "first"))
+    with pytest.raises(ReplayError, match=r"holds no \(further\) decision of agent"):
+        runs.begin(other, tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+
+
+def test_a_replay_that_runs_out_keeps_its_rounds(tmp_path: Path) -> None:
+    """A replay whose log ends early fails, but the rounds that have ended stay."""
+    runs.begin(SocialRun(60, rounds=4, seed=5), tmp_path / "recorded")
+    log = tmp_path / "recorded" / "events.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    ended = [
+        number
+        for number, line in enumerate(lines, start=1)
+        if line.startswith(b'{"event":"round.ended"')
+    ]
+    log.write_bytes(b"".join(lines[: ended[1]]))
+    with pytest.raises(ReplayError, match=r"recorded/events.jsonl holds no \(further\) decision"):
+        runs.replay(tmp_path / "recorded", SocialRun, tmp_path / "run")
+    rounds = [
+        event["round"] for event in events_of(tmp_path / "run") if event["event"] == "round.ended"
+    ]
+    assert rounds == [1, 2]
+
+
+def test_a_patient_run_waits_for_its_server(tmp_path: Path) -> None:
+    """With patience a run waits for a server that drops its questions, instead of falling back."""
+    with FakeOllama() as server:
+        server.fail(*[Fault.drop()] * 5, path="/api/chat")
+        model = ModelOptions("llama3.2", host=(server.host,), mode="chat", patience=60)
+        outcome = runs.begin(SocialRun(20, rounds=2, reasoner=model), tmp_path)
+    totals = outcome.results.totals
+    assert totals.decisions_asked > 10
+    # a question falls back after three requests that failed
+    assert totals.decisions_answered >= totals.decisions_asked - 1
+    assert outcome.summary["config"]["patience"] == 60
