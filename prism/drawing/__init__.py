@@ -1,4 +1,4 @@
-"""Diagrams from plain data: SVG, Mermaid and DOT. Knows no chart."""
+"""Diagrams from plain data, as SVG, Mermaid or DOT; nothing here knows a chart."""
 
 from prism.drawing._diagram import Arrow, Diagram
 from prism.drawing._dot import to_dot

@@ -1,4 +1,4 @@
-"""What a diagram shows: plain texts, the triggers between two states on one arrow."""
+"""What a diagram shows: states and arrows as plain texts."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _UNSHOWABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U0001000
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """All moves from one state to another, drawn as one arrow.
+    """All transitions from one state to another, drawn as one arrow.
 
     Args:
-        source: State they start from; None means every other state, and the target's own where it
-            is a source, too.
-        target: State they lead to.
-        labels: One text for each, such as ``"decides [should_engage] / note"``.
+        source: Source state; None for every other state, and for the target itself if it has the
+            transition, too.
+        target: Target state.
+        labels: One text for each transition, such as ``"decides [should_engage] / note"``.
     """
 
     source: str | None
@@ -29,19 +29,19 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    """What a diagram shows of a chart. It needs no chart: a report makes one from a log.
+    """States and the arrows between them; made from a chart, or by a report from a log.
 
     Args:
-        states: The states' texts, in the order in which they are to be drawn.
-        arrows: The moves.
+        states: Names of the states, in the order in which they are drawn.
+        arrows: The transitions.
         initial: State that agents start in, if known.
-        name: What the diagram is of.
+        name: Title of the diagram.
         decision_states: States in which a reasoner is asked.
-        timeouts: Ticks after which a state is left, for states that have a limit of their own.
+        timeouts: Ticks after which a state times out, for states with a limit.
 
     Raises:
-        DefinitionError: (a ValueError) if there are no states, or something names a state that is
-            not among them.
+        DefinitionError: (a ValueError) if there are no states, a state is listed twice, or
+            something names a state that is not listed.
     """
 
     states: tuple[str, ...]
@@ -52,21 +52,21 @@ class Diagram:
     timeouts: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse what could not be drawn."""
+        """Check that everything can be drawn."""
         ends = [end for arrow in self.arrows for end in (arrow.source, arrow.target)]
         named = dict.fromkeys([*ends, self.initial, *sorted(self.decision_states), *self.timeouts])
         unknown = [repr(state) for state in named if state is not None and state not in self.states]
         if unknown:
             raise DefinitionError(
-                f"outline {self.name!r}: {', '.join(unknown)} not among the states: add them"
+                f"diagram {self.name!r}: {', '.join(unknown)} not among the states: add them"
             )
 
         if not self.states or len(set(self.states)) < len(self.states):
             raise DefinitionError(
-                f"outline {self.name!r}: give at least one state, and each state once"
+                f"diagram {self.name!r}: give at least one state, and each state once"
             )
 
 
 def showable(text: str) -> str:
-    """Replace what neither XML nor a terminal can show: control characters and half surrogate pairs."""
+    """Replace characters that neither XML nor a terminal can show, such as control characters."""
     return _UNSHOWABLE.sub("\ufffd", text)

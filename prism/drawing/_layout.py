@@ -1,59 +1,53 @@
-"""Placing the boxes and arrows of a diagram, in layers from top to bottom.
+"""Where the boxes, arrows and labels of a diagram go: a layered layout, from top to bottom.
 
-The method is that of Sugiyama, Tagawa and Toda (1981): arrows that close a cycle are turned round,
-boxes are put into layers so that all arrows lead down, an arrow gets a knot in every layer that it
-passes, and the order within the layers is improved until few arrows cross. Between any two layers
-of boxes lies one of labels, and a label takes up room as a box does. An arrow runs straight down
-through a layer, at a knot of its own, and bends only in the gaps between layers: so it never runs
-through a box, and no two labels overlap. Parts that no arrow joins are placed each by itself, and
-then beside each other.
+The method is that of Sugiyama, Tagawa and Toda (1981):
 
-Everything is deterministic: the same input gives the same picture.
+1. Arrows that close a cycle are reversed, so that all arrows lead down.
+2. Boxes are put into layers. Between any two layers of boxes lies a layer of labels.
+3. An arrow gets a dummy node in every layer that it passes; one of them carries its label.
+4. Each layer is ordered so that few arrows cross.
+5. Nodes get their coordinates, and arrows the points that they run through.
+
+An arrow runs straight down through a layer and bends only in the gaps between layers, so it never
+crosses a box, and no two labels overlap. Unconnected parts are laid out separately and placed side
+by side. The same input always gives the same picture.
+
+A package does not do this well enough. The nearest, fast-sugiyama 0.5.3, has one spacing for all
+nodes, whatever their size, and does not put the initial state at the top: the social chart comes
+out three times as wide. It has no wheel for Linux on ARM, for musl or for glibc before 2.34.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
 from itertools import pairwise
 
-from prism.drawing._spacing import spread, within
+_DUMMY_WIDTH = 10.0
+_SPACING = 18.0
+_MIN_GAP, _MAX_GAP, _GAP_PER_SHIFT = 20.0, 64.0, 0.12
+_PORT_MARGIN, _PORT_SPACING = 12.0, 15.0
+_MAX_SWEEPS, _MAX_VISITS = 12, 60_000
+_PULL_LONG, _PULL_SHORT, _PULL_STRAIGHT = 1.0, 8.0, 600.0
 
-_KNOT_WIDTH = 10.0
-_BESIDE = 18.0
-_LEAST_GAP, _MOST_GAP, _GAP_PER_SHIFT = 20.0, 64.0, 0.12
-_PORT_MARGIN, _PORT_DISTANCE = 12.0, 15.0
-_MOST_SWEEPS, _MOST_VISITS = 12, 60_000
-_LONG, _SHORT, _STRAIGHT = 1.0, 8.0, 600.0
+Point = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A box to place.
-
-    Args:
-        width: In pixels, as all lengths here.
-        height: Of the box.
-        beside: Room to keep on its right, for arrows that lead from the box to itself.
-    """
+    """A box to place; ``right_margin`` is kept free for arrows from the box to itself."""
 
     width: float
     height: float
-    beside: float = 0.0
+    right_margin: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An arrow to place.
-
-    Args:
-        source: Number of the box it starts from.
-        target: Number of another box.
-        width: Of its label.
-        height: Of its label; 0 if it has none.
-    """
+    """An arrow to place, from one box to another by their numbers, with the size of its label."""
 
     source: int
     target: int
@@ -61,35 +55,9 @@ class Link:
     height: float = 0.0
 
 
-Point = tuple[float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """Where an arrow runs: through ``points``, from source to target, straight within a layer.
-
-    Points come in pairs, and each pair is joined by a curve that leaves and arrives vertically;
-    from the second point of a pair to the first of the next the arrow runs straight.
-
-    Args:
-        points: An even number of points.
-        label: Centre of the label.
-    """
-
-    points: tuple[Point, ...]
-    label: Point
-
-
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A box in its place.
-
-    Args:
-        x: Centre of the box.
-        y: Centre of the box.
-        width: Of the box: what was asked for, or what its arrows need.
-        height: Of the box.
-    """
+    """A box by its centre; it may be wider than asked for, to have room for its arrows."""
 
     x: float
     y: float
@@ -103,15 +71,22 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """A finished layout.
+class Route:
+    """The way of an arrow from source to target.
 
     Args:
-        width: Of the whole, in pixels.
-        height: Of the whole.
-        boxes: Every box.
-        routes: The route of every arrow.
+        points: An even number of points. A curve that leaves and arrives vertically joins the two
+            points of each pair; a straight line joins one pair to the next.
+        label: Centre of the label.
     """
+
+    points: tuple[Point, ...]
+    label: Point
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A finished layout: its size, and the boxes and routes in the order in which they came."""
 
     width: float
     height: float
@@ -119,76 +94,87 @@ class Layout:
     routes: tuple[Route, ...]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Node:
-    """A box, or a knot of an arrow, in its layer; ``pull`` says how hard a knot draws boxes, and is 0 for a box."""
+    """A box or a dummy node, which extends by ``left`` and ``right`` from its x.
+
+    ``pull`` is how strongly a dummy node attracts its neighbours; it is 0 for a box.
+    """
 
     left: float
     right: float
     height: float
     layer: int
     pull: float = 0.0
-    above: list[int] = field(default_factory=list)
-    below: list[int] = field(default_factory=list)
+    above: list[_Node] = field(default_factory=list)
+    below: list[_Node] = field(default_factory=list)
     x: float = 0.0
     y: float = 0.0
 
 
+_Row = list[_Node]
+
+
 @dataclass(slots=True)
 class _Chain:
-    """An arrow as nodes from top to bottom, its label's among them."""
+    """An arrow as nodes from top to bottom; one of them carries the label."""
 
-    nodes: list[int]
-    label: int
-    turned: bool
+    nodes: _Row
+    label: _Node
+    is_reversed: bool
 
 
 def lay_out(boxes: Sequence[Box], links: Sequence[Link]) -> Layout:
     """Place boxes and arrows.
 
     Args:
-        boxes: The boxes; those given first come to stand above, if the arrows allow it.
+        boxes: The boxes; earlier ones come to stand higher, if the arrows allow it.
         links: The arrows; none may lead from a box to itself.
     """
-    turned = _turned(len(boxes), links)
-    ends = [_downward(link, number in turned) for number, link in enumerate(links)]
-    halves = [width / 2 for width in _widths(boxes, ends)]
-    nodes = [
-        _Node(half, half + box.beside, box.height, layer)
-        for box, half, layer in zip(boxes, halves, _layers(len(boxes), ends), strict=True)
+    back = _back_links(len(boxes), links)
+    ends = [
+        (link.target, link.source) if number in back else (link.source, link.target)
+        for number, link in enumerate(links)
     ]
-    used = [0.0] * (max(node.layer for node in nodes) + 1)
-    chains = [
-        _chain(nodes, used, link, turned=number in turned) for number, link in enumerate(links)
-    ]
-    parts = [_ordered(nodes, part) for part in _parts(nodes)]
-    for rows in parts:
-        _place_across(nodes, rows)
 
-    rows = _side_by_side(nodes, parts)
-    _place_down(nodes, rows)
+    nodes = _box_nodes(boxes, ends)
+    used = [0.0] * (max(node.layer for node in nodes) + 1)
+    chains = []
+    for number, (link, (upper, lower)) in enumerate(zip(links, ends, strict=True)):
+        chain = _chain(link, nodes[upper], nodes[lower], used, is_reversed=number in back)
+        chains.append(chain)
+        nodes += chain.nodes[1:-1]
+
+    # A large diagram gets fewer sweeps: it would take seconds, and nobody can read it anyway.
+    sweeps = max(2, min(_MAX_SWEEPS, _MAX_VISITS // len(nodes)))
+    parts = [_ordered(part, sweeps) for part in _parts(nodes)]
+    for part in parts:
+        _place_across(part, sweeps)
+
+    rows = _side_by_side(parts)
+    _place_down(rows)
+
     left = min(node.x - node.left for node in nodes)
     for node in nodes:
         node.x -= left
-
-    ports = _ports(nodes, chains)
 
     return Layout(
         max(node.x + node.right for node in nodes),
         max(node.y + node.height / 2 for node in nodes),
         tuple(Placed(node.x, node.y, 2 * node.left, node.height) for node in nodes[: len(boxes)]),
-        tuple(_route(nodes, rows, chain, ports[number]) for number, chain in enumerate(chains)),
+        tuple(_routes(chains, rows)),
     )
 
 
-def _turned(size: int, links: Sequence[Link]) -> set[int]:
-    """Find arrows to turn round so that no cycle is left: those that lead back on a depth-first walk."""
+def _back_links(size: int, links: Sequence[Link]) -> set[int]:
+    """Return the links that lead back to a box on the current path of a depth-first search."""
     leaving: list[list[int]] = [[] for _ in range(size)]
     for number, link in enumerate(links):
         leaving[link.source].append(number)
 
-    turned: set[int] = set()
+    back = set[int]()
     entered, left = set[int](), set[int]()
+
     for start in range(size):
         path = [] if start in entered else [(start, iter(leaving[start]))]
         entered.add(start)
@@ -202,149 +188,134 @@ def _turned(size: int, links: Sequence[Link]) -> set[int]:
                 entered.add(target)
                 path.append((target, iter(leaving[target])))
             elif target not in left:
-                turned.add(number)
+                back.add(number)
 
-    return turned
-
-
-def _downward(link: Link, turned: bool) -> tuple[int, int]:
-    return (link.target, link.source) if turned else (link.source, link.target)
+    return back
 
 
-def _widths(boxes: Sequence[Box], ends: Sequence[tuple[int, int]]) -> list[float]:
-    """Widen boxes until there is room for the arrows on their lower and upper sides."""
+def _box_nodes(boxes: Sequence[Box], ends: Sequence[tuple[int, int]]) -> list[_Node]:
     below, above = (Counter(end[side] for end in ends) for side in (0, 1))
-    return [
-        max(box.width, 2 * _PORT_MARGIN + _PORT_DISTANCE * (max(below[number], above[number]) - 1))
-        if max(below[number], above[number]) > 1
-        else box.width
-        for number, box in enumerate(boxes)
-    ]
+    layers = _layers(len(boxes), ends)
+    nodes = []
+
+    for number, box in enumerate(boxes):
+        width = box.width
+        ports = max(below[number], above[number])
+        if ports > 1:
+            width = max(width, 2 * _PORT_MARGIN + _PORT_SPACING * (ports - 1))
+        nodes.append(_Node(width / 2, width / 2 + box.right_margin, box.height, layers[number]))
+
+    return nodes
 
 
 def _layers(size: int, ends: Sequence[tuple[int, int]]) -> list[int]:
-    """Put each box two layers below the lowest above it, and one that nothing leads to close to its targets."""
-    below: list[list[int]] = [[] for _ in range(size)]
-    waiting = [0] * size
+    """Return the layer of each box: two below the lowest box above it."""
+    above: list[list[int]] = [[] for _ in range(size)]
     for upper, lower in ends:
-        below[upper].append(lower)
-        waiting[lower] += 1
+        above[lower].append(upper)
 
     layers = [0] * size
-    sources = [box for box in range(size) if not waiting[box]]
-    ready = list(sources)
-    while ready:
-        box = ready.pop()
-        for lower in below[box]:
-            layers[lower] = max(layers[lower], layers[box] + 2)
-            waiting[lower] -= 1
-            if not waiting[lower]:
-                ready.append(lower)
+    for box in TopologicalSorter(dict(enumerate(above))).static_order():
+        layers[box] = max((layers[upper] + 2 for upper in above[box]), default=0)
 
-    for box in sources:
-        layers[box] = min((layers[lower] for lower in below[box]), default=2) - 2
+    # A box without incoming arrows would stay at the top, however far down its targets are.
+    nearest: dict[int, int] = {}
+    for upper, lower in ends:
+        if not above[upper]:
+            nearest[upper] = min(nearest.get(upper, layers[lower]), layers[lower])
+
+    for box, layer in nearest.items():
+        layers[box] = layer - 2
 
     return layers
 
 
-def _chain(nodes: list[_Node], used: list[float], link: Link, *, turned: bool) -> _Chain:
-    """Add an arrow's knots, with its label where it widens its layer least."""
-    upper, lower = _downward(link, turned)
-    between = range(nodes[upper].layer + 1, nodes[lower].layer)
-    labelled = min(between[::2], key=lambda layer: used[layer])
-    pull = _SHORT if len(between) == 1 else _LONG
+def _chain(
+    link: Link, upper: _Node, lower: _Node, used: list[float], *, is_reversed: bool
+) -> _Chain:
+    """Join two boxes by a dummy node for each layer between them."""
+    between = range(upper.layer + 1, lower.layer)
+    labelled = min(between[::2], key=lambda layer: used[layer])  # where most room is left
+    pull = _PULL_SHORT if len(between) == 1 else _PULL_LONG
     chain = [upper]
+
     for layer in between:
         width, height = (link.width, link.height) if layer == labelled else (0.0, 0.0)
-        half = max(width, _KNOT_WIDTH) / 2
-        nodes.append(_Node(half, half, height, layer, pull))
-        used[layer] += 2 * half + _BESIDE
-        chain.append(len(nodes) - 1)
+        half = max(width, _DUMMY_WIDTH) / 2
+        chain.append(_Node(half, half, height, layer, pull))
+        used[layer] += 2 * half + _SPACING
 
     chain.append(lower)
-    for one, next_ in pairwise(chain):
-        nodes[one].below.append(next_)
-        nodes[next_].above.append(one)
+    for one, other in pairwise(chain):
+        one.below.append(other)
+        other.above.append(one)
 
-    return _Chain(chain, chain[1 + labelled - between[0]], turned)
-
-
-def _parts(nodes: Sequence[_Node]) -> list[list[int]]:
-    """Tell apart what no arrow joins; each part is in the order of the walk."""
-    joined: dict[int, list[int]] = {}
-    for number in _walk(nodes):
-        ahead, part = [number], joined.get(number, [])
-        while ahead:
-            near = ahead.pop()
-            if near not in joined:
-                joined[near] = part
-                ahead += (*nodes[near].above, *nodes[near].below)
-
-        joined[number].append(number)
-
-    return list({id(part): part for part in joined.values()}.values())
+    return _Chain(chain, chain[labelled - upper.layer], is_reversed)
 
 
-def _ordered(nodes: Sequence[_Node], part: Sequence[int]) -> list[list[int]]:
-    """Order every layer so that few arrows cross: barycentres of the neighbours, layer by layer, down and up again."""
-    rows: list[list[int]] = [[] for _ in range(max(nodes[number].layer for number in part) + 1)]
-    for number in part:
-        rows[nodes[number].layer].append(number)
+def _parts(nodes: _Row) -> list[_Row]:
+    """Return the connected parts, each depth first, so that near nodes start out close together."""
+    order = {node: place for place, node in enumerate(_walk(nodes, lambda node: node.below))}
+    parts: list[_Row] = []
+    seen = set[_Node]()
+    for start in order:
+        if start not in seen:
+            part = _walk([start], lambda node: node.above + node.below)
+            parts.append(sorted(part, key=order.__getitem__))
+            seen.update(part)
 
-    best, fewest = [list(row) for row in rows], _crossings(nodes, rows)
-    for sweep in range(_sweeps(nodes)):
-        down = sweep % 2 == 0
-        order = rows[1:] if down else rows[-2::-1]
-        for row in order:
-            _sort_by_neighbours(nodes, rows, row, above=down)
+    return parts
 
-        crossings = _crossings(nodes, rows)
+
+def _walk(starts: _Row, ahead: Callable[[_Node], _Row]) -> _Row:
+    found: dict[_Node, None] = {}
+    waiting = starts[::-1]
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found[node] = None
+            waiting += reversed(ahead(node))
+
+    return list(found)
+
+
+def _ordered(part: _Row, sweeps: int) -> list[_Row]:
+    """Return the layers of a part, sorted by barycentres on the way down and up in turn."""
+    rows: list[_Row] = [[] for _ in range(max(node.layer for node in part) + 1)]
+    for node in part:
+        rows[node.layer].append(node)
+
+    best, fewest = [list(row) for row in rows], _crossings(rows)
+    for sweep in range(sweeps):
+        is_down = sweep % 2 == 0
+        for fixed, row in pairwise(rows if is_down else rows[::-1]):
+            _sort_by_neighbours(row, fixed, above=is_down)
+
+        crossings = _crossings(rows)
         if crossings < fewest:
             best, fewest = [list(row) for row in rows], crossings
 
     return best
 
 
-def _sweeps(nodes: Sequence[_Node]) -> int:
-    """Choose how often to go over all nodes: large diagrams are not worth the wait."""
-    return max(2, min(_MOST_SWEEPS, _MOST_VISITS // len(nodes)))
+def _sort_by_neighbours(row: _Row, fixed: _Row, *, above: bool) -> None:
+    places = {node: place for place, node in enumerate(fixed)}
+    own = {node: float(place) for place, node in enumerate(row)}
 
-
-def _walk(nodes: Sequence[_Node]) -> list[int]:
-    """List all nodes depth first, so that what belongs together starts out together."""
-    found: dict[int, None] = {}
-    for start in range(len(nodes)):
-        ahead = [start]
-        while ahead:
-            number = ahead.pop()
-            if number not in found:
-                found[number] = None
-                ahead += reversed(nodes[number].below)
-
-    return list(found)
-
-
-def _sort_by_neighbours(
-    nodes: Sequence[_Node], rows: Sequence[list[int]], row: list[int], *, above: bool
-) -> None:
-    layer = nodes[row[0]].layer
-    place = {number: place for place, number in enumerate(rows[layer + (-1 if above else 1)])}
-    own = {number: float(place) for place, number in enumerate(row)}
-
-    def barycentre(number: int) -> float:
-        near = nodes[number].above if above else nodes[number].below
-        return sum(place[other] for other in near) / len(near) if near else own[number]
+    def barycentre(node: _Node) -> float:
+        near = node.above if above else node.below
+        return sum(places[other] for other in near) / len(near) if near else own[node]
 
     row.sort(key=barycentre)
 
 
-def _crossings(nodes: Sequence[_Node], rows: Sequence[Sequence[int]]) -> int:
+def _crossings(rows: Sequence[_Row]) -> int:
     total = 0
     for upper, lower in pairwise(rows):
-        place = {number: place for place, number in enumerate(lower)}
+        places = {node: place for place, node in enumerate(lower)}
         passed: list[int] = []
-        for number in upper:
-            ends = sorted(place[other] for other in nodes[number].below)
+        for node in upper:
+            ends = sorted(places[other] for other in node.below)
             total += sum(len(passed) - bisect_right(passed, end) for end in ends)
             for end in ends:
                 insort(passed, end)
@@ -352,128 +323,168 @@ def _crossings(nodes: Sequence[_Node], rows: Sequence[Sequence[int]]) -> int:
     return total
 
 
-def _place_across(nodes: Sequence[_Node], rows: Sequence[Sequence[int]]) -> None:
-    """Give every node its x, in order and without touching: near its neighbours, and knots in line with knots."""
+def _place_across(rows: Sequence[_Row], sweeps: int) -> None:
+    """Set every x: near the node's neighbours, in the order of its layer, without overlap."""
     for row in rows:
-        _settle(nodes, row, lambda _: ())
+        _settle(row, lambda _: [])
 
-    for _ in range(_sweeps(nodes)):
+    for _ in range(sweeps):
         for row in rows:
-            _settle(nodes, row, lambda node: node.above)
+            _settle(row, lambda node: node.above)
 
         for row in reversed(rows):
-            _settle(nodes, row, lambda node: node.below)
+            _settle(row, lambda node: node.below)
 
-    for _ in range(_sweeps(nodes)):
+    for _ in range(sweeps):
         for row in (*rows, *reversed(rows)):
-            _settle(nodes, row, lambda node: (*node.above, *node.below))
+            _settle(row, lambda node: node.above + node.below)
 
 
-def _settle(
-    nodes: Sequence[_Node], row: Sequence[int], near: Callable[[_Node], Sequence[int]]
-) -> None:
+def _settle(row: _Row, neighbours: Callable[[_Node], _Row]) -> None:
     wanted: list[float] = []
     weights: list[float] = []
-    for number in row:
-        node = nodes[number]
-        pulls = [
-            (other.x, _pull(node, other)) for other in (nodes[number] for number in near(node))
-        ]
+
+    for node in row:
+        pulls = [(other.x, _pull(node, other)) for other in neighbours(node)]
         weight = sum(pull for _, pull in pulls)
         wanted.append(sum(x * pull for x, pull in pulls) / weight if pulls else node.x)
         weights.append(weight or 0.1)
 
-    distances = [nodes[one].right + nodes[next_].left + _BESIDE for one, next_ in pairwise(row)]
-    for number, x in zip(row, spread(wanted, weights, distances), strict=True):
-        nodes[number].x = x
+    distances = [one.right + other.left + _SPACING for one, other in pairwise(row)]
+    for node, x in zip(row, spread(wanted, weights, distances), strict=True):
+        node.x = x
 
 
 def _pull(one: _Node, other: _Node) -> float:
-    return _STRAIGHT if one.pull and other.pull else max(one.pull, other.pull)
+    # Between two dummy nodes an arrow should run straight: a bend far from any box looks wrong.
+    return _PULL_STRAIGHT if one.pull and other.pull else max(one.pull, other.pull)
 
 
-def _side_by_side(nodes: Sequence[_Node], parts: Sequence[Sequence[list[int]]]) -> list[list[int]]:
-    """Move every part to the right until it is clear of those before, layer by layer; give the layers of them all."""
-    rows: list[list[int]] = [[] for _ in range(max(map(len, parts)))]
+def spread(
+    wanted: Sequence[float], weights: Sequence[float], distances: Sequence[float]
+) -> list[float]:
+    """Place points on a line, in order, each as close as possible to where it wants to be.
+
+    The weighted sum of squared deviations is least: an isotonic regression, by pooling adjacent
+    violators (Ayer et al., 1955).
+
+    Args:
+        wanted: Where each point wants to be.
+        weights: How much it matters, each above 0.
+        distances: Least distance from each point to the next; one fewer than points.
+    """
+    offsets = [0.0]
+    for distance in distances:
+        offsets.append(offsets[-1] + distance)
+
+    pools: list[tuple[float, float, int]] = []
+    for place, weight, offset in zip(wanted, weights, offsets, strict=False):
+        value, total, count = place - offset, weight, 1
+        while pools and pools[-1][0] > value:
+            other, other_total, other_count = pools.pop()
+            value = (value * total + other * other_total) / (total + other_total)
+            total, count = total + other_total, count + other_count
+
+        pools.append((value, total, count))
+
+    placed = [value for value, _, count in pools for _ in range(count)]
+
+    return [value + offset for value, offset in zip(placed, offsets, strict=False)]
+
+
+def spread_within(
+    least: float, most: float, wanted: Sequence[float], distance: float
+) -> list[float]:
+    """Place points as `spread` does, between two bounds; closer than the distance if need be."""
+    gaps = len(wanted) - 1
+    distance = min(distance, (most - least) / max(1, gaps))
+    slack = most - least - distance * gaps
+    placed = spread(wanted, [1.0] * len(wanted), [distance] * gaps)
+    bounds = [least + distance * number for number in range(len(wanted))]
+
+    return [min(max(x, bound), bound + slack) for x, bound in zip(placed, bounds, strict=True)]
+
+
+def _side_by_side(parts: Sequence[Sequence[_Row]]) -> list[_Row]:
+    """Place every part to the right of those before it; return the layers of all together."""
+    rows: list[_Row] = [[] for _ in range(max(map(len, parts)))]
     for part in parts:
-        beside = [
-            (nodes[row[-1]], nodes[added[0]]) for row, added in zip(rows, part, strict=False) if row
-        ]
+        # Layer by layer, not as a whole: a part may reach below its neighbour where that is narrow.
+        meeting = [(row[-1], added[0]) for row, added in zip(rows, part, strict=False) if row]
         shift = max(
-            (end.x + end.right + _BESIDE - (next_.x - next_.left) for end, next_ in beside),
+            (left.x + left.right + _SPACING - (right.x - right.left) for left, right in meeting),
             default=0.0,
         )
         for row, added in zip(rows, part, strict=False):
-            for number in added:
-                nodes[number].x += shift
-
             row += added
+            for node in added:
+                node.x += shift
 
     return rows
 
 
-def _place_down(nodes: Sequence[_Node], rows: Sequence[Sequence[int]]) -> None:
-    """Give every layer its y; the further arrows shift sideways between two layers, the wider the gap."""
+def _place_down(rows: Sequence[_Row]) -> None:
+    """Set every y; the gap below a layer grows with the distance that arrows shift sideways."""
     y = 0.0
-    for row, following in zip(rows, [*rows[1:], []], strict=True):
-        height = max((nodes[number].height for number in row), default=0.0)
-        for number in row:
-            nodes[number].y = y + height / 2
+    for row in rows:
+        height = max((node.height for node in row), default=0.0)
+        for node in row:
+            node.y = y + height / 2
 
-        shift = max(
-            (
-                abs(nodes[number].x - nodes[other].x)
-                for number in row
-                for other in nodes[number].below
-            ),
-            default=0,
-        )
-        y += height + min(_MOST_GAP, _LEAST_GAP + _GAP_PER_SHIFT * shift) * bool(following)
+        shift = max((abs(node.x - other.x) for node in row for other in node.below), default=0.0)
+        y += height + min(_MAX_GAP, _MIN_GAP + _GAP_PER_SHIFT * shift)
 
 
-def _ports(nodes: Sequence[_Node], chains: Sequence[_Chain]) -> list[tuple[float, float]]:
-    """Find where each arrow touches its upper and its lower box: below or above its first knot, if that is free."""
-    found: list[list[float]] = [[0.0, 0.0] for _ in chains]
-    sides: dict[tuple[int, int], list[int]] = {}
+def _routes(chains: Sequence[_Chain], rows: Sequence[_Row]) -> Iterator[Route]:
+    starts = _ports(chains, 0, 1)
+    ends = _ports(chains, -1, -2)
+    half_heights = [max((node.height for node in row), default=0.0) / 2 for row in rows]
+
+    for chain, start, end in zip(chains, starts, ends, strict=True):
+        points = list(_points(chain, start, end, half_heights))
+        if chain.is_reversed:
+            points.reverse()
+
+        yield Route(tuple(points), (chain.label.x, chain.label.y))
+
+
+def _ports(chains: Sequence[_Chain], end: int, nearest: int) -> list[float]:
+    """Return the x at which each arrow meets the box at one end.
+
+    It is that of the nearest dummy node, if other arrows leave room there.
+    """
+    meeting: dict[_Node, list[int]] = {}
     for number, chain in enumerate(chains):
-        sides.setdefault((chain.nodes[0], 0), []).append(number)
-        sides.setdefault((chain.nodes[-1], 1), []).append(number)
+        meeting.setdefault(chain.nodes[end], []).append(number)
 
-    for (box, end), arriving in sides.items():
-        node = nodes[box]
-        knots = {
-            number: nodes[chains[number].nodes[1 if end == 0 else -2]].x for number in arriving
-        }
-        arriving.sort(key=lambda number: knots[number])
-        room = max(0.0, node.left - _PORT_MARGIN)
-        wanted = [knots[number] for number in arriving]
-        for number, x in zip(
-            arriving, within(node.x - room, node.x + room, wanted, _PORT_DISTANCE), strict=True
-        ):
-            found[number][end] = x
+    ports = [0.0] * len(chains)
+    for box, numbers in meeting.items():
+        room = max(0.0, box.left - _PORT_MARGIN)
+        wanted = sorted((chains[number].nodes[nearest].x, number) for number in numbers)
+        placed = spread_within(box.x - room, box.x + room, [x for x, _ in wanted], _PORT_SPACING)
+        for (_, number), x in zip(wanted, placed, strict=True):
+            ports[number] = x
 
-    return [(upper, lower) for upper, lower in found]
+    return ports
 
 
-def _route(
-    nodes: Sequence[_Node], rows: Sequence[Sequence[int]], chain: _Chain, ports: tuple[float, float]
-) -> Route:
-    first, *knots, last = (nodes[number] for number in chain.nodes)
-    half = {
-        node.layer: max(nodes[number].height for number in rows[node.layer]) / 2
-        for node in (first, *knots, last)
-    }
-    points: list[Point] = [(ports[0], first.y + first.height / 2)]
-    if first.height / 2 < half[first.layer]:
-        points += [(ports[0], first.y + half[first.layer])] * 2
+def _points(
+    chain: _Chain, start: float, end: float, half_heights: Sequence[float]
+) -> Iterator[Point]:
+    """Yield the points of an arrow from top to bottom."""
+    first, *dummies, last = chain.nodes
 
-    for knot in knots:
-        points += [(knot.x, knot.y - half[knot.layer]), (knot.x, knot.y + half[knot.layer])]
+    # Beside a taller box of its layer, an arrow runs straight until it is clear of that box.
+    yield start, first.y + first.height / 2
+    if first.height / 2 < (half := half_heights[first.layer]):
+        yield start, first.y + half
+        yield start, first.y + half
 
-    if last.height / 2 < half[last.layer]:
-        points += [(ports[1], last.y - half[last.layer])] * 2
+    for node in dummies:
+        yield node.x, node.y - half_heights[node.layer]
+        yield node.x, node.y + half_heights[node.layer]
 
-    points.append((ports[1], last.y - last.height / 2))
-    label = nodes[chain.label]
-
-    return Route(tuple(reversed(points) if chain.turned else points), (label.x, label.y))
+    if last.height / 2 < (half := half_heights[last.layer]):
+        yield end, last.y - half
+        yield end, last.y - half
+    yield end, last.y - last.height / 2

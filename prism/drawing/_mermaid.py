@@ -1,4 +1,7 @@
-"""A chart as Mermaid text (``stateDiagram-v2``, https://mermaid.js.org/syntax/stateDiagram.html)."""
+"""A diagram as Mermaid text: a ``stateDiagram-v2``.
+
+See https://mermaid.js.org/syntax/stateDiagram.html.
+"""
 
 from __future__ import annotations
 
@@ -13,33 +16,33 @@ _SPECIAL = re.compile(
 )
 
 
-def to_mermaid(outline: Diagram) -> str:
-    """Write a state diagram.
+def to_mermaid(diagram: Diagram) -> str:
+    """Return a diagram as Mermaid text, a ``stateDiagram-v2``.
 
-    States have generated ids (``s0``, ``s1``, ...) in definition order, so that any text can be a
-    state, and their texts as descriptions.
+    States have generated ids (``s0``, ``s1``, ...) in the order of the diagram and their names as
+    descriptions, so that any text can be a state.
 
     Args:
-        outline: What to show.
+        diagram: What to write.
     """
-    ids = {state: f"s{number}" for number, state in enumerate(outline.states)}
+    ids = {state: f"s{number}" for number, state in enumerate(diagram.states)}
     lines = ["stateDiagram-v2"]
-    lines += [f'    state "{_escaped(state)}" as {name}' for state, name in ids.items()]
+    lines += [f'    state "{_escaped(state)}" as {node}' for state, node in ids.items()]
     lines += [
         f"    note right of {ids[state]} : time-out after {ticks} ticks"
-        for state, ticks in outline.timeouts.items()
+        for state, ticks in diagram.timeouts.items()
     ]
-    if any(arrow.source is None for arrow in outline.arrows):
+    if any(arrow.source is None for arrow in diagram.arrows):
         lines.append('    state "every other state" as any')
-    if outline.initial is not None:
-        lines.append(f"    [*] --> {ids[outline.initial]}")
+    if diagram.initial is not None:
+        lines.append(f"    [*] --> {ids[diagram.initial]}")
 
-    for arrow in outline.arrows:
+    for arrow in diagram.arrows:
         source = "any" if arrow.source is None else ids[arrow.source]
         label = "<br/>".join(map(_escaped, arrow.labels))
         lines.append(f"    {source} --> {ids[arrow.target]}" + (f" : {label}" if label else ""))
 
-    decisions = [name for state, name in ids.items() if state in outline.decision_states]
+    decisions = [node for state, node in ids.items() if state in diagram.decision_states]
     if decisions:
         lines += [
             "    classDef decision stroke-width:3px",
@@ -50,5 +53,5 @@ def to_mermaid(outline: Diagram) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Write everything that could mean something to Mermaid as a character code, such as ``#34;``."""
+    """Return a text with all characters that Mermaid may interpret as codes, such as ``#34;``."""
     return _SPECIAL.sub(lambda found: f"#{ord(found[0])};", showable(text))

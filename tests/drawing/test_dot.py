@@ -1,4 +1,4 @@
-"""Charts as DOT text."""
+"""Diagrams as DOT text."""
 
 import re
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism.drawing._diagram import Arrow, Diagram, showable
-from prism.drawing._dot import to_dot
+from prism.drawing import Arrow, Diagram, to_dot
+from prism.drawing._diagram import showable
 from prism.statechart import social_media_chart
 from prism.statechart.formats._diagram import to_diagram
 
@@ -29,7 +29,7 @@ def unquoted(text: str) -> str:
 @settings(max_examples=50, deadline=None)
 @given(data=st.data())
 def test_any_chart_makes_a_graph_of_known_lines(random_charts: Any, data: st.DataObject) -> None:
-    """Every line is a statement of the language, and nodes and edges give states and labels back."""
+    """Every line is a DOT statement, and nodes and edges carry all states and labels."""
     found = to_diagram(data.draw(random_charts.charts()).definition)
     lines = to_dot(found).split("\n")[:-1]
     nodes = [match.groups() for match in map(NODE.fullmatch, lines) if match]
@@ -61,7 +61,7 @@ def test_any_chart_makes_a_graph_of_known_lines(random_charts: Any, data: st.Dat
 
 
 def test_the_social_chart_is_readable() -> None:
-    """Nodes carry the states' texts and limits, decision states two borders, edges their labels."""
+    """Nodes carry names and time-outs, decision states a double border, edges their labels."""
     written = f"{social_media_chart():dot}"
     for line in (
         's2 [label="evaluating", peripheries=2];',
@@ -73,8 +73,8 @@ def test_the_social_chart_is_readable() -> None:
         assert f"    {line}\n" in written
 
 
-def test_characters_that_mean_something_are_escaped() -> None:
-    """Quotes, backslashes, ampersands and line ends cannot end a string, begin an escape or name an entity."""
+def test_special_characters_are_escaped() -> None:
+    """Quotes, backslashes, ampersands and line ends in a text have no meaning for Graphviz."""
     written = to_dot(Diagram(('"]; x', "\\N\\", "&lt;\n"), (), name='a"b'))
     assert written.startswith('digraph "a\\"b" {')
     assert 's0 [label="\\"]; x"]' in written
@@ -83,7 +83,7 @@ def test_characters_that_mean_something_are_escaped() -> None:
 
 
 def test_arrows_without_triggers_have_empty_labels() -> None:
-    """An outline from a log, without triggers and initial state, is a graph all the same."""
+    """A diagram from a log, without triggers and initial state, is a valid graph."""
     written = to_dot(Diagram(("a", "b"), (Arrow("a", "b"),)))
     assert 's0 -> s1 [label=""];' in written
     assert "start" not in written

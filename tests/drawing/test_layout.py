@@ -1,4 +1,4 @@
-"""Placing boxes and arrows."""
+"""Layout of boxes and arrows."""
 
 from itertools import combinations, pairwise
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from prism.drawing._layout import Box, Layout, Link, Point, lay_out
+from prism.drawing._layout import Box, Layout, Link, Point, lay_out, spread, spread_within
 
 SIZES = st.floats(10, 200)
 SLACK = 0.01
@@ -45,12 +45,12 @@ def overlap(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
 
 
 def rectangles(boxes: list[Box], links: list[Link], layout: Layout) -> list[tuple[float, ...]]:
-    """List the room of all boxes, with what they keep beside them, then of all labels."""
+    """Return the room of all boxes, with their right margins, then of all labels."""
     placed = zip(layout.boxes, boxes, strict=True)
     labelled = zip(layout.routes, links, strict=True)
     return [
         *(
-            rectangle(found.x, found.y, found.width, found.height, box.beside)
+            rectangle(found.x, found.y, found.width, found.height, box.right_margin)
             for found, box in placed
         ),
         *(
@@ -62,7 +62,7 @@ def rectangles(boxes: list[Box], links: list[Link], layout: Layout) -> list[tupl
 
 
 def passed(points: tuple[Point, ...]) -> list[Point]:
-    """List places along a route: its curves, which leave and arrive vertically, and the straight parts between."""
+    """Return points along the curves and the straight parts of a route."""
     found: list[Point] = []
     for (x1, y1), (x2, y2) in zip(points[::2], points[1::2], strict=True):
         for step in range(21):
@@ -79,7 +79,7 @@ def passed(points: tuple[Point, ...]) -> list[Point]:
 @settings(max_examples=100, deadline=None)
 @given(diagrams())
 def test_nothing_overlaps(diagram: tuple[list[Box], list[Link]]) -> None:
-    """No two of all boxes and labels touch, and all lie within the picture."""
+    """No two boxes or labels overlap, and all lie within the picture."""
     layout = lay_out(*diagram)
     found = rectangles(*diagram, layout)
     assert not any(overlap(one, other) for one, other in combinations(found, 2))
@@ -95,7 +95,7 @@ def test_nothing_overlaps(diagram: tuple[list[Box], list[Link]]) -> None:
 def test_arrows_run_through_no_box_and_no_other_label(
     diagram: tuple[list[Box], list[Link]],
 ) -> None:
-    """On its way from source to target an arrow enters no box, and no label but its own."""
+    """An arrow crosses no box, and no label but its own."""
     boxes, links = diagram
     layout = lay_out(boxes, links)
     for link, route in zip(links, layout.routes, strict=True):
@@ -118,7 +118,7 @@ def test_arrows_run_through_no_box_and_no_other_label(
 @settings(max_examples=100, deadline=None)
 @given(diagrams())
 def test_arrows_lead_from_source_to_target(diagram: tuple[list[Box], list[Link]]) -> None:
-    """An arrow begins on a side of its source, ends on one of its target, and passes its label."""
+    """An arrow starts at its source, ends at its target and passes its label."""
     boxes, links = diagram
     layout = lay_out(boxes, links)
     for link, route in zip(links, layout.routes, strict=True):
@@ -138,13 +138,13 @@ def test_arrows_lead_from_source_to_target(diagram: tuple[list[Box], list[Link]]
 @settings(max_examples=50, deadline=None)
 @given(diagrams())
 def test_a_layout_is_repeatable(diagram: Any) -> None:
-    """The same boxes and arrows are always placed alike."""
+    """The same boxes and arrows always get the same layout."""
     assert lay_out(*diagram) == lay_out(*diagram)
 
 
 @pytest.mark.parametrize("upwards", [False, True])
 def test_arrows_go_straight_past_a_tall_neighbour(upwards: bool) -> None:
-    """An arrow from a low box, or to one, turns aside only below or above the tall box that stands beside it."""
+    """An arrow of a low box does not bend until it is clear of a taller box in the same layer."""
     boxes = [Box(40, 10), Box(120, 200), *[Box(40, 20)] * 5]
     links = [Link(0, lower, 120, 14) for lower in range(2, 7)]
     if upwards:
@@ -161,7 +161,7 @@ def test_arrows_go_straight_past_a_tall_neighbour(upwards: bool) -> None:
 
 
 def test_a_chain_runs_straight_down() -> None:
-    """Boxes that follow one another stand below one another, and the arrow back runs beside them."""
+    """A chain of boxes forms a column, and the arrow back runs beside it."""
     boxes = [Box(80, 30)] * 3
     layout = lay_out(boxes, [Link(0, 1), Link(1, 2), Link(2, 0)])
     assert [box.y for box in layout.boxes] == sorted(box.y for box in layout.boxes)
@@ -170,7 +170,7 @@ def test_a_chain_runs_straight_down() -> None:
 
 
 def test_a_box_is_widened_for_its_arrows() -> None:
-    """A box that many arrows leave is as wide as they need, so that each is seen."""
+    """A box with many arrows is wide enough to keep them apart."""
     layout = lay_out(
         [Box(20, 20), *[Box(20, 20)] * 9], [Link(0, number) for number in range(1, 10)]
     )
@@ -180,7 +180,7 @@ def test_a_box_is_widened_for_its_arrows() -> None:
 
 
 def test_large_diagrams_are_placed_in_bounded_time() -> None:
-    """A hundred boxes with three hundred arrows are placed, with fewer rounds of improvement."""
+    """A hundred boxes with three hundred arrows get a layout, with fewer sweeps."""
     links = [
         Link(number % 100, (number * 7 + 3) % 100)
         for number in range(300)
@@ -190,8 +190,8 @@ def test_large_diagrams_are_placed_in_bounded_time() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_boxes_alone_stand_side_by_side(count: int) -> None:
-    """Boxes without arrows form one row."""
+def test_boxes_without_arrows_form_one_row(count: int) -> None:
+    """Boxes without arrows are placed side by side."""
     layout = lay_out([Box(50, 20)] * count, [])
     assert layout.height == 20
     assert layout.width >= 50 * count
@@ -205,10 +205,10 @@ RING = ([Box(80, 30)] * 3, [Link(0, 1), Link(1, 2), Link(2, 0)])
 @given(diagrams(), st.booleans())
 @example(RING, False)
 @example(RING, True)
-def test_a_box_alone_costs_its_own_width(
+def test_an_unconnected_box_adds_only_its_own_width(
     diagram: tuple[list[Box], list[Link]], comes_first: bool
 ) -> None:
-    """A box without arrows makes a picture wider by no more than itself and the distance between two boxes."""
+    """An unconnected box widens a picture by at most its width and the space between two boxes."""
     boxes, links = diagram
     alone = Box(50, 20)
     moved = [
@@ -220,8 +220,8 @@ def test_a_box_alone_costs_its_own_width(
 
 
 @pytest.mark.parametrize("count", [2, 3])
-def test_parts_that_no_arrow_joins_are_drawn_as_if_alone(count: int) -> None:
-    """Each of several rings looks as one by itself, and they stand side by side, in whatever order their boxes are."""
+def test_unconnected_parts_are_laid_out_separately(count: int) -> None:
+    """Several rings look like one each, side by side, in whatever order their boxes come."""
     boxes, links = RING
     one = lay_out(boxes, links)
     several = lay_out(
@@ -239,3 +239,47 @@ def test_parts_that_no_arrow_joins_are_drawn_as_if_alone(count: int) -> None:
         for number, box in enumerate(one.boxes):
             same = several.boxes[number * count + ring]
             assert (same.x - shift, same.y) == (pytest.approx(box.x), box.y)
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(
+        st.tuples(st.floats(-50, 50), st.floats(0.1, 10), st.floats(0, 20)), min_size=1, max_size=8
+    ),
+    st.data(),
+)
+def test_spread_keeps_distances_at_least_cost(
+    points: list[tuple[float, float, float]], data: st.DataObject
+) -> None:
+    """Distances are kept, and no other placement that keeps them is closer to the wanted places."""
+    wanted, weights, distances = (list(values) for values in zip(*points, strict=True))
+
+    def cost(placed: list[float]) -> float:
+        return sum(w * (x - goal) ** 2 for x, goal, w in zip(placed, wanted, weights, strict=True))
+
+    placed = spread(wanted, weights, distances[:-1])
+    gaps = [later - earlier for earlier, later in pairwise(placed)]
+    assert all(gap >= least - 1e-6 for gap, least in zip(gaps, distances[:-1], strict=True))
+    start = data.draw(st.floats(-50, 50))
+    other = [start]
+    for least in distances[:-1]:
+        other.append(other[-1] + least + data.draw(st.floats(0, 30)))
+    assert cost(placed) <= cost(other) + 1e-6
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(st.floats(-50, 50), min_size=1, max_size=8),
+    st.floats(-20, 0),
+    st.floats(0, 60),
+    st.floats(1, 20),
+)
+def test_spread_within_keeps_bounds_and_order(
+    wanted: list[float], least: float, width: float, distance: float
+) -> None:
+    """All points lie in order between the bounds, and far enough apart if there is room."""
+    placed = spread_within(least, least + width, wanted, distance)
+    apart = min(distance, width / max(1, len(wanted) - 1))
+    assert least - 1e-6 <= placed[0]
+    assert placed[-1] <= least + width + 1e-6
+    assert all(later - earlier >= apart - 1e-6 for earlier, later in pairwise(placed))

@@ -1,4 +1,4 @@
-"""Charts as Mermaid text."""
+"""Diagrams as Mermaid text."""
 
 import re
 from html import unescape
@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism.drawing._diagram import Arrow, Diagram, showable
-from prism.drawing._mermaid import to_mermaid
+from prism.drawing import Arrow, Diagram, to_mermaid
+from prism.drawing._diagram import showable
 from prism.statechart import social_media_chart
 from prism.statechart.formats._diagram import to_diagram
 
@@ -29,7 +29,7 @@ def decoded(text: str) -> str:
 @settings(max_examples=80, deadline=None)
 @given(data=st.data())
 def test_any_chart_makes_a_diagram_of_known_lines(random_charts: Any, data: st.DataObject) -> None:
-    """Every line has one of the forms of a state diagram, and ids and character codes give states and labels back."""
+    """Every line is a Mermaid statement, and all states and labels can be read back."""
     found = to_diagram(data.draw(random_charts.charts()).definition)
     lines = [LINE.fullmatch(line) for line in to_mermaid(found).split("\n")[:-1]]
     assert all(lines)
@@ -51,8 +51,8 @@ def test_any_chart_makes_a_diagram_of_known_lines(random_charts: Any, data: st.D
         )
 
 
-def test_commands_and_emphasis_are_taken_apart() -> None:
-    """What Mermaid obeys or makes bold anywhere in a text is written in character codes."""
+def test_commands_and_emphasis_are_escaped() -> None:
+    """Commands and emphasis that Mermaid finds anywhere in a text are written as codes."""
     written = to_mermaid(Diagram(("direction LR", "__x__ a_b"), ()))
     assert 'state "#100;irection LR" as s0' in written
     assert 'state "#95;#95;x#95;#95; a_b" as s1' in written
@@ -60,7 +60,7 @@ def test_commands_and_emphasis_are_taken_apart() -> None:
 
 
 def test_the_social_chart_is_readable() -> None:
-    """In plain names nothing is escaped, and decision states, limits and moves from everywhere are shown."""
+    """Plain names are not escaped; decision states, time-outs and wildcards are shown."""
     written = f"{social_media_chart():mermaid}"
     for line in (
         'state "engaging_like" as s4',
@@ -75,6 +75,6 @@ def test_the_social_chart_is_readable() -> None:
 
 
 def test_a_diagram_needs_neither_initial_state_nor_labels() -> None:
-    """An outline from a log, without initial state and triggers, is a diagram of arrows alone."""
+    """A diagram from a log, without initial state and triggers, has only states and arrows."""
     written = to_mermaid(Diagram(("a", "b"), (Arrow("a", "b"),)))
     assert written == 'stateDiagram-v2\n    state "a" as s0\n    state "b" as s1\n    s0 --> s1\n'

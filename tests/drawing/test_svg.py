@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism.drawing._diagram import Arrow, Diagram, showable
-from prism.drawing._svg import draw_svg, text_width
+from prism.drawing import Arrow, Diagram, draw_svg
+from prism.drawing._diagram import showable
 from prism.errors import DefinitionError
 from prism.statechart import Statechart, Transition, social_media_chart, state_enum
 
@@ -26,7 +26,7 @@ def titles(svg: str) -> list[str]:
 
 
 def lines(svg: str) -> list[tuple[float, bool]]:
-    """List the width of every arrow's line, and whether it is faint."""
+    """Return the width of every arrow's line, and whether it is faint."""
     found = [
         element
         for element in ET.fromstring(svg).iter(f"{SVG}path")
@@ -41,7 +41,7 @@ def lines(svg: str) -> list[tuple[float, bool]]:
 @settings(max_examples=80, deadline=None)
 @given(data=st.data())
 def test_any_chart_is_drawn_as_well_formed_xml(random_charts: Any, data: st.DataObject) -> None:
-    """Whatever its texts, a chart's picture parses, says what each state and arrow is, and names no other resource."""
+    """The picture of any chart is valid XML, names every state and loads nothing from elsewhere."""
     chart = data.draw(random_charts.charts())
     svg = chart.to_svg()
     found = [" ".join(title.split()) for title in titles(svg)]
@@ -52,7 +52,7 @@ def test_any_chart_is_drawn_as_well_formed_xml(random_charts: Any, data: st.Data
 
 
 def test_the_social_chart_shows_its_states_triggers_and_limit() -> None:
-    """Names, labels, the limit of RESTING and the meaning of the diamond stand in the picture; it fits 900 pixels."""
+    """The social chart shows names, labels, time-out and legend on at most 900 pixels."""
     svg = social_media_chart().to_svg()
     shown = texts(svg)
     for text in (
@@ -75,7 +75,7 @@ def test_the_social_chart_shows_its_states_triggers_and_limit() -> None:
 
 
 def test_the_picture_has_colours_for_light_and_dark() -> None:
-    """Every colour is a variable that a page may set, with one value for light and one for dark surroundings."""
+    """Every colour is a CSS variable with a default for light and one for dark surroundings."""
     light, _, dark = social_media_chart().to_svg().partition("@media (prefers-color-scheme: dark)")
     for colour in ("ink", "paper", "box", "line", "accent"):
         (bright,), (dim,) = (
@@ -85,7 +85,7 @@ def test_the_picture_has_colours_for_light_and_dark() -> None:
 
 
 def test_the_picture_has_colours_without_variables() -> None:
-    """Programs that know no CSS variables, such as those that turn SVG into PNG, find the same light colours."""
+    """Programs without CSS variables, such as converters to PNG, find the same light colours."""
     svg = social_media_chart().to_svg()
     plain, _, others = svg.partition("@supports")
     light = others.partition("@media")[0]
@@ -104,7 +104,7 @@ TRIANGLE = Diagram(
 
 
 def test_traffic_sets_widths_and_counts() -> None:
-    """The busiest arrow is the widest, every arrow says how often it was used, and an unused one is faint."""
+    """The busiest arrow is the widest, every arrow shows its count, and an unused one is faint."""
     svg = draw_svg(TRIANGLE, {("a", "b"): 40_000, ("b", "c"): 100})
     busy, rare, unused, _ = lines(svg)
     assert busy[0] > 3 * rare[0]
@@ -117,8 +117,8 @@ def test_traffic_sets_widths_and_counts() -> None:
     assert not any(text.endswith(TIMES) for text in texts(draw_svg(TRIANGLE)))
 
 
-def test_traffic_that_no_trigger_explains_gets_its_own_arrow() -> None:
-    """A move that was made, though the outline does not have it, is drawn without a trigger; one never made is not."""
+def test_traffic_without_an_arrow_gets_one() -> None:
+    """Traffic without an arrow in the diagram gets one without a trigger, unless its count is 0."""
     svg = draw_svg(TRIANGLE, {("a", "c"): 3, ("b", "a"): 0})
     assert "a → c: " in titles(svg)
     assert not any(title.startswith("b → a") for title in titles(svg))
@@ -126,7 +126,7 @@ def test_traffic_that_no_trigger_explains_gets_its_own_arrow() -> None:
 
 
 def test_traffic_from_everywhere_is_added_up() -> None:
-    """An arrow from every other state counts all moves to its target that no arrow of their own explains."""
+    """An arrow from every other state counts the traffic to its target that has no other arrow."""
     everywhere = Diagram(
         ("a", "b", "c"), (Arrow(None, "a", ("reset",)), Arrow("c", "a", ("back",)))
     )
@@ -135,13 +135,13 @@ def test_traffic_from_everywhere_is_added_up() -> None:
 
 
 def test_traffic_between_unknown_states_is_refused() -> None:
-    """Traffic that names a state which the outline lacks is refused by name."""
+    """Traffic that names a state outside the diagram is refused with that name."""
     with pytest.raises(DefinitionError, match="the traffic names 'x', not among the states"):
         draw_svg(TRIANGLE, {("a", "x"): 1})
 
 
-def test_a_move_to_itself_is_a_loop() -> None:
-    """A self-transition is drawn beside its box, with its label, and counts its traffic."""
+def test_a_self_transition_is_a_loop() -> None:
+    """A self-transition is drawn beside its box, with its label and count."""
     loop = Diagram(("a",), (Arrow("a", "a", ("stay",)),))
     svg = draw_svg(loop, {("a", "a"): 9})
     assert texts(svg)[:3] == ["a", "stay", f"9{TIMES}"]
@@ -149,7 +149,7 @@ def test_a_move_to_itself_is_a_loop() -> None:
 
 
 def test_long_texts_are_wrapped_and_cut() -> None:
-    """A long name takes several lines and ends in an ellipsis; a long list of triggers says how many are left out."""
+    """Long names and labels are cut in the picture and complete in the tooltip."""
     long = "a state of many words that goes on and on " * 5
     triggers = tuple(f"trigger {number} " + "x" * 60 for number in range(9))
     svg = draw_svg(Diagram((long, "b"), (Arrow(long, "b", triggers),)))
@@ -160,15 +160,8 @@ def test_long_texts_are_wrapped_and_cut() -> None:
     assert long in titles(svg)
 
 
-def test_a_width_is_estimated_for_any_script() -> None:
-    """Wide characters count as wide, marks that stand on others as nothing."""
-    assert text_width("日本") > text_width("ab")
-    assert text_width("e\u0301") == text_width("e")
-    assert text_width("") == 0
-
-
 def test_a_chart_of_one_state_is_a_picture() -> None:
-    """The smallest chart there is has a box and an arrow from the dot."""
+    """The smallest possible chart has a box and an arrow from the dot."""
     Only = state_enum("Only", ["only"])
     svg = Statechart(Only, [Transition("stay", "*", Only("only"))], Only("only")).to_svg()
     assert texts(svg) == ["only", "stay"]

@@ -1,0 +1,115 @@
+"""Texts of a diagram: how wide they are, where they are cut, and how they are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+from textwrap import wrap
+from unicodedata import category, east_asian_width
+
+from prism.drawing._diagram import showable
+
+_FONT_SIZE, _SMALL_FONT_SIZE = 13.0, 11.0
+_LINE_HEIGHT, _SMALL_LINE_HEIGHT = 17.0, 14.0
+_MAX_NAME_CHARACTERS, _MAX_NAME_LINES = 22, 4
+_MAX_LABEL_CHARACTERS, _MAX_LABEL_LINES = 44, 6
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Lines of text and the room they take.
+
+    Args:
+        lines: The lines.
+        classes: The style class of each: ``name``, ``small`` or ``count``.
+        full: The text in full, for the tooltip.
+    """
+
+    lines: tuple[str, ...]
+    classes: tuple[str, ...]
+    full: str = ""
+    width: float = field(init=False)
+    height: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        widths = [
+            text_width(line) * (_FONT_SIZE if name == "name" else _SMALL_FONT_SIZE)
+            for line, name in zip(self.lines, self.classes, strict=True)
+        ]
+        object.__setattr__(self, "width", max(widths, default=0.0))
+        object.__setattr__(self, "height", sum(map(_line_height, self.classes)))
+
+    def at(self, x: float, y: float, anchor: str = "middle") -> str:
+        """Draw the lines with their vertical middle at y, anchored at x."""
+        parts = []
+        top = y - self.height / 2
+
+        for line, name in zip(self.lines, self.classes, strict=True):
+            height = _line_height(name)
+            baseline = top + height * 0.76
+            parts.append(
+                f'<text class="{name}" x="{x:.1f}" y="{baseline:.1f}" text-anchor="{anchor}">'
+                f"{escape(line, quote=False)}</text>"
+            )
+            top += height
+
+        return "".join(parts)
+
+
+def state_text(state: str, timeout: int | None) -> Text:
+    """Return the name of a state, wrapped and cut to fit a box, with its time-out below."""
+    name = " ".join(showable(state).split()) or state
+    lines = wrap(name, _MAX_NAME_CHARACTERS, break_on_hyphens=False) or [" "]
+    if len(lines) > _MAX_NAME_LINES:
+        last = _MAX_NAME_LINES - 1
+        lines[last:] = [_shortened(lines[last] + " …", _MAX_NAME_CHARACTERS)]
+
+    classes = ["name"] * len(lines)
+    if timeout is not None:
+        lines.append(f"time-out after {timeout} ticks")
+        classes.append("small")
+
+    return Text(tuple(lines), tuple(classes), state)
+
+
+def label_text(labels: Sequence[str], count: int | None, full: str) -> Text:
+    """Return the label of an arrow, cut to fit, with how often the arrow was used below."""
+    lines = [_shortened(showable(label), _MAX_LABEL_CHARACTERS) for label in labels]
+    if len(lines) > _MAX_LABEL_LINES:
+        last = _MAX_LABEL_LINES - 1
+        lines[last:] = [f"and {len(lines) - last} more"]
+
+    classes = ["small"] * len(lines)
+    if count is not None:
+        lines.append(f"{count:,}\N{MULTIPLICATION SIGN}")
+        classes.append("count")
+
+    return Text(tuple(lines), tuple(classes), full)
+
+
+def text_width(text: str) -> float:
+    """Estimate the width of a line in ems; on the generous side, since the font is not known."""
+    return sum(map(_character_width, text)) * 1.06
+
+
+def _character_width(character: str) -> float:
+    if character in "iljtfrI.,:;'|!()[] ":
+        return 0.36
+    if category(character) in ("Mn", "Me", "Cf"):
+        return 0.0
+    if east_asian_width(character) in "WF":
+        return 1.05
+    if character in "mwMW@%—":
+        return 0.86
+
+    return 0.7 if character.isupper() else 0.6
+
+
+def _line_height(name: str) -> float:
+    return _LINE_HEIGHT if name == "name" else _SMALL_LINE_HEIGHT
+
+
+def _shortened(text: str, most: int) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= most else flat[: most - 1] + "…"
