@@ -116,4 +116,4 @@ def test_a_missing_package_is_told(
     (tmp_path / "events.jsonl").write_bytes(source)
     ran = make_command()("report", ".")
     assert ran.status == 2
-    assert "run pip install 'prism-statecharts[analysis]'" in ran.err
+    assert "run pip install 'prism-statecharts[report]'" in ran.err

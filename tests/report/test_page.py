@@ -265,13 +265,13 @@ def test_a_loop_of_ones_own(
     assert [(row["when"], row["chosen"], row["asked"]) for row in rows] == [("all", "a", 20)]
 
 
-@pytest.mark.parametrize("package", ["altair", "vl_convert", "jinja2"])
+@pytest.mark.parametrize("package", ["altair", "jinja2", "polars", "vl_convert"])
 def test_a_missing_package_is_named(package: str) -> None:
     """Without one of the packages that draw, the error names it and the command that installs it."""
     code = f"import sys; sys.modules[{package!r}] = None; import prism.report"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert f"needs the package '{package}'" in done.stderr
-    assert "pip install 'prism-statecharts[analysis]'" in done.stderr
+    assert "pip install 'prism-statecharts[report]'" in done.stderr
 
 
 def test_reading_logs_needs_no_figures() -> None:
