@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from prism.cli._chart import chart_from
-from prism.cli._tables import TableFormat, choose_format, write
+from prism.cli._table_output import TableFormat, choose_format, write
 from prism.errors import InputError
 
 if TYPE_CHECKING:

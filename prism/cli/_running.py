@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from prism.cli._output import RoundProgress, print_results
+from prism.cli._results import RoundProgress, print_results
 from prism.errors import (
     InputError,
     ModelMissingError,

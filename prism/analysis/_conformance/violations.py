@@ -11,7 +11,7 @@ import polars as pl
 
 from prism.analysis._conformance.rules import Fault, Rules
 from prism.analysis._reading.logs import RunLogs
-from prism.analysis._tables.queries import query_of
+from prism.analysis._reading.queries import query_of
 from prism.statechart import Statechart
 from prism.telemetry.events import AGENT_JOINED, DECISION, TRANSITION
 

@@ -13,8 +13,8 @@ import polars as pl
 
 from prism.analysis._reading.notes import Note, NoteKind
 from prism.analysis._reading.parsing import OBJECTS, TYPES, empty, objects_of, parse
+from prism.analysis._reading.queries import query_of
 from prism.analysis._reading.survey import SURVEYED, FileSurvey, Run
-from prism.analysis._tables.queries import query_of
 from prism.errors import InputError
 from prism.runlog._reader import LOG_NAME, Block, locate_log, read_blocks
 from prism.telemetry.events import AGENT_JOINED, DECISION, POST_LIKED, POST_PUBLISHED, TRANSITION

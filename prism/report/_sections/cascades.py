@@ -7,8 +7,8 @@ import polars as pl
 from markupsafe import Markup
 
 from prism.report._facts.run_facts import RunFacts
-from prism.report._facts.tables import html_table
 from prism.report._facts.trees import TreePost
+from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import BLUE, HEIGHT, Sheet
 from prism.report._figures.tree_drawing import KINDS, MOST_POSTS_DRAWN, draw_tree
 

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from prism.report._facts.counts import BINS_A_DECADE
 from prism.report._facts.run_facts import RunFacts
-from prism.report._facts.tables import html_table
+from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import BLUE, HEIGHT, Sheet
 from prism.report._figures.stacking import Bars, draw_bars, stack
 from prism.report._figures.timeline import rounds_timeline

@@ -7,7 +7,7 @@ from markupsafe import Markup
 from prism.drawing._diagram import Arrow, Diagram
 from prism.drawing._svg import draw_svg
 from prism.report._facts.run_facts import RunFacts
-from prism.report._facts.tables import html_table
+from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import Sheet
 
 SAYS = "Every kind of move that agents made: the wider an arrow, the more often."

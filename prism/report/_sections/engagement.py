@@ -7,7 +7,7 @@ import polars as pl
 from markupsafe import Markup
 
 from prism.report._facts.run_facts import RunFacts
-from prism.report._facts.tables import html_table
+from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import BLUE, GREY, HEIGHT, Sheet
 
 SAYS = (

@@ -8,7 +8,7 @@ import polars as pl
 from markupsafe import Markup
 
 from prism.report._facts.run_facts import RunFacts
-from prism.report._facts.tables import cell, shown
+from prism.report._figures.html_table import cell, shown
 
 _ACTS = ("posts", "replies", "reshares", "likes")
 _SHARES = ("of these fallbacks", "share of the most active 1 %", "share of the most active 10 %")

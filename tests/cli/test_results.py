@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from prism.cli._output import RoundProgress, print_results
+from prism.cli._results import RoundProgress, print_results
 from prism.social import Activity, Cascade, Results, RoundSummary
 from prism.statechart import AgentState
 
