@@ -22,8 +22,8 @@ from prism import __version__
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.notes import Note, NoteKind
 from prism.errors import InputError
-from prism.report._facts.run_facts import RunFacts, gather
-from prism.report._figures.page_figures import Sheet
+from prism.report._facts.run_facts import RunFacts, facts_of
+from prism.report._figures.page_figures import PageFigures
 from prism.report._figures.timeline import are_many
 from prism.report._sections import Section, make_sections
 
@@ -64,8 +64,8 @@ class Report:
         self.notes: tuple[Note, ...] = tuple(notes)
         states = dict.fromkeys(name for facts in runs for name in facts.state_names)
         by_round = any(are_many(facts.states) for facts in runs)
-        self._sheet = Sheet(tuple(states), narrow=len(runs) > 1, by_round=by_round)
-        self._sections: Sequence[Section] = make_sections(self.runs, self._sheet)
+        self._figures = PageFigures(tuple(states), narrow=len(runs) > 1, by_round=by_round)
+        self._sections: Sequence[Section] = make_sections(self.runs, self._figures)
 
     def html(self) -> str:
         """Return the report as one HTML page that works offline."""
@@ -82,9 +82,9 @@ class Report:
             style=Markup(_resource("page.css")),
             scripts=[_script(_library().result()), _script(_resource("page.js"))],
             figures=_embedded(
-                {name: figure.on_page() for name, figure in self._sheet.figures.items()}
+                {name: figure.on_page() for name, figure in self._figures.charts.items()}
             ),
-            agents=_embedded(self._sheet.data["agents"]),
+            agents=_embedded(self._figures.data["agents"]),
         )
 
         return page
@@ -111,8 +111,8 @@ class Report:
             )
 
         folder.mkdir(parents=True, exist_ok=True)
-        drawings = dict(self._sheet.drawings)
-        for name, figure in self._sheet.figures.items():
+        drawings = dict(self._figures.drawings)
+        for name, figure in self._figures.charts.items():
             drawings[name.removeprefix("figure-")] = vl_convert.vegalite_to_svg(
                 figure.alone(), vl_version=_VEGA_LITE
             )
@@ -133,7 +133,7 @@ def make_report(logs: RunLogs) -> Report:
         InputError: If the logs hold no event of prism.
     """
     _library()  # is made ready while the logs are read
-    runs, notes = gather(logs)
+    runs, notes = facts_of(logs)
     if not runs:
         raise InputError("; ".join(str(note) for note in notes if note.kind in _NOTHING_TO_SHOW))
 

@@ -110,7 +110,7 @@ def numbers_of(logs: RunLogs) -> dict[str, object]:
         "rounds": logs.runs[0].rounds,
         "ticks a round": logs.runs[0].ticks_per_round,
         "seed": logs.runs[0].seed,
-        "moves": transition_counts(logs)["count"].sum(),
+        "transitions": transition_counts(logs)["count"].sum(),
         "time-outs": timeouts(logs)["timeouts"].sum(),
         "decisions asked": asked["asked"].sum(),
         "of these fallbacks": asked["from_fallback"].sum() / asked["asked"].sum(),

@@ -9,7 +9,7 @@ import polars as pl
 _MOST_ROWS_WAITING = 1_000_000
 
 
-class Gathered:
+class TableMerger:
     """Small tables that are merged now and then, so that memory holds little more than the merged one.
 
     Args:
@@ -52,11 +52,11 @@ class Gathered:
         self._waiting, self._rows = [], 0
 
 
-def adding_up(keys: Sequence[str]) -> Gathered:
+def merge_by_sum(keys: Sequence[str]) -> TableMerger:
     """Gather tables whose other columns are counts, to be added up for equal keys."""
-    return Gathered(lambda tables: tables.group_by(keys).agg(pl.all().sum()))
+    return TableMerger(lambda tables: tables.group_by(keys).agg(pl.all().sum()))
 
 
-def first_of(keys: Sequence[str]) -> Gathered:
+def merge_by_first(keys: Sequence[str]) -> TableMerger:
     """Gather tables of which the first row of equal keys is kept."""
-    return Gathered(lambda tables: tables.unique(keys, keep="first", maintain_order=True))
+    return TableMerger(lambda tables: tables.unique(keys, keep="first", maintain_order=True))

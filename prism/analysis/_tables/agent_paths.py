@@ -11,7 +11,7 @@ from prism.telemetry.events import AGENT_JOINED, RUN_STARTED, TRANSITION
 MOMENT = ("round", "tick", "closing", "time")
 """What steps are ordered by: null counts as round 0, tick 0, and the earliest time."""
 
-CHAIN_COLUMNS = ("chart", "agent_id", "state", "from_state", "to_state")
+PATH_COLUMNS = ("chart", "agent_id", "state", "from_state", "to_state")
 """Keys of the events that are followed."""
 
 _AGENT = ("run", "chart", "agent_id")
@@ -30,7 +30,7 @@ _EARLIEST = {"round": 0, "tick": 0, "time": -(2**63), "closing": 0}
 _KNOWN_PER_ROW = 4
 
 
-class Chains:
+class AgentPaths:
     """Follows every agent through a log, in the order of its lines.
 
     That is done by run and, since several charts may move agents of the same ids, by chart. Agents
@@ -55,7 +55,7 @@ class Chains:
         """Follow agents through the blocks of a log.
 
         Args:
-            frames: Events, with ``run``, ``line``, ``event``, `CHAIN_COLUMNS` and `MOMENT`.
+            frames: Events, with ``run``, ``line``, ``event``, `PATH_COLUMNS` and `MOMENT`.
 
         Yields:
             Their steps, which are agents joining and moves, some blocks at a time: ``run``,

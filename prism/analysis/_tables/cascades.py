@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from prism.analysis._reading.logs import STAMP, RunLogs, parse_time
-from prism.analysis._reading.merging import Gathered
+from prism.analysis._reading.merging import TableMerger
 from prism.analysis._reading.survey import Run
 from prism.telemetry.events import POST_PUBLISHED
 
@@ -41,16 +41,16 @@ def cascades(logs: RunLogs) -> pl.DataFrame:
         beginning); ``missing`` (posts put back); and the root's ``text``. With ``run`` first if
         there are several.
     """
-    gathered = Gathered(lambda tables: tables.unique(_POSTS, keep="first", maintain_order=True))
+    merger = TableMerger(lambda tables: tables.unique(_POSTS, keep="first", maintain_order=True))
     for frame in logs.blocks(POST_PUBLISHED, columns=_COLUMNS):
         text = pl.when(pl.col("parent_id").is_null()).then("text").alias("text")
-        gathered.add(
+        merger.add(
             frame.select("run", *_COLUMNS)
             .filter(pl.col("post_id").is_not_null())
             .with_columns(text)
         )
 
-    posts = gathered.table().with_columns(
+    posts = merger.table().with_columns(
         pl.coalesce("root_id", "parent_id", "post_id").alias("root_id")
     )
     posts = _with_missing(_dated(posts, logs.runs))

@@ -10,7 +10,7 @@ import orjson
 import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
-from prism.analysis._reading.merging import Gathered, adding_up
+from prism.analysis._reading.merging import TableMerger, merge_by_sum
 from prism.errors import InputError
 from prism.statechart.reasoner._questions import Source
 from prism.telemetry.events import DECISION
@@ -63,7 +63,7 @@ def decisions(logs: RunLogs, *, by: Sequence[str] = ("state", "model")) -> pl.Da
         )
 
     keys = ["run", *dict.fromkeys(by)]
-    counts, latencies = adding_up(keys), Gathered(lambda tables: tables)
+    counts, latencies = merge_by_sum(keys), TableMerger(lambda tables: tables)
     for frame in logs.blocks(
         DECISION, columns=[*keys[1:], "source", "probabilities", "latency", *_COSTS]
     ):

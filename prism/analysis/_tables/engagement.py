@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
-from prism.analysis._reading.merging import adding_up, first_of
+from prism.analysis._reading.merging import merge_by_first, merge_by_sum
 from prism.telemetry.events import POST_LIKED, POST_PUBLISHED
 
 _GIVEN = ("posts", "replies", "reshares", "likes")
@@ -139,10 +139,10 @@ def _describe(counts: pl.Series) -> dict[str, float | None]:
 
 
 def _activity(logs: RunLogs) -> pl.DataFrame:
-    agents, authors = first_of(["run", "agent_id"]), first_of(["run", "post_id"])
+    agents, authors = merge_by_first(["run", "agent_id"]), merge_by_first(["run", "post_id"])
     given, received = (
-        adding_up(["run", "agent_id", "what", "is_early"]),
-        adding_up(["run", "post_id", "what"]),
+        merge_by_sum(["run", "agent_id", "what", "is_early"]),
+        merge_by_sum(["run", "post_id", "what"]),
     )
     for frame in logs.blocks(columns=_COLUMNS):
         agents.add(frame.select("run", "agent_id").drop_nulls().unique())

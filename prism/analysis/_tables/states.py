@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import polars as pl
 
 from prism.analysis._reading.logs import STAMP, RunLogs, parse_time
-from prism.analysis._reading.merging import Gathered, adding_up, first_of
+from prism.analysis._reading.merging import TableMerger, merge_by_first, merge_by_sum
 from prism.analysis._reading.notes import Note, NoteKind
 from prism.analysis._reading.survey import Run
-from prism.analysis._tables.agent_paths import CHAIN_COLUMNS, Chains
+from prism.analysis._tables.agent_paths import PATH_COLUMNS, AgentPaths
 from prism.statechart.social import ACTION_DONE, COMPOSE_DONE, ROUND_ENDS
 from prism.telemetry.events import AGENT_JOINED, RUN_STARTED, TRANSITION
 
@@ -29,7 +29,7 @@ _STEPS = {
     "1w": 604_800,
 }
 _MOMENT = ("round", "tick", "time")
-_COLUMNS = (*STAMP, *CHAIN_COLUMNS, "trigger", "ticks_in_state")
+_COLUMNS = (*STAMP, *PATH_COLUMNS, "trigger", "ticks_in_state")
 
 _NO_CLOSING, _PERHAPS_CLOSING, _CLOSING = 0, 1, 2
 
@@ -117,10 +117,13 @@ _EMPTY = pl.DataFrame(
 
 
 def _read(logs: RunLogs) -> _Pass:
-    chains, moments = Chains(), first_of(["run", "round", "tick"])
-    moves, beginnings = adding_up([*_CHANGED, "closing"]), adding_up(["run", "chart", "state"])
+    paths, moments = AgentPaths(), merge_by_first(["run", "round", "tick"])
+    moves, beginnings = (
+        merge_by_sum([*_CHANGED, "closing"]),
+        merge_by_sum(["run", "chart", "state"]),
+    )
     broken, early = _places(), _places()
-    for steps in chains.follow(_dated(logs, moments)):
+    for steps in paths.follow(_dated(logs, moments)):
         is_first, begin = pl.col("before").is_null(), pl.col("begin")
         first = steps.filter(is_first).group_by("run", "chart", state=pl.coalesce("begin", "end"))
         beginnings.add(first.agg(count=pl.len().cast(pl.Int64)))
@@ -134,10 +137,10 @@ def _read(logs: RunLogs) -> _Pass:
     _remark(logs, "broken_chain", broken.table(), *_BROKEN)
     _remark(logs, "out_of_order", early.table(), *_EARLY)
 
-    return _Pass(moves.table(), beginnings.table(), moments.table(), chains.charts)
+    return _Pass(moves.table(), beginnings.table(), moments.table(), paths.charts)
 
 
-def _dated(logs: RunLogs, moments: Gathered) -> Iterator[pl.DataFrame]:
+def _dated(logs: RunLogs, moments: TableMerger) -> Iterator[pl.DataFrame]:
     """Return what agents are followed by, with its moments; gather all rounds and ticks of the logs on the way."""
     is_undated = pl.col("round").is_null() & pl.col("tick").is_null()
     is_second = pl.col("trigger").is_in([COMPOSE_DONE, ACTION_DONE]) & (
@@ -165,8 +168,8 @@ def _dated(logs: RunLogs, moments: Gathered) -> Iterator[pl.DataFrame]:
         )
 
 
-def _places() -> Gathered:
-    return Gathered(
+def _places() -> TableMerger:
+    return TableMerger(
         lambda tables: tables.group_by("run").agg(pl.col("count").sum(), pl.col("line").min())
     )
 

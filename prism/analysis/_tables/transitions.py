@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
-from prism.analysis._reading.merging import adding_up
+from prism.analysis._reading.merging import merge_by_sum
 from prism.statechart._definition import TIMEOUT
 from prism.telemetry.events import TRANSITION
 
@@ -92,12 +92,12 @@ def timeouts(logs: RunLogs) -> pl.DataFrame:
 
 
 def _count_moves(logs: RunLogs, keys: list[str]) -> pl.DataFrame:
-    gathered = adding_up(["run", *keys])
+    merger = merge_by_sum(["run", *keys])
     for frame in logs.blocks(TRANSITION, columns=[*keys, "from_state", "to_state"]):
         moves = frame.filter(pl.col("from_state").is_not_null(), pl.col("to_state").is_not_null())
-        gathered.add(moves.group_by("run", *keys).agg(count=pl.len().cast(pl.Int64)))
+        merger.add(moves.group_by("run", *keys).agg(count=pl.len().cast(pl.Int64)))
 
-    return gathered.table()
+    return merger.table()
 
 
 def _dwell() -> list[pl.Expr]:

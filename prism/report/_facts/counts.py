@@ -7,7 +7,7 @@ from collections.abc import Collection
 import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
-from prism.analysis._reading.merging import Gathered, adding_up, first_of
+from prism.analysis._reading.merging import TableMerger, merge_by_first, merge_by_sum
 from prism.analysis._tables.decisions import WAS_ASKED
 from prism.analysis._tables.engagement import activity
 from prism.telemetry.events import AGENT_JOINED, DECISION, POST_PUBLISHED, TRANSITION
@@ -29,13 +29,13 @@ def visit_counts(logs: RunLogs) -> pl.DataFrame:
     Returns:
         ``state``, ``ticks`` and ``visits``, in that order, with ``run`` first if there are several.
     """
-    gathered = adding_up(["run", "state", "ticks"])
+    merger = merge_by_sum(["run", "state", "ticks"])
     for frame in logs.blocks(TRANSITION, columns=("from_state", "to_state", "ticks_in_state")):
         ended = frame.drop_nulls(["from_state", "to_state", "ticks_in_state"])
         visits = ended.group_by("run", state="from_state", ticks="ticks_in_state")
-        gathered.add(visits.agg(visits=pl.len().cast(pl.Int64)))
+        merger.add(visits.agg(visits=pl.len().cast(pl.Int64)))
 
-    return logs.labelled(gathered.table().sort("run", "state", "ticks"))
+    return logs.labelled(merger.table().sort("run", "state", "ticks"))
 
 
 def latency_counts(logs: RunLogs) -> pl.DataFrame:
@@ -49,7 +49,7 @@ def latency_counts(logs: RunLogs) -> pl.DataFrame:
         took less than 0.1 ms counts as that) and ``decisions``, with ``run`` first if there are
         several. Empty if no model was asked.
     """
-    gathered = adding_up(["run", "source", "step"])
+    merger = merge_by_sum(["run", "source", "step"])
     step = (
         (pl.col("latency").clip(lower_bound=_LEAST_LATENCY).log10() * BINS_A_DECADE + 1e-9)
         .floor()
@@ -57,9 +57,9 @@ def latency_counts(logs: RunLogs) -> pl.DataFrame:
     )
     for frame in logs.blocks(DECISION, columns=("source", "latency", "attempts")):
         timed = frame.filter(WAS_ASKED).drop_nulls("source").group_by("run", "source", step=step)
-        gathered.add(timed.agg(decisions=pl.len().cast(pl.Int64)))
+        merger.add(timed.agg(decisions=pl.len().cast(pl.Int64)))
 
-    return logs.labelled(gathered.table().sort("run", "source", "step"))
+    return logs.labelled(merger.table().sort("run", "source", "step"))
 
 
 def agent_table(logs: RunLogs) -> pl.DataFrame:
@@ -73,7 +73,7 @@ def agent_table(logs: RunLogs) -> pl.DataFrame:
         ``moves``, ``decisions``, and what `prism.analysis.activity` counts; with ``run`` first if
         there are several.
     """
-    joined, counts, last = first_of(_AGENT), adding_up(_AGENT), Gathered(_last)
+    joined, counts, last = merge_by_first(_AGENT), merge_by_sum(_AGENT), TableMerger(_last)
     is_move, is_decision = pl.col("event") == TRANSITION, pl.col("event") == DECISION
     columns = ("agent_id", "display_name", "archetype", "state", "to_state")
     for frame in logs.blocks(AGENT_JOINED, TRANSITION, DECISION, columns=columns):

@@ -12,11 +12,11 @@ import polars as pl
 from prism.analysis._reading.logs import COLUMNS, STAMP, RunLogs
 from prism.analysis._reading.survey import SURVEYED
 
-MOST_BYTES_HELD = 256 << 20
+MOST_BYTES_IN_MEMORY = 256 << 20
 """What of the logs is kept in memory; the rest waits in files, packed, until it is looked at."""
 
 _NOT_SHOWN = ("context", "options", "host")
-_HELD = tuple(
+_SHOWN = tuple(
     dict.fromkeys(
         name for names in (STAMP, *COLUMNS.values()) for name in names if name not in _NOT_SHOWN
     )
@@ -24,7 +24,7 @@ _HELD = tuple(
 
 
 @contextmanager
-def held(logs: RunLogs, most_bytes: int = MOST_BYTES_HELD) -> Iterator[RunLogs]:
+def parsed_once(logs: RunLogs, most_bytes: int = MOST_BYTES_IN_MEMORY) -> Iterator[RunLogs]:
     """Return the same logs, parsed at the first look only.
 
     Args:
@@ -33,10 +33,10 @@ def held(logs: RunLogs, most_bytes: int = MOST_BYTES_HELD) -> Iterator[RunLogs]:
             the end.
     """
     with TemporaryDirectory(prefix="prism-") as folder:
-        yield _HeldLogs(logs, Path(folder), most_bytes)
+        yield _ParsedLogs(logs, Path(folder), most_bytes)
 
 
-class _HeldLogs(RunLogs):
+class _ParsedLogs(RunLogs):
     """The events of logs as frames, with the keys that a report shows."""
 
     def __init__(self, logs: RunLogs, folder: Path, most_bytes: int) -> None:
@@ -50,7 +50,7 @@ class _HeldLogs(RunLogs):
         if self._parts is None:
             self._parts = [
                 self._kept(frame, number)
-                for number, frame in enumerate(super().blocks(columns=_HELD))
+                for number, frame in enumerate(super().blocks(columns=_SHOWN))
             ]
 
         wanted = ["run", "line", *dict.fromkeys((*SURVEYED, *columns))]

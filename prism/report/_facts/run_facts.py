@@ -16,7 +16,7 @@ from prism.analysis._tables.engagement import engagement
 from prism.analysis._tables.states import state_counts
 from prism.analysis._tables.transitions import dwell_times, timeouts, transition_counts
 from prism.report._facts.counts import agent_table, latency_counts, posts_below, visit_counts
-from prism.report._facts.parsed_once import held
+from prism.report._facts.parsed_once import parsed_once
 from prism.report._facts.trees import TreePost, grow
 
 MOST_CHARACTERS = 200
@@ -54,11 +54,11 @@ class RunFacts:
 
     run: Run
     states: pl.DataFrame
-    moves: pl.DataFrame
+    transitions: pl.DataFrame
     dwelling: pl.DataFrame
     visits: pl.DataFrame
     timeouts: pl.DataFrame
-    decided: pl.DataFrame
+    decisions: pl.DataFrame
     by_round: pl.DataFrame
     chosen: pl.DataFrame
     reasons: pl.DataFrame
@@ -72,8 +72,8 @@ class RunFacts:
     def state_names(self) -> list[str]:
         """All states of the run, those that agents pass through first in front."""
         columns = (
-            self.moves["from_state"],
-            self.moves["to_state"],
+            self.transitions["from_state"],
+            self.transitions["to_state"],
             self.states["state"],
             self.chosen["chosen"],
         )
@@ -86,7 +86,7 @@ def _natural(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (0, part) for part in _NUMBER.split(name)]
 
 
-def gather(logs: RunLogs) -> tuple[tuple[RunFacts, ...], tuple[Note, ...]]:
+def facts_of(logs: RunLogs) -> tuple[tuple[RunFacts, ...], tuple[Note, ...]]:
     """Make every table of a report, with the logs parsed only once.
 
     Args:
@@ -95,7 +95,7 @@ def gather(logs: RunLogs) -> tuple[tuple[RunFacts, ...], tuple[Note, ...]]:
     Returns:
         The facts of each run, and what is to be said of the logs.
     """
-    with held(logs) as parsed:
+    with parsed_once(logs) as parsed:
         tables = _tables(parsed)
         shown = {
             run.label: _largest(_of(tables["cascades"], run.label), _trees_of(parsed))
@@ -117,11 +117,11 @@ def gather(logs: RunLogs) -> tuple[tuple[RunFacts, ...], tuple[Note, ...]]:
 def _tables(logs: RunLogs) -> dict[str, pl.DataFrame]:
     return {
         "states": state_counts(logs),
-        "moves": transition_counts(logs),
+        "transitions": transition_counts(logs),
         "dwelling": dwell_times(logs),
         "visits": visit_counts(logs),
         "timeouts": timeouts(logs),
-        "decided": decisions(logs, by=["state", "model"]),
+        "decisions": decisions(logs, by=["state", "model"]),
         "by_round": decisions(logs, by=["round"]),
         "chosen": decisions(logs, by=["round", "chosen"]),
         "reasons": decisions(logs, by=["source", "reason"]).filter(pl.col("source") == "fallback"),

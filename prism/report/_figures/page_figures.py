@@ -76,7 +76,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Sheet:
+class PageFigures:
     """The figures of a page, by the ids of their places.
 
     Args:
@@ -92,11 +92,11 @@ class Sheet:
     states: Sequence[str]
     narrow: bool = False
     by_round: bool = False
-    figures: dict[str, Figure] = field(default_factory=dict)
+    charts: dict[str, Figure] = field(default_factory=dict)
     drawings: dict[str, str] = field(default_factory=dict)
     data: dict[str, Any] = field(default_factory=dict)
 
-    def place(
+    def add_chart(
         self, name: str, chart: alt.TopLevelMixin, about: str, *, stretches: bool = True
     ) -> Markup:
         """Take a figure in, and give the place for it.
@@ -108,10 +108,10 @@ class Sheet:
             stretches: Whether it takes the width that the page has.
         """
         described = chart.properties(description=about)
-        self.figures[f"figure-{name}"] = Figure(described, stretches)
+        self.charts[f"figure-{name}"] = Figure(described, stretches)
         return Markup('<div class="figure" id="figure-{}"></div>').format(name)
 
-    def draw(self, name: str, svg: str) -> Markup:
+    def add_drawing(self, name: str, svg: str) -> Markup:
         """Take in a figure that is drawn already.
 
         Args:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import altair as alt
 import polars as pl
 
-from prism.report._figures.page_figures import HEIGHT, Sheet, Tooltips
+from prism.report._figures.page_figures import HEIGHT, PageFigures, Tooltips
 from prism.report._figures.timeline import Timeline
 
 _OVERLAP = 1.3 / 760
@@ -38,7 +38,7 @@ class Bars:
     height: float = 1.0
 
 
-def draw_bars(timeline: Timeline, bars: Bars, sheet: Sheet) -> alt.Chart:
+def draw_bars(timeline: Timeline, bars: Bars, figures: PageFigures) -> alt.Chart:
     """Draw bars on each other.
 
     Where one ends and the next begins is worked out here, since Vega-Lite does not stack what
@@ -47,7 +47,7 @@ def draw_bars(timeline: Timeline, bars: Bars, sheet: Sheet) -> alt.Chart:
     Args:
         timeline: The counts.
         bars: What they stand for.
-        sheet: The page.
+        figures: The page.
     """
     x, x2 = timeline.encodings()
     axis = (
@@ -71,7 +71,7 @@ def draw_bars(timeline: Timeline, bars: Bars, sheet: Sheet) -> alt.Chart:
 
     chart: alt.Chart = alt.Chart(table).mark_rect(opacity=1)
     chart = chart.encode(
-        x, x2, y, alt.Y2("high"), sheet.colour(bars.key, bars.colours), tooltip=tooltip
+        x, x2, y, alt.Y2("high"), figures.colour(bars.key, bars.colours), tooltip=tooltip
     )
     sized: alt.Chart = chart.properties(height=round(HEIGHT * bars.height))
 

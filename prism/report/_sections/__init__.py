@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from prism.report._facts.run_facts import RunFacts
-from prism.report._figures.page_figures import Sheet
+from prism.report._figures.page_figures import PageFigures
 from prism.report._sections import (
     agents,
     cascades,
@@ -20,7 +20,7 @@ from prism.report._sections import (
     states,
 )
 
-Maker = Callable[[RunFacts, str, Sheet], Markup | None]
+Maker = Callable[[RunFacts, str, PageFigures], Markup | None]
 """Makes what a section shows of one run, None if that is nothing. The text names the run in ids."""
 
 
@@ -61,9 +61,11 @@ class _Kind:
     nothing: str
     make: Maker
 
-    def of(self, runs: Sequence[RunFacts], sheet: Sheet) -> Section:
+    def of(self, runs: Sequence[RunFacts], figures: PageFigures) -> Section:
         """Make the section of all runs."""
-        parts = [self.make(facts, str(number), sheet) for number, facts in enumerate(runs, start=1)]
+        parts = [
+            self.make(facts, str(number), figures) for number, facts in enumerate(runs, start=1)
+        ]
         nothing = Markup("<p>{}</p>").format(self.nothing)
         says = self.says if any(part is not None for part in parts) else ""
 
@@ -82,15 +84,15 @@ _BY_RUN = (
 )
 
 
-def make_sections(runs: Sequence[RunFacts], sheet: Sheet) -> list[Section]:
+def make_sections(runs: Sequence[RunFacts], figures: PageFigures) -> list[Section]:
     """Make all sections of a report.
 
     Args:
         runs: The facts of each run.
-        sheet: Takes the figures in.
+        figures: Takes the figures in.
     """
     return [
         Section("numbers", "Key numbers", "", together=numbers.make(runs)),
-        *(kind.of(runs, sheet) for kind in _BY_RUN),
-        Section("agents", "Agents", agents.SAYS, together=agents.make(runs, sheet)),
+        *(kind.of(runs, figures) for kind in _BY_RUN),
+        Section("agents", "Agents", agents.SAYS, together=agents.make(runs, figures)),
     ]

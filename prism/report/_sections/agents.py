@@ -10,7 +10,7 @@ import polars as pl
 from markupsafe import Markup
 
 from prism.report._facts.run_facts import RunFacts
-from prism.report._figures.page_figures import Sheet
+from prism.report._figures.page_figures import PageFigures
 
 SAYS = "Press a heading to sort by it. What one agent did, step by step:  prism log agent ID RUN"
 
@@ -45,15 +45,15 @@ def agent_rows(runs: Sequence[RunFacts]) -> tuple[list[str], list[tuple[Any, ...
     return fitting.columns, fitting.rows()
 
 
-def make(runs: Sequence[RunFacts], sheet: Sheet) -> Markup:
+def make(runs: Sequence[RunFacts], figures: PageFigures) -> Markup:
     """Make the section of all runs; the page puts the rows in.
 
     Args:
         runs: The facts of each.
-        sheet: Takes the rows in, as ``agents``.
+        figures: Takes the rows in, as ``agents``.
     """
     columns, rows = agent_rows(runs)
-    sheet.data["agents"] = {"columns": columns, "rows": rows}
+    figures.data["agents"] = {"columns": columns, "rows": rows}
     total = sum(facts.agents.height for facts in runs)
     heads = Markup("").join(
         Markup('<th scope="col"><button type="button">{}</button></th>').format(

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from prism.report._facts.run_facts import RunFacts
 from prism.report._facts.trees import TreePost
 from prism.report._figures.html_table import html_table
-from prism.report._figures.page_figures import BLUE, HEIGHT, Sheet
+from prism.report._figures.page_figures import BLUE, HEIGHT, PageFigures
 from prism.report._figures.tree_drawing import KINDS, MOST_POSTS_DRAWN, draw_tree
 
 SAYS = (
@@ -41,27 +41,27 @@ _TREES = Markup(
 ).format(_KEY)
 
 
-def make(facts: RunFacts, name: str, sheet: Sheet) -> Markup | None:
+def make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
     """Make the section of one run, if there is something to show.
 
     Args:
         facts: The run.
         name: Names it in ids.
-        sheet: Takes the figures in.
+        figures: Takes the figures in.
     """
     spread = facts.cascades.filter(pl.col("size") > 1)
     if spread.is_empty():
         return None
 
-    sizes = sheet.place(
+    sizes = figures.add_chart(
         f"cascades-{name}", _sizes(facts.cascades), "How many cascades are at least so large"
     )
-    shapes = sheet.place(f"shapes-{name}", _shapes(spread), "Cascades by size and depth")
+    shapes = figures.add_chart(f"shapes-{name}", _shapes(spread), "Cascades by size and depth")
     table = html_table(
         f"cascades-{name}", _listed(spread), {"lifetime_ticks": "ticks"}, most=_MOST_CASCADES
     )
     trees = [
-        _tree(tree, f"tree-{name}-{place}", sheet, is_open=place == 1)
+        _tree(tree, f"tree-{name}-{place}", figures, is_open=place == 1)
         for place, tree in enumerate(facts.trees, 1)
     ]
 
@@ -102,7 +102,7 @@ def _sizes(found: pl.DataFrame) -> alt.Chart:
 
 
 def _shapes(spread: pl.DataFrame) -> alt.Chart:
-    """Draw which depth cascades of each size reach: broadcasts lie low, chains rise."""
+    """Draw which depth cascades of each size reach: broadcasts lie low, paths rise."""
     counts = (
         spread.group_by("size", "depth").agg(cascades=pl.len().cast(pl.Int64)).sort("size", "depth")
     )
@@ -128,7 +128,7 @@ def _decades() -> alt.Axis:
     return alt.Axis(format=",d", labelOverlap=True, tickCount=5, grid=True)
 
 
-def _tree(tree: tuple[TreePost, ...], name: str, sheet: Sheet, *, is_open: bool) -> Markup:
+def _tree(tree: tuple[TreePost, ...], name: str, figures: PageFigures, *, is_open: bool) -> Markup:
     root = tree[0]
     return Markup(
         "<details{}><summary>{} by {}: {:,} posts{}</summary><div class='tall'>{}</div></details>"
@@ -140,7 +140,7 @@ def _tree(tree: tuple[TreePost, ...], name: str, sheet: Sheet, *, is_open: bool)
         f", of which the first {MOST_POSTS_DRAWN} are drawn"
         if len(tree) > MOST_POSTS_DRAWN
         else "",
-        sheet.draw(name, draw_tree(tree)),
+        figures.add_drawing(name, draw_tree(tree)),
     )
 
 

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from prism.report._facts.counts import BINS_A_DECADE
 from prism.report._facts.run_facts import RunFacts
 from prism.report._figures.html_table import html_table
-from prism.report._figures.page_figures import BLUE, HEIGHT, Sheet
+from prism.report._figures.page_figures import BLUE, HEIGHT, PageFigures
 from prism.report._figures.stacking import Bars, draw_bars, stack
 from prism.report._figures.timeline import rounds_timeline
 
@@ -36,27 +36,29 @@ _HEADINGS = {
 }
 
 
-def make(facts: RunFacts, name: str, sheet: Sheet) -> Markup | None:
+def make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
     """Make the section of one run, if there is something to show.
 
     Args:
         facts: The run.
         name: Names it in ids.
-        sheet: Takes the figures in.
+        figures: Takes the figures in.
     """
-    if facts.decided.is_empty():
+    if facts.decisions.is_empty():
         return None
 
     chosen = facts.chosen.select("round", "chosen", "asked").drop_nulls("chosen")
     parts = [
-        sheet.place(
-            f"choices-{name}", _choices(chosen, sheet), "What was decided in each round, as shares"
+        figures.add_chart(
+            f"choices-{name}",
+            _choices(chosen, figures),
+            "What was decided in each round, as shares",
         ),
-        sheet.place(
-            f"sources-{name}", _sources(facts.by_round, sheet), "Who decided in each round"
+        figures.add_chart(
+            f"sources-{name}", _sources(facts.by_round, figures), "Who decided in each round"
         ),
-        html_table(f"decisions-{name}", _without_empty(facts.decided), _HEADINGS),
-        Markup('<div class="half">{}</div>').format(Markup("").join(_costs(facts, name, sheet))),
+        html_table(f"decisions-{name}", _without_empty(facts.decisions), _HEADINGS),
+        Markup('<div class="half">{}</div>').format(Markup("").join(_costs(facts, name, figures))),
     ]
     if facts.reasons.height:
         reasons = facts.reasons.sort("asked", "reason", descending=[True, False]).select(
@@ -79,39 +81,39 @@ def _without_empty(table: pl.DataFrame) -> pl.DataFrame:
     return table.drop(silent)
 
 
-def _choices(chosen: pl.DataFrame, sheet: Sheet) -> alt.Chart:
-    colours = sheet.state_colours(chosen["chosen"])
+def _choices(chosen: pl.DataFrame, figures: PageFigures) -> alt.Chart:
+    colours = figures.state_colours(chosen["chosen"])
     bars = Bars("asked", "chosen", colours, "share of the decisions", as_shares=True, height=0.7)
-    return draw_bars(rounds_timeline(chosen), bars, sheet)
+    return draw_bars(rounds_timeline(chosen), bars, figures)
 
 
-def _sources(by_round: pl.DataFrame, sheet: Sheet) -> alt.Chart:
+def _sources(by_round: pl.DataFrame, figures: PageFigures) -> alt.Chart:
     counts = _long(by_round, {name: f"from_{name}" for name in _SOURCES}, "source", "decisions")
     bars = Bars("decisions", "source", _used(counts["source"], _SOURCES), "decisions", height=0.5)
-    return draw_bars(rounds_timeline(counts), bars, sheet)
+    return draw_bars(rounds_timeline(counts), bars, figures)
 
 
-def _costs(facts: RunFacts, name: str, sheet: Sheet) -> Iterator[Markup]:
+def _costs(facts: RunFacts, name: str, figures: PageFigures) -> Iterator[Markup]:
     """Draw what answers took, as far as the log tells."""
     if facts.latencies.height:
-        yield sheet.place(
-            f"latency-{name}", _latencies(facts.latencies, sheet), "Decisions of each latency"
+        yield figures.add_chart(
+            f"latency-{name}", _latencies(facts.latencies, figures), "Decisions of each latency"
         )
 
     tokens = _long(facts.by_round, {name: f"{name}_tokens" for name in _TOKENS}, "what", "tokens")
     if tokens.height:
-        yield sheet.place(
-            f"tokens-{name}", _tokens(tokens, sheet), "Tokens read and written in each round"
+        yield figures.add_chart(
+            f"tokens-{name}", _tokens(tokens, figures), "Tokens read and written in each round"
         )
 
     entropies = facts.by_round.select("round", "entropy").drop_nulls()
     if entropies.height > 1:
-        yield sheet.place(
+        yield figures.add_chart(
             f"entropy-{name}", _entropies(entropies), "Mean entropy of the decisions of each round"
         )
 
 
-def _latencies(counts: pl.DataFrame, sheet: Sheet) -> alt.Chart:
+def _latencies(counts: pl.DataFrame, figures: PageFigures) -> alt.Chart:
     begin = pl.col("step") / BINS_A_DECADE
     steps = counts.with_columns(
         begin=pl.lit(10.0).pow(begin), end=pl.lit(10.0).pow(begin + 1 / BINS_A_DECADE)
@@ -136,7 +138,7 @@ def _latencies(counts: pl.DataFrame, sheet: Sheet) -> alt.Chart:
             alt.X2("end"),
             alt.Y("low:Q", title="decisions"),
             alt.Y2("high"),
-            sheet.colour("source", colours),
+            figures.colour("source", colours),
             tooltip=[*tooltip, "source", alt.Tooltip("decisions", format=",")],
         )
         .properties(height=round(HEIGHT * 0.7))
@@ -145,9 +147,9 @@ def _latencies(counts: pl.DataFrame, sheet: Sheet) -> alt.Chart:
     return chart
 
 
-def _tokens(tokens: pl.DataFrame, sheet: Sheet) -> alt.Chart:
+def _tokens(tokens: pl.DataFrame, figures: PageFigures) -> alt.Chart:
     bars = Bars("tokens", "what", _used(tokens["what"], _TOKENS), "tokens", height=0.7)
-    return draw_bars(rounds_timeline(tokens), bars, sheet)
+    return draw_bars(rounds_timeline(tokens), bars, figures)
 
 
 def _entropies(means: pl.DataFrame) -> alt.Chart:

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from prism.report._facts.run_facts import RunFacts
 from prism.report._figures.html_table import html_table
-from prism.report._figures.page_figures import Sheet, Tooltips
+from prism.report._figures.page_figures import PageFigures, Tooltips
 
 SAYS = (
     "Ticks from entering a state to leaving it. Above: the tick is the median, the bar reaches from it to the 90th "
@@ -32,28 +32,30 @@ _SYMLOG_LABELS = (
 _INK = "#1f2328"
 
 
-def make(facts: RunFacts, name: str, sheet: Sheet) -> Markup | None:
+def make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
     """Make the section of one run, if there is something to show.
 
     Args:
         facts: The run.
         name: Names it in ids.
-        sheet: Takes the figures in.
+        figures: Takes the figures in.
     """
     if facts.dwelling.is_empty():
         return None
 
     parts = [
-        sheet.place(
+        figures.add_chart(
             f"dwell-{name}",
-            _overview(facts.dwelling, sheet),
+            _overview(facts.dwelling, figures),
             "Ticks that agents stay in each state",
         )
     ]
     fitted = fit_table(facts.visits, facts.dwelling)
     if fitted.height:
         about = "Visits of each length in each state, and the geometric distribution fitted to them"
-        parts.append(sheet.place(f"fit-{name}", _fits(fitted, sheet), about, stretches=False))
+        parts.append(
+            figures.add_chart(f"fit-{name}", _fits(fitted, figures), about, stretches=False)
+        )
 
     headings = {"timeout_share": "by time-out", "zero": "of no tick"}
     parts.append(html_table(f"dwell-{name}", facts.dwelling.drop("log_likelihood"), headings))
@@ -106,21 +108,21 @@ def fit_table(visits: pl.DataFrame, dwelling: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _overview(dwelling: pl.DataFrame, sheet: Sheet) -> alt.LayerChart:
+def _overview(dwelling: pl.DataFrame, figures: PageFigures) -> alt.LayerChart:
     most = (
         dwelling.select(pl.max_horizontal(pl.col("p99").max(), pl.col("mean").max().ceil())).item()
         or 1
     )
     axis = alt.Axis(values=[label for label in _SYMLOG_LABELS if label <= most], format=",d")
     scale = alt.Scale(type="symlog", constant=1, domain=[0, most], nice=False)
-    colours = sheet.state_colours(dwelling["state"])
+    colours = figures.state_colours(dwelling["state"])
     mean = alt.Tooltip("mean:Q", format=".3g")
     tooltip: Tooltips = ["state", "visits", mean, "median", "p90", "p99", "max"]
     rows = alt.Y("state:N", sort=list(colours), title=None, axis=alt.Axis(labelLimit=170))
     base = alt.Chart(dwelling.drop("log_likelihood")).encode(rows, tooltip=tooltip)
     coloured = base.encode(
         alt.X("median:Q", scale=scale, axis=axis, title="ticks in the state"),
-        sheet.colour("state", colours, legend=False),
+        figures.colour("state", colours, legend=False),
     )
     layers = [
         coloured.mark_rule(strokeWidth=2).encode(alt.X2("p99")),
@@ -135,13 +137,13 @@ def _overview(dwelling: pl.DataFrame, sheet: Sheet) -> alt.LayerChart:
     return chart
 
 
-def _fits(fitted: pl.DataFrame, sheet: Sheet) -> alt.FacetChart:
+def _fits(fitted: pl.DataFrame, figures: PageFigures) -> alt.FacetChart:
     table = fitted.with_columns(
         begin=pl.col("ticks") - 0.45,
         end=pl.col("until") + 0.45,
         middle=(pl.col("ticks") + pl.col("until")) / 2,
     )
-    colours = sheet.state_colours(table["state"])
+    colours = figures.state_colours(table["state"])
     shares = [alt.Tooltip(f"{name}:Q", format=".2%") for name in ("share", "expected")]
     tooltip: Tooltips = [
         "state:N",
@@ -163,7 +165,7 @@ def _fits(fitted: pl.DataFrame, sheet: Sheet) -> alt.FacetChart:
             scale=alt.Scale(zero=True),
         ),
         alt.Y2(datum=0),
-        sheet.colour("state", colours, legend=False),
+        figures.colour("state", colours, legend=False),
         x2="end:Q",
     )
     dots = alt.OverlayMarkDef(color=_INK, size=14)
@@ -171,10 +173,10 @@ def _fits(fitted: pl.DataFrame, sheet: Sheet) -> alt.FacetChart:
         alt.X("middle:Q"), alt.Y("expected:Q")
     )
     small = alt.layer(bars, curve, data=table).properties(
-        width=112 if sheet.narrow else 168, height=80
+        width=112 if figures.narrow else 168, height=80
     )
     facet = alt.Facet("state:N", sort=list(colours), title=None, header=alt.Header(labelLimit=150))
-    many: alt.FacetChart = small.facet(facet, columns=3 if sheet.narrow else 4)
+    many: alt.FacetChart = small.facet(facet, columns=3 if figures.narrow else 4)
     resolved: alt.FacetChart = many.resolve_scale(x="independent", y="independent")
 
     return resolved

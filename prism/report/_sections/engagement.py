@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from prism.report._facts.run_facts import RunFacts
 from prism.report._figures.html_table import html_table
-from prism.report._figures.page_figures import BLUE, GREY, HEIGHT, Sheet
+from prism.report._figures.page_figures import BLUE, GREY, HEIGHT, PageFigures
 
 SAYS = (
     "All agents, also those that did nothing. The curve (Lorenz's) says which share of all posts, replies, reshares "
@@ -20,13 +20,13 @@ NOTHING = "Nobody has posted, replied, reshared or liked."
 _MOST_POINTS = 200
 
 
-def make(facts: RunFacts, name: str, sheet: Sheet) -> Markup | None:
+def make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
     """Make the section of one run, if there is something to show.
 
     Args:
         facts: The run.
         name: Names it in ids.
-        sheet: Takes the figure in.
+        figures: Takes the figure in.
     """
     acts = facts.agents.select(
         pl.sum_horizontal("posts", "replies", "reshares", "likes")
@@ -34,7 +34,9 @@ def make(facts: RunFacts, name: str, sheet: Sheet) -> Markup | None:
     if not acts.sum():
         return None
 
-    figure = sheet.place(f"inequality-{name}", _curve(acts), "The Lorenz curve of what agents gave")
+    figure = figures.add_chart(
+        f"inequality-{name}", _curve(acts), "The Lorenz curve of what agents gave"
+    )
     headings = {"top_1_percent": "top 1 %", "top_10_percent": "top 10 %"}
     table = html_table(f"engagement-{name}", facts.engagement.drop("agents"), headings)
 

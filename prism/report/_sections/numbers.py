@@ -25,7 +25,7 @@ def key_numbers(facts: RunFacts) -> dict[str, Number]:
     """
     given = facts.engagement.filter((pl.col("measure") == "given") & (pl.col("what") == "all"))
     spread = facts.cascades.filter(pl.col("size") > 1)
-    asked, fallbacks = (int(facts.decided[name].sum()) for name in ("asked", "from_fallback"))
+    asked, fallbacks = (int(facts.decisions[name].sum()) for name in ("asked", "from_fallback"))
 
     return {
         "agents": facts.agents.height,
@@ -33,7 +33,7 @@ def key_numbers(facts: RunFacts) -> dict[str, Number]:
         "rounds planned": facts.run.rounds,
         "ticks a round": facts.run.ticks_per_round,
         "seed": facts.run.seed,
-        "moves": int(facts.moves["count"].sum()),
+        "moves": int(facts.transitions["count"].sum()),
         "time-outs": int(facts.timeouts["timeouts"].sum()),
         "decisions asked": asked,
         "of these fallbacks": fallbacks / asked if asked else None,

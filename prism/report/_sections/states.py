@@ -7,7 +7,7 @@ import polars as pl
 from markupsafe import Markup
 
 from prism.report._facts.run_facts import RunFacts
-from prism.report._figures.page_figures import Sheet
+from prism.report._figures.page_figures import PageFigures
 from prism.report._figures.stacking import Bars, draw_bars
 from prism.report._figures.timeline import Timeline, states_timeline
 
@@ -23,33 +23,33 @@ _RHYTHM = Markup(
 )
 
 
-def make(facts: RunFacts, name: str, sheet: Sheet) -> Markup | None:
+def make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
     """Make the section of one run, if there is something to show.
 
     Args:
         facts: The run.
         name: Names it in ids.
-        sheet: Takes the figures in.
+        figures: Takes the figures in.
     """
     if facts.states.is_empty():
         return None
     if "chart" not in facts.states.columns:
-        return _draw(facts.states, name, sheet)
+        return _draw(facts.states, name, figures)
 
     charts = facts.states.partition_by("chart", maintain_order=True, include_key=True)
     parts = [
         _BY_CHART.format(counts["chart"][0] or "without a name")
-        + _draw(counts, f"{name}-{number}", sheet)
+        + _draw(counts, f"{name}-{number}", figures)
         for number, counts in enumerate(charts, start=1)
     ]
 
     return Markup("").join(parts)
 
 
-def _draw(counts: pl.DataFrame, name: str, sheet: Sheet) -> Markup:
-    timeline = states_timeline(counts, by_round=sheet.by_round)
+def _draw(counts: pl.DataFrame, name: str, figures: PageFigures) -> Markup:
+    timeline = states_timeline(counts, by_round=figures.by_round)
     about = "Agents in each state over time, one state above the other"
-    figure = sheet.place(f"states-{name}", _stacked(timeline, sheet), about)
+    figure = figures.add_chart(f"states-{name}", _stacked(timeline, figures), about)
     rhythm = (
         _rhythm(counts)
         if "tick" in counts.columns and "tick" not in timeline.table.columns
@@ -60,7 +60,11 @@ def _draw(counts: pl.DataFrame, name: str, sheet: Sheet) -> Markup:
 
     about = "Agents in each state within a round, the mean of all rounds"
 
-    return figure + _RHYTHM + sheet.place(f"rhythm-{name}", _stacked(rhythm, sheet, 0.6), about)
+    return (
+        figure
+        + _RHYTHM
+        + figures.add_chart(f"rhythm-{name}", _stacked(rhythm, figures, 0.6), about)
+    )
 
 
 def _rhythm(counts: pl.DataFrame) -> Timeline | None:
@@ -76,13 +80,13 @@ def _rhythm(counts: pl.DataFrame) -> Timeline | None:
     return states_timeline(mean.with_columns(round=pl.lit(1, pl.Int64)), by_round=False)
 
 
-def _stacked(timeline: Timeline, sheet: Sheet, height: float = 1.0) -> alt.Chart:
+def _stacked(timeline: Timeline, figures: PageFigures, height: float = 1.0) -> alt.Chart:
     bars = Bars(
         "agents",
         "state",
-        sheet.state_colours(timeline.table["state"]),
+        figures.state_colours(timeline.table["state"]),
         "agents",
         is_full=True,
         height=height,
     )
-    return draw_bars(timeline, bars, sheet)
+    return draw_bars(timeline, bars, figures)

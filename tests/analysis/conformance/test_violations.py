@@ -104,7 +104,7 @@ def test_chains_are_those_of_following_every_agent(
 
 
 def test_chains_are_followed_across_blocks(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """Where a log is cut into blocks, chains go on: here every move but the first is broken, and all are found."""
+    """Where a log is cut into blocks, paths go on: here every move but the first is broken, and all are found."""
     lines = [make.move("x", "a", "b", padding="x" * 100_000)] * 200
     violations = check_log(read_log(write_log(lines)), CHART).violations
     assert violations["line"].to_list() == list(range(2, 201))
@@ -224,7 +224,7 @@ def test_agent_that_its_guard_holds_back_keeps_to_the_chart(
 
 
 def test_runs_are_replayed_apart(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """The same agent in two runs has two chains."""
+    """The same agent in two runs has two paths."""
     one = write_log([make.move("x", "a", "b")], "one.jsonl")
     two = write_log([make.move("x", "a", "b"), make.move("x", "a", "b")], "two.jsonl")
     found = check_log(read_log(one, two), CHART).violations
