@@ -37,7 +37,7 @@ except ModuleNotFoundError as _error:
 from prism.analysis._conformance.violations import Conformance, check_log
 from prism.analysis._reading.logs import RunLogs, read_log
 from prism.analysis._reading.notes import Note
-from prism.analysis._reading.survey import Run
+from prism.analysis._reading.runs import Run
 from prism.analysis._tables.agent_story import agent_story
 from prism.analysis._tables.cascades import cascades
 from prism.analysis._tables.decisions import decisions

@@ -292,7 +292,7 @@ def test_notes_go_to_stderr_one_line_each(run: Path, log: Log) -> None:
     assert said.text.startswith("from_state,")
     lines = said.err.splitlines()
     assert lines == [
-        f"prism: {broken}, line 51: is no JSON and is left out",
+        f"prism: {broken}, line 51: is not valid JSON and is left out",
         f"prism: {broken}, line {len(data) - 27:,}: is cut off in its middle and is left out",
         f"prism: {broken}: 1 events of others are left out: app.hello 1",
         f"prism: {broken}: broken has not ended: it is still going on, or was stopped",
@@ -344,7 +344,7 @@ def test_unknown_agent_is_status_2(run: Path, log: Log) -> None:
         (
             b"\x00\x01\xff\n\x02",
             [
-                "log.jsonl, line 1: is no JSON and is left out",
+                "log.jsonl, line 1: is not valid JSON and is left out",
                 "log.jsonl, line 2: is cut off in its middle and is left out",
                 "log.jsonl: holds no event of prism",
             ],
@@ -352,7 +352,7 @@ def test_unknown_agent_is_status_2(run: Path, log: Log) -> None:
         (
             b'x\n{"event":"agent.joined","agent_id":"ada","state":"idle"}\n',
             [
-                "log.jsonl, line 1: is no JSON and is left out",
+                "log.jsonl, line 1: is not valid JSON and is left out",
                 "no agent 'bo' in the log; the first in it are ada",
             ],
         ),

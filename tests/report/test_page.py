@@ -182,7 +182,10 @@ def test_another_format_is_refused(report: Report, tmp_path: Path) -> None:
     ("damage", "said"),
     [
         (lambda lines: [*lines[:-1], lines[-1][:40]], "cut off in its middle"),
-        (lambda lines: [*lines[:50], b'{"event": "stat', *lines[50:]], "line 51: is no JSON"),
+        (
+            lambda lines: [*lines[:50], b'{"event": "stat', *lines[50:]],
+            "line 51: is not valid JSON",
+        ),
         (
             lambda lines: [lines[0].replace(b'"schema":1', b'"schema":9'), *lines[1:]],
             "events of version 9",

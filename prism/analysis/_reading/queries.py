@@ -1,4 +1,4 @@
-"""Queries over tables that are made while they are read."""
+"""Polars queries over tables that are made part by part."""
 
 from __future__ import annotations
 
@@ -11,23 +11,29 @@ from polars.io.plugins import register_io_source
 def query_of(
     make: Callable[[Collection[str]], Iterable[pl.DataFrame]], *, schema: Mapping[str, pl.DataType]
 ) -> pl.LazyFrame:
-    """Return parts of a table as one polars query, which holds no more than a few of them at a time.
+    """Return a polars query over the parts of a table, with few of them in memory at a time.
 
     Args:
-        make: Begins to make the parts, in order; called whenever the query is run, with the columns
-            that it needs. Others that the parts have are left out.
+        make: Begins to make the parts, in order. Called with the needed columns whenever the query
+            is run; parts may have other columns besides.
         schema: Columns and types of the table.
     """
 
     def source(
         wanted: list[str] | None, predicate: pl.Expr | None, most: int | None, _size: int | None
     ) -> Iterator[pl.DataFrame]:
-        needed = {*(wanted or schema), *(() if predicate is None else predicate.meta.root_names())}
+        columns = wanted or list(schema)
+        needed = {*columns, *(() if predicate is None else predicate.meta.root_names())}
+
         for frame in make(needed):
-            part = frame if predicate is None else frame.filter(predicate)
-            part = part.select(wanted or list(schema))
-            yield part if most is None else part.head(most)
-            if most is not None and (most := most - part.height) <= 0:
+            part = (frame if predicate is None else frame.filter(predicate)).select(columns)
+            if most is None:
+                yield part
+                continue
+
+            yield part.head(most)
+            most -= part.height
+            if most <= 0:
                 return
 
     return register_io_source(source, schema=pl.Schema(schema))

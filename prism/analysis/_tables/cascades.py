@@ -8,7 +8,7 @@ import polars as pl
 
 from prism.analysis._reading.logs import STAMP, RunLogs, parse_time
 from prism.analysis._reading.merging import TableMerger
-from prism.analysis._reading.survey import Run
+from prism.analysis._reading.runs import Run
 from prism.telemetry.events import POST_PUBLISHED
 
 _COLUMNS = (*STAMP, "agent_id", "post_id", "kind", "parent_id", "root_id", "text")

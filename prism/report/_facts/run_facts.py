@@ -9,7 +9,7 @@ import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.notes import Note
-from prism.analysis._reading.survey import Run
+from prism.analysis._reading.runs import Run
 from prism.analysis._tables.cascades import cascades
 from prism.analysis._tables.decisions import decisions
 from prism.analysis._tables.engagement import engagement

@@ -99,7 +99,7 @@ def test_many_corrupt_lines_are_summed_up(write_log: WriteLog, make: SimpleNames
     """The first ten corrupt lines are named one by one, the others counted."""
     notes = read_log(write_log([make.move("x", "a", "b"), *[b"?"] * 25])).notes
     assert [note.line for note in notes] == [*range(2, 12), None]
-    assert notes[-1].message == "15 more lines are no JSON and are left out"
+    assert notes[-1].message == "15 more lines are not valid JSON and are left out"
 
 
 def test_line_that_is_nested_too_deep_costs_no_other(
@@ -337,9 +337,7 @@ def test_runs_whose_lines_are_mixed_are_told_of(
     logs = read_log(write_log([written(what, make) for what in order]))
     assert len(logs.runs) == runs
     (note,) = (note for note in logs.notes if note.kind == "mixed_runs")
-    assert (
-        f"as line {line} tells: they cannot be told apart, so that tables mix them" in note.message
-    )
+    assert f"as line {line} shows: they cannot be told apart, so tables mix them" in note.message
     assert "by itself" not in note.message
     starts, ends = (sum(what.startswith(kind) for what in order) for kind in ("start", "end"))
     assert ("unfinished" in kinds(logs.notes)) == (starts > ends)
