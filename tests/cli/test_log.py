@@ -275,7 +275,7 @@ def test_decisions_are_told_apart_by_names(run: Path, log: Log) -> None:
     ]
     said = log("decisions", run, "--by", "colour")
     assert (said.status, said.out) == (2, b"")
-    assert said.err.startswith("prism: decisions are not told apart by colour: choose from state, ")
+    assert said.err.startswith("prism: decisions cannot be grouped by colour: choose from state, ")
 
 
 def test_notes_go_to_stderr_one_line_each(run: Path, log: Log) -> None:
