@@ -212,7 +212,7 @@ def test_damaged_logs_give_a_report_that_says_so(
     (notes,) = page.all("div", role="note")
     assert said in notes.text
     assert str(log) in notes.text
-    assert page.all("table", id="table-moves-1")
+    assert page.all("table", id="table-transitions-1")
     assert made.runs[0].agents.height == 80
 
 
@@ -239,10 +239,10 @@ def test_a_run_in_which_nothing_happens(
     page = parse(make_report(read_log(write_log([make.started()]))).html())
     texts = " ".join(section.text for section in page.all("section"))
     for said in (
-        "No agent has moved.",
+        "No agent made a transition.",
         "The log names no agent.",
-        "No move says how long its agent had stayed.",
-        "Nothing was put to a reasoner.",
+        "No transition says how long its agent had stayed.",
+        "No reasoner was asked.",
         "Nobody has posted, replied, reshared or liked.",
         "No post was replied to or reshared.",
     ):

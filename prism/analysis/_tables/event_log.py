@@ -28,7 +28,7 @@ def to_event_log(logs: RunLogs, *, activity: str = "to_state") -> pl.LazyFrame:
         ``.sink_parquet(path)`` writes it block by block. Columns: ``case:concept:name`` (the agent;
         with ``run/`` before it if there are several runs), ``concept:name`` (the activity),
         ``time:timestamp`` (UTC), ``org:resource`` (the agent), ``lifecycle:transition`` (always
-        ``complete``: a transition takes no time), ``round``, ``tick``, ``from_state``, ``to_state`` and
+        ``complete``: it takes no time), ``round``, ``tick``, ``from_state``, ``to_state`` and
         ``trigger``, in the order of the log.
 
     Raises:

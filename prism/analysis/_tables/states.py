@@ -143,7 +143,7 @@ def _read(logs: RunLogs) -> _Pass:
 
 
 def _dated(logs: RunLogs, moments: TableMerger) -> Iterator[pl.DataFrame]:
-    """Return the events that agents are followed by, with their moments; add all moments of the logs."""
+    """Return the events that paths are made of, with their moments; collect all moments."""
     is_undated = pl.col("round").is_null() & pl.col("tick").is_null()
     ends_action = pl.col("trigger").is_in([COMPOSE_DONE, ACTION_DONE])
     is_second = ends_action & (pl.col("ticks_in_state") == 0)

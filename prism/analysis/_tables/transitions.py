@@ -1,4 +1,4 @@
-"""Transitions: how often they were made, how long agents stayed before, and which were time-outs."""
+"""Transitions: how often they were made, after how many ticks, and which were time-outs."""
 
 from __future__ import annotations
 

@@ -11,8 +11,14 @@ from markupsafe import Markup
 
 _WIDE = ("text", "reason")
 _SHARES = (
-    *("share", "probability", "fallback_share", "timeout_share", "entropy_share"),
-    *("active", "top_1_percent", "top_10_percent"),
+    "share",
+    "probability",
+    "fallback_share",
+    "timeout_share",
+    "entropy_share",
+    "active",
+    "top_1_percent",
+    "top_10_percent",
 )
 _NOTHING = Markup("")
 
@@ -24,41 +30,49 @@ def html_table(
     *,
     most: int | None = None,
 ) -> Markup:
-    """Return a table as HTML, numbers aligned and shortened for people; what they are exactly stands in ``data-value``.
+    """Return a table as HTML, with numbers shortened for people and exact in ``data-value``.
 
     Args:
-        name: What it is of, for its id.
+        name: Name of the table, for its id.
         table: The rows.
-        headings: What to call columns, where not by their names.
-        most: Rows to show at the most; a line below says how many there are.
+        headings: Headings of columns, if they differ from the names.
+        most: Most rows to show; a line below says how many there are.
     """
-    shown = table if most is None else table.head(most)
+    headings = headings or {}
+    first = table if most is None else table.head(most)
+    classes = [_class(table, column) for column in table.columns]
+    are_shares = [column in _SHARES for column in table.columns]
+
     heads = [
         Markup('<th scope="col" class="{}">{}</th>').format(
-            _class(table, column), (headings or {}).get(column, column.replace("_", " "))
+            kind, headings.get(column, column.replace("_", " "))
         )
-        for column in table.columns
+        for column, kind in zip(table.columns, classes, strict=True)
     ]
-    classes = [_class(table, column) for column in table.columns]
     rows = [
-        _NOTHING.join(map(cell, row, classes, [column in _SHARES for column in table.columns]))
-        for row in shown.iter_rows()
+        Markup("<tr>{}</tr>").format(_NOTHING.join(map(cell, row, classes, are_shares)))
+        for row in first.iter_rows()
     ]
-    body = _NOTHING.join(Markup("<tr>{}</tr>").format(row) for row in rows)
-    more = Markup('<p class="soft">{:,} of {:,} are shown.</p>').format(shown.height, table.height)
+
+    more = _NOTHING
+    if first.height < table.height:
+        more = Markup('<p class="soft">{:,} of {:,} are shown.</p>').format(
+            first.height, table.height
+        )
 
     return Markup(
-        '<div class="scroll"><table id="table-{}"><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>{}'
-    ).format(name, _NOTHING.join(heads), body, more if shown.height < table.height else _NOTHING)
+        '<div class="scroll"><table id="table-{}"><thead><tr>{}</tr></thead>'
+        "<tbody>{}</tbody></table></div>{}"
+    ).format(name, _NOTHING.join(heads), _NOTHING.join(rows), more)
 
 
 def cell(value: Any, kind: str = "number", is_share: bool = False) -> Markup:
     """Return one cell.
 
     Args:
-        value: What is in it; None leaves it empty.
-        kind: Class of the cell.
-        is_share: Whether it is a share, 0 to 1, to be shown in percent.
+        value: Its value; None leaves it empty.
+        kind: Its class.
+        is_share: Whether the value is a share, 0 to 1, to be shown in percent.
     """
     if value is None:
         return Markup('<td class="{}"></td>').format(kind)
@@ -73,7 +87,7 @@ def cell(value: Any, kind: str = "number", is_share: bool = False) -> Markup:
 
 
 def shown(value: float, *, is_share: bool = False) -> str:
-    """Write a number for people: whole numbers in full, others with four digits, shares in percent."""
+    """Return whole numbers in full, others with four digits, and shares in percent."""
     if is_share:
         return f"{value:.1%}"
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"

@@ -1,4 +1,4 @@
-"""The sections of a report, in their order; each module makes one of them, its figures and its tables."""
+"""The sections of a report, in their order; each module makes one, with figures and tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from prism.report._sections import (
 )
 
 Maker = Callable[[RunFacts, str, PageFigures], Markup | None]
-"""Makes what a section shows of one run, None if that is nothing. The text names the run in ids."""
+"""Makes the section of one run, None if there is nothing to show. The text is its name in ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +30,15 @@ class Section:
 
     Args:
         anchor: Its id.
-        heading: What it is about.
-        says: How to read it, if there is something to read.
-        parts: What it shows of each run, in their order.
-        together: What it shows of all of them.
+        heading: Its heading.
+        explanation: How to read it; empty if there is nothing to read.
+        parts: The part of each run, in their order.
+        together: The part of all runs together.
     """
 
     anchor: str
     heading: str
-    says: str
+    explanation: str
     parts: Sequence[Markup] = ()
     together: Markup | None = None
 
@@ -49,15 +49,15 @@ class _Kind:
 
     Args:
         anchor: Its id.
-        heading: What it is about.
-        says: How to read it.
-        nothing: What to say of a run that it has nothing of.
-        make: Makes what it shows of one run.
+        heading: Its heading.
+        explanation: How to read it.
+        nothing: Stands in place of the part of a run that has none.
+        make: Makes the part of one run.
     """
 
     anchor: str
     heading: str
-    says: str
+    explanation: str
     nothing: str
     make: Maker
 
@@ -67,20 +67,25 @@ class _Kind:
             self.make(facts, str(number), figures) for number, facts in enumerate(runs, start=1)
         ]
         nothing = Markup("<p>{}</p>").format(self.nothing)
-        says = self.says if any(part is not None for part in parts) else ""
+        explanation = self.explanation if any(part is not None for part in parts) else ""
 
         return Section(
-            self.anchor, self.heading, says, [nothing if part is None else part for part in parts]
+            self.anchor,
+            self.heading,
+            explanation,
+            [nothing if part is None else part for part in parts],
         )
 
 
 _BY_RUN = (
-    _Kind("chart", "The chart and its traffic", diagram.SAYS, diagram.NOTHING, diagram.make),
-    _Kind("states", "Agents in each state", states.SAYS, states.NOTHING, states.make),
-    _Kind("dwell", "How long agents stay", dwelling.SAYS, dwelling.NOTHING, dwelling.make),
-    _Kind("decisions", "Decisions", decisions.SAYS, decisions.NOTHING, decisions.make),
-    _Kind("engagement", "Who takes part", engagement.SAYS, engagement.NOTHING, engagement.make),
-    _Kind("cascades", "Cascades", cascades.SAYS, cascades.NOTHING, cascades.make),
+    _Kind("chart", "The chart and its traffic", diagram.EXPLANATION, diagram.NOTHING, diagram.make),
+    _Kind("states", "Agents in each state", states.EXPLANATION, states.NOTHING, states.make),
+    _Kind("dwell", "How long agents stay", dwelling.EXPLANATION, dwelling.NOTHING, dwelling.make),
+    _Kind("decisions", "Decisions", decisions.EXPLANATION, decisions.NOTHING, decisions.make),
+    _Kind(
+        "engagement", "Who takes part", engagement.EXPLANATION, engagement.NOTHING, engagement.make
+    ),
+    _Kind("cascades", "Cascades", cascades.EXPLANATION, cascades.NOTHING, cascades.make),
 )
 
 
@@ -89,10 +94,10 @@ def make_sections(runs: Sequence[RunFacts], figures: PageFigures) -> list[Sectio
 
     Args:
         runs: The facts of each run.
-        figures: Takes the figures in.
+        figures: Where to add the figures.
     """
     return [
         Section("numbers", "Key numbers", "", together=numbers.make(runs)),
         *(kind.of(runs, figures) for kind in _BY_RUN),
-        Section("agents", "Agents", agents.SAYS, together=agents.make(runs, figures)),
+        Section("agents", "Agents", agents.EXPLANATION, together=agents.make(runs, figures)),
     ]

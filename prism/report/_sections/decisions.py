@@ -1,4 +1,4 @@
-"""What was decided where several moves were open, by whom, and at what price."""
+"""Decisions: what was chosen, by which source, and at what price."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from prism.report._figures.page_figures import BLUE, HEIGHT, PageFigures
 from prism.report._figures.stacking import Bars, draw_bars, stack
 from prism.report._figures.timeline import rounds_timeline
 
-SAYS = (
-    "Where several moves were open: what was chosen, and by whom. The entropy is that of the probabilities given to "
-    "the options, in bits: 0 if there was no doubt; its share is of the most that it could have been."
+EXPLANATION = (
+    "What was chosen where an event was ambiguous, and by which source. The entropy is that of the "
+    "probabilities given to the options, in bits: 0 if one was certain; its share is relative to "
+    "the most that it could have been."
 )
-NOTHING = "Nothing was put to a reasoner."
+NOTHING = "No reasoner was asked."
 
 _MOST_REASONS = 10
 _SOURCES = {
@@ -32,17 +33,20 @@ _SOURCES = {
 _TOKENS = {"input": "#4477aa", "output": "#ccbb44"}
 _HEADINGS = {
     "entropy": "entropy, bits",
-    **{f"latency_{name}": f"latency {name}, s" for name in ("p50", "p90", "p99", "max")},
+    "latency_p50": "latency p50, s",
+    "latency_p90": "latency p90, s",
+    "latency_p99": "latency p99, s",
+    "latency_max": "latency max, s",
 }
 
 
 def make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
-    """Make the section of one run, if there is something to show.
+    """Make the section of one run; None if there is nothing to show.
 
     Args:
         facts: The run.
-        name: Names it in ids.
-        figures: Takes the figures in.
+        name: Its name in ids.
+        figures: Where to add the figures.
     """
     if facts.decisions.is_empty():
         return None
@@ -71,14 +75,14 @@ def make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
 
 
 def _without_empty(table: pl.DataFrame) -> pl.DataFrame:
-    """Leave out columns that say nothing: no model was asked, or a source was never used."""
+    """Leave out columns without values, and sources that were never used."""
     sums = {name: table[name].sum() for name in table.columns if name.startswith("from_")}
-    silent = [
+    unused = [
         name
         for name in table.columns
         if table[name].null_count() == table.height or sums.get(name) == 0
     ]
-    return table.drop(silent)
+    return table.drop(unused)
 
 
 def _choices(chosen: pl.DataFrame, figures: PageFigures) -> alt.Chart:
@@ -94,7 +98,7 @@ def _sources(by_round: pl.DataFrame, figures: PageFigures) -> alt.Chart:
 
 
 def _costs(facts: RunFacts, name: str, figures: PageFigures) -> Iterator[Markup]:
-    """Draw what answers took, as far as the log tells."""
+    """Draw the latencies, tokens and entropies that the log has."""
     if facts.latencies.height:
         yield figures.add_chart(
             f"latency-{name}", _latencies(facts.latencies, figures), "Decisions of each latency"
@@ -176,7 +180,7 @@ def _used(values: pl.Series, colours: dict[str, str]) -> dict[str, str]:
 
 
 def _long(by_round: pl.DataFrame, columns: dict[str, str], key: str, value: str) -> pl.DataFrame:
-    """Put columns of counts below each other, without those that are nothing."""
+    """Put columns of counts below each other, without zeros."""
     named = by_round.select("round", **{name: pl.col(column) for name, column in columns.items()})
     return named.unpivot(index="round", variable_name=key, value_name=value).filter(
         pl.col(value) > 0

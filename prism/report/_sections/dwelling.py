@@ -1,4 +1,4 @@
-"""How long agents stay in each state, next to what a constant chance to leave would give."""
+"""Dwell times: how long agents stay in each state, beside a geometric distribution."""
 
 from __future__ import annotations
 
@@ -10,35 +10,30 @@ from prism.report._facts.run_facts import RunFacts
 from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import PageFigures, Tooltips
 
-SAYS = (
-    "Ticks from entering a state to leaving it. Above: the tick is the median, the bar reaches from it to the 90th "
-    "percentile, the line on to the 99th, the diamond is the mean. Below, for states not always left after one tick: "
-    "bars are the share of visits of each length, up to the 99th percentile; dots are a geometric distribution, "
-    "what there would be if agents left with the same probability p in every tick. Visits of no tick are outside of "
-    "it. The distance, 0 to 1, says how far the two are apart (Kolmogorov)."
+EXPLANATION = (
+    "Ticks from entering a state to leaving it. Above: the tick is the median, the bar reaches "
+    "from it to the 90th percentile, the line on to the 99th, the diamond is the mean. Below, for "
+    "states not always left after one tick: bars are the share of visits of each length, up to the 99th "
+    "percentile; dots are a geometric distribution, as if agents left with the same probability p "
+    "in every tick. Visits of no tick are outside of it. The distance, 0 to 1, is how far the two "
+    "are apart (Kolmogorov)."
 )
-NOTHING = "No move says how long its agent had stayed."
+NOTHING = "No transition says how long its agent had stayed."
 
 _MOST_BARS = 30
 _ROW = 26
-_SYMLOG_LABELS = (
-    0,
-    1,
-    2,
-    3,
-    5,
-    *(digit * 10**power for power in range(1, 10) for digit in (1, 2, 5)),
-)
+_TENS = tuple(digit * 10**power for power in range(1, 10) for digit in (1, 2, 5))
+_SYMLOG_LABELS = (0, 1, 2, 3, 5, *_TENS)
 _INK = "#1f2328"
 
 
 def make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
-    """Make the section of one run, if there is something to show.
+    """Make the section of one run; None if there is nothing to show.
 
     Args:
         facts: The run.
-        name: Names it in ids.
-        figures: Takes the figures in.
+        name: Its name in ids.
+        figures: Where to add the figures.
     """
     if facts.dwelling.is_empty():
         return None
@@ -64,11 +59,11 @@ def make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
 
 
 def fit_table(visits: pl.DataFrame, dwelling: pl.DataFrame) -> pl.DataFrame:
-    """Set the visits of each length beside those that the fit expects, several lengths together where there are many.
+    """Compare the visits of each length with those of the fit, in bins if there are many lengths.
 
     Args:
-        visits: What `visit_counts` gave, of one run.
-        dwelling: What `dwell_times` gave, of the same.
+        visits: Visits of one run, from `visit_counts`.
+        dwelling: Dwell times of the same run, from `dwell_times`.
 
     Returns:
         For every state that is not always left after the first tick:
@@ -76,27 +71,25 @@ def fit_table(visits: pl.DataFrame, dwelling: pl.DataFrame) -> pl.DataFrame:
         (of those of one tick or more) and ``expected`` (P(ticks <= k <= until) = (1 - p)^(ticks -
         1) - (1 - p)^until), up to the 99th percentile.
     """
+    ticks, width, last = pl.col("ticks"), pl.col("width"), pl.col("last")
     fits = dwelling.filter(pl.col("p") < 1).select(
-        "state",
-        "p",
-        "p99",
-        width=(pl.col("p99").clip(lower_bound=1) + _MOST_BARS - 1) // _MOST_BARS,
+        "state", "p", last=pl.col("p99").clip(lower_bound=1)
     )
-    ticks, width, stay = pl.col("ticks"), pl.col("width"), 1 - pl.col("p")
-    begin = (ticks - 1) // width * width + 1
+    fits = fits.with_columns(width=(last + _MOST_BARS - 1) // _MOST_BARS)
+
     timed = visits.filter(ticks > 0).join(fits, on="state", maintain_order="left")
     share = pl.col("visits") / pl.col("visits").sum().over("state")
-    binned = timed.with_columns(share=share).filter(ticks <= pl.col("p99").clip(lower_bound=1))
-    binned = binned.group_by("state", "width", ticks=begin, maintain_order=True).agg(
-        pl.col("visits", "share").sum()
-    )
-    grid = fits.with_columns(
-        ticks=pl.int_ranges(1, pl.col("p99").clip(lower_bound=1) + 1, "width", dtype=pl.Int64)
-    ).explode("ticks")
-    filled = grid.join(
-        binned.drop("width"), on=["state", "ticks"], how="left", maintain_order="left"
-    )
-    until = ticks + width - 1
+    shown = timed.with_columns(share=share).filter(ticks <= last)
+    begin = (ticks - 1) // width * width + 1
+    bins = shown.group_by("state", ticks=begin, maintain_order=True)
+    binned = bins.agg(pl.col("visits", "share").sum())
+
+    # Bins without visits are drawn, too: the fit expects some in them.
+    lengths = pl.int_ranges(1, last + 1, "width", dtype=pl.Int64)
+    grid = fits.with_columns(ticks=lengths).explode("ticks")
+    filled = grid.join(binned, on=["state", "ticks"], how="left", maintain_order="left")
+
+    until, stay = ticks + width - 1, 1 - pl.col("p")
     expected = stay.pow(ticks - 1) - stay.pow(until)
 
     return filled.select(
@@ -109,10 +102,8 @@ def fit_table(visits: pl.DataFrame, dwelling: pl.DataFrame) -> pl.DataFrame:
 
 
 def _overview(dwelling: pl.DataFrame, figures: PageFigures) -> alt.LayerChart:
-    most = (
-        dwelling.select(pl.max_horizontal(pl.col("p99").max(), pl.col("mean").max().ceil())).item()
-        or 1
-    )
+    longest = pl.max_horizontal(pl.col("p99").max(), pl.col("mean").max().ceil())
+    most = dwelling.select(longest).item() or 1
     axis = alt.Axis(values=[label for label in _SYMLOG_LABELS if label <= most], format=",d")
     scale = alt.Scale(type="symlog", constant=1, domain=[0, most], nice=False)
     colours = figures.state_colours(dwelling["state"])

@@ -10,10 +10,11 @@ from prism.report._facts.run_facts import RunFacts
 from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import BLUE, GREY, HEIGHT, PageFigures
 
-SAYS = (
-    "All agents, also those that did nothing. The curve (Lorenz's) says which share of all posts, replies, reshares "
-    "and likes came from which share of the agents; the further it hangs below the dashed line, the more unequal. "
-    "Gini's coefficient is 0 if all give the same, near 1 if one gives everything."
+EXPLANATION = (
+    "All agents count, also those that did nothing. The Lorenz curve shows which share of all "
+    "posts, replies, reshares and likes came from which share of the agents; the further it hangs "
+    "below the dashed line, the more unequal they are. The Gini coefficient is 0 if all give the "
+    "same, near 1 if one gives everything."
 )
 NOTHING = "Nobody has posted, replied, reshared or liked."
 
@@ -21,12 +22,12 @@ _MOST_POINTS = 200
 
 
 def make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
-    """Make the section of one run, if there is something to show.
+    """Make the section of one run; None if there is nothing to show.
 
     Args:
         facts: The run.
-        name: Names it in ids.
-        figures: Takes the figure in.
+        name: Its name in ids.
+        figures: Where to add the figure.
     """
     acts = facts.agents.select(
         pl.sum_horizontal("posts", "replies", "reshares", "likes")
@@ -44,7 +45,7 @@ def make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
 
 
 def _curve(acts: pl.Series) -> alt.LayerChart:
-    """Draw which share of all acts came from which share of the agents, the least active first."""
+    """Draw the Lorenz curve of the numbers of acts."""
     ranked = acts.sort()
     size = ranked.len()
     curve = pl.DataFrame({"agents": pl.int_range(0, size + 1, eager=True) / size})

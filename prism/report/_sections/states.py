@@ -1,4 +1,4 @@
-"""How many agents are in each state, over time."""
+"""The number of agents in each state, over time."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ from prism.report._figures.page_figures import PageFigures
 from prism.report._figures.stacking import Bars, draw_bars
 from prism.report._figures.timeline import Timeline, states_timeline
 
-SAYS = (
-    "Counted at the end of every tick, before the end of a round sends all to idle; in a log without ticks, at the end "
-    "of every round or step of time."
+EXPLANATION = (
+    "Counted at the end of every tick, before the end of a round sends all to idle; in a log "
+    "without ticks, at the end of every round or step of time."
 )
 NOTHING = "The log names no agent."
 
 _BY_CHART = Markup("<h3>By the chart {}</h3>")
 _RHYTHM = Markup(
-    '<h3>Within a round</h3><p class="soft">How many agents are in each state at each tick: the mean of all rounds.</p>'
+    '<h3>Within a round</h3><p class="soft">How many agents are in each state at each tick: '
+    "the mean of all rounds.</p>"
 )
 
 
 def make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
-    """Make the section of one run, if there is something to show.
+    """Make the section of one run; None if there is nothing to show.
 
     Args:
         facts: The run.
-        name: Names it in ids.
-        figures: Takes the figures in.
+        name: Its name in ids.
+        figures: Where to add the figures.
     """
     if facts.states.is_empty():
         return None
@@ -50,11 +51,12 @@ def _draw(counts: pl.DataFrame, name: str, figures: PageFigures) -> Markup:
     timeline = states_timeline(counts, by_round=figures.by_round)
     about = "Agents in each state over time, one state above the other"
     figure = figures.add_chart(f"states-{name}", _stacked(timeline, figures), about)
-    rhythm = (
-        _rhythm(counts)
-        if "tick" in counts.columns and "tick" not in timeline.table.columns
-        else None
-    )
+
+    # A timeline of means over rounds does not show what happens within them.
+    if "tick" not in counts.columns or "tick" in timeline.table.columns:
+        return figure
+
+    rhythm = _rhythm(counts)
     if rhythm is None:
         return figure
 
@@ -68,7 +70,7 @@ def _draw(counts: pl.DataFrame, name: str, figures: PageFigures) -> Markup:
 
 
 def _rhythm(counts: pl.DataFrame) -> Timeline | None:
-    """Return the mean round, if there are rounds of several ticks."""
+    """Return the mean round; None if there are not several rounds of several ticks."""
     rounds = counts.filter(pl.col("round") > 0)
     if rounds["tick"].n_unique() < 2 or rounds["round"].n_unique() < 2:
         return None

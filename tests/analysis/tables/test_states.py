@@ -230,8 +230,8 @@ def test_rounds_that_start_again_are_told_of(write_log: WriteLog, make: SimpleNa
     logs = read_log(write_log([*lines, make.move("x", "c", "a", round=2)]))
     assert counted(state_counts(logs), "round", "tick") == {(1, 1): {"b": 1}, (2, 1): {"a": 1}}
     assert notes_of(logs) == {
-        "out_of_order": "1 transition does not follow the agent's last one in round, tick or time (the first in line 3): "
-        "they count together with that"
+        "out_of_order": "1 transition does not follow the agent's last one in round, tick or time "
+        "(the first in line 3): they count together with that"
     }
 
 
