@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from prism.cli._chart import chart_from
+from prism.cli._chart_argument import chart_from
 from prism.errors import InputError
 from prism.statechart import social_media_chart
 

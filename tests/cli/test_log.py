@@ -442,7 +442,7 @@ def test_check_against_a_chart_of_ones_own(run: Path, log: Log) -> None:
     said = log("check", "mine.jsonl", "--chart", "mine:chart")
     assert (said.status, said.err) == (
         0,
-        "prism: 1 steps agree; 1 moves by the chart else not checked\n",
+        "prism: 1 steps agree; 1 transitions by the chart else not checked\n",
     )
     said = log("check", "mine.jsonl", "--chart", "social_media")
     assert said.status == 2

@@ -102,7 +102,7 @@ def _sizes(found: pl.DataFrame) -> alt.Chart:
 
 
 def _shapes(spread: pl.DataFrame) -> alt.Chart:
-    """Draw the depths of cascades by size: broadcasts lie low, paths rise."""
+    """Draw the depths of cascades by size: broadcasts lie low, conversations rise."""
     counts = (
         spread.group_by("size", "depth").agg(cascades=pl.len().cast(pl.Int64)).sort("size", "depth")
     )
