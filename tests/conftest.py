@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from prism.statechart import Statechart, Transition, state_enum
 
 pytest_plugins = [
+    "tests.kit.commands",
     "tests.kit.files",
     "tests.kit.logs",
     "tests.kit.runs",

@@ -1,26 +1,27 @@
 """A run's log as tables.
 
-Open one log or many with `read_log`; every function takes what it gives, reads the logs once, in bounded memory, and
-gives a polars frame. Where several runs were read, a column ``run`` comes first, with their labels.
+`read_log` opens one log or several. Every function takes the result, reads the logs once, in
+bounded memory, and returns a polars frame. If there are several runs, a column ``run`` comes first,
+with their labels.
 
-=====================  =====================================================================================
-`state_counts`         agents in each state at the end of every tick
-`transition_counts`    every kind of move: count, and probability among the moves out of its state
-`dwell_times`          ticks that agents stay in each state, with a geometric fit
-`timeouts`             time-outs by state and round
-`decisions`            asked, answered, fallbacks, requests, tokens, latency, entropy
-`activity`             what every agent gave and got
-`engagement`           how unequally that is spread: Gini, share of the top 1 % and 10 %
-`cascades`             size, depth, breadth, structural virality and lifetime of every cascade
-`agent_story`          all that one agent did, in order
-`to_event_log`         the moves as process-mining tools read them (a LazyFrame)
-`check_log`            every step that a chart does not allow
-=====================  =====================================================================================
+===================== ==========================================================================
+`state_counts`        agents in each state at the end of every tick
+`transition_counts`   every kind of transition: count, and probability among those out of its state
+`dwell_times`         ticks that agents stay in each state, with a geometric fit
+`timeouts`            time-outs by state and round
+`decisions`           asked, answered, fallbacks, requests, tokens, latency, entropy
+`activity`            posts, replies, reshares and likes that every agent gave and received
+`engagement`          how unequally they are distributed: Gini, share of the top 1 % and 10 %
+`cascades`            size, depth, breadth, structural virality and lifetime of every cascade
+`agent_story`         all that one agent did, in order
+`to_event_log`        the transitions as process-mining tools read them (a LazyFrame)
+`check_log`           every step that a chart does not allow
+===================== ==========================================================================
 
-``logs = read_log("runs/a", "runs/b")`` knows ``logs.runs`` (a `Run` each: label, path, whether it started and ended,
-seed and size as far as the log says), ``logs.notes`` (a `Note` for each thing that is wrong with a file: ``kind``,
-``path``, ``line``, ``message``) and ``logs.scan("post.published")`` (the events of one kind as a LazyFrame, for
-tables of one's own).
+The logs themselves have ``logs.runs`` (a `Run` each: label, path, whether it started and ended,
+seed and size, as far as the log says), ``logs.notes`` (a `Note` on each thing wrong with a file:
+``kind``, ``path``, ``line``, ``message``) and ``logs.scan("post.published")`` (the events of one
+kind as a LazyFrame, for other tables).
 
 Needs the extra ``analysis``: ``pip install 'prism-statecharts[analysis]'``.
 """
@@ -37,7 +38,7 @@ except ModuleNotFoundError as _error:
 from prism.analysis._conformance.violations import Conformance, check_log
 from prism.analysis._reading.logs import RunLogs, read_log
 from prism.analysis._reading.notes import Note
-from prism.analysis._reading.survey import Run
+from prism.analysis._reading.runs import Run
 from prism.analysis._tables.agent_story import agent_story
 from prism.analysis._tables.cascades import cascades
 from prism.analysis._tables.decisions import decisions

@@ -1,4 +1,4 @@
-"""``prism chart explain``: what an event would do to an agent in some state, and why."""
+"""``prism chart explain``: the effect of an event on an agent in some state, and why."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from prism.agents import SocialAgent
-from prism.cli._chart import ChartArgument, chart_from
+from prism.cli._chart_argument import ChartArgument, chart_from
+from prism.cli._screen import printable
 from prism.drawing._diagram import showable
 from prism.errors import InputError, PrismError
 from prism.statechart import AgentState, Statechart
@@ -32,7 +33,7 @@ def explain(
     context: Annotated[
         str | None,
         typer.Option(
-            "--context", metavar="JSON", help="What the event is about; guards are given it."
+            "--context", metavar="JSON", help="Context of the event, which guards receive."
         ),
     ] = None,
     agent: Annotated[
@@ -40,32 +41,34 @@ def explain(
         typer.Option(
             "--agent",
             metavar="JSON",
-            help="Fields of the agent, as a JSON object. With the states of social agents it is such an agent.",
+            help="Fields of the agent, as a JSON object. A chart of social agents gets such an "
+            "agent.",
         ),
     ] = "{}",
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the explanation as JSON instead of lines.")
     ] = False,
 ) -> None:
-    """Show every transition that an event could cause, what its guard says, and what would come of it.
+    """Show every transition that an event could cause, the result of its guard, and the outcome.
 
-    Exit status 0 if a transition would be made, 1 if none, 2 if the input is wrong.
+    Exit status 0 if a transition would be made, 1 if not, 2 if the input is wrong.
 
     [bold]Examples[/bold]
 
     prism chart explain social_media decides --state evaluating --context 0.9
 
-    prism chart explain social_media compose_done --state composing --agent '{"pending_action":
-    "reply"}'
+    prism chart explain social_media compose_done --state composing --agent
+    '{"pending_action": "reply"}'
     """
     found = chart_from(chart)
-    about = None if context is None else _json("--context", context)
-    explanation = found.explain(_agent(found, state, _json("--agent", agent)), trigger, about)
+    payload = None if context is None else _json("--context", context)
+    subject = _agent(found, state, _json("--agent", agent))
+    explanation = found.explain(subject, trigger, payload)
     if as_json:
         typer.echo(json.dumps(explanation.to_dict(), indent=2))
     else:
         for line in str(explanation).splitlines():
-            typer.echo("".join(each if each.isprintable() else " " for each in showable(line)))
+            typer.echo(printable(showable(line)))
 
     if explanation.outcome not in _MOVED:
         raise typer.Exit(1)
@@ -79,22 +82,22 @@ def _json(option: str, text: str) -> Any:
 
 
 def _agent(chart: Statechart[Any], state: str, fields: Any) -> Any:
-    """Make an agent in a state of the chart: a social one if the states are theirs, else one with just these fields."""
+    """Return a social agent if the chart is theirs, else an object with just these fields."""
     states = {state_text(member): member for member in in_definition_order(chart.states)}
     if state not in states:
         raise InputError(
             f"chart {chart.name!r} has no state {state!r}: use one of {', '.join(states)}",
             field="--state",
         )
-
     if not isinstance(fields, Mapping):
         raise InputError(f"must be an object of fields, got {fields!r}", field="--agent")
     if "state" in fields:
-        raise InputError("takes no 'state': that is what --state gives", field="--agent")
-    if not set(states) <= set(AgentState):
-        return SimpleNamespace(**{"agent_id": "agent", **fields, "state": states[state]})
+        raise InputError("takes no 'state': --state gives it", field="--agent")
 
-    return _social_agent(AgentState(state), {"agent_id": "agent", **fields})
+    named = {"agent_id": "agent", **fields}
+    if set(states) <= set(AgentState):
+        return _social_agent(AgentState(state), named)
+    return SimpleNamespace(**named, state=states[state])
 
 
 def _social_agent(state: AgentState, fields: dict[str, Any]) -> SocialAgent:
@@ -103,7 +106,7 @@ def _social_agent(state: AgentState, fields: dict[str, Any]) -> SocialAgent:
         made = SocialAgent(**fields, state=state)
     except PrismError as error:
         raise InputError(str(error), field="--agent") from error
-    except TypeError as error:  # an argument that there is not, or a value of a wrong kind
+    except TypeError as error:  # a field that does not exist, or a value of a wrong type
         raise InputError(f"makes no social agent: {error}", field="--agent") from error
 
     made.pending_action = pending

@@ -1,4 +1,4 @@
-"""``prism doctor``: what is wrong with a model server."""
+"""``prism doctor``: whether a model server can be used, and what to do if not."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _MARKS = {True: "[green]ok[/green]   ", False: "[red]wrong[/red]", None: "...  "
 
 
 def doctor(
-    model: Annotated[str, typer.Option(help="Model that a simulation would ask.")],
+    model: Annotated[str, typer.Option(help="Model to ask.")],
     host: Annotated[str, typer.Option(metavar="URL", help="Ollama server.")] = DEFAULT_HOST,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to wait for one answer.")] = 60.0,
 ) -> None:
-    """Look at an Ollama server and a model, and say what is wrong and what to do.
+    """Check an Ollama server and a model, and say what is wrong and what to do.
 
-    Exit status 0 if a simulation could use them, 1 if not.
+    Exit status 0 if a simulation can use them, 1 if not.
 
     [bold]Example[/bold]
 
@@ -36,7 +36,7 @@ def doctor(
 
 
 async def _is_well(client: OllamaChatClient, console: Console) -> bool:
-    """Print what is found, as soon as it is, and tell whether a simulation could use the server."""
+    """Print each result at once, and return True if a simulation can use the server."""
     well: bool | None = False
     async with client:
         async for check in diagnose(client):

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from prism.cli._chart import chart_from
-from prism.cli._tables import TableFormat, choose_format, write
+from prism.cli._chart_argument import chart_from
+from prism.cli._screen import evenly
+from prism.cli._table_output import TableFormat, choose_format, write
 from prism.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _MOST_TIMES = 4
 TableT = TypeVar("TableT")
 
 logs: typer.Typer = typer.Typer(
-    help="Make tables of a run's log: states, moves, decisions, cascades, one agent's story, and more.",
+    help="Make tables of a run's log: states, transitions, decisions, cascades, and more.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -32,7 +33,8 @@ Runs = Annotated[
     list[Path],
     typer.Argument(
         metavar="RUN...",
-        help="Folders of runs, or their logs (.jsonl, also .gz). Several make one table with a column for the run.",
+        help="Folders of runs, or their logs (.jsonl, also .gz). Several make one table, with a "
+        "column for the run.",
         show_default=False,
     ),
 ]
@@ -40,7 +42,7 @@ Format = Annotated[
     TableFormat | None,
     typer.Option(
         "--format",
-        help="What to write; by default what the file's name says, else a table to read.",
+        help="Format to write; by default that of the file's name, else a table to read.",
     ),
 ]
 Out = Annotated[
@@ -74,7 +76,7 @@ def states(runs: Runs, as_format: Format = None, out: Out = None) -> None:
 
 @logs.command()
 def transitions(runs: Runs, as_format: Format = None, out: Out = None) -> None:
-    """Count every kind of move, with its probability among the moves out of its state."""
+    """Count every kind of transition, with its probability among those out of its state."""
     from prism.analysis import transition_counts
 
     _show(runs, transition_counts, as_format, out)
@@ -82,7 +84,7 @@ def transitions(runs: Runs, as_format: Format = None, out: Out = None) -> None:
 
 @logs.command()
 def dwell(runs: Runs, as_format: Format = None, out: Out = None) -> None:
-    """Describe how many ticks agents stay in each state, with the fit of a geometric distribution."""
+    """Describe how many ticks agents stay in each state, with a geometric fit."""
     from prism.analysis import dwell_times
 
     shown = ("state", "visits", "mean", "median", "p90", "max", "timeout_share", "p", "distance")
@@ -102,12 +104,12 @@ def decisions(
     runs: Runs,
     by: Annotated[
         str,
-        typer.Option(metavar="NAMES", help="What to tell decisions apart by, with commas between."),
+        typer.Option(metavar="NAMES", help="What to group decisions by, separated by commas."),
     ] = "state,model",
     as_format: Format = None,
     out: Out = None,
 ) -> None:
-    """Describe decisions: how many were asked and fell back, requests, tokens, latency, entropy.
+    """Describe decisions: number, fallbacks, requests, tokens, latency, entropy.
 
     [bold]Examples[/bold]
 
@@ -124,7 +126,7 @@ def decisions(
 
 @logs.command()
 def engagement(runs: Runs, as_format: Format = None, out: Out = None) -> None:
-    """Measure how unequally posts, replies, reshares and likes are spread over the agents."""
+    """Measure how unequally agents post, reply, reshare and like."""
     from prism.analysis import engagement as measure
 
     _show(runs, measure, as_format, out)
@@ -132,7 +134,7 @@ def engagement(runs: Runs, as_format: Format = None, out: Out = None) -> None:
 
 @logs.command()
 def cascades(runs: Runs, as_format: Format = None, out: Out = None) -> None:
-    """Measure every cascade: size, depth, breadth, structural virality, lifetime; the largest first."""
+    """Measure every cascade: size, depth, breadth, virality, lifetime; the largest first."""
     from prism.analysis import cascades as measure
 
     shown = (
@@ -155,7 +157,7 @@ def agent(
     as_format: Format = None,
     out: Out = None,
 ) -> None:
-    """Tell all that one agent did, and what others made of its posts.
+    """List all that one agent did, and how others reacted to its posts.
 
     [bold]Example[/bold]
 
@@ -163,26 +165,26 @@ def agent(
     """
     from prism.analysis import agent_story
 
-    def told(opened: RunLogs) -> pl.DataFrame:
+    def story(opened: RunLogs) -> pl.DataFrame:
         try:
             return agent_story(opened, agent_id)
         except InputError:
-            _tell_notes(opened)  # the agent may stand in what could not be read
+            _print_notes(opened)  # the agent may be in lines that could not be read
             raise
 
-    _show(runs, told, as_format, out, ("round", "tick", "what"))
+    _show(runs, story, as_format, out, ("round", "tick", "what"))
 
 
 @logs.command()
 def events(
     runs: Runs,
     activity: Annotated[
-        str, typer.Option(help="What counts as activity: to_state or trigger.")
+        str, typer.Option(help="Column of the activity: to_state or trigger.")
     ] = "to_state",
     as_format: Format = None,
     out: Out = None,
 ) -> None:
-    """Return the moves with the columns that process-mining tools, such as pm4py, expect.
+    """List the transitions with the columns that process-mining tools, such as pm4py, expect.
 
     [bold]Example[/bold]
 
@@ -205,17 +207,15 @@ def check(
     ],
     timeout: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="The agents' timeout_threshold, where neither chart nor log tell it."
-        ),
+        typer.Option(min=1, help="The agents' timeout_threshold, if neither chart nor log has it."),
     ] = None,
     as_format: Format = None,
     out: Out = None,
 ) -> None:
     """Replay a log against a chart, and report every step that the chart does not allow.
 
-    A table to read shows the first; the other formats have them all. Exit status 0 if there are
-    none, 1 if there are.
+    A table to read shows the first; the other formats have all. Exit status 0 if there are none, 1
+    if there are some.
 
     [bold]Example[/bold]
 
@@ -253,21 +253,22 @@ def _show(
 
 
 def _make(runs: Sequence[Path], make: Callable[[RunLogs], TableT]) -> TableT:
-    """Make a table; what is to be said of the logs goes to standard error.
+    """Make a table, and print the notes on the logs to standard error.
 
     Raises:
-        InputError: If no log holds anything.
+        InputError: If the logs are all empty.
     """
     from prism.analysis import read_log
 
     opened = read_log(*runs)
     table = make(opened)
-    _tell_notes(opened)
+    _print_notes(opened)
     return table
 
 
-def _tell_notes(opened: RunLogs) -> None:
+def _print_notes(opened: RunLogs) -> None:
     notes = list(opened.notes)
+    # Without any run, the last note says why.
     nothing = None if opened.runs else notes.pop()
     for note in notes:
         typer.echo(f"prism: {note}", err=True)
@@ -277,19 +278,23 @@ def _tell_notes(opened: RunLogs) -> None:
 
 
 def _side_by_side(counts: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
-    """Put some moments of a table of states side by side: the ends of rounds, or ticks where there is one round."""
+    """Put some moments side by side: the ends of rounds, or the ticks of a single round.
+
+    Returns:
+        The table, and a hint at what it leaves out, if it does.
+    """
     import polars as pl
 
     moment = [name for name in ("round", "tick", "time") if name in counts.columns]
-    # runs of different shape do not fit beside each other
+    # Runs of different shape do not fit beside each other.
     if sum(counts.select(moment).null_count().row(0)):
         return counts, None
 
     ends, what = _last_ticks(counts) if moment == ["round", "tick"] else (counts, moment[-1])
     moments = ends[what].unique().sort()
-    some = moments[_evenly(moments.len(), _MOST_TIMES if what == "time" else _MOST_MOMENTS)]
+    some = moments[evenly(moments.len(), _MOST_TIMES if what == "time" else _MOST_MOMENTS)]
     shown = ends.filter(pl.col(what).is_in(some.implode()))
-    # nor those of different times
+    # Nor do runs of different times.
     if "run" in counts.columns and shown["run"].n_unique() < counts["run"].n_unique():
         return counts, None
 
@@ -298,13 +303,14 @@ def _side_by_side(counts: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     wide = shown.with_columns(moment=title).pivot(
         "moment", index=index, values="agents", maintain_order=True
     )
-    hint = f"Agents at the end of {some.len()} of {moments.len()} {what}s; all of them with --format csv"
+    places = f"{some.len()} of {moments.len()} {what}s"
+    hint = f"Agents at the end of {places}; all of them with --format csv"
 
     return wide.select(*index, *some.to_frame().select(title).to_series()), hint
 
 
 def _last_ticks(counts: pl.DataFrame) -> tuple[pl.DataFrame, str]:
-    """Return every run's last tick of each round, where there are several rounds; runs may have ticks of their own."""
+    """Return the last tick of each round of every run, if there are several rounds."""
     import polars as pl
 
     if counts["round"].n_unique() == 1:
@@ -314,34 +320,22 @@ def _last_ticks(counts: pl.DataFrame) -> tuple[pl.DataFrame, str]:
     return counts.filter(pl.col("tick") == pl.col("tick").max().over(each)), "round"
 
 
-def _evenly(count: int, most: int) -> list[int]:
-    """Pick places evenly, the first and the last among them."""
-    return (
-        list(range(count))
-        if count <= most
-        else [round(place * (count - 1) / (most - 1)) for place in range(most)]
-    )
-
-
 def _nothing_checked(found: Conformance, chart: str) -> str:
     others = ", ".join(sorted(found.other_charts))
-    return (
-        f"nothing to check: its moves are by the chart {others}, not {chart}"
-        if others
-        else "holds nothing to check"
-    )
+    if not others:
+        return "holds nothing to check"
+    return f"nothing to check: its transitions are by the chart {others}, not {chart}"
 
 
 def _verdict(found: Conformance) -> str:
     total = sum(found.found.values())
-    kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(found.found.items()))
-    verdict = (
-        f"{total:,} violations in {found.checked:,} steps ({kinds})"
-        if total
-        else f"{found.checked:,} steps agree"
-    )
+    verdict = f"{found.checked:,} steps agree"
+    if total:
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(found.found.items()))
+        verdict = f"{total:,} violations in {found.checked:,} steps ({kinds})"
+
     others = "".join(
-        f"; {count:,} moves by the chart {name} not checked"
+        f"; {count:,} transitions by the chart {name} not checked"
         for name, count in found.other_charts.items()
     )
 

@@ -5,19 +5,22 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from prism.errors import InputError
 
+if TYPE_CHECKING:
+    from prism.analysis import RunLogs
+
 _STDOUT = Path("-")
 _PAGE = b"<!DOCTYPE html>"
 
 
 class FigureKind(StrEnum):
-    """How figures are saved."""
+    """The formats of a saved figure."""
 
     SVG = "svg"
     PNG = "png"
@@ -27,7 +30,7 @@ Runs = Annotated[
     list[Path],
     typer.Argument(
         metavar="RUN...",
-        help="Folders of runs, or their logs (.jsonl, also .gz); several are set side by side.",
+        help="Folders of runs, or their logs (.jsonl, also .gz); several stand side by side.",
         show_default=False,
     ),
 ]
@@ -41,7 +44,7 @@ Figures = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Also save every figure in this folder, for a paper."),
 ]
-Kind = Annotated[FigureKind, typer.Option(help="How to save them.")]
+Kind = Annotated[FigureKind, typer.Option(help="Format of the saved figures.")]
 
 
 def report(
@@ -50,9 +53,9 @@ def report(
     figures: Figures = None,
     figure_format: Kind = FigureKind.SVG,
 ) -> None:
-    """Make one HTML page of a run: it works offline, and everything is in it.
+    """Make one HTML page of a run, which contains everything and works offline.
 
-    A page that is there already is replaced; any other file is not.
+    An existing page is replaced; any other file is not.
 
     [bold]Examples[/bold]
 
@@ -62,12 +65,13 @@ def report(
 
     prism report runs/first --figures figures --figure-format png
     """
-    from prism.analysis import read_log  # the extra is asked for only where it is needed
-    from prism.report import make_report
-
     _check_output(output)
     _check_figures(figures)
-    logs = read_log(*runs)
+
+    # Imported here, since other commands need no extra; this room names the one of reports.
+    from prism.report import make_report
+
+    logs = _opened(runs)
     with Console(stderr=True).status("Reading the log" if len(runs) == 1 else "Reading the logs"):
         made = make_report(logs)
         page = made.html().encode()
@@ -81,11 +85,17 @@ def report(
         typer.echo(f"{figures}: {len(saved)} figures", err=output == _STDOUT)
 
 
+def _opened(runs: list[Path]) -> RunLogs:
+    from prism.analysis import read_log
+
+    return read_log(*runs)
+
+
 def _check_output(output: Path) -> None:
-    """Refuse what could not be written, or should not, before the work begins.
+    """Refuse a file that cannot or should not be written, before the work begins.
 
     Raises:
-        InputError: If there is no such folder, or something else is in the place of the page.
+        InputError: If there is no such folder, or the file exists and is no page.
     """
     if output == _STDOUT:
         return

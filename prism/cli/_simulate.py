@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from prism import runs
-from prism.cli._output import RoundProgress, print_results
+from prism.cli._results import RoundProgress, print_results
 from prism.errors import InputError
 from prism.llm import DEFAULT_HOST
 from prism.runs import (

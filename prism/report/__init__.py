@@ -1,15 +1,21 @@
-"""A run as a page: ``make_report(logs).html()`` is one file that works offline; figures can be saved for papers."""
+"""A run as one HTML page that works offline, with figures that can be saved for a paper.
+
+``make_report(read_log("runs/first")).html()`` returns the page.
+
+Needs the extra ``report``: ``pip install 'prism-statecharts[report]'``.
+"""
 
 from prism.errors import MissingExtraError
 
 try:
     import altair as _altair  # noqa: F401
     import jinja2 as _jinja2  # noqa: F401
+    import polars as _polars  # noqa: F401
     import vl_convert as _vl_convert  # noqa: F401
 except ModuleNotFoundError as _error:
-    if _error.name not in ("altair", "jinja2", "vl_convert"):
+    if _error.name not in ("altair", "jinja2", "polars", "vl_convert"):
         raise
-    raise MissingExtraError("analysis", _error.name) from None
+    raise MissingExtraError("report", _error.name) from None
 
 from prism.report._page import FigureFormat, Report, make_report
 

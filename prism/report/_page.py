@@ -22,41 +22,40 @@ from prism import __version__
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.notes import Note, NoteKind
 from prism.errors import InputError
-from prism.report._facts.run_facts import RunFacts, gather
-from prism.report._figures.page_figures import Sheet
+from prism.report._facts.run_facts import RunFacts, facts_of
+from prism.report._figures.page_figures import PageFigures
 from prism.report._figures.timeline import are_many
 from prism.report._sections import Section, make_sections
 
 FigureFormat = Literal["svg", "png"]
 
+# The version of Vega-Lite that altair writes, or the newest one that vl-convert has.
+_VERSIONS = vl_convert.get_vegalite_versions()
 _WANTED = alt.SCHEMA_VERSION.removeprefix("v").rpartition(".")[0]
-_VEGA_LITE = (
-    _WANTED
-    if _WANTED in vl_convert.get_vegalite_versions()
-    else vl_convert.get_vegalite_versions()[-1]
-)
+_VEGA_LITE = _WANTED if _WANTED in _VERSIONS else _VERSIONS[-1]
+
 _PIXELS = 2.0
 _NOTHING_TO_SHOW: tuple[NoteKind, ...] = ("empty", "unreadable")
 
 
 @dataclass(frozen=True, slots=True)
 class _Script:
-    """A script of the page, and the digest by which the page allows it to run."""
+    """A script of the page, and the digest by which the page's security policy allows it."""
 
     text: Markup
     digest: str
 
 
 class Report:
-    """What is to be shown of one run, or of several side by side; made by `make_report`.
+    """A report on one run, or on several side by side; made by `make_report`.
 
     Args:
         runs: The facts of each run.
-        notes: What is to be said of the logs.
+        notes: Notes on the logs.
 
     Attributes:
         runs: The facts of each run.
-        notes: What is to be said of the logs.
+        notes: Notes on the logs.
     """
 
     def __init__(self, runs: Sequence[RunFacts], notes: Sequence[Note]) -> None:
@@ -64,12 +63,13 @@ class Report:
         self.notes: tuple[Note, ...] = tuple(notes)
         states = dict.fromkeys(name for facts in runs for name in facts.state_names)
         by_round = any(are_many(facts.states) for facts in runs)
-        self._sheet = Sheet(tuple(states), narrow=len(runs) > 1, by_round=by_round)
-        self._sections: Sequence[Section] = make_sections(self.runs, self._sheet)
+        self._figures = PageFigures(tuple(states), narrow=len(runs) > 1, by_round=by_round)
+        self._sections: Sequence[Section] = make_sections(self.runs, self._figures)
 
     def html(self) -> str:
         """Return the report as one HTML page that works offline."""
         labels = [facts.run.label for facts in self.runs]
+        figures = {name: figure.on_page() for name, figure in self._figures.charts.items()}
         template = jinja2.Template(_resource("page.html"), autoescape=True)
         page: str = template.render(
             title=" and ".join(labels),
@@ -81,38 +81,33 @@ class Report:
             version=__version__,
             style=Markup(_resource("page.css")),
             scripts=[_script(_library().result()), _script(_resource("page.js"))],
-            figures=_embedded(
-                {name: figure.on_page() for name, figure in self._sheet.figures.items()}
-            ),
-            agents=_embedded(self._sheet.data["agents"]),
+            figures=_embedded(figures),
+            agents=_embedded(self._figures.data["agents"]),
         )
 
         return page
 
     def save_figures(self, folder: Path, format: FigureFormat = "svg") -> list[Path]:  # noqa: A002
-        """Save the figures, each as a file of its own.
+        """Save every figure as a file.
 
         Args:
-            folder: Where to; it is made if it does not exist, and files of the same names are
-                replaced.
+            folder: The folder, created if it does not exist. Files of the same names are replaced.
             format: ``svg``, or ``png`` with two pixels for each of the page's.
 
         Returns:
-            The files.
+            The paths of the files.
 
         Raises:
             InputError: If there is no such format.
             OSError: If a file cannot be written.
         """
         if format not in get_args(FigureFormat):
-            raise InputError(
-                f"figures are saved as {' or '.join(get_args(FigureFormat))}, not {format!r}",
-                field="format",
-            )
+            known = " or ".join(get_args(FigureFormat))
+            raise InputError(f"figures are saved as {known}, not {format!r}", field="format")
 
         folder.mkdir(parents=True, exist_ok=True)
-        drawings = dict(self._sheet.drawings)
-        for name, figure in self._sheet.figures.items():
+        drawings = dict(self._figures.drawings)
+        for name, figure in self._figures.charts.items():
             drawings[name.removeprefix("figure-")] = vl_convert.vegalite_to_svg(
                 figure.alone(), vl_version=_VEGA_LITE
             )
@@ -121,19 +116,19 @@ class Report:
 
 
 def make_report(logs: RunLogs) -> Report:
-    """Make a report of one run, or of several side by side.
+    """Make a report on one run, or on several side by side.
 
     Args:
-        logs: What `read_log` gave.
+        logs: The logs, from `read_log`.
 
     Returns:
-        The report, which can be had as a page and as figures.
+        The report, to be saved as a page or as figures.
 
     Raises:
         InputError: If the logs hold no event of prism.
     """
-    _library()  # is made ready while the logs are read
-    runs, notes = gather(logs)
+    _library()  # takes half a second, while the logs are read
+    runs, notes = facts_of(logs)
     if not runs:
         raise InputError("; ".join(str(note) for note in notes if note.kind in _NOTHING_TO_SHOW))
 
@@ -142,7 +137,7 @@ def make_report(logs: RunLogs) -> Report:
 
 @cache
 def _library() -> Future[str]:
-    """Begin to put together the JavaScript that draws figures: Vega-Lite and what it needs."""
+    """Begin to bundle the JavaScript that draws figures: Vega-Lite and its dependencies."""
     pool = ThreadPoolExecutor(1)
     library = pool.submit(_bundle)
     pool.shutdown(wait=False)
@@ -158,7 +153,8 @@ def _resource(name: str) -> str:
 
 
 def _script(text: str) -> _Script:
-    """Return a script as it may stand in HTML (WHATWG HTML, 4.12.1.3), and allow it (CSP level 3, 8.4)."""
+    """Return a script for the page."""
+    # As scripts must stand in HTML (WHATWG HTML, 4.12.1.3), and are allowed (CSP level 3, 8.4).
     safe = text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
     digest = b64encode(sha256(safe.encode()).digest()).decode()
     return _Script(Markup(safe), f"sha256-{digest}")
@@ -192,7 +188,8 @@ def _counted(count: int, what: str) -> str:
 
 
 def _embedded(data: Any) -> Markup:
-    """Return data as JSON that no HTML parser takes for anything else (WHATWG HTML, 4.12.1.3)."""
+    """Return data as JSON for the page."""
+    # Without the characters that an HTML parser may take for markup (WHATWG HTML, 4.12.1.3).
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")

@@ -14,7 +14,7 @@
   const isNumber = columns.map((_, place) => rows.some((row) => typeof row[place] === "number"));
   const body = document.querySelector(".agents tbody");
   const search = document.getElementById("search");
-  const told = document.getElementById("told");
+  const matches = document.getElementById("matches");
   let order = rows.map((_, number) => number);
 
   const lineOf = (row) => {
@@ -33,7 +33,7 @@
     const found = order.filter((number) => words.every((word) => texts[number].includes(word)));
     body.replaceChildren(...found.slice(0, MOST_SHOWN).map((number) => lineOf(rows[number])));
     const count = found.length.toLocaleString("en");
-    told.textContent = found.length > MOST_SHOWN
+    matches.textContent = found.length > MOST_SHOWN
       ? `the first ${MOST_SHOWN} of ${count} that match are shown`
       : `${count} of ${rows.length.toLocaleString("en")} agents`;
   };

@@ -5,14 +5,15 @@ import json
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from prism.cli._chart import chart_from
+from prism.cli._chart_argument import chart_from
 from prism.errors import InputError
 from prism.statechart import social_media_chart
+from tests.kit.commands import Prism
 
 MODULE = """
 from prism.statechart import Statechart, Transition, state_enum
@@ -135,10 +136,9 @@ def fill(folder: Path) -> None:
 
 
 @pytest.fixture
-def charts(command: Any) -> Any:
-    """Return the command in a folder with charts."""
-    fill(command.folder)
-    return command
+def charts(prism: Prism, folder: Path) -> Prism:
+    """Return ``prism chart``, in a folder with charts."""
+    return replace(prism, group=("chart",))
 
 
 @pytest.fixture
@@ -172,11 +172,11 @@ def test_charts_of_modules_in_the_current_folder_are_found(text: str, folder: Pa
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_wrong_input_is_one_line_and_status_2(case: str, charts: Any) -> None:
+def test_wrong_input_is_one_line_and_status_2(case: str, charts: Prism) -> None:
     """Wrong input ends with status 2 and one line that names the offender, and nothing is written."""
     arguments, named = WRONG[case]
     before = sorted(path for path in charts.folder.rglob("*") if "__pycache__" not in path.parts)
-    ran = charts("chart", *arguments)
+    ran = charts(*arguments)
     assert (ran.status, ran.out) == (2, "")
     (line,) = ran.err.splitlines()
     assert line.startswith("prism: ")
@@ -187,9 +187,9 @@ def test_wrong_input_is_one_line_and_status_2(case: str, charts: Any) -> None:
     )
 
 
-def test_show_gives_states_and_transitions(charts: Any) -> None:
+def test_show_gives_states_and_transitions(charts: Prism) -> None:
     """``show`` prints a table of states, with initial, decision and limit, and one of transitions with their guards."""
-    ran = charts("chart", "show", "social_media")
+    ran = charts("show", "social_media")
     assert (ran.status, ran.err) == (0, "")
     lines = [" ".join(line.split()) for line in ran.out.splitlines()]
     for line in (
@@ -206,7 +206,7 @@ def test_show_gives_states_and_transitions(charts: Any) -> None:
     assert max(map(len, ran.out.splitlines())) <= 80
 
 
-def test_show_prints_no_control_characters(charts: Any) -> None:
+def test_show_prints_no_control_characters(charts: Prism) -> None:
     """Text that a terminal would obey, or that looks like markup, is shown as it is or as blanks."""
     states = ["\x1b[31mred", "[bold]x[/bold]", "a\nb"]
     document = {
@@ -217,7 +217,7 @@ def test_show_prints_no_control_characters(charts: Any) -> None:
         "timeouts": {},
     }
     (charts.folder / "odd.json").write_text(json.dumps(document), encoding="utf-8")
-    ran = charts("chart", "show", "odd.json")
+    ran = charts("show", "odd.json")
     assert ran.status == 0
     assert "\x1b" not in ran.out
     assert "[bold]x[/bold]" in ran.out
@@ -225,15 +225,15 @@ def test_show_prints_no_control_characters(charts: Any) -> None:
     assert "No transitions." in ran.out
 
 
-def test_export_prints_the_format(charts: Any) -> None:
+def test_export_prints_the_format(charts: Prism) -> None:
     """``export`` prints exactly what ``format`` gives."""
-    ran = charts("chart", "export", "social_media", "--format", "svg")
+    ran = charts("export", "social_media", "--format", "svg")
     assert (ran.status, ran.out, ran.err) == (0, f"{social_media_chart():svg}", "")
 
 
-def test_an_exported_chart_loads_back(charts: Any) -> None:
+def test_an_exported_chart_loads_back(charts: Prism) -> None:
     """The social chart's JSON, written to a file, is a chart again, equal to the original."""
-    ran = charts("chart", "export", "social_media", "--format", "json", "-o", "social.json")
+    ran = charts("export", "social_media", "--format", "json", "-o", "social.json")
     assert (ran.status, ran.out, ran.err) == (0, "", "")
     assert chart_from(str(charts.folder / "social.json")) == social_media_chart()
 
@@ -247,33 +247,33 @@ def test_functions_of_a_file_need_no_code(folder: Path) -> None:
     assert doors.to_dict()["transitions"] == DOCUMENT["transitions"]
 
 
-def test_check_finds_nothing_wrong(charts: Any) -> None:
+def test_check_finds_nothing_wrong(charts: Prism) -> None:
     """``check`` of a sound chart prints nothing and ends with status 0."""
-    ran = charts("chart", "check", "doors.json")
+    ran = charts("check", "doors.json")
     assert (ran.status, ran.out, ran.err) == (0, "", "")
 
 
-def test_check_lists_findings(charts: Any) -> None:
+def test_check_lists_findings(charts: Prism) -> None:
     """``check`` prints each finding on a line, with its kind, and ends with status 1."""
-    ran = charts("chart", "check", "moods:chart")
+    ran = charts("check", "moods:chart")
     assert (ran.status, ran.err) == (1, "")
     kinds = [line.partition(": ")[0] for line in ran.out.splitlines()]
     assert kinds == ["unreachable", "no_way_out", "no_way_out", "no_timeout", "no_timeout"]
     assert "state 'lost' cannot be reached" in ran.out
 
 
-def test_check_as_json_lists_the_same(charts: Any) -> None:
+def test_check_as_json_lists_the_same(charts: Prism) -> None:
     """``check --json`` gives chart and findings as JSON, with the same statuses."""
-    ran = charts("chart", "check", "moods:chart", "--json")
+    ran = charts("check", "moods:chart", "--json")
     found = json.loads(ran.out)
     assert (ran.status, found["chart"], len(found["findings"])) == (1, "moods", 5)
     assert found["findings"][0]["kind"] == "unreachable"
     assert found["findings"][0]["state"] == "lost"
 
 
-def test_help_explains_what_a_chart_is(charts: Any) -> None:
+def test_help_explains_what_a_chart_is(charts: Prism) -> None:
     """The help of a command says what a chart may be, and shows an example."""
-    shown = " ".join(charts("chart", "export", "--help").out.split())
+    shown = " ".join(charts("export", "--help").out.split())
     assert [
         text
         for text in ("CHART", "social_media", "[required]", "prism chart export")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from prism.testing import FakeOllama, Fault
+from tests.kit.commands import Prism
 
 
 @pytest.fixture
@@ -18,9 +19,9 @@ def server() -> Iterator[FakeOllama]:
         yield running
 
 
-def test_a_good_server_is_well(command: Any, server: FakeOllama) -> None:
+def test_a_good_server_is_well(prism: Prism, server: FakeOllama) -> None:
     """Every step is a line, and the exit status says that a simulation could use the server."""
-    ran = command("doctor", "--model", "llama3.2", "--host", server.host)
+    ran = prism("doctor", "--model", "llama3.2", "--host", server.host)
     assert (ran.status, ran.err) == (0, "")
     told = [line.split(":")[0].split() for line in ran.out.splitlines()]
     steps = [
@@ -34,10 +35,10 @@ def test_a_good_server_is_well(command: Any, server: FakeOllama) -> None:
     assert told == steps
 
 
-def test_a_server_that_is_not_there_is_wrong(command: Any, server: FakeOllama) -> None:
+def test_a_server_that_is_not_there_is_wrong(prism: Prism, server: FakeOllama) -> None:
     """What is wrong is the last line, and the exit status says so."""
     server.stop()
-    ran = command("doctor", "--model", "llama3.2", "--host", server.host)
+    ran = prism("doctor", "--model", "llama3.2", "--host", server.host)
     assert (ran.status, ran.err) == (1, "")
     assert ran.out.startswith(f"wrong server: cannot reach {server.host}")
 

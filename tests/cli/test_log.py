@@ -7,14 +7,14 @@ import os
 import pty
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
-from prism.cli import main
+from tests.kit.commands import Prism
 
 TABLES = [
     "states",
@@ -34,51 +34,10 @@ COLUMNS = {
 }
 
 
-@dataclass(frozen=True)
-class Said:
-    """What a command wrote."""
-
-    status: int
-    out: bytes
-    err: str
-
-    @property
-    def text(self) -> str:
-        """Standard output as text."""
-        return self.out.decode()
-
-    @property
-    def rows(self) -> list[dict[str, Any]]:
-        """Standard output as JSON."""
-        found: list[dict[str, Any]] = json.loads(self.out)
-        return found
-
-
-@dataclass
-class Log:
-    """``prism log`` in this process, in a folder of its own: one start of polars for all tests."""
-
-    folder: Path
-    captured: pytest.CaptureFixture[bytes]
-
-    def __call__(self, *arguments: str | Path) -> Said:
-        """Run a command to its end."""
-        sys.argv = ["prism", "log", *map(str, arguments)]
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = self.captured.readouterr()
-        return Said(int(ended.value.code or 0), out, err.decode())
-
-
 @pytest.fixture
-def log(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
-) -> Log:
-    """Return the command, with an output that is 80 columns wide."""
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", [])
-    return Log(tmp_path, capfdbinary)
+def log(prism: Prism) -> Prism:
+    """Return ``prism log``, in an empty folder."""
+    return replace(prism, group=("log",))
 
 
 @pytest.fixture(scope="session")
@@ -103,39 +62,39 @@ def arguments_for(table: str, run: Path) -> list[str | Path]:
 @pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize("table", TABLES)
 def test_every_table_is_readable_in_80_columns(
-    table: str, several: bool, run: Path, log: Log
+    table: str, several: bool, run: Path, log: Prism
 ) -> None:
     """Every table fits the terminal, with no word of a heading or number cut, and nothing is said beside it."""
     (log.folder / "other.jsonl").write_bytes((run / "events.jsonl").read_bytes())
     said = log(*arguments_for(table, run), *(["other.jsonl"] if several else []))
     assert (said.status, said.err) == (0, "")
-    lines = said.text.splitlines()
+    lines = said.out.splitlines()
     assert max(len(line.rstrip()) for line in lines) <= 80
     ruler = next(line for line in lines if "─" in line)
     assert len(ruler.rstrip()) < 80  # one that fills the line may have been cut
-    assert "…" not in said.text
+    assert "…" not in said.out
     assert len(lines) > 4
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_every_format_has_the_same_rows(table: str, run: Path, log: Log) -> None:
+def test_every_format_has_the_same_rows(table: str, run: Path, log: Prism) -> None:
     """CSV, JSON and Parquet hold the same columns and as many rows, whole."""
     arguments = arguments_for(table, run)
-    as_csv = list(csv.DictReader(io.StringIO(log(*arguments, "--format", "csv").text)))
+    as_csv = list(csv.DictReader(io.StringIO(log(*arguments, "--format", "csv").out)))
     as_json = log(*arguments, "--format", "json").rows
     said = log(*arguments, "-o", "table.parquet")
-    assert (said.status, said.out, said.err) == (0, b"", "")
+    assert (said.status, said.out, said.err) == (0, "", "")
     as_parquet = pl.read_parquet(log.folder / "table.parquet")
     assert len(as_csv) == len(as_json) == as_parquet.height > 0
     assert list(as_csv[0]) == list(as_json[0]) == as_parquet.columns
     assert as_parquet.columns[: len(COLUMNS.get(table, []))] == COLUMNS.get(table, [])
 
 
-def test_drawn_states_are_those_at_the_ends_of_rounds(run: Path, log: Log) -> None:
+def test_drawn_states_are_those_at_the_ends_of_rounds(run: Path, log: Prism) -> None:
     """The drawn states are those of the run's summary, and it is said where those of every tick are."""
     said = log("states", run)
     summary = json.loads((run / "run.json").read_text())
-    split = [line.split() for line in said.text.splitlines()]
+    split = [line.split() for line in said.out.splitlines()]
     rows = {
         cells[0]: [*map(int, cells[1:])]
         for cells in split
@@ -146,10 +105,10 @@ def test_drawn_states_are_those_at_the_ends_of_rounds(run: Path, log: Log) -> No
         assert {state: counts[number] for state, counts in rows.items() if counts[number]} == {
             state: count for state, count in each["states"].items() if count
         }
-    assert "Agents at the end of 3 of 3 rounds; all of them with --format csv" in said.text
+    assert "Agents at the end of 3 of 3 rounds; all of them with --format csv" in said.out
 
 
-def test_states_of_other_logs_are_drawn_too(run: Path, log: Log) -> None:
+def test_states_of_other_logs_are_drawn_too(run: Path, log: Prism) -> None:
     """States of one round are drawn by tick, those of a log without rounds by time, both together in a long table."""
     events = [json.loads(line) for line in (run / "events.jsonl").read_bytes().splitlines()]
     moves = [event for event in events if event["event"] == "statechart.transition"]
@@ -165,12 +124,12 @@ def test_states_of_other_logs_are_drawn_too(run: Path, log: Log) -> None:
         for names in (("one.jsonl",), ("bare.jsonl",), ("one.jsonl", "bare.jsonl"))
     }
     assert all(
-        said.status == 0 and max(map(len, said.text.splitlines())) <= 80 for said in drawn.values()
+        said.status == 0 and max(map(len, said.out.splitlines())) <= 80 for said in drawn.values()
     )
-    assert "Agents at the end of 8 of 12 ticks" in drawn["one.jsonl",].text
-    assert "Agents at the end of 4 of 36 times" in drawn["bare.jsonl",].text
-    assert drawn["bare.jsonl",].text.count("2026-01-01 ") == 4
-    assert "the first 40 rows of " in drawn["one.jsonl", "bare.jsonl"].text
+    assert "Agents at the end of 8 of 12 ticks" in drawn["one.jsonl",].out
+    assert "Agents at the end of 4 of 36 times" in drawn["bare.jsonl",].out
+    assert drawn["bare.jsonl",].out.count("2026-01-01 ") == 4
+    assert "the first 40 rows of " in drawn["one.jsonl", "bare.jsonl"].out
 
 
 def drawn_by_run(text: str) -> dict[str, dict[str, list[str]]]:
@@ -187,11 +146,11 @@ def drawn_by_run(text: str) -> dict[str, dict[str, list[str]]]:
     return found
 
 
-def test_runs_of_other_ticks_per_round_are_drawn_beside_each_other(run: Path, log: Log) -> None:
+def test_runs_of_other_ticks_per_round_are_drawn_beside_each_other(run: Path, log: Prism) -> None:
     """Each run is drawn at the last tick that a round has in it, however many ticks rounds have in the other."""
     short = simulated(log.folder / "short", "--agents", "20", "--rounds", "2", "--ticks", "2")
     said = log("states", run, short)
-    drawn = drawn_by_run(said.text)
+    drawn = drawn_by_run(said.out)
     assert list(drawn) == ["run", "short"]
     for folder in (run, short):
         ends = json.loads((folder / "run.json").read_text())["results"]["rounds"]
@@ -207,15 +166,15 @@ def test_runs_of_other_ticks_per_round_are_drawn_beside_each_other(run: Path, lo
                 }
             else:
                 assert set(counts.values()) == {"-"}
-    assert "Agents at the end of 3 of 3 rounds" in said.text
+    assert "Agents at the end of 3 of 3 rounds" in said.out
 
 
-def test_unfinished_run_is_drawn_beside_a_finished_one(run: Path, log: Log) -> None:
+def test_unfinished_run_is_drawn_beside_a_finished_one(run: Path, log: Prism) -> None:
     """A run that was stopped in the midst of its second round is drawn up to there."""
     lines = (run / "events.jsonl").read_bytes().splitlines(keepends=True)
     middle = next(n for n, line in enumerate(lines) if json.loads(line).get("round") == 2) + 40
     (log.folder / "stopped.jsonl").write_bytes(b"".join(lines[:middle]))
-    drawn = drawn_by_run(log("states", run, "stopped.jsonl").text)
+    drawn = drawn_by_run(log("states", run, "stopped.jsonl").out)
     assert list(drawn) == ["run", "stopped"]
     for state, (first, second, third) in drawn["stopped"].items():
         assert first == drawn["run"].get(state, ["0"])[0]
@@ -224,7 +183,7 @@ def test_unfinished_run_is_drawn_beside_a_finished_one(run: Path, log: Log) -> N
     assert sum(int(cells[1]) for cells in drawn["stopped"].values()) == 40
 
 
-def test_runs_of_other_times_are_all_drawn(run: Path, log: Log) -> None:
+def test_runs_of_other_times_are_all_drawn(run: Path, log: Prism) -> None:
     """Runs without rounds that were at other times, too many to draw a moment of each, are drawn in a long table."""
     for day in range(1, 7):
         move = {
@@ -239,33 +198,33 @@ def test_runs_of_other_times_are_all_drawn(run: Path, log: Log) -> None:
             "".join(json.dumps(line) + "\n" for line in stamped)
         )
     said = log("states", *(f"day{day}.jsonl" for day in range(1, 7)))
-    assert {line.split()[0] for line in said.text.splitlines() if "day" in line} == {
+    assert {line.split()[0] for line in said.out.splitlines() if "day" in line} == {
         f"day{day}" for day in range(1, 7)
     }
 
 
-def test_long_table_says_how_to_get_the_rest(run: Path, log: Log) -> None:
+def test_long_table_says_how_to_get_the_rest(run: Path, log: Prism) -> None:
     """A long table is cut after 40 rows and says so; in a file it is whole."""
     said = log("cascades", run)
-    assert "the first 40 rows of " in said.text
-    assert "all with --format csv" in said.text
+    assert "the first 40 rows of " in said.out
+    assert "all with --format csv" in said.out
     log("cascades", run, "-o", "all.txt")
     count = len(log("cascades", run, "--format", "json").rows)
     assert count > 40
     assert (log.folder / "all.txt").read_text().count("post_0") == count
 
 
-def test_several_runs_are_told_apart(run: Path, log: Log) -> None:
+def test_several_runs_are_told_apart(run: Path, log: Prism) -> None:
     """Several runs make one table with a column for the run."""
     (log.folder / "other.jsonl").write_bytes((run / "events.jsonl").read_bytes())
     rows = log("transitions", run, "other.jsonl", "--format", "json").rows
     assert {row["run"] for row in rows} == {"run", "other"}
     drawn = log("states", run, "other.jsonl")
     assert drawn.status == 0
-    assert "other" in drawn.text
+    assert "other" in drawn.out
 
 
-def test_decisions_are_told_apart_by_names(run: Path, log: Log) -> None:
+def test_decisions_are_told_apart_by_names(run: Path, log: Prism) -> None:
     """``--by`` chooses the groups; a name that is none is refused in one line."""
     rows = log("decisions", run, "--by", "source, round", "--format", "json").rows
     assert [(row["source"], row["round"]) for row in rows] == [
@@ -274,11 +233,11 @@ def test_decisions_are_told_apart_by_names(run: Path, log: Log) -> None:
         ("policy", 3),
     ]
     said = log("decisions", run, "--by", "colour")
-    assert (said.status, said.out) == (2, b"")
-    assert said.err.startswith("prism: decisions are not told apart by colour: choose from state, ")
+    assert (said.status, said.out) == (2, "")
+    assert said.err.startswith("prism: decisions cannot be grouped by colour: choose from state, ")
 
 
-def test_notes_go_to_stderr_one_line_each(run: Path, log: Log) -> None:
+def test_notes_go_to_stderr_one_line_each(run: Path, log: Prism) -> None:
     """What is wrong with a log is said on stderr, a line each, and the table is given all the same."""
     data = (run / "events.jsonl").read_bytes().splitlines(keepends=True)
     broken = log.folder / "broken.jsonl"
@@ -289,10 +248,10 @@ def test_notes_go_to_stderr_one_line_each(run: Path, log: Log) -> None:
     )
     said = log("transitions", broken, "--format", "csv")
     assert said.status == 0
-    assert said.text.startswith("from_state,")
+    assert said.out.startswith("from_state,")
     lines = said.err.splitlines()
     assert lines == [
-        f"prism: {broken}, line 51: is no JSON and is left out",
+        f"prism: {broken}, line 51: is not valid JSON and is left out",
         f"prism: {broken}, line {len(data) - 27:,}: is cut off in its middle and is left out",
         f"prism: {broken}: 1 events of others are left out: app.hello 1",
         f"prism: {broken}: broken has not ended: it is still going on, or was stopped",
@@ -309,21 +268,21 @@ def test_notes_go_to_stderr_one_line_each(run: Path, log: Log) -> None:
 )
 @pytest.mark.parametrize("table", ["states", "events"])
 def test_nothing_to_show_is_status_2(
-    content: bytes | None, problem: str, table: str, log: Log
+    content: bytes | None, problem: str, table: str, log: Prism
 ) -> None:
     """Where a log holds nothing, or is not there, the command says so and ends with status 2."""
     if content is not None:
         (log.folder / "log.jsonl").write_bytes(content)
     said = log(table, "log.jsonl")
-    assert (said.status, said.out) == (2, b"")
+    assert (said.status, said.out) == (2, "")
     assert problem in said.err.splitlines()[-1]
     assert all(line.startswith("prism: log.jsonl") for line in said.err.splitlines())
 
 
-def test_unknown_agent_is_status_2(run: Path, log: Log) -> None:
+def test_unknown_agent_is_status_2(run: Path, log: Prism) -> None:
     """An agent that the log does not know is one line."""
     said = log("agent", "nobody", run)
-    assert (said.status, said.out) == (2, b"")
+    assert (said.status, said.out) == (2, "")
     assert said.err.startswith(
         "prism: no agent 'nobody' in the log; the first in it are agent_0001, "
     )
@@ -344,7 +303,7 @@ def test_unknown_agent_is_status_2(run: Path, log: Log) -> None:
         (
             b"\x00\x01\xff\n\x02",
             [
-                "log.jsonl, line 1: is no JSON and is left out",
+                "log.jsonl, line 1: is not valid JSON and is left out",
                 "log.jsonl, line 2: is cut off in its middle and is left out",
                 "log.jsonl: holds no event of prism",
             ],
@@ -352,38 +311,38 @@ def test_unknown_agent_is_status_2(run: Path, log: Log) -> None:
         (
             b'x\n{"event":"agent.joined","agent_id":"ada","state":"idle"}\n',
             [
-                "log.jsonl, line 1: is no JSON and is left out",
+                "log.jsonl, line 1: is not valid JSON and is left out",
                 "no agent 'bo' in the log; the first in it are ada",
             ],
         ),
     ],
 )
 def test_agent_that_is_not_there_does_not_hide_what_is_wrong_with_the_log(
-    content: bytes, told: list[str], log: Log
+    content: bytes, told: list[str], log: Prism
 ) -> None:
     """Where an agent is not found, what is to be said of the log is said first: the agent may stand in what is lost."""
     (log.folder / "log.jsonl").write_bytes(content)
     said = log("agent", "bo", "log.jsonl")
-    assert (said.status, said.out) == (2, b"")
+    assert (said.status, said.out) == (2, "")
     assert said.err.splitlines() == [f"prism: {line}" for line in told]
 
 
-def test_check_of_a_sound_run_passes(run: Path, log: Log) -> None:
+def test_check_of_a_sound_run_passes(run: Path, log: Prism) -> None:
     """A run agrees with its own chart: status 0, no output, and how many steps were checked."""
     said = log("check", run, "--chart", "social_media")
-    assert (said.status, said.out) == (0, b"")
+    assert (said.status, said.out) == (0, "")
     assert said.err.startswith("prism: ")
     assert said.err.endswith(" steps agree\n")
 
 
-def test_check_reports_what_the_chart_does_not_allow(run: Path, log: Log) -> None:
+def test_check_reports_what_the_chart_does_not_allow(run: Path, log: Prism) -> None:
     """Violations are given with line and agent, counted by kind, and end with status 1; every format has them."""
     text = (run / "events.jsonl").read_text().replace('"trigger":"ignores"', '"trigger":"snubs"', 2)
     (log.folder / "log.jsonl").write_text(text)
     said = log("check", "log.jsonl", "--chart", "social_media")
     assert said.status == 1
-    assert said.text.count("unknown_trigger") == 2
-    assert max(map(len, said.text.splitlines())) <= 80
+    assert said.out.count("unknown_trigger") == 2
+    assert max(map(len, said.out.splitlines())) <= 80
     assert said.err.startswith("prism: 2 violations in ")
     assert said.err.endswith(" steps (unknown_trigger 2)\n")
     as_json = log("check", "log.jsonl", "--chart", "social_media", "--format", "json")
@@ -393,7 +352,7 @@ def test_check_reports_what_the_chart_does_not_allow(run: Path, log: Log) -> Non
     assert first["allowed"].startswith("evaluating allows ignores to scrolling, ")
 
 
-def test_check_gives_every_violation(run: Path, log: Log) -> None:
+def test_check_gives_every_violation(run: Path, log: Prism) -> None:
     """However many violations there are, programs are given them all, and a drawn table says how many there are."""
     chart = {
         "schema": 1,
@@ -404,7 +363,7 @@ def test_check_gives_every_violation(run: Path, log: Log) -> None:
     }
     (log.folder / "tiny.json").write_text(json.dumps(chart))
     arguments = ("check", run, "--chart", "tiny.json")
-    as_csv = list(csv.DictReader(io.StringIO(log(*arguments, "--format", "csv").text)))
+    as_csv = list(csv.DictReader(io.StringIO(log(*arguments, "--format", "csv").out)))
     as_json = log(*arguments, "--format", "json").rows
     said = log(*arguments, "-o", "all.parquet")
     as_parquet = pl.read_parquet(log.folder / "all.parquet")
@@ -412,7 +371,7 @@ def test_check_gives_every_violation(run: Path, log: Log) -> None:
     assert [{**row, "line": str(row["line"])} for row in as_json] == as_csv
     assert len(as_csv) > 2000
     assert said.err.startswith(f"prism: {len(as_csv):,} violations in ")
-    assert f"the first 40 rows of {len(as_csv):,}; all with --format csv" in log(*arguments).text
+    assert f"the first 40 rows of {len(as_csv):,}; all with --format csv" in log(*arguments).out
     log(*arguments, "-o", "some.txt")
     assert (
         f"the first 1,000 rows of {len(as_csv):,}; all with"
@@ -420,7 +379,7 @@ def test_check_gives_every_violation(run: Path, log: Log) -> None:
     )
 
 
-def test_check_against_a_chart_of_ones_own(run: Path, log: Log) -> None:
+def test_check_against_a_chart_of_ones_own(run: Path, log: Prism) -> None:
     """A chart can come from a module; a log of another chart is said to hold nothing to check."""
     (log.folder / "mine.py").write_text(
         "from prism.statechart import Statechart, Transition, state_enum\n"
@@ -442,14 +401,17 @@ def test_check_against_a_chart_of_ones_own(run: Path, log: Log) -> None:
     said = log("check", "mine.jsonl", "--chart", "mine:chart")
     assert (said.status, said.err) == (
         0,
-        "prism: 1 steps agree; 1 moves by the chart else not checked\n",
+        "prism: 1 steps agree; 1 transitions by the chart else not checked\n",
     )
     said = log("check", "mine.jsonl", "--chart", "social_media")
     assert said.status == 2
-    assert "nothing to check: its moves are by the chart else, mine, not social_media" in said.err
+    assert (
+        "nothing to check: its transitions are by the chart else, mine, not social_media"
+        in said.err
+    )
 
 
-def test_parquet_is_not_for_a_terminal(run: Path, command: Any, log: Log) -> None:
+def test_parquet_is_not_for_a_terminal(run: Path, command: Any, log: Prism) -> None:
     """On a terminal Parquet is refused in a sentence; into a pipe it goes."""
     reading, writing = pty.openpty()
     try:
@@ -463,7 +425,8 @@ def test_parquet_is_not_for_a_terminal(run: Path, command: Any, log: Log) -> Non
         == "prism: --format parquet is not for a terminal: name a file with --out, or pipe it on\n"
     )
     assert (
-        pl.read_parquet(io.BytesIO(log("transitions", run, "--format", "parquet").out)).height > 10
+        pl.read_parquet(io.BytesIO(log("transitions", run, "--format", "parquet").stdout)).height
+        > 10
     )
 
 
@@ -484,29 +447,29 @@ def test_reader_that_goes_away_causes_no_traceback(
 
 
 @pytest.mark.parametrize("as_format", ["table", "csv", "json", "parquet"])
-def test_full_disk_is_one_line(as_format: str, run: Path, log: Log) -> None:
+def test_full_disk_is_one_line(as_format: str, run: Path, log: Prism) -> None:
     """Where there is no room for a table, that is said in one line, and the status is 1."""
     said = log("events", run, "--format", as_format, "-o", "/dev/full")
     assert (said.status, said.err) == (1, "prism: output: No space left on device\n")
 
 
-def test_file_that_cannot_be_written_is_one_line(run: Path, log: Log) -> None:
+def test_file_that_cannot_be_written_is_one_line(run: Path, log: Prism) -> None:
     """An output that cannot be written is named, and ends with status 2."""
     said = log("transitions", run, "-o", "nowhere/table.csv")
-    assert (said.status, said.out) == (2, b"")
+    assert (said.status, said.out) == (2, "")
     assert said.err == "prism: nowhere/table.csv: cannot be written to: No such file or directory\n"
 
 
-def test_help_names_every_table(log: Log) -> None:
+def test_help_names_every_table(log: Prism) -> None:
     """``prism log --help`` lists the tables, and each explains its options."""
     said = log("--help")
     assert said.status == 0
     for name in [*TABLES, "check"]:
-        assert name in said.text
+        assert name in said.out
         shown = log(name, "--help")
         assert shown.status == 0
         assert [
-            option for option in ("RUN...", "--format", "--out") if option not in shown.text
+            option for option in ("RUN...", "--format", "--out") if option not in shown.out
         ] == []
 
 

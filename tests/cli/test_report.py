@@ -1,4 +1,4 @@
-"""The command ``prism report``, as a process."""
+"""``prism report``."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +9,7 @@ import pytest
 from prism.agents import opening_posts, synthetic_population
 from prism.runlog import RunLog, SimulatedClock
 from prism.social import Simulation
+from tests.kit.commands import Prism
 
 
 @pytest.fixture(scope="module")
@@ -23,23 +24,23 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @pytest.fixture
-def run(command: Any, source: bytes) -> Path:
+def run(prism: Prism, source: bytes) -> Path:
     """Return the folder of a run, in the command's own."""
-    folder: Path = command.folder / "first"
+    folder: Path = prism.folder / "first"
     folder.mkdir()
     (folder / "events.jsonl").write_bytes(source)
     return folder
 
 
-def test_a_page_is_written(command: Any, run: Path) -> None:
+def test_a_page_is_written(prism: Prism, run: Path) -> None:
     """A page of the run is made where it is asked for, replacing an older one, its figures in a folder beside it."""
-    page = command.folder / "page.html"
+    page = prism.folder / "page.html"
     page.write_text("<!doctype html> an older page", encoding="utf-8")
-    ran = command(
+    ran = prism(
         "report", "first", "-o", "page.html", "--figures", "new/figures", "--figure-format", "png"
     )
     assert (ran.status, ran.err) == (0, "")
-    saved = list((command.folder / "new" / "figures").glob("*.png"))
+    saved = list((prism.folder / "new" / "figures").glob("*.png"))
     assert ran.out.splitlines() == [
         f"page.html: {page.stat().st_size / 1e6:.1f} MB",
         f"new/figures: {len(saved)} figures",
@@ -51,10 +52,10 @@ def test_a_page_is_written(command: Any, run: Path) -> None:
     assert len(saved) > 5
 
 
-def test_two_runs_and_what_is_wrong_with_them(command: Any, run: Path, source: bytes) -> None:
+def test_two_runs_and_what_is_wrong_with_them(prism: Prism, run: Path, source: bytes) -> None:
     """What is wrong with logs is told on stderr; a page for standard output stands there alone, whole."""
-    (command.folder / "second.jsonl").write_bytes(source[:-30])
-    ran = command("report", "first", "second.jsonl", "nowhere", "-o", "-", "--figures", "figures")
+    (prism.folder / "second.jsonl").write_bytes(source[:-30])
+    ran = prism("report", "first", "second.jsonl", "nowhere", "-o", "-", "--figures", "figures")
     assert ran.status == 0
     assert ran.out.startswith("<!DOCTYPE html>")
     assert ran.out.rstrip().endswith("</html>")
@@ -64,7 +65,7 @@ def test_two_runs_and_what_is_wrong_with_them(command: Any, run: Path, source: b
         "prism: nowhere: cannot be read: No such file or directory",
         f"prism: second.jsonl, line {lines:,}: is cut off in its middle and is left out",
         "prism: second.jsonl: second has not ended: it is still going on, or was stopped",
-        f"figures: {len(list((command.folder / 'figures').iterdir()))} figures",
+        f"figures: {len(list((prism.folder / 'figures').iterdir()))} figures",
     ]
 
 
@@ -90,20 +91,18 @@ def test_two_runs_and_what_is_wrong_with_them(command: Any, run: Path, source: b
     ],
 )
 def test_mistakes_are_told_in_one_line(
-    command: Any, run: Path, arguments: list[str], said: str
+    prism: Prism, run: Path, arguments: list[str], said: str
 ) -> None:
     """What the user got wrong is one line on stderr with status 2, nothing is written, and no log is touched."""
-    (command.folder / "other").mkdir()
-    (command.folder / "notes.txt").write_text("a note\n", encoding="utf-8")
-    (command.folder / "empty.jsonl").touch()
-    before = {path: path.read_bytes() for path in command.folder.rglob("*") if path.is_file()}
-    ran = command("report", *arguments)
+    (prism.folder / "other").mkdir()
+    (prism.folder / "notes.txt").write_text("a note\n", encoding="utf-8")
+    (prism.folder / "empty.jsonl").touch()
+    before = {path: path.read_bytes() for path in prism.folder.rglob("*") if path.is_file()}
+    ran = prism("report", *arguments)
     assert (ran.status, ran.out) == (2, "")
     assert len(ran.err.splitlines()) == 1
     assert said in ran.err
-    assert {
-        path: path.read_bytes() for path in command.folder.rglob("*") if path.is_file()
-    } == before
+    assert {path: path.read_bytes() for path in prism.folder.rglob("*") if path.is_file()} == before
 
 
 def test_a_missing_package_is_told(
@@ -116,4 +115,4 @@ def test_a_missing_package_is_told(
     (tmp_path / "events.jsonl").write_bytes(source)
     ran = make_command()("report", ".")
     assert ran.status == 2
-    assert "run pip install 'prism-statecharts[analysis]'" in ran.err
+    assert "run pip install 'prism-statecharts[report]'" in ran.err

@@ -131,7 +131,7 @@ def test_nothing_is_written_without_a_folder(tmp_path: Path) -> None:
     """Without ``--out`` the results are shown and nothing is left on the disk."""
     ran = run_inside(tmp_path, "simulate", "--agents", "5", "--rounds", "1")
     assert ran.status == 0
-    assert "Every move is in" not in ran.out
+    assert "Every transition is in" not in ran.out
     assert list(tmp_path.iterdir()) == []
 
 

@@ -66,7 +66,7 @@ def rows_of(table: pl.DataFrame, columns: Sequence[str]) -> list[list[str]]:
 def assert_tables(found: dict[str, list[list[str]]], logs: RunLogs, suffix: str) -> None:
     """Hold every cell of a run's tables against the analysis of its log."""
     tables = {
-        "moves": (transition_counts(logs), None),
+        "transitions": (transition_counts(logs), None),
         "dwell": (dwell_times(logs).drop("log_likelihood"), None),
         "engagement": (engagement(logs).drop("agents"), None),
         "cascades": (cascades(logs).filter(pl.col("size") > 1), 20),
@@ -110,7 +110,7 @@ def numbers_of(logs: RunLogs) -> dict[str, object]:
         "rounds": logs.runs[0].rounds,
         "ticks a round": logs.runs[0].ticks_per_round,
         "seed": logs.runs[0].seed,
-        "moves": transition_counts(logs)["count"].sum(),
+        "transitions": transition_counts(logs)["count"].sum(),
         "time-outs": timeouts(logs)["timeouts"].sum(),
         "decisions asked": asked["asked"].sum(),
         "of these fallbacks": asked["from_fallback"].sum() / asked["asked"].sum(),
@@ -250,7 +250,7 @@ def test_the_table_of_agents_can_be_searched(shown: Any, folder: Path) -> None:
     assert [row[0] for row in shown.run(CELLS)["agents"][1:]] == [
         f"agent_000{number}" for number in range(1, 10)
     ]
-    assert "9 of 80 agents" in shown.run("return document.getElementById('told').textContent")
+    assert "9 of 80 agents" in shown.run("return document.getElementById('matches').textContent")
     box.send_keys(" lurker")
     lurkers = [row for row in shown.run(CELLS)["agents"][1:] if "lurker" in row]
     assert len(shown.run(CELLS)["agents"]) == 1 + len(lurkers)
@@ -388,7 +388,7 @@ def test_a_very_large_table_answers_at_once(
     browser.open(make_report(read_log(log)).html(), tmp_path)
     assert len(browser.run(CELLS)["agents"]) == 1 + 200
     assert "the first 200 of 30,000" in browser.run(
-        "return document.getElementById('told').textContent"
+        "return document.getElementById('matches').textContent"
     )
     browser.driver.find_element(By.ID, "search").send_keys("29999")
     assert [row[0] for row in browser.run(CELLS)["agents"][1:]] == ["agent_29999"]

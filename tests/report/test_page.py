@@ -182,7 +182,10 @@ def test_another_format_is_refused(report: Report, tmp_path: Path) -> None:
     ("damage", "said"),
     [
         (lambda lines: [*lines[:-1], lines[-1][:40]], "cut off in its middle"),
-        (lambda lines: [*lines[:50], b'{"event": "stat', *lines[50:]], "line 51: is no JSON"),
+        (
+            lambda lines: [*lines[:50], b'{"event": "stat', *lines[50:]],
+            "line 51: is not valid JSON",
+        ),
         (
             lambda lines: [lines[0].replace(b'"schema":1', b'"schema":9'), *lines[1:]],
             "events of version 9",
@@ -209,7 +212,7 @@ def test_damaged_logs_give_a_report_that_says_so(
     (notes,) = page.all("div", role="note")
     assert said in notes.text
     assert str(log) in notes.text
-    assert page.all("table", id="table-moves-1")
+    assert page.all("table", id="table-transitions-1")
     assert made.runs[0].agents.height == 80
 
 
@@ -236,10 +239,10 @@ def test_a_run_in_which_nothing_happens(
     page = parse(make_report(read_log(write_log([make.started()]))).html())
     texts = " ".join(section.text for section in page.all("section"))
     for said in (
-        "No agent has moved.",
+        "No agent made a transition.",
         "The log names no agent.",
-        "No move says how long its agent had stayed.",
-        "Nothing was put to a reasoner.",
+        "No transition says how long its agent had stayed.",
+        "No reasoner was asked.",
         "Nobody has posted, replied, reshared or liked.",
         "No post was replied to or reshared.",
     ):
@@ -265,13 +268,13 @@ def test_a_loop_of_ones_own(
     assert [(row["when"], row["chosen"], row["asked"]) for row in rows] == [("all", "a", 20)]
 
 
-@pytest.mark.parametrize("package", ["altair", "vl_convert", "jinja2"])
+@pytest.mark.parametrize("package", ["altair", "jinja2", "polars", "vl_convert"])
 def test_a_missing_package_is_named(package: str) -> None:
     """Without one of the packages that draw, the error names it and the command that installs it."""
     code = f"import sys; sys.modules[{package!r}] = None; import prism.report"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert f"needs the package '{package}'" in done.stderr
-    assert "pip install 'prism-statecharts[analysis]'" in done.stderr
+    assert "pip install 'prism-statecharts[report]'" in done.stderr
 
 
 def test_reading_logs_needs_no_figures() -> None:

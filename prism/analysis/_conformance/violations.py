@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,16 +11,16 @@ import polars as pl
 
 from prism.analysis._conformance.rules import Fault, Rules
 from prism.analysis._reading.logs import RunLogs
-from prism.analysis._tables.queries import query_of
+from prism.analysis._reading.queries import query_of
 from prism.statechart import Statechart
 from prism.telemetry.events import AGENT_JOINED, DECISION, TRANSITION
 
 DEFAULT_MOST = 1000
 
-_MOVE = ("from_state", "to_state", "trigger", "ticks_in_state")
+_TRANSITION = ("from_state", "to_state", "trigger", "ticks_in_state")
 _LIMIT = "timeout_threshold"
 _DECISION = ("state", "trigger", "options", "chosen")
-_COLUMNS = ("chart", "agent_id", _LIMIT, *_MOVE, *_DECISION)
+_COLUMNS = ("chart", "agent_id", _LIMIT, *_TRANSITION, *_DECISION)
 _AGENT = ("run", "agent_id")
 _FAULT = {"kind": pl.String(), "found": pl.String(), "allowed": pl.String()}
 _VIOLATION = {"run": pl.UInt32(), "line": pl.UInt32(), "agent_id": pl.String(), **_FAULT}
@@ -31,14 +31,15 @@ class Conformance:
     """How a log agrees with a chart.
 
     Args:
-        violations: The first of them, in the order of the log: ``line``, ``agent_id``, ``kind``,
+        violations: The first violations, in the order of the log: ``line``, ``agent_id``, ``kind``,
             ``found`` and ``allowed`` (what the chart would have allowed), with ``run`` first if
             there are several.
-        all_violations: All of them, as a query that replays the logs once more; they may be too
-            many to hold in memory, but not for ``sink_csv`` and the like.
-        found: How many there are in all, by kind.
-        checked: Steps that were checked: moves, decisions, and agents joining.
-        other_charts: Moves that were not checked because they are by another chart, by its name.
+        all_violations: All violations, as a query that replays the logs once more. They may not fit
+            into memory: write them with ``sink_csv`` and the like.
+        found: Number of violations of each kind.
+        checked: Number of steps that were checked: transitions, decisions, and agents joining.
+        other_charts: Number of transitions that were not checked because another chart made them,
+            by its name.
     """
 
     violations: pl.DataFrame
@@ -55,47 +56,52 @@ def check_log(
     timeout_threshold: int | None = None,
     most: int = DEFAULT_MOST,
 ) -> Conformance:
-    """Replay logs against a chart, and report every step that it does not allow.
+    """Replay logs against a chart, and report every step that the chart does not allow.
 
-    The kinds of violations: ``unknown_state`` and ``unknown_trigger``, which the chart does not
-    have; ``unknown_move``, whose trigger does not lead from its source to its target;
-    ``broken_chain``, a move that does not start where the agent's last one ended; ``overstayed``,
-    an agent that dwelt on though its time-out was due and no guard could hold it back, and
-    ``early_timeout``, one whose time-out was not due (it is when the ticks are strictly more than
-    the limit; ``spec/spec.md``, FR-6.2); ``unknown_option``, a decision that offered what its
-    trigger does not lead to; ``not_an_option``, one that chose something else than it offered.
-    Guards are not replayed: what they look at is not in the log.
+    The kinds of violations:
+
+    - ``unknown_state``, ``unknown_trigger``: the chart has no such state or trigger.
+    - ``unknown_move``: the trigger does not lead from the source to the target.
+    - ``broken_chain``: a transition starts elsewhere than the agent's last one ended.
+    - ``overstayed``: an agent stayed though its time-out was due and no guard could block it.
+    - ``early_timeout``: a time-out that was not due. It is due when the ticks are strictly more
+      than the limit (``spec/spec.md``, FR-6.2).
+    - ``unknown_option``: a decision offered a state that its trigger does not lead to.
+    - ``not_an_option``: a decision chose a state that it did not offer.
+
+    Guards are not replayed: the log lacks what they look at.
 
     Args:
-        logs: What `read_log` gave.
-        chart: The chart. Moves that name another chart are left out and counted.
-        timeout_threshold: Ticks after which agents time out of states that the chart sets no limit
-            for, where the log does not tell: it does where an agent joined a simulation. Where
-            neither does, time-outs of those states are not checked.
-        most: Violations to give in ``violations``; all are counted.
+        logs: The logs, from `read_log`.
+        chart: The chart. Transitions that name another chart are left out and counted.
+        timeout_threshold: Ticks after which agents time out of states for which neither the chart
+            nor the log has a limit; the log of a simulation has one for every agent. Without any,
+            time-outs of these states are not checked.
+        most: Most violations in ``violations``; all are counted.
     """
     replay = _Replay(Rules(chart), timeout_threshold)
-    kept = [pl.DataFrame(schema=_VIOLATION)]
+    first = [pl.DataFrame(schema=_VIOLATION)]
     found: Counter[str] = Counter()
     for violations in replay.through(logs):
         found.update(dict(violations["kind"].value_counts().iter_rows()))
-        kept.append(violations.head(most - sum(table.height for table in kept)))
+        first.append(violations.head(most - sum(table.height for table in first)))
 
-    first = logs.labelled(pl.concat(kept))
-    every = query_of(
-        lambda _: map(logs.labelled, _Replay(Rules(chart), timeout_threshold).through(logs)),
-        schema=first.schema,
-    )
+    def replay_again(_columns: Collection[str]) -> Iterator[pl.DataFrame]:
+        again = _Replay(Rules(chart), timeout_threshold)
+        return map(logs.labelled, again.through(logs))
 
-    return Conformance(first, every, dict(found), replay.checked, dict(replay.other_charts))
+    labelled = logs.labelled(pl.concat(first))
+    every = query_of(replay_again, schema=labelled.schema)
+
+    return Conformance(labelled, every, dict(found), replay.checked, dict(replay.other_charts))
 
 
 class _Replay:
     """Follows the agents of a log through its blocks.
 
     Attributes:
-        checked: Steps that were checked.
-        other_charts: Moves by other charts.
+        checked: Number of steps that were checked.
+        other_charts: Number of transitions by other charts.
     """
 
     def __init__(self, rules: Rules, timeout_threshold: int | None) -> None:
@@ -109,64 +115,69 @@ class _Replay:
         )
 
     def through(self, logs: RunLogs) -> Iterator[pl.DataFrame]:
-        """Check logs block by block; the violations are in the order of the log."""
+        """Check logs block by block, and return the violations in the order of the log."""
         for frame in logs.blocks(AGENT_JOINED, DECISION, TRANSITION, columns=_COLUMNS):
             yield self._check(frame)
 
     def _check(self, frame: pl.DataFrame) -> pl.DataFrame:
-        event = pl.col("event")
-        is_other = (event == TRANSITION) & (pl.col("chart") != self._rules.chart)
-        self.other_charts.update(dict(frame.filter(is_other)["chart"].value_counts().iter_rows()))
-        steps = frame.filter(~is_other.fill_null(value=False), pl.col("agent_id").is_not_null())
+        steps = self._own_steps(frame)
         self.checked += steps.height
-        joins, moves = steps.filter(event == AGENT_JOINED), steps.filter(event == TRANSITION)
+
+        event = pl.col("event")
+        joins, transitions = steps.filter(event == AGENT_JOINED), steps.filter(event == TRANSITION)
+        limited = self._limited(joins, transitions)
         decisions = steps.filter(event == DECISION)
-        parts = [
+        violations = [
             _faulty(joins, ("state",), self._rules.state_faults),
-            _faulty(self._limited(joins, moves), (*_MOVE, _LIMIT), self._rules.move_faults),
+            _faulty(limited, (*_TRANSITION, _LIMIT), self._rules.transition_faults),
             _faulty(decisions, _DECISION, self._rules.decision_faults),
-            self._broken_chains(steps.filter(event != DECISION)),
+            self._broken_paths(steps.filter(event != DECISION)),
         ]
 
-        return pl.concat(parts).sort("run", "line", maintain_order=True)
+        return pl.concat(violations).sort("run", "line", maintain_order=True)
 
-    def _limited(self, joins: pl.DataFrame, moves: pl.DataFrame) -> pl.DataFrame:
-        """Give each move the limit that its agent joined with."""
+    def _own_steps(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Count the transitions of other charts, and leave them out."""
+        is_other = (pl.col("event") == TRANSITION) & (pl.col("chart") != self._rules.chart)
+        others = frame.filter(is_other)["chart"].value_counts()
+        self.other_charts.update(dict(others.iter_rows()))
+
+        return frame.filter(~is_other.fill_null(value=False), pl.col("agent_id").is_not_null())
+
+    def _limited(self, joins: pl.DataFrame, transitions: pl.DataFrame) -> pl.DataFrame:
+        """Add to each transition the limit that its agent joined with."""
         if joins.height:
-            told = pl.concat([self._limits, joins.select(self._limits.columns)])
-            self._limits = told.unique(_AGENT, keep="last")
+            limits = pl.concat([self._limits, joins.select(self._limits.columns)])
+            self._limits = limits.unique(_AGENT, keep="last")
 
-        limited = moves.drop(_LIMIT).join(
+        limited = transitions.drop(_LIMIT).join(
             self._limits, on=_AGENT, how="left", maintain_order="left"
         )
         return limited.with_columns(pl.coalesce(_LIMIT, pl.lit(self._threshold, pl.Int64)))
 
-    def _broken_chains(self, steps: pl.DataFrame) -> pl.DataFrame:
-        """Find moves that do not start where the last one of the agent ended."""
+    def _broken_paths(self, steps: pl.DataFrame) -> pl.DataFrame:
+        """Return the transitions that start elsewhere than the agent's last one ended."""
         steps = steps.with_columns(end=pl.coalesce("to_state", "state"))
-        steps = steps.with_columns(
+        linked = steps.with_columns(
             last=pl.col("end").shift(1).over(_AGENT), last_line=pl.col("line").shift(1).over(_AGENT)
         )
-        broken = pl.concat(
-            [steps.filter(pl.col("last_line").is_not_null()), self._carried_on(steps)]
-        )
-        self._last.update(
-            ((run, name), (end, line))
-            for run, name, end, line in steps.unique(_AGENT, keep="last")
-            .select(*_AGENT, "end", "line")
-            .iter_rows()
-        )
+        is_linked = pl.col("last_line").is_not_null()
+        both = pl.concat([linked.filter(is_linked), self._carried_on(linked.filter(~is_linked))])
 
-        return broken.filter(pl.col("from_state") != pl.col("last")).select(
-            *("run", "line", "agent_id"),
+        ends = steps.unique(_AGENT, keep="last").select(*_AGENT, "end", "line")
+        self._last.update(((run, name), (end, line)) for run, name, end, line in ends.iter_rows())
+
+        return both.filter(pl.col("from_state") != pl.col("last")).select(
+            "run",
+            "line",
+            "agent_id",
             kind=pl.lit("broken_chain"),
-            found=pl.format("a move from {}", "from_state"),
-            allowed=pl.format("a move from {}, entered in line {}", "last", "last_line"),
+            found=pl.format("a transition from {}", "from_state"),
+            allowed=pl.format("a transition from {}, entered in line {}", "last", "last_line"),
         )
 
-    def _carried_on(self, steps: pl.DataFrame) -> pl.DataFrame:
-        """Give each agent's first step in a block its last one from the blocks before."""
-        first = steps.filter(pl.col("last_line").is_null())
+    def _carried_on(self, first: pl.DataFrame) -> pl.DataFrame:
+        """Link each agent's first step in a block to its last one in the blocks before."""
         known = [self._last.get(key, (None, None)) for key in first.select(_AGENT).iter_rows()]
         last = pl.DataFrame(known, schema={"last": pl.String, "last_line": pl.UInt32}, orient="row")
         return first.with_columns(last.get_columns())
@@ -175,7 +186,8 @@ class _Replay:
 def _faulty(
     steps: pl.DataFrame, keys: Sequence[str], faults_of: Callable[..., Iterator[Fault]]
 ) -> pl.DataFrame:
-    """Return the steps that have faults; what is the same in many steps is looked at once."""
+    """Return the steps that have faults."""
+    # A log repeats few cases many times: each is checked once.
     cases = steps.select(keys).unique()
     faults = [
         (number, *fault)

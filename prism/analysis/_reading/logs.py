@@ -13,8 +13,9 @@ import polars as pl
 
 from prism.analysis._reading.notes import Note, NoteKind
 from prism.analysis._reading.parsing import OBJECTS, TYPES, empty, objects_of, parse
-from prism.analysis._reading.survey import SURVEYED, FileSurvey, Run
-from prism.analysis._tables.queries import query_of
+from prism.analysis._reading.queries import query_of
+from prism.analysis._reading.runs import Run
+from prism.analysis._reading.survey import SURVEYED, FileSurvey
 from prism.errors import InputError
 from prism.runlog._reader import LOG_NAME, Block, locate_log, read_blocks
 from prism.telemetry.events import AGENT_JOINED, DECISION, POST_LIKED, POST_PUBLISHED, TRANSITION
@@ -31,42 +32,45 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "context",
     ),
     DECISION: (
-        *(
-            "agent_id",
-            "state",
-            "trigger",
-            "options",
-            "chosen",
-            "source",
-            "reason",
-            "probabilities",
-            "context",
-        ),
-        *("latency", "model", "host", "attempts", "input_tokens", "output_tokens"),
+        "agent_id",
+        "state",
+        "trigger",
+        "options",
+        "chosen",
+        "source",
+        "reason",
+        "probabilities",
+        "context",
+        "latency",
+        "model",
+        "host",
+        "attempts",
+        "input_tokens",
+        "output_tokens",
     ),
     POST_PUBLISHED: ("agent_id", "post_id", "kind", "parent_id", "root_id", "text"),
     POST_LIKED: ("agent_id", "post_id", "author_id"),
 }
-"""The keys of the events that tables are made from, beside ``timestamp``, ``round`` and ``tick``."""
+"""Keys of the events that tables are made from, apart from ``timestamp``, ``round``, ``tick``."""
 
 STAMP = ("timestamp", "round", "tick")
 
 _AHEAD = 2
-"""Blocks that are parsed while another is worked on."""
+"""Blocks that are parsed while another is in use."""
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 
 
 class RunLogs:
-    """Logs that have been opened, of one run or many; made by `read_log`.
+    """The opened logs of one run or several; made by `read_log`.
 
     Nothing is kept in memory. Every table is one pass over the files, and so is the first look at
-    `runs` or `notes` if there was none before.
+    `runs` or `notes` if no table came before it.
 
     Args:
         paths: The logs, with the label of each.
-        unreadable: What to say of those that could not be opened.
+        unreadable: Notes on the logs that could not be opened.
     """
 
     def __init__(self, paths: Sequence[tuple[Path, str]], unreadable: Sequence[Note] = ()) -> None:
@@ -83,10 +87,10 @@ class RunLogs:
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What is wrong with the logs, or worth knowing; the tables are made from all the rest.
+        """What is wrong with the logs or worth knowing about them; tables use everything else.
 
-        What only a table finds out, such as moves that `state_counts` misses, is among them once
-        the table is made.
+        Some notes are found by a table and appear once it is made: `state_counts` finds agents
+        whose transitions are missing.
         """
         return (*self._surveyed()[1], *self._remarks.values())
 
@@ -100,15 +104,14 @@ class RunLogs:
         Returns:
             A LazyFrame with ``run`` (if there are several), ``line``, ``timestamp`` (UTC),
             ``round``, ``tick`` and the event's own keys, in the order of the logs. Collect it with
-            ``engine="streaming"`` where the log is long.
+            ``engine="streaming"`` if the log is long.
 
         Raises:
             InputError: If there is no such kind.
         """
         if event not in COLUMNS:
-            raise InputError(
-                f"no table of {event!r}: choose one of {', '.join(COLUMNS)}", field="event"
-            )
+            known = ", ".join(COLUMNS)
+            raise InputError(f"no table of {event!r}: choose one of {known}", field="event")
 
         columns = (*STAMP, *COLUMNS[event])
         types = {"run": pl.UInt32(), "line": pl.UInt32(), **{name: TYPES[name] for name in columns}}
@@ -117,49 +120,48 @@ class RunLogs:
             return self.blocks(event, columns=[name for name in columns if name in needed])
 
         found = query_of(read, schema=types).with_columns(timestamp=parse_time("timestamp"))
+        if not self._are_several():
+            return found.drop("run")
 
-        return (
-            found.with_columns(run=self._run_label()) if self._are_several() else found.drop("run")
-        )
+        return found.with_columns(run=self._run_label())
 
     def blocks(self, *kinds: str, columns: Iterable[str]) -> Iterator[pl.DataFrame]:
         """Read all logs once, from first line to last, some megabytes at a time.
 
         Args:
-            kinds: Names of the events that are wanted; none means all that prism knows.
+            kinds: Names of the events to read; none means all that prism knows.
             columns: Their keys.
 
         Yields:
             Frames with ``run`` (a number: the place in `runs`), ``line``, ``event`` and the
-            columns; times are text, and objects are JSON, given for the kinds of events that
-            ``COLUMNS`` names them for. The first frame is empty, so that there is one.
+            columns. Times are text; objects are JSON text, and null in events whose ``COLUMNS`` do
+            not name them. The first frame is empty, so there is always one.
         """
-        yield from self.blocks_where(
-            pl.col("event").is_in(kinds) if kinds else None, columns=columns
-        )
+        condition = pl.col("event").is_in(kinds) if kinds else None
+        yield from self.blocks_where(condition, columns=columns)
 
     def blocks_where(
         self, condition: pl.Expr | None, *, columns: Iterable[str]
     ) -> Iterator[pl.DataFrame]:
-        """Read all logs once, as `blocks` does, but only the events for which a condition holds.
+        """Read all logs once, as `blocks` does, but only the events that meet a condition.
 
-        The columns that hold objects are made for these events alone, which saves much time if they
-        are few.
+        Columns of objects are parsed for these events alone, which saves much time if they are few.
 
         Args:
-            condition: The condition, on columns that hold no objects; None takes all events that
-                prism knows.
+            condition: A condition on columns other than those of objects; None takes all events
+                that prism knows.
             columns: Keys of the events.
 
         Yields:
-            Frames as those of `blocks`.
+            Frames like those of `blocks`.
         """
         wanted = tuple(dict.fromkeys((*SURVEYED, *columns)))
-        plain, objects = (
-            [name for name in wanted if (name in OBJECTS) is held] for held in (False, True)
-        )
+        objects = [name for name in wanted if name in OBJECTS]
+        plain = [name for name in wanted if name not in OBJECTS]
+
         nothing = empty(wanted)
         yield nothing
+
         runs: list[Run] = []
         notes = list(self._unreadable)
         for path, label in self._paths:
@@ -174,19 +176,19 @@ class RunLogs:
             runs += survey.labelled_runs()
             notes += survey.notes()
 
+        # Known only once every log was read to its end.
         self._runs, self._notes = tuple(runs), tuple(notes)
 
     def remark(self, note: Note) -> None:
-        """Add what a table has found out to `notes`, in place of an earlier note of this kind on this log."""
+        """Add what a table has found to `notes`, replacing its earlier note on the same log."""
         self._remarks[note.kind, note.path] = note
 
     def labelled(self, table: pl.DataFrame) -> pl.DataFrame:
-        """Put the labels of runs in place of their numbers, or leave the column out where there is one run."""
-        return (
-            table.with_columns(self._run_label().alias("run"))
-            if self._are_several()
-            else table.drop("run")
-        )
+        """Replace the numbers of runs by their labels; drop the column if there is only one run."""
+        if not self._are_several():
+            return table.drop("run")
+
+        return table.with_columns(self._run_label().alias("run"))
 
     def _run_label(self) -> pl.Expr:
         labels = {number: run.label for number, run in enumerate(self.runs)}
@@ -204,14 +206,14 @@ class RunLogs:
 
 
 def read_log(*paths: PathLike[str] | str) -> RunLogs:
-    """Open the logs of one run or many.
+    """Open the logs of one run or several.
 
     Args:
-        paths: Logs, plain or compressed with gzip, or folders of runs. One that cannot be opened is
-            told of in `RunLogs.notes`.
+        paths: Logs, plain or compressed with gzip, or folders of runs. A log that cannot be opened
+            is reported in `RunLogs.notes`.
 
     Returns:
-        What every table of `prism.analysis` is made from.
+        The logs, from which every function of `prism.analysis` makes its table.
 
     Raises:
         InputError: If no path is given, the same log twice, or none can be opened.
@@ -221,7 +223,6 @@ def read_log(*paths: PathLike[str] | str) -> RunLogs:
 
     found: list[Path] = []
     problems: list[InputError] = []
-
     for path in paths:
         try:
             found.append(locate_log(path))
@@ -231,9 +232,9 @@ def read_log(*paths: PathLike[str] | str) -> RunLogs:
     if not found:
         raise problems[0]
 
-    if twice := [
-        path for path, count in Counter(path.resolve() for path in found).items() if count > 1
-    ]:
+    counts = Counter(path.resolve() for path in found)
+    twice = [path for path, count in counts.items() if count > 1]
+    if twice:
         raise InputError("is given more than once", path=twice[0])
 
     unreadable = [
@@ -244,7 +245,7 @@ def read_log(*paths: PathLike[str] | str) -> RunLogs:
 
 
 def parse_time(name: str) -> pl.Expr:
-    """Return a column of ISO 8601 texts as UTC times with microseconds; null where a text is none."""
+    """Return a column of ISO 8601 texts as UTC times with microseconds; null if a text is none."""
     return pl.col(name).str.to_datetime("%+", time_unit="us", time_zone="UTC", strict=False)
 
 
@@ -268,7 +269,7 @@ def _with_objects(frame: pl.DataFrame, block: Block, names: Sequence[str]) -> pl
 
 
 def _labels(paths: Sequence[Path]) -> list[str]:
-    """Call a log by its folder or its name, or by its path where that would not tell it from another."""
+    """Label a log by its folder or name, or by its path if another log has the same label."""
     short = [_short_label(path) for path in paths]
     counts = Counter(short)
     return [
@@ -284,7 +285,7 @@ def _short_label(path: Path) -> str:
 
 
 def _ahead(work: Callable[[ItemT], ResultT], items: Iterable[ItemT]) -> Iterator[ResultT]:
-    """Do work on items in other threads, a few ahead, and give the results in order."""
+    """Return results in order, with a few items worked on ahead in other threads."""
     with ThreadPoolExecutor(_AHEAD) as pool:
         pending: deque[Future[ResultT]] = deque()
         for item in items:

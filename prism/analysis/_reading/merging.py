@@ -1,4 +1,4 @@
-"""Putting small tables, one of each block of a log, together into one."""
+"""Merging small tables, one of each block of a log, into one."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import polars as pl
 _MOST_ROWS_WAITING = 1_000_000
 
 
-class Gathered:
-    """Small tables that are merged now and then, so that memory holds little more than the merged one.
+class TableMerger:
+    """Merges tables now and then, so that memory holds little more than the merged one.
 
     Args:
-        merge: Makes one table of several that were put below each other. Merging merged ones must
-            give the same as merging all at once.
+        merge: Makes one table of several that were concatenated. Merging merged tables must give
+            the same as merging all tables at once.
     """
 
     def __init__(self, merge: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
@@ -27,11 +27,14 @@ class Gathered:
         """Add the table of the next block."""
         self._waiting.append(table)
         self._rows += table.height
-        if self._rows > _MOST_ROWS_WAITING + (0 if self._merged is None else self._merged.height):
+
+        # Waiting for as many rows as are merged keeps the total work linear.
+        merged = 0 if self._merged is None else self._merged.height
+        if self._rows > _MOST_ROWS_WAITING + merged:
             self._settle()
 
     def table(self) -> pl.DataFrame:
-        """Return all of them, merged.
+        """Return all tables, merged.
 
         Raises:
             ValueError: If none was added, so that not even the columns are known.
@@ -45,18 +48,17 @@ class Gathered:
         if not self._waiting:
             return
 
-        together = pl.concat(
-            self._waiting if self._merged is None else [self._merged, *self._waiting]
-        )
+        parts = self._waiting if self._merged is None else [self._merged, *self._waiting]
+        together = pl.concat(parts)
         self._merged = self._merge(together).select(together.columns)
         self._waiting, self._rows = [], 0
 
 
-def adding_up(keys: Sequence[str]) -> Gathered:
-    """Gather tables whose other columns are counts, to be added up for equal keys."""
-    return Gathered(lambda tables: tables.group_by(keys).agg(pl.all().sum()))
+def merge_by_sum(keys: Sequence[str]) -> TableMerger:
+    """Return a merger that adds up all other columns for equal keys."""
+    return TableMerger(lambda tables: tables.group_by(keys).agg(pl.all().sum()))
 
 
-def first_of(keys: Sequence[str]) -> Gathered:
-    """Gather tables of which the first row of equal keys is kept."""
-    return Gathered(lambda tables: tables.unique(keys, keep="first", maintain_order=True))
+def merge_by_first(keys: Sequence[str]) -> TableMerger:
+    """Return a merger that keeps the first row of equal keys."""
+    return TableMerger(lambda tables: tables.unique(keys, keep="first", maintain_order=True))

@@ -1,4 +1,4 @@
-"""What a reader of a log should know beside its tables."""
+"""Notes on a log: what is wrong with it, or worth knowing about it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Note:
     Args:
         kind: What it is, for programs.
         path: The log.
-        line: Line number in it, counted from 1, if it is about one line.
+        line: Number of the line it is about, counted from 1; None if it is about the whole log.
         message: What it is, for people.
     """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -12,30 +12,55 @@ from polars.exceptions import ComputeError
 
 from prism.runlog._reader import Block
 
+_TEXTS = (
+    "event",
+    "timestamp",
+    "chart",
+    "agent_id",
+    "from_state",
+    "to_state",
+    "trigger",
+    "state",
+    "chosen",
+    "source",
+    "reason",
+    "model",
+    "host",
+    "archetype",
+    "display_name",
+    "post_id",
+    "kind",
+    "parent_id",
+    "root_id",
+    "author_id",
+    "text",
+    "error",
+)
+_NUMBERS = (
+    "round",
+    "tick",
+    "ticks_in_state",
+    "attempts",
+    "input_tokens",
+    "output_tokens",
+    "timeout_threshold",
+    "schema",
+    "agents",
+    "rounds",
+    "ticks_per_round",
+    "seed",
+)
+
+OBJECTS = ("probabilities", "context")
+"""Keys of objects. Their own keys vary, so they are kept as JSON text, made by `objects_of`."""
+
 TYPES: dict[str, pl.DataType] = {
-    **dict.fromkeys(
-        ("event", "timestamp", "chart", "agent_id", "from_state", "to_state", "trigger"),
-        pl.String(),
-    ),
-    **dict.fromkeys(
-        ("state", "chosen", "source", "reason", "model", "host", "archetype", "display_name"),
-        pl.String(),
-    ),
-    **dict.fromkeys(("post_id", "kind", "parent_id", "root_id", "author_id", "text"), pl.String()),
-    **dict.fromkeys(("probabilities", "context", "error"), pl.String()),
-    **dict.fromkeys(
-        ("round", "tick", "ticks_in_state", "attempts", "input_tokens", "output_tokens"), pl.Int64()
-    ),
-    **dict.fromkeys(
-        ("timeout_threshold", "schema", "agents", "rounds", "ticks_per_round", "seed"), pl.Int64()
-    ),
+    **{name: pl.String() for name in (*_TEXTS, *OBJECTS)},
+    **{name: pl.Int64() for name in _NUMBERS},
     "latency": pl.Float64(),
     "options": pl.List(pl.String()),
 }
-"""Every key that tables are made from."""
-
-OBJECTS = ("probabilities", "context")
-"""Those that hold objects, whose keys vary: they are kept as JSON text, which `objects_of` makes."""
+"""The type of every key that tables are made from."""
 
 _LONE_SURROGATE = re.compile(
     rb"\\u[dD](?:[89abAB]..(?!\\u[dD][c-fC-F])|(?<![^\\]\\u[dD][89abAB]..\\u[dD])[c-fC-F])",
@@ -49,8 +74,8 @@ class Parsed:
 
     Args:
         frame: A row for every line that is JSON: its number as ``line``, and the wanted keys, null
-            where a line has no such key or something else under it.
-        bad_lines: Numbers of the lines that are not.
+            if a line has no such key or a value of another type.
+        bad_lines: Numbers of the lines that are not JSON.
     """
 
     frame: pl.DataFrame
@@ -65,36 +90,37 @@ def parse(block: Block, columns: Sequence[str]) -> Parsed:
 
     Args:
         block: Whole lines.
-        columns: The keys that are wanted, from `TYPES` without `OBJECTS`.
+        columns: The wanted keys, from `TYPES` without `OBJECTS`.
     """
     if _may_hold_lone_surrogates(block.data):
-        return _parse_sound_lines(block, columns)
+        return _parse_line_by_line(block, columns)
 
     try:
         frame = _read(block.data, columns, block.first_line)
     except ComputeError:
-        return _parse_sound_lines(block, columns)
+        return _parse_line_by_line(block, columns)
 
+    # polars skips blank lines, so its numbers of lines would be wrong.
     if frame.height < block.lines:
-        return _parse_sound_lines(block, columns)
+        return _parse_line_by_line(block, columns)
 
     return Parsed(frame)
 
 
 def objects_of(block: Block, lines: pl.Series, names: Sequence[str]) -> pl.DataFrame:
-    """Return what some lines of a block hold under keys of `OBJECTS`.
+    """Return the objects that some lines of a block have.
 
-    Each of the lines is parsed by itself for that, which takes many times as long as `parse`, so
-    only those should be named whose objects are looked at.
+    Each of the lines is parsed by itself, which takes many times as long as `parse`: pass only the
+    lines whose objects are needed.
 
     Args:
         block: The block.
         lines: Numbers of the lines; null gives null.
-        names: The keys.
+        names: Keys of `OBJECTS`.
 
     Returns:
-        A column for each key. What a line holds is given as JSON text; null if it has no such key,
-        or holds null or what is nested hundreds of levels deep.
+        A column of JSON text for each key, null if a line has no such key, or null, or a value
+        nested hundreds of levels deep.
     """
     every = block.data.split(b"\n") if lines.count() else []
     nothing = [None] * len(names)
@@ -106,7 +132,7 @@ def objects_of(block: Block, lines: pl.Series, names: Sequence[str]) -> pl.DataF
 
 
 def empty(columns: Sequence[str]) -> pl.DataFrame:
-    """Return a frame without rows that has the columns of others, and ``run``."""
+    """Return a frame without rows, with ``line``, the columns and ``run``."""
     return pl.DataFrame(
         schema={"line": pl.UInt32(), **{name: TYPES[name] for name in columns}, "run": pl.UInt32()}
     )
@@ -120,7 +146,7 @@ def _read(data: bytes, columns: Sequence[str], first_line: int) -> pl.DataFrame:
     return frame.cast({"line": pl.UInt32})
 
 
-def _parse_sound_lines(block: Block, columns: Sequence[str]) -> Parsed:
+def _parse_line_by_line(block: Block, columns: Sequence[str]) -> Parsed:
     lines = [
         (number, line)
         for number, line in enumerate(block.data.split(b"\n"), block.first_line)
@@ -136,7 +162,7 @@ def _parse_sound_lines(block: Block, columns: Sequence[str]) -> Parsed:
 def _read_in_halves(
     lines: Sequence[tuple[int, bytes]], columns: Sequence[str]
 ) -> Iterator[pl.DataFrame]:
-    """Read lines together, or in halves where the two parsers disagree about one of them."""
+    """Read lines together, or in halves if the two parsers disagree about one of them."""
     if not lines:
         return
 
@@ -150,11 +176,8 @@ def _read_in_halves(
 
         return
 
-    yield frame.with_columns(line=_numbers(number for number, _ in lines))
-
-
-def _numbers(lines: Iterable[int]) -> pl.Series:
-    return pl.Series(lines, dtype=pl.UInt32)
+    numbers = pl.Series([number for number, _ in lines], dtype=pl.UInt32)
+    yield frame.with_columns(line=numbers)
 
 
 def _texts(line: bytes, names: Sequence[str]) -> list[str | None]:
@@ -163,12 +186,12 @@ def _texts(line: bytes, names: Sequence[str]) -> list[str | None]:
         values = [event.get(name) for name in names]
         return [None if value is None else orjson.dumps(value).decode() for value in values]
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
-        # nested deeper than it reads or writes
+        # Nested deeper than orjson reads or writes.
         return [None] * len(names)
 
 
 def _may_hold_lone_surrogates(data: bytes) -> bool:
-    """Find halves of characters, which are no text, but which the parser of columns takes for the character NUL."""
+    # Half a surrogate pair is no text, but polars would read it as the character NUL.
     return b"\\" in data and _LONE_SURROGATE.search(data) is not None
 
 

@@ -1,4 +1,4 @@
-"""Following agents from move to move, through a log that may lack some of them."""
+"""The path of every agent through its states, from a log that may lack some of its transitions."""
 
 from __future__ import annotations
 
@@ -9,41 +9,42 @@ import polars as pl
 from prism.telemetry.events import AGENT_JOINED, RUN_STARTED, TRANSITION
 
 MOMENT = ("round", "tick", "closing", "time")
-"""What steps are ordered by: null counts as round 0, tick 0, and the earliest time."""
+"""The order of steps: null counts as round 0, tick 0, and the earliest time."""
 
-CHAIN_COLUMNS = ("chart", "agent_id", "state", "from_state", "to_state")
-"""Keys of the events that are followed."""
+PATH_COLUMNS = ("chart", "agent_id", "state", "from_state", "to_state")
+"""Keys of the events that paths are made of."""
 
 _AGENT = ("run", "chart", "agent_id")
 _STEP: dict[str, pl.DataType] = {
-    **{"run": pl.UInt32(), "chart": pl.String(), "agent_id": pl.String(), "line": pl.UInt32()},
-    **{"begin": pl.String(), "end": pl.String()},
-    **{
-        "round": pl.Int64(),
-        "tick": pl.Int64(),
-        "time": pl.Datetime("us", "UTC"),
-        "closing": pl.Int8(),
-    },
+    "run": pl.UInt32(),
+    "chart": pl.String(),
+    "agent_id": pl.String(),
+    "line": pl.UInt32(),
+    "begin": pl.String(),
+    "end": pl.String(),
+    "round": pl.Int64(),
+    "tick": pl.Int64(),
+    "time": pl.Datetime("us", "UTC"),
+    "closing": pl.Int8(),
 }
 _EARLIEST = {"round": 0, "tick": 0, "time": -(2**63), "closing": 0}
 
 _KNOWN_PER_ROW = 4
+"""Agents to link to for each row that is waited for, where there are many agents."""
 
 
-class Chains:
+class AgentPaths:
     """Follows every agent through a log, in the order of its lines.
 
-    That is done by run and, since several charts may move agents of the same ids, by chart. Agents
-    join in the chart that is named first, which ``run.started`` does in a simulation; moves that
-    name none are by that one, too.
+    Agents are followed by run and by chart, since several charts may drive agents of the same ids.
+    Agents join the chart that is named first, by ``run.started`` in a simulation; transitions that
+    name no chart are of that one, too.
 
     Args:
-        rows_at_once: Steps that are linked together; more where there are so many agents that it
-            pays.
+        rows_at_once: Steps that are linked together; more if there are so many agents that it pays.
 
     Attributes:
-        charts: The chart of each run that is named first, if one is. In the steps it is called
-            null.
+        charts: The chart of each run that is named first, if one is. It is null in the steps.
     """
 
     def __init__(self, rows_at_once: int = 100_000) -> None:
@@ -55,38 +56,33 @@ class Chains:
         """Follow agents through the blocks of a log.
 
         Args:
-            frames: Events, with ``run``, ``line``, ``event``, `CHAIN_COLUMNS` and `MOMENT`.
+            frames: Events, with ``run``, ``line``, ``event``, `PATH_COLUMNS` and `MOMENT`.
 
         Yields:
-            Their steps, which are agents joining and moves, some blocks at a time: ``run``,
-            ``chart``, ``agent_id``, ``line``; ``begin`` (the state a move starts from, as the log
-            says; null for one that joins); ``end``; ``before``, the state that the agent's last
-            step ended in, null for its first; `MOMENT`, that of its last step where the step's own
-            is earlier; and ``is_early``, whether it is.
+            Steps of agents, which are joins and transitions, some blocks at a time: ``run``,
+            ``chart``, ``agent_id``, ``line``; ``begin`` (the source of a transition according to
+            the log; null for a join); ``end``; ``before``, the end of the agent's previous step,
+            null for its first; `MOMENT`, that of the previous step if the step's own is earlier;
+            and ``is_early``, whether it is.
         """
-        waiting: list[pl.DataFrame] = [pl.DataFrame(schema=_STEP)]
+        nothing = pl.DataFrame(schema=_STEP)
+        waiting = [nothing]
         for frame in frames:
             waiting.append(self._steps(frame))
-            if sum(part.height for part in waiting) > max(
-                self._rows_at_once, self._last.height // _KNOWN_PER_ROW
-            ):
+            rows = sum(part.height for part in waiting)
+            if rows > max(self._rows_at_once, self._last.height // _KNOWN_PER_ROW):
                 yield self._linked(pl.concat(waiting))
-                waiting = waiting[:1]
+                waiting = [nothing]
 
         yield self._linked(pl.concat(waiting))
 
     def _steps(self, frame: pl.DataFrame) -> pl.DataFrame:
-        event, chart = pl.col("event"), pl.col("chart")
-        names = frame.filter(event.is_in([RUN_STARTED, TRANSITION]), chart.is_not_null())
-        for run, name in (
-            names.unique("run", keep="first", maintain_order=True)
-            .select("run", "chart")
-            .iter_rows()
-        ):
-            self.charts.setdefault(run, name)
+        self._note_first_charts(frame)
 
+        event, chart = pl.col("event"), pl.col("chart")
         first = pl.col("run").replace_strict(self.charts, default=None, return_dtype=pl.String)
         joins = event == AGENT_JOINED
+
         steps = frame.filter(joins | (event == TRANSITION)).with_columns(
             chart=pl.when(~joins & chart.ne_missing(first)).then("chart"),
             begin=pl.when(~joins).then("from_state"),
@@ -96,15 +92,22 @@ class Chains:
 
         return whole.select(list(_STEP))
 
+    def _note_first_charts(self, frame: pl.DataFrame) -> None:
+        names_chart = pl.col("event").is_in([RUN_STARTED, TRANSITION])
+        named = frame.filter(names_chart, pl.col("chart").is_not_null())
+        first = named.unique("run", keep="first", maintain_order=True)
+
+        for run, name in first.select("run", "chart").iter_rows():
+            self.charts.setdefault(run, name)
+
     def _linked(self, steps: pl.DataFrame) -> pl.DataFrame:
-        """Link steps to those before them."""
+        """Link steps to the previous steps of their agents."""
         known = self._last.join(steps, on=_AGENT, how="semi", nulls_equal=True)
         others = self._last.join(steps, on=_AGENT, how="anti", nulls_equal=True)
-        parts = [
-            part.with_columns(is_new=pl.lit(new)) for part, new in ((known, False), (steps, True))
-        ]
+
+        both = pl.concat([known.with_columns(is_new=False), steps.with_columns(is_new=True)])
         same = pl.all_horizontal(pl.col(name).eq_missing(pl.col(name).shift(1)) for name in _AGENT)
-        linked = pl.concat(parts).sort(_AGENT, maintain_order=True).with_columns(same=same)
+        linked = both.sort(_AGENT, maintain_order=True).with_columns(same=same)
         linked = linked.with_columns(
             before=pl.when("same").then(pl.col("end").shift(1)),
             is_early=pl.col("same") & _is_earlier(),
@@ -114,7 +117,7 @@ class Chains:
 
         is_last = ~pl.col("same").shift(-1, fill_value=False)
         last = pl.concat([others, linked.filter(is_last).select(list(_STEP))])
-        # runs come one after the other
+        # Runs follow each other: agents of earlier runs take no more steps.
         self._last = last.filter(pl.col("run") == pl.col("run").max())
 
         return linked.filter("is_new").drop("is_new", "same")
@@ -126,7 +129,7 @@ def _order() -> Iterator[pl.Expr]:
 
 
 def _is_earlier() -> pl.Expr:
-    """Say whether the moment of a row is before that of the row above."""
+    """Return True where the moment of a row is before that of the row above."""
     is_earlier = pl.lit(value=False)
     for here in reversed(list(_order())):
         is_earlier = (here < here.shift(1)) | ((here == here.shift(1)) & is_earlier)
@@ -135,9 +138,12 @@ def _is_earlier() -> pl.Expr:
 
 
 def _put_in_order(linked: pl.DataFrame) -> pl.DataFrame:
-    """Move every step that is too early to the moment of the agent's last."""
+    """Move every step that is too early to the moment of the agent's previous step."""
+    # One number for each moment: a running maximum works on numbers only.
     ranks = linked.select(MOMENT).unique().with_columns(rank=pl.struct(*_order()).rank("dense"))
     ranked = linked.join(ranks, on=MOMENT, nulls_equal=True, maintain_order="left").drop(MOMENT)
+
     reached = pl.col("rank").cum_max().over(_AGENT)
     moved = ranked.with_columns(rank=reached, is_early=pl.col("rank") < reached)
+
     return moved.join(ranks.unique("rank"), on="rank", maintain_order="left").select(linked.columns)

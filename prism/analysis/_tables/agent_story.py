@@ -1,4 +1,4 @@
-"""One agent's whole story."""
+"""The story of one agent."""
 
 from __future__ import annotations
 
@@ -22,46 +22,42 @@ from prism.telemetry.events import (
     TRANSITION,
 )
 
-_TOLD = (
-    *(
-        "agent_id",
-        "from_state",
-        "to_state",
-        "trigger",
-        "ticks_in_state",
-        "context",
-        "state",
-        "options",
-        "chosen",
-    ),
-    *(
-        "source",
-        "reason",
-        "probabilities",
-        "latency",
-        "model",
-        "post_id",
-        "kind",
-        "parent_id",
-        "author_id",
-        "text",
-    ),
+_KEYS = (
+    "agent_id",
+    "from_state",
+    "to_state",
+    "trigger",
+    "ticks_in_state",
+    "context",
+    "state",
+    "options",
+    "chosen",
+    "source",
+    "reason",
+    "probabilities",
+    "latency",
+    "model",
+    "post_id",
+    "kind",
+    "parent_id",
+    "author_id",
+    "text",
 )
-_READ = (*STAMP, *_TOLD, "archetype", "error")
+_READ = (*STAMP, *_KEYS, "archetype", "error")
 _MOST_NAMES = 3
 
 
 def agent_story(logs: RunLogs, agent_id: str) -> pl.DataFrame:
-    """Tell all that an agent did, and what others made of its posts, in the order of the log.
+    """List all that an agent did, and how others reacted to its posts, in the order of the log.
 
     Args:
-        logs: What `read_log` gave.
+        logs: The logs, from `read_log`.
         agent_id: The agent.
 
     Returns:
         One row for each event: ``line``, ``timestamp`` (UTC), ``round``, ``tick``, ``event``,
-        ``what`` (a sentence), and the events' own keys, null where an event has no such key:
-        ``agent_id`` (who acted: the agent, or who liked, replied to or reshared its post),
+        ``what`` (a sentence), and the events' own keys, null if an event has no such key:
+        ``agent_id`` (the agent, or another that liked, replied to or reshared its post),
         ``from_state``, ``to_state``, ``trigger``, ``ticks_in_state``, ``context`` (JSON),
         ``state``, ``options``, ``chosen``, ``source``, ``reason``, ``probabilities`` (JSON),
         ``latency`` (seconds), ``model``, ``post_id``, ``kind``, ``parent_id``, ``author_id`` and
@@ -70,36 +66,35 @@ def agent_story(logs: RunLogs, agent_id: str) -> pl.DataFrame:
     Raises:
         InputError: If the logs have no such agent.
     """
-    story = _gather(logs, agent_id)
-    what = pl.Series(
-        "what", [_tell(event, agent_id) for event in story.iter_rows(named=True)], dtype=pl.String
-    )
-    told = story.with_columns(what, timestamp=parse_time("timestamp"))
+    story = _events_of(logs, agent_id)
+    sentences = [_sentence(event, agent_id) for event in story.iter_rows(named=True)]
+    what = pl.Series("what", sentences, dtype=pl.String)
+    table = story.with_columns(what, timestamp=parse_time("timestamp"))
 
-    return logs.labelled(told.select("run", "line", *STAMP, "event", "what", *_TOLD))
+    return logs.labelled(table.select("run", "line", *STAMP, "event", "what", *_KEYS))
 
 
-def _gather(logs: RunLogs, agent_id: str) -> pl.DataFrame:
-    found, own_posts = [], pl.DataFrame(schema={"run": pl.UInt32, "parent_id": pl.String})
+def _events_of(logs: RunLogs, agent_id: str) -> pl.DataFrame:
     is_own, is_post = pl.col("agent_id") == agent_id, pl.col("event") == POST_PUBLISHED
-    liked = (pl.col("event") == POST_LIKED) & (pl.col("author_id") == agent_id)
-    for frame in logs.blocks_where(is_own | liked | is_post, columns=_READ):
-        own_posts = pl.concat(
-            [own_posts, frame.filter(is_own, is_post).select("run", parent_id="post_id")]
-        )
+    is_liked = (pl.col("event") == POST_LIKED) & (pl.col("author_id") == agent_id)
+
+    found = []
+    own_posts = pl.DataFrame(schema={"run": pl.UInt32, "parent_id": pl.String})
+    for frame in logs.blocks_where(is_own | is_liked | is_post, columns=_READ):
+        new_posts = frame.filter(is_own, is_post).select("run", parent_id="post_id")
+        own_posts = pl.concat([own_posts, new_posts])
         answers = frame.filter(is_post, ~is_own).join(
             own_posts.unique(), on=["run", "parent_id"], how="semi"
         )
-        part = pl.concat([frame.filter(is_own | liked), answers]).sort("run", "line")
-        # a copy: the part keeps its block in memory
+        part = pl.concat([frame.filter(is_own | is_liked), answers]).sort("run", "line")
+        # A copy: the part itself would keep its whole block in memory.
         found.append(pl.DataFrame(part.rows(), part.schema, orient="row"))
 
     story = pl.concat(found)
     if not story.height:
         some = ", ".join(_some_agents(logs))
-        raise InputError(
-            f"no agent {agent_id!r} in the log" + (f"; the first in it are {some}" if some else "")
-        )
+        hint = f"; the first in it are {some}" if some else ""
+        raise InputError(f"no agent {agent_id!r} in the log{hint}")
 
     return story
 
@@ -107,18 +102,15 @@ def _gather(logs: RunLogs, agent_id: str) -> pl.DataFrame:
 def _some_agents(logs: RunLogs) -> list[str]:
     names: dict[str, None] = {}
     for frame in logs.blocks(columns=["agent_id"]):
-        names.update(
-            dict.fromkeys(
-                frame["agent_id"].drop_nulls().unique(maintain_order=True).head(_MOST_NAMES)
-            )
-        )
+        first = frame["agent_id"].drop_nulls().unique(maintain_order=True).head(_MOST_NAMES)
+        names.update(dict.fromkeys(first))
         if len(names) >= _MOST_NAMES:
             break
 
     return list(names)[:_MOST_NAMES]
 
 
-def _tell(event: Mapping[str, Any], agent_id: str) -> str:
+def _sentence(event: Mapping[str, Any], agent_id: str) -> str:
     return _SENTENCES.get(event["event"], _happens)(event, agent_id)
 
 
@@ -130,16 +122,15 @@ def _joins(event: Mapping[str, Any], _agent_id: str) -> str:
 def _moves(event: Mapping[str, Any], _agent_id: str) -> str:
     ticks = event["ticks_in_state"]
     after = "" if ticks is None else f" after {ticks} {'tick' if ticks == 1 else 'ticks'}"
-    return (
-        f"{event['from_state']} to {event['to_state']} on {event['trigger']}{after}{_about(event)}"
-    )
+    ends = f"{event['from_state']} to {event['to_state']}"
+    return f"{ends} on {event['trigger']}{after}{_about(event)}"
 
 
 def _decides(event: Mapping[str, Any], _agent_id: str) -> str:
-    known = _loads(event["probabilities"])
+    # The log may hold anything under "probabilities": only what looks like one is shown.
     likely = {
         name: f" {value:.0%}"
-        for name, value in known.items()
+        for name, value in _loads(event["probabilities"]).items()
         if isinstance(value, (int, float)) and value <= 1
     }
     options = ", ".join(f"{option}{likely.get(option, '')}" for option in event["options"] or ())
@@ -150,15 +141,16 @@ def _decides(event: Mapping[str, Any], _agent_id: str) -> str:
 
 
 def _publishes(event: Mapping[str, Any], agent_id: str) -> str:
-    who = "" if event["agent_id"] == agent_id else f"{event['agent_id']} "
-    whose = "its own " if not who else "its "
-    post, parent, text = event["post_id"], event["parent_id"], event["text"]
+    is_own = event["agent_id"] == agent_id
+    who = "" if is_own else f"{event['agent_id']} "
+    # Only an answer of another agent is known to be to a post of this one.
+    whose = "" if is_own else "its "
     verb = {
-        "reply": f"replies to {whose if who else ''}{parent} with",
-        "reshare": f"reshares {whose if who else ''}{parent} as",
+        "reply": f"replies to {whose}{event['parent_id']} with",
+        "reshare": f"reshares {whose}{event['parent_id']} as",
     }
 
-    return f"{who}{verb.get(event['kind'], 'posts')} {post}: {text}"
+    return f"{who}{verb.get(event['kind'], 'posts')} {event['post_id']}: {event['text']}"
 
 
 def _likes(event: Mapping[str, Any], agent_id: str) -> str:

@@ -7,23 +7,37 @@ from collections.abc import Iterator
 import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
-from prism.analysis._reading.merging import adding_up, first_of
+from prism.analysis._reading.merging import merge_by_first, merge_by_sum
 from prism.telemetry.events import POST_LIKED, POST_PUBLISHED
 
 _GIVEN = ("posts", "replies", "reshares", "likes")
 _RECEIVED = ("replies_received", "reshares_received", "likes_received")
 _KINDS = {"post": "posts", "reply": "replies", "reshare": "reshares"}
 _COLUMNS = ("agent_id", "round", "tick", "post_id", "kind", "parent_id", "author_id")
+_AGENT = ["run", "agent_id"]
+_POST = ["run", "post_id"]
+
+_SCHEMA = {
+    "run": pl.UInt32(),
+    "measure": pl.String(),
+    "what": pl.String(),
+    "agents": pl.Int64(),
+    "active": pl.Float64(),
+    "total": pl.Int64(),
+    "mean": pl.Float64(),
+    "gini": pl.Float64(),
+    "top_1_percent": pl.Float64(),
+    "top_10_percent": pl.Float64(),
+}
 
 
 def activity(logs: RunLogs) -> pl.DataFrame:
-    """Count what every agent gave and got.
+    """Count the posts, replies, reshares and likes that every agent gave and received.
 
-    What was posted before the first round of a simulation is not counted, but what others made of
-    it is.
+    Posts from before the first round of a simulation are not counted, but reactions to them are.
 
     Args:
-        logs: What `read_log` gave.
+        logs: The logs, from `read_log`.
 
     Returns:
         One row for each agent of the log, also those that did nothing, by name: ``agent_id``,
@@ -34,21 +48,20 @@ def activity(logs: RunLogs) -> pl.DataFrame:
 
 
 def engagement(logs: RunLogs) -> pl.DataFrame:
-    """Measure how unequally posts, replies, reshares and likes are spread over the agents.
+    """Measure how unequally posts, replies, reshares and likes are distributed over the agents.
 
     The rule of thumb for such sites is 90-9-1: of a hundred members ninety give nothing, nine a
-    little, one most (Nielsen 2006, Participation Inequality). Counted are all agents, as in
-    `activity`.
+    little, one most (Nielsen 2006, Participation Inequality). All agents count, as in `activity`.
 
     Args:
-        logs: What `read_log` gave.
+        logs: The logs, from `read_log`.
 
     Returns:
         One row for each measure: ``measure`` (``given`` or ``received``), ``what`` (``posts``,
-        ``replies``, ``reshares``, ``likes`` or ``all``), ``agents``, ``active`` (share of the
+        ``replies``, ``reshares``, ``likes`` or ``all``), ``agents``, ``active`` (proportion of the
         agents with at least one, 0 to 1), ``total``, ``mean`` (per agent), ``gini`` (see `gini`),
-        ``top_1_percent`` and ``top_10_percent`` (share of the total that falls to the 1 % and 10 %
-        with the most; see `top_share`). With ``run`` first if there are several.
+        ``top_1_percent`` and ``top_10_percent`` (proportion of the total of the 1 % and 10 % of the
+        agents with the most; see `top_share`). With ``run`` first if there are several.
     """
     rows = [
         {"run": run, "measure": measure, "what": what, **_describe(counts)}
@@ -59,21 +72,8 @@ def engagement(logs: RunLogs) -> pl.DataFrame:
     return logs.labelled(pl.DataFrame(rows, schema=_SCHEMA))
 
 
-_SCHEMA = {
-    **{
-        "run": pl.UInt32(),
-        "measure": pl.String(),
-        "what": pl.String(),
-        "agents": pl.Int64(),
-        "active": pl.Float64(),
-    },
-    **{"total": pl.Int64(), "mean": pl.Float64(), "gini": pl.Float64()},
-    **{"top_1_percent": pl.Float64(), "top_10_percent": pl.Float64()},
-}
-
-
 def gini(counts: pl.Series) -> float | None:
-    """Return the Gini coefficient of numbers: half the mean difference of two of them, divided by the mean.
+    """Return the Gini coefficient: half the mean difference of two numbers, divided by the mean.
 
     Of n sorted numbers x it is sum((2 i - n - 1) x_i) / (n sum(x)), i = 1 ... n (Gini 1912; Sen
     1973, On Economic Inequality).
@@ -95,10 +95,10 @@ def gini(counts: pl.Series) -> float | None:
 
 
 def top_share(counts: pl.Series, share: float) -> float | None:
-    """Return the share of the total that falls to those with the most: a point of the Lorenz curve.
+    """Return the share of the total that belongs to the agents with the most.
 
-    Where the share of the agents is no whole number of them, the last agent counts in part (the
-    curve is interpolated).
+    It is a point of the Lorenz curve, interpolated: if the share of the agents is no whole number
+    of them, the last one counts in part.
 
     Args:
         counts: One number for each agent, 0 or more, of any numeric type.
@@ -139,44 +139,49 @@ def _describe(counts: pl.Series) -> dict[str, float | None]:
 
 
 def _activity(logs: RunLogs) -> pl.DataFrame:
-    agents, authors = first_of(["run", "agent_id"]), first_of(["run", "post_id"])
-    given, received = (
-        adding_up(["run", "agent_id", "what", "is_early"]),
-        adding_up(["run", "post_id", "what"]),
-    )
+    agents, authors = merge_by_first(_AGENT), merge_by_first(_POST)
+    given = merge_by_sum([*_AGENT, "what", "is_early"])
+    received = merge_by_sum([*_POST, "what"])
+
     for frame in logs.blocks(columns=_COLUMNS):
-        agents.add(frame.select("run", "agent_id").drop_nulls().unique())
+        agents.add(frame.select(_AGENT).drop_nulls().unique())
         acts = _acts(frame)
-        authors.add(
-            acts.select("run", "post_id", "author_id").drop_nulls().unique(["run", "post_id"])
-        )
+        authors.add(acts.select(*_POST, "author_id").drop_nulls().unique(_POST))
         given.add(_counted(acts, "agent_id", "is_early"))
         received.add(_counted(acts.select("run", "what", post_id="about"), "post_id"))
 
+    # Only a simulation has posts from before its first round; in another log the rest is null.
     started = [number for number, run in enumerate(logs.runs) if run.started]
-    counted = given.table().filter(~(pl.col("is_early") & pl.col("run").is_in(started)))
-    got = received.table().join(authors.table(), on=["run", "post_id"])
-    table = agents.table().join(_spread(counted, _GIVEN), on=["run", "agent_id"], how="left")
-    got = _spread(
-        got.rename({"author_id": "agent_id"}).with_columns(pl.col("what") + "_received"), _RECEIVED
-    )
-    table = table.join(got, on=["run", "agent_id"], how="left")
+    is_opening = pl.col("is_early") & pl.col("run").is_in(started)
+    own = _wide(given.table().filter(~is_opening), _GIVEN)
 
-    return table.with_columns(pl.col(*_GIVEN, *_RECEIVED).fill_null(0)).sort("run", "agent_id")
+    # An author may stand in a later block than the reactions to its post.
+    reactions = received.table().join(authors.table(), on=_POST)
+    reactions = reactions.rename({"author_id": "agent_id"}).with_columns(
+        pl.col("what") + "_received"
+    )
+
+    table = agents.table().join(own, on=_AGENT, how="left")
+    table = table.join(_wide(reactions, _RECEIVED), on=_AGENT, how="left")
+
+    return table.with_columns(pl.col(*_GIVEN, *_RECEIVED).fill_null(0)).sort(_AGENT)
 
 
 def _acts(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return what agents did, what it was ``about`` (a post), and the author of ``post_id``."""
+    """Return the acts of agents, the post each is ``about``, and the author of ``post_id``."""
     is_like = pl.col("event") == POST_LIKED
+    kind = pl.col("kind").replace_strict(_KINDS, default=None)
+    is_early = (pl.col("round") == 0) & (pl.col("tick") == 0)
+
     acts = frame.filter(pl.col("event").is_in([POST_PUBLISHED, POST_LIKED]))
     return acts.select(
-        *("run", "agent_id", "post_id"),
+        "run",
+        "agent_id",
+        "post_id",
         author_id=pl.when(is_like).then("author_id").otherwise("agent_id"),
-        what=pl.when(is_like)
-        .then(pl.lit("likes"))
-        .otherwise(pl.col("kind").replace_strict(_KINDS, default=None)),
+        what=pl.when(is_like).then(pl.lit("likes")).otherwise(kind),
         about=pl.when(is_like).then("post_id").otherwise("parent_id"),
-        is_early=((pl.col("round") == 0) & (pl.col("tick") == 0)).fill_null(value=False),
+        is_early=is_early.fill_null(value=False),
     )
 
 
@@ -185,9 +190,9 @@ def _counted(acts: pl.DataFrame, *keys: str) -> pl.DataFrame:
     return acts.drop_nulls(keys).group_by(keys).agg(count=pl.len().cast(pl.Int64))
 
 
-def _spread(counts: pl.DataFrame, names: tuple[str, ...]) -> pl.DataFrame:
+def _wide(counts: pl.DataFrame, names: tuple[str, ...]) -> pl.DataFrame:
     """Put the counts of each agent side by side."""
     count = pl.col("count")
-    return counts.group_by("run", "agent_id").agg(
+    return counts.group_by(_AGENT).agg(
         count.filter(pl.col("what") == name).sum().alias(name) for name in names
     )

@@ -1,4 +1,4 @@
-"""How many agents are in each state, from the moves of a log alone."""
+"""The number of agents in each state, from the transitions of a log alone."""
 
 from __future__ import annotations
 
@@ -8,32 +8,36 @@ from dataclasses import dataclass
 import polars as pl
 
 from prism.analysis._reading.logs import STAMP, RunLogs, parse_time
-from prism.analysis._reading.merging import Gathered, adding_up, first_of
+from prism.analysis._reading.merging import TableMerger, merge_by_first, merge_by_sum
 from prism.analysis._reading.notes import Note, NoteKind
-from prism.analysis._reading.survey import Run
-from prism.analysis._tables.agent_paths import CHAIN_COLUMNS, Chains
+from prism.analysis._reading.runs import Run
+from prism.analysis._tables.agent_paths import PATH_COLUMNS, AgentPaths
 from prism.statechart.social import ACTION_DONE, COMPOSE_DONE, ROUND_ENDS
 from prism.telemetry.events import AGENT_JOINED, RUN_STARTED, TRANSITION
 
 MOST_TIMES = 1000
-"""Rows that a log without rounds and ticks is given at the most."""
+"""The most moments at which a log without rounds and ticks is counted."""
 
-_STEPS = {
-    "1s": 1,
-    "10s": 10,
-    "1m": 60,
-    "10m": 600,
-    "1h": 3_600,
-    "6h": 21_600,
-    "1d": 86_400,
-    "1w": 604_800,
-}
+_TIME_STEPS = ("1s", "10s", "1m", "10m", "1h", "6h", "1d", "1w")
 _MOMENT = ("round", "tick", "time")
-_COLUMNS = (*STAMP, *CHAIN_COLUMNS, "trigger", "ticks_in_state")
+_COLUMNS = (*STAMP, *PATH_COLUMNS, "trigger", "ticks_in_state")
 
+# Whether a transition closes a round, and so counts with the next tick.
 _NO_CLOSING, _PERHAPS_CLOSING, _CLOSING = 0, 1, 2
 
 _CHANGED = ("run", "chart", *_MOMENT, "from_state", "to_state")
+
+_EMPTY = pl.DataFrame(
+    schema={
+        "run": pl.UInt32,
+        "round": pl.Int64,
+        "tick": pl.Int64,
+        "chart": pl.String,
+        "state": pl.String,
+        "agents": pl.Int64,
+        "share": pl.Float64,
+    }
+)
 
 _BROKEN = (
     "start where the agent's last one ended",
@@ -44,60 +48,65 @@ _EARLY = ("follow the agent's last one in round, tick or time", "they count toge
 
 @dataclass(frozen=True, slots=True)
 class _Pass:
-    """What one pass over the logs gives.
+    """The result of one pass over the logs.
 
     Args:
-        moves: Moves by run, chart, moment, ends, and whether they close a round, with their
+        transitions: Transitions by run, chart, moment, source, target, and whether they close a
+            round, with their ``count``.
+        beginnings: The number of agents of each run and chart that begin in each state, as
             ``count``.
-        beginnings: How many agents of each run and chart begin in each state, as ``count``.
-        moments: All rounds and ticks that stand in the logs.
-        charts: The chart, by run, that is called null in the tables.
+        moments: All rounds and ticks of the logs.
+        charts: The chart, by run, that is null in the tables.
     """
 
-    moves: pl.DataFrame
+    transitions: pl.DataFrame
     beginnings: pl.DataFrame
     moments: pl.DataFrame
     charts: dict[int, str]
 
     def of(self, run: int) -> _Pass:
         """Return the part of one run."""
-        moves, beginnings, moments = (
-            table.filter(pl.col("run") == run)
-            for table in (self.moves, self.beginnings, self.moments)
+        is_own = pl.col("run") == run
+        return _Pass(
+            self.transitions.filter(is_own),
+            self.beginnings.filter(is_own),
+            self.moments.filter(is_own),
+            self.charts,
         )
-        return _Pass(moves, beginnings, moments, self.charts)
 
 
 def state_counts(logs: RunLogs) -> pl.DataFrame:
     """Count the agents in each state at the end of every tick.
 
-    Counted are all agents that joined or moved: each starts in the state it joined in, else in the
-    one its first move leaves, from the beginning, and is followed from move to move; ticks in which
-    nobody moved are there as well. So the numbers are exact where the log has every move. A move
-    that does not start where the agent's last one ended, because lines are missing or the state was
-    set without a move, counts all the same as one from there: at every moment each agent is in one
-    state, and what the log does not say is made up for with the agent's next move. `RunLogs.notes`
-    then tells how many such moves there are, and also how many are stamped earlier than the agent's
-    last one; these count together with that.
+    All agents that join or make a transition are counted: from the beginning, each is in the state
+    it joins in, or else in the source of its first transition, and is followed from transition to
+    transition. Ticks without transitions have their rows, too. The numbers are exact if the log has
+    every transition.
 
-    A round of a simulation is closed within its last tick: what agents have decided on is carried
-    out, and ``round_ends`` sends all to IDLE. As in the log's own ``round.ended``, a tick is
-    counted before that. Left to the next tick are therefore the moves by ``round_ends`` and, in the
-    last tick of a round of a run that says how many it has, those by ``compose_done`` and
-    ``action_done`` of agents that came into their state in the same tick; nothing else moves an
-    agent twice in a tick.
+    A transition may start elsewhere than the agent's last one ended, because lines are missing or
+    the state was set without a transition. It counts as if it started there: every agent is in one
+    state at any moment, and what the log lacks is made up for by the agent's next transition.
+    `RunLogs.notes` then says how many such transitions there are, and how many have an earlier
+    stamp than the agent's last one; these count together with that one.
+
+    A simulation closes a round within its last tick: it carries out what agents have decided, and
+    ``round_ends`` sends all of them to IDLE. As in the log's own ``round.ended``, a tick is counted
+    before that. So the next tick gets the transitions by ``round_ends`` and, in the last tick of a
+    round of a run that says how many it has, those by ``compose_done`` and ``action_done`` of
+    agents that entered their state in the same tick; no agent makes two transitions in a tick
+    otherwise.
 
     Args:
-        logs: What `read_log` gave.
+        logs: The logs, from `read_log`.
 
     Returns:
         ``round``, ``tick``, ``state``, ``agents`` and ``share`` (of all agents, 0 to 1), with
-        ``run`` first if there are several. If agents of a run are moved by several charts, each
-        chart is counted by itself, over the agents that it moves, and named in ``chart`` before
-        ``state``. A log without ticks is counted by round; one without rounds, too, by ``time``
-        (UTC) in at most ``MOST_TIMES`` steps, each counted at its end. Moves that lack a round
-        among others that have one count as round 0, and those that lack a time as made at the
-        beginning, if their agent did not move later before.
+        ``run`` first if there are several. If several charts drive agents of a run, each is counted
+        by itself, over its own agents, and named in ``chart`` before ``state``. A log without ticks
+        is counted by round; one without rounds, too, by ``time`` (UTC) in at most ``MOST_TIMES``
+        steps, each counted at its end. Transitions without a round, in a run where others have one,
+        count as round 0. Those without a time count from the beginning, unless the agent's last one
+        is later.
     """
     found = _read(logs)
     tables = [_count(number, run, found.of(number)) for number, run in enumerate(logs.runs)]
@@ -108,103 +117,96 @@ def state_counts(logs: RunLogs) -> pl.DataFrame:
     return logs.labelled(table.select("run", *moments, *charts, "state", "agents", "share"))
 
 
-_EMPTY = pl.DataFrame(
-    schema={
-        **{"run": pl.UInt32, "round": pl.Int64, "tick": pl.Int64, "chart": pl.String},
-        **{"state": pl.String, "agents": pl.Int64, "share": pl.Float64},
-    }
-)
-
-
 def _read(logs: RunLogs) -> _Pass:
-    chains, moments = Chains(), first_of(["run", "round", "tick"])
-    moves, beginnings = adding_up([*_CHANGED, "closing"]), adding_up(["run", "chart", "state"])
-    broken, early = _places(), _places()
-    for steps in chains.follow(_dated(logs, moments)):
-        is_first, begin = pl.col("before").is_null(), pl.col("begin")
-        first = steps.filter(is_first).group_by("run", "chart", state=pl.coalesce("begin", "end"))
-        beginnings.add(first.agg(count=pl.len().cast(pl.Int64)))
-        made = steps.with_columns(
-            from_state=pl.coalesce("before", "begin"), to_state="end"
-        ).drop_nulls("from_state")
-        moves.add(made.group_by(*_CHANGED, "closing").agg(count=pl.len().cast(pl.Int64)))
-        broken.add(_placed(steps.filter(begin.is_not_null() & (begin != pl.col("before")))))
-        early.add(_placed(steps.filter(begin.is_not_null() & pl.col("is_early"))))
+    paths, moments = AgentPaths(), merge_by_first(["run", "round", "tick"])
+    transitions = merge_by_sum([*_CHANGED, "closing"])
+    beginnings = merge_by_sum(["run", "chart", "state"])
+    broken, early = _merge_places(), _merge_places()
+    count = pl.len().cast(pl.Int64).alias("count")
+    before, begin = pl.col("before"), pl.col("begin")
+
+    for steps in paths.follow(_dated(logs, moments)):
+        first = steps.filter(before.is_null())
+        beginnings.add(first.group_by("run", "chart", state=pl.coalesce("begin", "end")).agg(count))
+
+        source = pl.coalesce("before", "begin")
+        made = steps.with_columns(from_state=source, to_state="end").drop_nulls("from_state")
+        transitions.add(made.group_by(*_CHANGED, "closing").agg(count))
+
+        broken.add(_places(steps.filter(begin.is_not_null() & (begin != before))))
+        early.add(_places(steps.filter(begin.is_not_null() & pl.col("is_early"))))
 
     _remark(logs, "broken_chain", broken.table(), *_BROKEN)
     _remark(logs, "out_of_order", early.table(), *_EARLY)
 
-    return _Pass(moves.table(), beginnings.table(), moments.table(), chains.charts)
+    return _Pass(transitions.table(), beginnings.table(), moments.table(), paths.charts)
 
 
-def _dated(logs: RunLogs, moments: Gathered) -> Iterator[pl.DataFrame]:
-    """Return what agents are followed by, with its moments; gather all rounds and ticks of the logs on the way."""
+def _dated(logs: RunLogs, moments: TableMerger) -> Iterator[pl.DataFrame]:
+    """Return the events that paths are made of, with their moments; collect all moments."""
     is_undated = pl.col("round").is_null() & pl.col("tick").is_null()
-    is_second = pl.col("trigger").is_in([COMPOSE_DONE, ACTION_DONE]) & (
-        pl.col("ticks_in_state") == 0
-    )
+    ends_action = pl.col("trigger").is_in([COMPOSE_DONE, ACTION_DONE])
+    is_second = ends_action & (pl.col("ticks_in_state") == 0)
+
+    # A log without rounds closes none.
     closing = (
-        pl.when(pl.col("trigger") == ROUND_ENDS)
+        pl.when(is_undated)
+        .then(_NO_CLOSING)
+        .when(pl.col("trigger") == ROUND_ENDS)
         .then(_CLOSING)
         .when(is_second)
         .then(_PERHAPS_CLOSING)
+        .otherwise(_NO_CLOSING)
     )
+
     for frame in logs.blocks(columns=_COLUMNS):
         moments.add(frame.select("run", "round", "tick").unique(maintain_order=True))
-        yield (
-            frame.filter(pl.col("event").is_in([RUN_STARTED, AGENT_JOINED, TRANSITION]))
-            .with_columns(
-                timestamp=pl.when(is_undated).then("timestamp"),
-                closing=pl.when(is_undated)
-                .then(_NO_CLOSING)
-                .otherwise(closing)
-                .fill_null(_NO_CLOSING)
-                .cast(pl.Int8),
-            )
-            .with_columns(time=parse_time("timestamp").dt.truncate("1s"))
+        followed = frame.filter(pl.col("event").is_in([RUN_STARTED, AGENT_JOINED, TRANSITION]))
+        dated = followed.with_columns(
+            timestamp=pl.when(is_undated).then("timestamp"), closing=closing.cast(pl.Int8)
         )
+        yield dated.with_columns(time=parse_time("timestamp").dt.truncate("1s"))
 
 
-def _places() -> Gathered:
-    return Gathered(
-        lambda tables: tables.group_by("run").agg(pl.col("count").sum(), pl.col("line").min())
-    )
-
-
-def _placed(steps: pl.DataFrame) -> pl.DataFrame:
+def _places(steps: pl.DataFrame) -> pl.DataFrame:
     """Count steps, and find the first of them in each run."""
     return steps.group_by("run").agg(count=pl.len().cast(pl.Int64), line=pl.col("line").min())
 
 
-def _remark(logs: RunLogs, kind: NoteKind, found: pl.DataFrame, fails_to: str, why: str) -> None:
-    paths = pl.Series("path", [str(logs.runs[run].path) for run in found["run"]], dtype=pl.String)
-    by_path = (
-        found.with_columns(paths).group_by("path").agg(pl.col("count").sum(), pl.col("line").min())
+def _merge_places() -> TableMerger:
+    return TableMerger(
+        lambda tables: tables.group_by("run").agg(pl.col("count").sum(), pl.col("line").min())
     )
-    for path, count, line in by_path.iter_rows():
-        moves = "1 move does" if count == 1 else f"{count:,} moves do"
-        logs.remark(
-            Note(kind, path, None, f"{moves} not {fails_to} (the first in line {line:,}): {why}")
-        )
+
+
+def _remark(logs: RunLogs, kind: NoteKind, places: pl.DataFrame, fails_to: str, why: str) -> None:
+    paths = pl.Series("path", [str(logs.runs[run].path) for run in places["run"]], dtype=pl.String)
+    by_path = places.with_columns(paths).group_by("path")
+    for path, count, line in by_path.agg(pl.col("count").sum(), pl.col("line").min()).iter_rows():
+        what = "1 transition does" if count == 1 else f"{count:,} transitions do"
+        text = f"{what} not {fails_to} (the first in line {line:,}): {why}"
+        logs.remark(Note(kind, path, None, text))
 
 
 def _count(number: int, run: Run, found: _Pass) -> pl.DataFrame:
-    """Follow the moves of one run."""
+    """Count the agents of one run."""
     if not found.beginnings.height:
         return _EMPTY
 
-    by, moves, moments = _by_moment(run, found)
+    by, transitions, moments = _by_moment(run, found)
     grid = moments.unique().sort(by).with_row_index("place")
-    placed = moves.join(grid, on=by, nulls_equal=True)
+    placed = transitions.join(grid, on=by, nulls_equal=True)
     if by != ["time"]:
         is_late = _closes_round(None if "tick" not in by else run.ticks_per_round)
         placed = placed.with_columns(place=pl.col("place") + is_late.cast(pl.UInt32))
 
+    # Every state has a row at every moment: a running sum of changes is the number of agents.
     changes = _changes(placed, found.beginnings)
     states = changes.select("chart", "state").unique()
     every, key = grid.join(states, how="cross"), ["place", "chart", "state"]
     table = every.join(changes, on=key, how="left", nulls_equal=True).sort(key)
     agents = pl.col("change").fill_null(0).cum_sum().over("chart", "state")
+
     known = found.beginnings.group_by("chart").agg(known=pl.col("count").sum())
     table = table.with_columns(agents=agents).join(
         known, on="chart", nulls_equal=True, maintain_order="left"
@@ -224,34 +226,38 @@ def _closes_round(last_tick: int | None) -> pl.Expr:
 
 
 def _changes(placed: pl.DataFrame, beginnings: pl.DataFrame) -> pl.DataFrame:
-    """Return what every place adds to the agents in a state."""
-    parts = (
-        placed.select("place", "chart", state="to_state", change="count"),
-        placed.select("place", "chart", state="from_state", change=-pl.col("count")),
-        beginnings.select(pl.lit(0, pl.UInt32).alias("place"), "chart", "state", change="count"),
-    )
-    return pl.concat(parts).group_by("place", "chart", "state").agg(pl.col("change").sum())
+    """Return the number of agents that every place adds to a state."""
+    entered = placed.select("place", "chart", state="to_state", change="count")
+    left = placed.select("place", "chart", state="from_state", change=-pl.col("count"))
+    begun = beginnings.select(pl.lit(0, pl.UInt32).alias("place"), "chart", "state", change="count")
+
+    changes = pl.concat([entered, left, begun])
+    return changes.group_by("place", "chart", "state").agg(pl.col("change").sum())
 
 
 def _by_moment(run: Run, found: _Pass) -> tuple[list[str], pl.DataFrame, pl.DataFrame]:
-    """Find by what a run is counted; give its moves, complete in that, and every moment to count at."""
-    has_rounds, has_ticks = (found.moves[name].is_not_null().any() for name in ("round", "tick"))
-    if found.moves.height and not has_rounds and not has_ticks:
-        moves = _in_steps(found.moves)
-        return ["time"], moves, moves.select("time")
+    """Return what a run is counted by, its transitions with that filled in, and all moments."""
+    transitions = found.transitions
+    has_rounds = transitions["round"].is_not_null().any()
+    has_ticks = transitions["tick"].is_not_null().any()
 
-    by = ["round", "tick"] if has_ticks or not found.moves.height else ["round"]
-    moves = found.moves.with_columns(pl.col(by).fill_null(0))
+    if transitions.height and not has_rounds and not has_ticks:
+        stepped = _in_time_steps(transitions)
+        return ["time"], stepped, stepped.select("time")
+
+    by = ["round", "tick"] if has_ticks or not transitions.height else ["round"]
+    filled = transitions.with_columns(pl.col(by).fill_null(0))
     seen = found.moments.select(by).drop_nulls()
 
-    return by, moves, pl.concat([moves.select(by), _all_moments(run, seen, by)])
+    return by, filled, pl.concat([filled.select(by), _all_moments(run, seen, by)])
 
 
 def _all_moments(run: Run, seen: pl.DataFrame, by: list[str]) -> pl.DataFrame:
-    """Return every tick up to the last that is seen; where a run does not say what it has, all between those seen."""
+    """Return every tick up to the last one seen."""
     if by == ["round"] or not seen.height:
         return seen
 
+    # A run that does not say how many ticks it has gets all between those seen.
     if run.rounds is None or run.ticks_per_round is None:
         ends = seen.group_by("round").agg(first=pl.col("tick").min(), last=pl.col("tick").max() + 1)
         return ends.select("round", tick=pl.int_ranges("first", "last")).explode("tick")
@@ -264,11 +270,11 @@ def _all_moments(run: Run, seen: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     return rounds.filter(pl.col("round") <= last_round).join(ticks, how="cross").filter(~is_over)
 
 
-def _in_steps(moves: pl.DataFrame) -> pl.DataFrame:
-    """Put the times of moves into steps, of the shortest length that does not give too many."""
-    moves = moves.with_columns(pl.col("time").fill_null(pl.col("time").min()))
-    for step in _STEPS:
-        stepped = moves.with_columns(pl.col("time").dt.truncate(step))
+def _in_time_steps(transitions: pl.DataFrame) -> pl.DataFrame:
+    """Round times to steps of the shortest length that gives few enough of them."""
+    dated = transitions.with_columns(pl.col("time").fill_null(pl.col("time").min()))
+    for step in _TIME_STEPS:
+        stepped = dated.with_columns(pl.col("time").dt.truncate(step))
         if stepped["time"].n_unique() <= MOST_TIMES:
             break
 

@@ -1,1 +1,1 @@
-"""What a report says of a run, read from its log."""
+"""The facts of a run that a report shows, read from its log."""

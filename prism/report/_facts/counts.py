@@ -1,4 +1,4 @@
-"""Tables that a report needs beside those of `prism.analysis`, made in the same way: one pass over the logs each."""
+"""Tables that only a report needs, made as in `prism.analysis`: each in one pass over the logs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection
 import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
-from prism.analysis._reading.merging import Gathered, adding_up, first_of
+from prism.analysis._reading.merging import TableMerger, merge_by_first, merge_by_sum
 from prism.analysis._tables.decisions import WAS_ASKED
 from prism.analysis._tables.engagement import activity
 from prism.telemetry.events import AGENT_JOINED, DECISION, POST_PUBLISHED, TRANSITION
@@ -21,104 +21,99 @@ _POST = ("post_id", "parent_id", "root_id", "kind", "agent_id", "text")
 
 
 def visit_counts(logs: RunLogs) -> pl.DataFrame:
-    """Count the visits of every length, as `prism.analysis.dwell_times` takes them.
+    """Count the visits of every length, from the same visits as `prism.analysis.dwell_times`.
 
     Args:
-        logs: What `read_log` gave.
+        logs: The logs, from `read_log`.
 
     Returns:
         ``state``, ``ticks`` and ``visits``, in that order, with ``run`` first if there are several.
     """
-    gathered = adding_up(["run", "state", "ticks"])
-    for frame in logs.blocks(TRANSITION, columns=("from_state", "to_state", "ticks_in_state")):
-        ended = frame.drop_nulls(["from_state", "to_state", "ticks_in_state"])
+    keys = ["from_state", "to_state", "ticks_in_state"]
+    merger = merge_by_sum(["run", "state", "ticks"])
+    for frame in logs.blocks(TRANSITION, columns=keys):
+        ended = frame.drop_nulls(keys)
         visits = ended.group_by("run", state="from_state", ticks="ticks_in_state")
-        gathered.add(visits.agg(visits=pl.len().cast(pl.Int64)))
+        merger.add(visits.agg(visits=pl.len().cast(pl.Int64)))
 
-    return logs.labelled(gathered.table().sort("run", "state", "ticks"))
+    return logs.labelled(merger.table().sort("run", "state", "ticks"))
 
 
 def latency_counts(logs: RunLogs) -> pl.DataFrame:
-    """Count the decisions that a model was asked for by latency, in steps that grow with it.
+    """Count the decisions that a model was asked for by latency, in logarithmic steps.
 
     Args:
-        logs: What `read_log` gave.
+        logs: The logs, from `read_log`.
 
     Returns:
-        ``source``, ``step`` (latencies from 10^(step / `BINS_A_DECADE`) seconds to the next; what
-        took less than 0.1 ms counts as that) and ``decisions``, with ``run`` first if there are
-        several. Empty if no model was asked.
+        ``source``, ``step`` (latencies from 10^(step / `BINS_A_DECADE`) seconds to the next step;
+        less than 0.1 ms counts as that) and ``decisions``, with ``run`` first if there are several.
+        Empty if no model was asked.
     """
-    gathered = adding_up(["run", "source", "step"])
-    step = (
-        (pl.col("latency").clip(lower_bound=_LEAST_LATENCY).log10() * BINS_A_DECADE + 1e-9)
-        .floor()
-        .cast(pl.Int64)
-    )
+    merger = merge_by_sum(["run", "source", "step"])
+    decades = pl.col("latency").clip(lower_bound=_LEAST_LATENCY).log10()
+    # 0.001 s is on the edge of a step, and must not fall below it by a rounding error.
+    step = (decades * BINS_A_DECADE + 1e-9).floor().cast(pl.Int64)
+
     for frame in logs.blocks(DECISION, columns=("source", "latency", "attempts")):
         timed = frame.filter(WAS_ASKED).drop_nulls("source").group_by("run", "source", step=step)
-        gathered.add(timed.agg(decisions=pl.len().cast(pl.Int64)))
+        merger.add(timed.agg(decisions=pl.len().cast(pl.Int64)))
 
-    return logs.labelled(gathered.table().sort("run", "source", "step"))
+    return logs.labelled(merger.table().sort("run", "source", "step"))
 
 
 def agent_table(logs: RunLogs) -> pl.DataFrame:
-    """Put together who each agent is, where it ended, and what it did.
+    """Describe each agent: its name, its last state, and what it did.
 
     Args:
-        logs: What `read_log` gave.
+        logs: The logs, from `read_log`.
 
     Returns:
         One row for each agent: ``agent_id``, ``name``, ``archetype``, ``state`` (its last),
-        ``moves``, ``decisions``, and what `prism.analysis.activity` counts; with ``run`` first if
-        there are several.
+        ``transitions``, ``decisions``, and the counts of `prism.analysis.activity`; with ``run``
+        first if there are several.
     """
-    joined, counts, last = first_of(_AGENT), adding_up(_AGENT), Gathered(_last)
-    is_move, is_decision = pl.col("event") == TRANSITION, pl.col("event") == DECISION
+    joined, counts, last = merge_by_first(_AGENT), merge_by_sum(_AGENT), TableMerger(_last)
+    event = pl.col("event")
     columns = ("agent_id", "display_name", "archetype", "state", "to_state")
+
     for frame in logs.blocks(AGENT_JOINED, TRANSITION, DECISION, columns=columns):
-        came = frame.filter(pl.col("event") == AGENT_JOINED)
+        came = frame.filter(event == AGENT_JOINED)
         joined.add(came.select(*_AGENT, "archetype", name="display_name", joined_in="state"))
-        sums = {
-            "moves": is_move.sum().cast(pl.Int64),
-            "decisions": is_decision.sum().cast(pl.Int64),
-        }
-        counts.add(frame.group_by(_AGENT).agg(**sums))
-        last.add(_last(frame.filter(is_move).select(*_AGENT, "to_state")))
+        counted = frame.group_by(_AGENT).agg(
+            transitions=(event == TRANSITION).sum().cast(pl.Int64),
+            decisions=(event == DECISION).sum().cast(pl.Int64),
+        )
+        counts.add(counted)
+        last.add(_last(frame.filter(event == TRANSITION).select(*_AGENT, "to_state")))
 
     table = activity(logs)
-    for other in (joined.table(), counts.table(), last.table()):
-        labelled = logs.labelled(other)
-        key = [name for name in _AGENT if name in table.columns]
-        table = table.join(labelled, on=key, how="left", maintain_order="left")
+    key = [name for name in _AGENT if name in table.columns]
+    for merger in (joined, counts, last):
+        other = logs.labelled(merger.table())
+        table = table.join(other, on=key, how="left", maintain_order="left")
 
-    known = table.with_columns(
-        pl.col("moves", "decisions").fill_null(0), state=pl.coalesce("to_state", "joined_in")
+    table = table.with_columns(
+        pl.col("transitions", "decisions").fill_null(0), state=pl.coalesce("to_state", "joined_in")
     )
-    first = [
-        name
-        for name in (*_AGENT, "name", "archetype", "state", "moves", "decisions")
-        if name in known.columns
-    ]
+    first = [*key, "name", "archetype", "state", "transitions", "decisions"]
 
-    return known.drop("to_state", "joined_in").select(*first, pl.exclude(first))
+    return table.drop("to_state", "joined_in").select(*first, pl.exclude(first))
 
 
 def posts_below(logs: RunLogs, roots: Collection[str]) -> pl.DataFrame:
     """Return the posts of some cascades.
 
     Args:
-        logs: What `read_log` gave.
+        logs: The logs, from `read_log`.
         roots: Ids of their roots.
 
     Returns:
         ``post_id``, ``parent_id``, ``root_id``, ``kind``, ``agent_id`` and ``text``, in the order
         of the logs, each post once, with ``run`` first if there are several.
     """
-    wanted = list(roots)
-    is_below = pl.coalesce("root_id", "parent_id", "post_id").is_in(wanted) | pl.col(
-        "post_id"
-    ).is_in(wanted)
+    wanted, post = list(roots), pl.col("post_id")
+    is_below = pl.coalesce("root_id", "parent_id", "post_id").is_in(wanted) | post.is_in(wanted)
     found = [
         frame.filter(is_below).select("run", *_POST)
         for frame in logs.blocks(POST_PUBLISHED, columns=_POST)
@@ -128,6 +123,5 @@ def posts_below(logs: RunLogs, roots: Collection[str]) -> pl.DataFrame:
     return logs.labelled(posts.drop_nulls("post_id"))
 
 
-def _last(moves: pl.DataFrame) -> pl.DataFrame:
-    """Keep the last move of every agent."""
-    return moves.unique(_AGENT, keep="last", maintain_order=True)
+def _last(transitions: pl.DataFrame) -> pl.DataFrame:
+    return transitions.unique(_AGENT, keep="last", maintain_order=True)

@@ -1,4 +1,4 @@
-"""Logs that are parsed once, for a report that looks at them again and again."""
+"""Logs that are parsed once, for a report that reads them many times."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import polars as pl
 from prism.analysis._reading.logs import COLUMNS, STAMP, RunLogs
 from prism.analysis._reading.survey import SURVEYED
 
-MOST_BYTES_HELD = 256 << 20
-"""What of the logs is kept in memory; the rest waits in files, packed, until it is looked at."""
+MOST_BYTES_IN_MEMORY = 256 << 20
+"""Parsed events beyond these bytes wait in files."""
 
 _NOT_SHOWN = ("context", "options", "host")
-_HELD = tuple(
+_SHOWN = tuple(
     dict.fromkeys(
         name for names in (STAMP, *COLUMNS.values()) for name in names if name not in _NOT_SHOWN
     )
@@ -24,43 +24,42 @@ _HELD = tuple(
 
 
 @contextmanager
-def held(logs: RunLogs, most_bytes: int = MOST_BYTES_HELD) -> Iterator[RunLogs]:
-    """Return the same logs, parsed at the first look only.
+def parsed_once(logs: RunLogs, most_bytes: int = MOST_BYTES_IN_MEMORY) -> Iterator[RunLogs]:
+    """Return the same logs, which are parsed by the first table only.
 
     Args:
-        logs: What `read_log` gave.
-        most_bytes: What of them is kept in memory; the rest goes to a temporary folder, deleted in
-            the end.
+        logs: The logs, from `read_log`.
+        most_bytes: Most bytes to keep in memory. The rest goes to a temporary folder, which is
+            deleted in the end.
     """
     with TemporaryDirectory(prefix="prism-") as folder:
-        yield _HeldLogs(logs, Path(folder), most_bytes)
+        yield _ParsedLogs(logs, Path(folder), most_bytes)
 
 
-class _HeldLogs(RunLogs):
+class _ParsedLogs(RunLogs):
     """The events of logs as frames, with the keys that a report shows."""
 
     def __init__(self, logs: RunLogs, folder: Path, most_bytes: int) -> None:
         super().__init__(logs._paths, logs._unreadable)
         self._folder = folder
-        self._room = most_bytes
+        self._bytes_left = most_bytes
         self._parts: list[pl.DataFrame | Path] | None = None
 
     def blocks(self, *kinds: str, columns: Iterable[str]) -> Iterator[pl.DataFrame]:
-        """Read all logs, parsed already after the first time; see `RunLogs.blocks`."""
+        """Read all logs as `RunLogs.blocks` does, parsing them at the first call."""
         if self._parts is None:
-            self._parts = [
-                self._kept(frame, number)
-                for number, frame in enumerate(super().blocks(columns=_HELD))
-            ]
+            frames = super().blocks(columns=_SHOWN)
+            self._parts = [self._kept(frame, number) for number, frame in enumerate(frames)]
 
         wanted = ["run", "line", *dict.fromkeys((*SURVEYED, *columns))]
         for part in self._parts:
             frame = pl.read_ipc(part, columns=wanted) if isinstance(part, Path) else part
-            yield (frame.filter(pl.col("event").is_in(kinds)) if kinds else frame).select(wanted)
+            found = frame.filter(pl.col("event").is_in(kinds)) if kinds else frame
+            yield found.select(wanted)
 
     def _kept(self, frame: pl.DataFrame, number: int) -> pl.DataFrame | Path:
-        self._room -= int(frame.estimated_size())
-        if self._room >= 0:
+        self._bytes_left -= int(frame.estimated_size())
+        if self._bytes_left >= 0:
             return frame
 
         path = self._folder / f"{number}.arrow"

@@ -1,1 +1,1 @@
-"""The figures of a report as Vega-Lite charts."""
+"""The figures, drawings and tables of a page."""

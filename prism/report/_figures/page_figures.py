@@ -1,4 +1,4 @@
-"""What the figures of one page have in common: colours, sizes, and the places where they are drawn."""
+"""The figures of one page, and what they have in common: colours and sizes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from markupsafe import Markup
 Tooltips = list[str | alt.Tooltip]
 
 HEIGHT = 260
-"""Pixels of a figure's height, less its axes."""
+"""Height of a figure without its axes, in pixels."""
 
 BLUE, GREY = "#332288", "#8a93a0"
 
@@ -21,11 +21,19 @@ _LEGEND_ROOM, _LEGEND_ROOM_NARROW = 600, 400
 _SYMBOL, _LETTER = 34, 6.2
 _MOST_LABEL = 170
 
+# Paul Tol's scheme "muted", which colour-blind readers can tell apart (SRON/EPS/TN/09-002, 2021).
 _MUTED = (
-    *("#bbbbbb", "#88ccee", "#332288", "#ddcc77", "#cc6677"),
-    *("#117733", "#aa4499", "#44aa99", "#882255", "#999933"),
+    "#bbbbbb",
+    "#88ccee",
+    "#332288",
+    "#ddcc77",
+    "#cc6677",
+    "#117733",
+    "#aa4499",
+    "#44aa99",
+    "#882255",
+    "#999933",
 )
-"""Paul Tol's scheme "muted" (Technical note SRON/EPS/TN/09-002, 2021), which colour-blind readers can tell apart."""
 
 _CONFIG: dict[str, Any] = {
     "font": "sans-serif",
@@ -47,28 +55,25 @@ class Figure:
     """A figure on a page.
 
     Args:
-        chart: What is drawn.
-        stretches: Whether it takes the width that the page has.
+        chart: The figure.
+        stretches: Whether it is as wide as the page.
     """
 
     chart: alt.TopLevelMixin
     stretches: bool
 
     def on_page(self) -> dict[str, Any]:
-        """Return the figure as Vega-Lite, as wide as its place."""
-        stretched: dict[str, Any] = {
-            "width": "container",
-            "autosize": {"type": "fit-x", "contains": "padding"},
-        }
-        return {**self._spec(), **(stretched if self.stretches else {})}
+        """Return the figure as Vega-Lite, as wide as its place on the page."""
+        if not self.stretches:
+            return self._spec()
+
+        autosize = {"type": "fit-x", "contains": "padding"}
+        return {**self._spec(), "width": "container", "autosize": autosize}
 
     def alone(self) -> dict[str, Any]:
         """Return the figure as Vega-Lite with a width of its own, for a file."""
-        return {
-            **self._spec(),
-            **({"width": _WIDTH} if self.stretches else {}),
-            "background": "white",
-        }
+        width = {"width": _WIDTH} if self.stretches else {}
+        return {**self._spec(), **width, "background": "white"}
 
     def _spec(self) -> dict[str, Any]:
         with alt.data_transformers.enable("default", max_rows=None):
@@ -76,47 +81,46 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Sheet:
-    """The figures of a page, by the ids of their places.
+class PageFigures:
+    """The figures of a page, in the order in which its sections add them.
 
     Args:
         states: All states of all runs; each has one colour, wherever it is drawn.
-        narrow: Whether runs stand side by side, so that there is less room.
-        by_round: Whether runs are drawn by round, since one of them has more ticks than can be told
-            apart.
-        figures: What was taken in: figures for the page to draw,
-        drawings: figures that are drawn already, by name,
-        data: and what else the page's script needs, by name.
+        narrow: Whether runs stand side by side, with less room for each.
+        by_round: Whether runs are drawn by round, since one of them has too many ticks.
+        charts: Figures for the page to draw, by the ids of their places.
+        drawings: Figures that are drawn already, by name.
+        data: Other data for the page's script, by name.
     """
 
     states: Sequence[str]
     narrow: bool = False
     by_round: bool = False
-    figures: dict[str, Figure] = field(default_factory=dict)
+    charts: dict[str, Figure] = field(default_factory=dict)
     drawings: dict[str, str] = field(default_factory=dict)
     data: dict[str, Any] = field(default_factory=dict)
 
-    def place(
+    def add_chart(
         self, name: str, chart: alt.TopLevelMixin, about: str, *, stretches: bool = True
     ) -> Markup:
-        """Take a figure in, and give the place for it.
+        """Add a figure, and return the place for it on the page.
 
         Args:
-            name: What to call it, on the page and as a file.
-            chart: What is drawn.
-            about: What it shows, for those who do not see it.
-            stretches: Whether it takes the width that the page has.
+            name: Its name, on the page and as a file.
+            chart: The figure.
+            about: Its description, for readers who do not see it.
+            stretches: Whether it is as wide as the page.
         """
         described = chart.properties(description=about)
-        self.figures[f"figure-{name}"] = Figure(described, stretches)
+        self.charts[f"figure-{name}"] = Figure(described, stretches)
         return Markup('<div class="figure" id="figure-{}"></div>').format(name)
 
-    def draw(self, name: str, svg: str) -> Markup:
-        """Take in a figure that is drawn already.
+    def add_drawing(self, name: str, svg: str) -> Markup:
+        """Add a figure that is drawn already, and return it for the page.
 
         Args:
-            name: What to call it, as a file.
-            svg: The drawing.
+            name: Its name as a file.
+            svg: The figure.
         """
         self.drawings[name] = svg
         return Markup(svg)
@@ -127,10 +131,10 @@ class Sheet:
         return {name: _colour(place) for place, name in enumerate(self.states) if name in wanted}
 
     def colour(self, column: str, colours: Mapping[str, str], *, legend: bool = True) -> alt.Color:
-        """Colour marks, with a legend above the figure that is not wider than it.
+        """Return colours for marks, with a legend above the figure that is no wider than it.
 
         Args:
-            column: What decides on the colour.
+            column: Column that decides on the colour.
             colours: The colour of each of its values.
             legend: Whether to explain the colours.
         """
@@ -144,7 +148,7 @@ class Sheet:
 
 
 def _colour(place: int) -> str:
-    """Return the colour of a state: beyond the first ten darker, then lighter, then the same again."""
+    """Return the colour of a state: after ten they come again, darker, then lighter."""
     colour, turn = _MUTED[place % len(_MUTED)], place // len(_MUTED) % 3
     towards, part = ((0, 0.0), (0, 0.35), (255, 0.5))[turn]
     parts = (int(colour[start : start + 2], 16) for start in (1, 3, 5))

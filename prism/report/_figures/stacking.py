@@ -1,4 +1,4 @@
-"""Bars that stand on each other, along an axis of intervals."""
+"""Stacked bars along an axis of intervals."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from dataclasses import dataclass
 import altair as alt
 import polars as pl
 
-from prism.report._figures.page_figures import HEIGHT, Sheet, Tooltips
+from prism.report._figures.page_figures import HEIGHT, PageFigures, Tooltips
 from prism.report._figures.timeline import Timeline
 
+# Full stacks overlap by this part of the figure's width; otherwise white would shine through.
 _OVERLAP = 1.3 / 760
-"""Of full stacks each reaches so far, in widths of the figure, below the next; else white would shine through."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """What bars on each other stand for.
+    """How bars are stacked and coloured.
 
     Args:
         counted: Column of their heights.
-        key: Column of what they stand for.
+        key: Column that decides on their order and colour.
         colours: The colour of each of its values, from below.
-        title: What the vertical axis is.
+        title: Title of the vertical axis.
         is_full: Whether all stacks are equally high.
-        as_shares: Whether they are to be made so.
-        height: Of the figure, as a part of the usual one.
+        as_shares: Whether to make them equally high, as shares.
+        height: Height of the figure, relative to the usual one.
     """
 
     counted: str
@@ -38,40 +38,34 @@ class Bars:
     height: float = 1.0
 
 
-def draw_bars(timeline: Timeline, bars: Bars, sheet: Sheet) -> alt.Chart:
-    """Draw bars on each other.
-
-    Where one ends and the next begins is worked out here, since Vega-Lite does not stack what
-    stands on intervals.
+def draw_bars(timeline: Timeline, bars: Bars, figures: PageFigures) -> alt.Chart:
+    """Draw stacked bars.
 
     Args:
         timeline: The counts.
-        bars: What they stand for.
-        sheet: The page.
+        bars: How to stack and colour them.
+        figures: The figures of the page.
     """
-    x, x2 = timeline.encodings()
-    axis = (
-        alt.Axis(format="%")
-        if bars.as_shares
-        else alt.Axis(format=",d", tickCount=6, tickMinStep=1)
-    )
-    y = alt.Y("low:Q", title=bars.title, axis=axis, scale=alt.Scale(zero=True, nice=False))
-    tooltip: Tooltips = ["when", bars.key, alt.Tooltip(f"{bars.counted}:Q", format=",.4~g")]
-    if "share" in timeline.table.columns:
-        tooltip.append(alt.Tooltip("share:Q", format=".1%"))
-
+    # Vega-Lite does not stack marks on intervals: where bars begin and end is computed here.
     table = stack(
         timeline.table, bars.counted, bars.key, list(bars.colours), as_shares=bars.as_shares
     )
     if bars.is_full or bars.as_shares:
         first, last = pl.col("begin").min(), pl.col("end").max()
-        table = table.with_columns(
-            end=pl.min_horizontal(pl.col("end") + (last - first) * _OVERLAP, last)
-        )
+        overlapping = pl.col("end") + (last - first) * _OVERLAP
+        table = table.with_columns(end=pl.min_horizontal(overlapping, last))
+
+    x, x2 = timeline.encodings()
+    percent, whole = alt.Axis(format="%"), alt.Axis(format=",d", tickCount=6, tickMinStep=1)
+    axis = percent if bars.as_shares else whole
+    y = alt.Y("low:Q", title=bars.title, axis=axis, scale=alt.Scale(zero=True, nice=False))
+    tooltip: Tooltips = ["when", bars.key, alt.Tooltip(f"{bars.counted}:Q", format=",.4~g")]
+    if "share" in timeline.table.columns:
+        tooltip.append(alt.Tooltip("share:Q", format=".1%"))
 
     chart: alt.Chart = alt.Chart(table).mark_rect(opacity=1)
     chart = chart.encode(
-        x, x2, y, alt.Y2("high"), sheet.colour(bars.key, bars.colours), tooltip=tooltip
+        x, x2, y, alt.Y2("high"), figures.colour(bars.key, bars.colours), tooltip=tooltip
     )
     sized: alt.Chart = chart.properties(height=round(HEIGHT * bars.height))
 
@@ -86,17 +80,16 @@ def stack(
     Args:
         table: The bars, with ``begin`` and ``end`` of their intervals.
         counted: Column of their heights.
-        key: Column of what they stand for.
+        key: Column that decides on their order and colour.
         order: Its values, from below.
         as_shares: Whether heights are divided by those of their stack.
 
     Returns:
-        The bars that can be seen, from left to right and from below, with ``low`` and ``high``.
+        The bars of some height, from left to right and from below, with ``low`` and ``high``.
     """
     places = {name: place for place, name in enumerate(order)}
-    ordered = table.filter(pl.col(counted) > 0).sort(
-        "begin", pl.col(key).replace_strict(places, return_dtype=pl.Int64)
-    )
+    place = pl.col(key).replace_strict(places, return_dtype=pl.Int64)
+    ordered = table.filter(pl.col(counted) > 0).sort("begin", place)
     high = pl.col(counted).cum_sum().over("begin")
     whole = pl.col(counted).sum().over("begin") if as_shares else pl.lit(1)
 

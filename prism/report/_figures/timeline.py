@@ -1,4 +1,4 @@
-"""Tables by round, tick or time as intervals on an axis, no more of them than can be told apart."""
+"""Tables by round, tick or time as intervals on an axis, wide enough to be seen."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import altair as alt
 import polars as pl
 
 MOST_MOMENTS = 240
-"""Intervals that are still a few pixels wide."""
+"""Most intervals on an axis: each is still a few pixels wide."""
 
 _MOST_LABELS = 20
 
@@ -20,9 +20,9 @@ class Timeline:
 
     Args:
         table: The rows, with ``begin``, ``end`` and ``when`` (the interval in words).
-        title: What the axis is.
-        labels: Numbers to write on it; None leaves that to the axis.
-        is_time: Whether it is of real time.
+        title: Title of the axis.
+        labels: Numbers to write on it; None leaves the choice to Vega-Lite.
+        is_time: Whether it is an axis of real time.
     """
 
     table: pl.DataFrame
@@ -32,31 +32,29 @@ class Timeline:
 
     def encodings(self) -> tuple[alt.X, alt.X2]:
         """Return the encodings of the axis."""
-        axis = (
-            alt.Axis(grid=False)
-            if self.labels is None
-            else alt.Axis(grid=False, values=self.labels, format=",d", labelOverlap="greedy")
-        )
-        scale = (
-            alt.Scale(type="utc", nice=False) if self.is_time else alt.Scale(zero=False, nice=False)
-        )
-        shorthand = "begin:T" if self.is_time else "begin:Q"
+        axis = alt.Axis(grid=False)
+        if self.labels is not None:
+            axis = alt.Axis(grid=False, values=self.labels, format=",d", labelOverlap="greedy")
 
-        return alt.X(shorthand, title=self.title, axis=axis, scale=scale), alt.X2("end")
+        begin, scale = "begin:Q", alt.Scale(zero=False, nice=False)
+        if self.is_time:
+            begin, scale = "begin:T", alt.Scale(type="utc", nice=False)
+
+        return alt.X(begin, title=self.title, axis=axis, scale=scale), alt.X2("end")
 
 
 def are_many(counts: pl.DataFrame) -> bool:
-    """Say whether a run has more ticks than can be told apart."""
-    return {"round", "tick"} <= set(counts.columns) and counts.select(
-        "round", "tick"
-    ).n_unique() > MOST_MOMENTS
+    """Return True if a run has more ticks than intervals fit on an axis."""
+    if not {"round", "tick"} <= set(counts.columns):
+        return False
+    return counts.select("round", "tick").n_unique() > MOST_MOMENTS
 
 
 def states_timeline(counts: pl.DataFrame, *, by_round: bool) -> Timeline:
-    """Put the states of a run on an axis: tick by tick, or the mean of several ticks or rounds where there are many.
+    """Put the states of a run on an axis, by tick, or by mean of several ticks if there are many.
 
     Args:
-        counts: What `prism.analysis.state_counts` gave, of one run.
+        counts: States of one run, from `prism.analysis.state_counts`.
         by_round: Whether to take the mean of every round, if there are several.
     """
     if "time" in counts.columns:
@@ -72,26 +70,21 @@ def states_timeline(counts: pl.DataFrame, *, by_round: bool) -> Timeline:
 
 
 def rounds_timeline(table: pl.DataFrame) -> Timeline:
-    """Put counts by round on an axis, several rounds together where there are many.
+    """Put counts by round on an axis, several rounds together if there are many.
 
     Args:
-        table: ``round`` (null where the log has none), perhaps a column of texts, and counts.
+        table: ``round`` (null if the log has none), perhaps a column of texts, and counts.
     """
     keys = [name for name, kind in table.schema.items() if kind == pl.String]
     if table["round"].null_count() == table.height:
-        whole = (
-            table.drop("round").group_by(keys, maintain_order=True).sum()
-            if keys
-            else table.drop("round").sum()
-        )
+        counts = table.drop("round")
+        whole = counts.group_by(keys, maintain_order=True).sum() if keys else counts.sum()
         return Timeline(whole.with_columns(begin=0.0, end=1.0, when=pl.lit("all")), None, labels=[])
 
     rounds = table.with_columns(pl.col("round").fill_null(0))
     step = _step(rounds, "round")
-    binned = _binned("round", rounds, step)
-    summed = rounds.group_by(binned.alias("round"), *keys, maintain_order=True).agg(
-        pl.exclude("round", *keys).sum()
-    )
+    binned = rounds.group_by(_binned("round", rounds, step), *keys, maintain_order=True)
+    summed = binned.agg(pl.exclude("round", *keys).sum())
 
     return _numbered(summed, "round", step, _range_of(rounds, "round"), None)
 
@@ -121,27 +114,27 @@ def _by_number(counts: pl.DataFrame, column: str, note: str | None = None) -> Ti
 def _numbered(
     table: pl.DataFrame, column: str, step: int, edges: tuple[int, int], note: str | None
 ) -> Timeline:
-    """Give each number the room around it."""
+    """Put each number in the middle of its interval."""
     last = pl.min_horizontal(pl.col(column) + (step - 1), pl.lit(edges[1]))
-    when = (
-        pl.format(f"{column} {{}}", column)
-        if step == 1
-        else pl.format(f"{column}s {{}} to {{}}", column, last)
-    )
+    when = pl.format(f"{column} {{}}", column)
+    if step > 1:
+        when = pl.format(f"{column}s {{}} to {{}}", column, last)
+
     table = table.with_columns(begin=pl.col(column) - 0.5, end=last + 0.5, when=when)
 
     return Timeline(table, f"{column} ({note})" if note else column, _labels(*edges))
 
 
 def _by_time(counts: pl.DataFrame) -> Timeline:
-    """Draw every count until the next; it is the one at the end of its step."""
+    """Put every count on the interval up to the next one."""
     times = counts.select(pl.col("time").unique().sort())
     step = -(-times.height // MOST_MOMENTS)
     kept = times.gather_every(step)
-    gaps = kept.select(pl.col("time").diff().min()).item()
-    ends = kept.with_columns(
-        end=pl.col("time").shift(-1).fill_null(pl.col("time") + (gaps or pl.duration(seconds=1)))
-    )
+
+    # The last interval has no next count: it is as long as the shortest.
+    gap = kept.select(pl.col("time").diff().min()).item() or pl.duration(seconds=1)
+    ends = kept.with_columns(end=pl.col("time").shift(-1).fill_null(pl.col("time") + gap))
+
     table = counts.join(ends, on="time", maintain_order="left").with_columns(
         begin="time", when=pl.col("time").dt.strftime("%Y-%m-%d %H:%M:%S")
     )
@@ -171,8 +164,12 @@ def _range_of(table: pl.DataFrame, column: str) -> tuple[int, int]:
 
 
 def _labels(first: int, last: int) -> list[int]:
-    """Choose whole numbers to write on an axis: steps of 1, 2 or 5, and tens, hundreds, ... of them."""
+    """Choose whole numbers for an axis, in steps of 1, 2, 5, 10, 20, 50, ..."""
     steps = (digit * 10**power for power in range(19) for digit in (1, 2, 5))
     step = next(step for step in steps if (last - first) / step < _MOST_LABELS)
     multiples = range(-(-first // step) * step, last + 1, step)
-    return [first, *multiples] if (multiples or [first])[0] - first > step / 2 else list(multiples)
+
+    # The first number stands on the axis unless a multiple is too close to it.
+    if multiples and multiples[0] - first > step / 2:
+        return [first, *multiples]
+    return list(multiples)

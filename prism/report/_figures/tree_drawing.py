@@ -1,4 +1,4 @@
-"""Cascades drawn as SVG, without any other program."""
+"""Cascades drawn as SVG."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from prism.drawing._diagram import showable
 from prism.report._facts.trees import MISSING, TreePost
 
 MOST_POSTS_DRAWN = 400
-"""Of a larger cascade the first so many posts are drawn; more would be dots on dots."""
+"""Posts of a cascade that are drawn, in the order of the log; more would be dots on dots."""
 
 KINDS = {"post": "#332288", "reply": "#44aa99", "reshare": "#cc6677", MISSING: "#999999"}
-"""Colours, from Paul Tol's muted scheme, which colour-blind readers can tell apart."""
+"""Colours of Paul Tol's muted scheme, which colour-blind readers can tell apart."""
 
+# Trees with more leaves are drawn without names, and tighter, or as a circle if they are broad.
 _MOST_NAMED = 40
-"""Trees with more ends are drawn without names, and tighter; or as a circle, if they are broad, not deep."""
 _BROAD = 4
+
+# Lengths in pixels.
 _ROW, _TIGHT_ROW, _COLUMN = 17.0, 10.0, (14.0, 150.0)
 _RADIUS, _SMALL_RADIUS, _MARGIN, _NAME = 4.5, 3.2, 14.0, 130.0
 _WIDTH = 900.0
@@ -29,12 +31,11 @@ _MOST_NAME, _MOST_TEXT = 18, 160
 
 Point = tuple[float, float]
 
-_STYLE = "".join(
-    (
-        ".prism-tree path{fill:none;stroke:#a5adb6;stroke-width:1.1}.prism-tree circle{stroke:#fff;stroke-width:1}",
-        ".prism-tree text{font:11px system-ui,sans-serif;fill:#1f2328}",
-        *(f".prism-tree .{kind}{{fill:{colour}}}" for kind, colour in KINDS.items()),
-    )
+_FILLS = "".join(f".prism-tree .{kind}{{fill:{colour}}}" for kind, colour in KINDS.items())
+_STYLE = (
+    ".prism-tree path{fill:none;stroke:#a5adb6;stroke-width:1.1}"
+    ".prism-tree circle{stroke:#fff;stroke-width:1}"
+    f".prism-tree text{{font:11px system-ui,sans-serif;fill:#1f2328}}{_FILLS}"
 )
 
 
@@ -45,10 +46,10 @@ class _Shape:
     Args:
         posts: Its posts.
         children: The posts below each.
-        places: The column (depth) and row of each; ends have whole rows, others are amid what is
-            below them.
+        places: The column (depth) and row of each; leaves have whole rows, other posts are in the
+            middle of those below them.
         depth: The last column.
-        rows: How many there are.
+        rows: Number of rows.
     """
 
     posts: Sequence[TreePost]
@@ -59,13 +60,13 @@ class _Shape:
 
 
 def draw_tree(posts: Sequence[TreePost]) -> str:
-    """Draw a cascade: from left to right, a column for each step of depth, or from the middle outwards if it is broad.
+    """Draw a cascade from left to right, or from the middle outwards if it is broad.
 
     Args:
-        posts: The cascade's posts as `grow` gives them.
+        posts: The cascade's posts, from `grow`.
 
     Returns:
-        One ``<svg>`` element; pointing at a post shows who said what.
+        One ``<svg>`` element; pointing at a post shows its author and text.
     """
     shape = _shape(posts[:MOST_POSTS_DRAWN])
     is_named = shape.rows <= _MOST_NAMED
@@ -89,7 +90,8 @@ def draw_tree(posts: Sequence[TreePost]) -> str:
     ]
 
     return (
-        f'<svg class="prism-tree" xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'<svg class="prism-tree" xmlns="http://www.w3.org/2000/svg" '
+        f'width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
         f'aria-label="A cascade of {len(posts)} posts, {shape.depth} deep">'
         f'<style>{_STYLE}</style><rect width="100%" height="100%" fill="#fff"/>'
@@ -112,7 +114,8 @@ def _shape(posts: Sequence[TreePost]) -> _Shape:
 
 
 def _place(root: TreePost, children: dict[str, list[TreePost]]) -> dict[str, tuple[int, float]]:
-    """Give every post its column and row, without recursion, since a cascade may be deep."""
+    """Return the column and row of every post."""
+    # Not recursive: a cascade may be deeper than Python's stack.
     places: dict[str, tuple[int, float]] = {}
     next_row = 0
     waiting: list[tuple[TreePost, int, bool]] = [(root, 0, False)]
@@ -141,15 +144,14 @@ def _in_columns(shape: _Shape, row_height: float) -> tuple[dict[str, Point], flo
         for name, (column, row) in shape.places.items()
     }
 
-    return (
-        points,
-        2 * _MARGIN + shape.depth * step + _NAME,
-        2 * _MARGIN + (shape.rows - 1) * row_height,
-    )
+    width = 2 * _MARGIN + shape.depth * step + _NAME
+    height = 2 * _MARGIN + (shape.rows - 1) * row_height
+
+    return points, width, height
 
 
 def _in_circle(shape: _Shape) -> tuple[dict[str, Point], float, float]:
-    """Put the root in the middle and each step of depth on a ring of its own."""
+    """Put the root in the middle, and each step of depth on a ring."""
     rings = _rings(shape)
     middle = rings[-1] + _MARGIN
     points = {}
@@ -161,7 +163,7 @@ def _in_circle(shape: _Shape) -> tuple[dict[str, Point], float, float]:
 
 
 def _rings(shape: _Shape) -> list[float]:
-    """Return the radius of each ring: so large that neighbours on it do not touch, and beyond the one before."""
+    """Return the radius of each ring, so large that posts on it do not touch."""
     rows: dict[int, list[float]] = defaultdict(list)
     for column, row in shape.places.values():
         rows[column].append(row)
@@ -183,7 +185,8 @@ def _rings(shape: _Shape) -> list[float]:
 def _line(start: Point, end: Point) -> str:
     (x, y), (to_x, to_y) = start, end
     middle = (x + to_x) / 2
-    return f'<path d="M{x:.1f} {y:.1f}C{middle:.1f} {y:.1f} {middle:.1f} {to_y:.1f} {to_x:.1f} {to_y:.1f}"/>'
+    curve = f"{middle:.1f} {y:.1f} {middle:.1f} {to_y:.1f} {to_x:.1f} {to_y:.1f}"
+    return f'<path d="M{x:.1f} {y:.1f}C{curve}"/>'
 
 
 def _spoke(start: Point, end: Point) -> str:
@@ -193,24 +196,22 @@ def _spoke(start: Point, end: Point) -> str:
 def _dot(post: TreePost, point: Point, radius: float, *, named: bool) -> str:
     x, y = point
     kind = post.kind if post.kind in KINDS else MISSING
-    said = (
-        f"{post.post_id}: not in the log"
-        if post.kind == MISSING
-        else f"{post.agent_id} ({post.kind}): {post.text}"
-    )
-    name = (
-        f'<text x="{x + 8:.1f}" y="{y + 4:.1f}">{_clean(post.agent_id, _MOST_NAME)}</text>'
-        if named
-        else ""
-    )
+    title = f"{post.agent_id} ({post.kind}): {post.text}"
+    if post.kind == MISSING:
+        title = f"{post.post_id}: not in the log"
+
+    name = ""
+    if named:
+        author = _clean(post.agent_id, _MOST_NAME)
+        name = f'<text x="{x + 8:.1f}" y="{y + 4:.1f}">{author}</text>'
 
     return (
         f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{radius}">'
-        f"<title>{_clean(said, _MOST_TEXT)}</title></circle>{name}"
+        f"<title>{_clean(title, _MOST_TEXT)}</title></circle>{name}"
     )
 
 
 def _clean(text: str, most: int) -> str:
-    """Shorten and escape a text that others wrote."""
+    """Shorten and escape a text from the log."""
     flat = " ".join(showable(text[: most + 1]).split())
     return escape(flat if len(text) <= most else flat[: most - 1] + "…")

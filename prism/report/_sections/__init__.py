@@ -1,4 +1,4 @@
-"""The sections of a report, in their order; each module makes one of them, its figures and its tables."""
+"""The sections of a report, in their order; each module makes one, with figures and tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from prism.report._facts.run_facts import RunFacts
-from prism.report._figures.page_figures import Sheet
+from prism.report._figures.page_figures import PageFigures
 from prism.report._sections import (
     agents,
     cascades,
@@ -20,8 +20,8 @@ from prism.report._sections import (
     states,
 )
 
-Maker = Callable[[RunFacts, str, Sheet], Markup | None]
-"""Makes what a section shows of one run, None if that is nothing. The text names the run in ids."""
+Maker = Callable[[RunFacts, str, PageFigures], Markup | None]
+"""Makes the section of one run, None if there is nothing to show. The text is its name in ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +30,15 @@ class Section:
 
     Args:
         anchor: Its id.
-        heading: What it is about.
-        says: How to read it, if there is something to read.
-        parts: What it shows of each run, in their order.
-        together: What it shows of all of them.
+        heading: Its heading.
+        explanation: How to read it; empty if there is nothing to read.
+        parts: The part of each run, in their order.
+        together: The part of all runs together.
     """
 
     anchor: str
     heading: str
-    says: str
+    explanation: str
     parts: Sequence[Markup] = ()
     together: Markup | None = None
 
@@ -49,48 +49,55 @@ class _Kind:
 
     Args:
         anchor: Its id.
-        heading: What it is about.
-        says: How to read it.
-        nothing: What to say of a run that it has nothing of.
-        make: Makes what it shows of one run.
+        heading: Its heading.
+        explanation: How to read it.
+        nothing: Stands in place of the part of a run that has none.
+        make: Makes the part of one run.
     """
 
     anchor: str
     heading: str
-    says: str
+    explanation: str
     nothing: str
     make: Maker
 
-    def of(self, runs: Sequence[RunFacts], sheet: Sheet) -> Section:
+    def of(self, runs: Sequence[RunFacts], figures: PageFigures) -> Section:
         """Make the section of all runs."""
-        parts = [self.make(facts, str(number), sheet) for number, facts in enumerate(runs, start=1)]
+        parts = [
+            self.make(facts, str(number), figures) for number, facts in enumerate(runs, start=1)
+        ]
         nothing = Markup("<p>{}</p>").format(self.nothing)
-        says = self.says if any(part is not None for part in parts) else ""
+        explanation = self.explanation if any(part is not None for part in parts) else ""
 
         return Section(
-            self.anchor, self.heading, says, [nothing if part is None else part for part in parts]
+            self.anchor,
+            self.heading,
+            explanation,
+            [nothing if part is None else part for part in parts],
         )
 
 
 _BY_RUN = (
-    _Kind("chart", "The chart and its traffic", diagram.SAYS, diagram.NOTHING, diagram.make),
-    _Kind("states", "Agents in each state", states.SAYS, states.NOTHING, states.make),
-    _Kind("dwell", "How long agents stay", dwelling.SAYS, dwelling.NOTHING, dwelling.make),
-    _Kind("decisions", "Decisions", decisions.SAYS, decisions.NOTHING, decisions.make),
-    _Kind("engagement", "Who takes part", engagement.SAYS, engagement.NOTHING, engagement.make),
-    _Kind("cascades", "Cascades", cascades.SAYS, cascades.NOTHING, cascades.make),
+    _Kind("chart", "The chart and its traffic", diagram.EXPLANATION, diagram.NOTHING, diagram.make),
+    _Kind("states", "Agents in each state", states.EXPLANATION, states.NOTHING, states.make),
+    _Kind("dwell", "How long agents stay", dwelling.EXPLANATION, dwelling.NOTHING, dwelling.make),
+    _Kind("decisions", "Decisions", decisions.EXPLANATION, decisions.NOTHING, decisions.make),
+    _Kind(
+        "engagement", "Who takes part", engagement.EXPLANATION, engagement.NOTHING, engagement.make
+    ),
+    _Kind("cascades", "Cascades", cascades.EXPLANATION, cascades.NOTHING, cascades.make),
 )
 
 
-def make_sections(runs: Sequence[RunFacts], sheet: Sheet) -> list[Section]:
+def make_sections(runs: Sequence[RunFacts], figures: PageFigures) -> list[Section]:
     """Make all sections of a report.
 
     Args:
         runs: The facts of each run.
-        sheet: Takes the figures in.
+        figures: Where to add the figures.
     """
     return [
         Section("numbers", "Key numbers", "", together=numbers.make(runs)),
-        *(kind.of(runs, sheet) for kind in _BY_RUN),
-        Section("agents", "Agents", agents.SAYS, together=agents.make(runs, sheet)),
+        *(kind.of(runs, figures) for kind in _BY_RUN),
+        Section("agents", "Agents", agents.EXPLANATION, together=agents.make(runs, figures)),
     ]

@@ -1,4 +1,4 @@
-"""All agents, in a table that the page searches and sorts."""
+"""All agents, in a table that can be searched and sorted."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ import polars as pl
 from markupsafe import Markup
 
 from prism.report._facts.run_facts import RunFacts
-from prism.report._figures.page_figures import Sheet
+from prism.report._figures.page_figures import PageFigures
 
-SAYS = "Press a heading to sort by it. What one agent did, step by step:  prism log agent ID RUN"
+EXPLANATION = "Press a heading to sort by it. The story of one agent:  prism log agent ID RUN"
 
 MOST_BYTES = 5_000_000
-"""Of the table as JSON; the least active agents are left out of a page that would grow beyond it."""
+"""Bytes of the table as JSON; the least active agents are left out of a larger one."""
 
-_ACTS = ("posts", "replies", "reshares", "likes", "decisions", "moves")
+_ACTS = ("posts", "replies", "reshares", "likes", "decisions", "transitions")
 
 
 def agent_rows(runs: Sequence[RunFacts]) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Return the agents of all runs as columns and rows, the most active first where not all fit in.
+    """Return the agents of all runs as columns and rows, only the most active if not all fit.
 
     Args:
         runs: The facts of each run; with several, ``run`` is the first column.
     """
-    tables = [
-        facts.agents
-        if len(runs) == 1
-        else facts.agents.select(pl.lit(facts.run.label).alias("run"), pl.all())
-        for facts in runs
-    ]
-    table = _telling(pl.concat(tables, how="diagonal"))
+    tables = [facts.agents for facts in runs]
+    if len(runs) > 1:
+        tables = [
+            facts.agents.select(pl.lit(facts.run.label).alias("run"), pl.all()) for facts in runs
+        ]
+
+    table = _without_repetition(pl.concat(tables, how="diagonal"))
     sizes = [len(orjson.dumps(row)) + 1 for row in table.iter_rows()]
     if sum(sizes) <= MOST_BYTES:
         return table.columns, table.rows()
@@ -45,15 +45,15 @@ def agent_rows(runs: Sequence[RunFacts]) -> tuple[list[str], list[tuple[Any, ...
     return fitting.columns, fitting.rows()
 
 
-def make(runs: Sequence[RunFacts], sheet: Sheet) -> Markup:
-    """Make the section of all runs; the page puts the rows in.
+def make(runs: Sequence[RunFacts], figures: PageFigures) -> Markup:
+    """Make the section of all runs; the page's script adds the rows.
 
     Args:
         runs: The facts of each.
-        sheet: Takes the rows in, as ``agents``.
+        figures: Where to add the rows, as the data ``agents``.
     """
     columns, rows = agent_rows(runs)
-    sheet.data["agents"] = {"columns": columns, "rows": rows}
+    figures.data["agents"] = {"columns": columns, "rows": rows}
     total = sum(facts.agents.height for facts in runs)
     heads = Markup("").join(
         Markup('<th scope="col"><button type="button">{}</button></th>').format(
@@ -63,9 +63,10 @@ def make(runs: Sequence[RunFacts], sheet: Sheet) -> Markup:
     )
 
     return Markup(
-        '<p><input type="search" id="search" placeholder="agent, archetype, state ..." aria-label="Search agents"> '
-        '<span class="soft" id="told" role="status"></span></p>{}<div class="tall" tabindex="0"><table class="agents" '
-        'id="table-agents"><thead><tr>{}</tr></thead><tbody></tbody></table></div>'
+        '<p><input type="search" id="search" placeholder="agent, archetype, state ..." '
+        'aria-label="Search agents"> <span class="soft" id="matches" role="status"></span></p>'
+        '{}<div class="tall" tabindex="0"><table class="agents" id="table-agents">'
+        "<thead><tr>{}</tr></thead><tbody></tbody></table></div>"
     ).format(_left_out(len(rows), total), heads)
 
 
@@ -79,12 +80,12 @@ def _left_out(kept: int, total: int) -> Markup:
     ).format(kept, total)
 
 
-def _telling(table: pl.DataFrame) -> pl.DataFrame:
-    """Leave out names that are the same as the ids, and what no agent has."""
-    silent = [
+def _without_repetition(table: pl.DataFrame) -> pl.DataFrame:
+    """Leave out names that are the same as the ids, and columns without values."""
+    useless = [
         name for name in ("name", "archetype", "state") if table[name].null_count() == table.height
     ]
-    if "name" not in silent and table.select((pl.col("name") == pl.col("agent_id")).all()).item():
-        silent.append("name")
+    if "name" not in useless and table.select((pl.col("name") == pl.col("agent_id")).all()).item():
+        useless.append("name")
 
-    return table.drop(silent)
+    return table.drop(useless)

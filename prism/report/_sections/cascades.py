@@ -7,15 +7,15 @@ import polars as pl
 from markupsafe import Markup
 
 from prism.report._facts.run_facts import RunFacts
-from prism.report._facts.tables import html_table
 from prism.report._facts.trees import TreePost
-from prism.report._figures.page_figures import BLUE, HEIGHT, Sheet
+from prism.report._figures.html_table import html_table
+from prism.report._figures.page_figures import BLUE, HEIGHT, PageFigures
 from prism.report._figures.tree_drawing import KINDS, MOST_POSTS_DRAWN, draw_tree
 
-SAYS = (
-    "A post and all that replies to it or reshares it. Depth is the most steps from the root, breadth the most posts "
-    "at one depth, virality the mean distance between two posts of the tree (Goel et al. 2016), ticks the time to the "
-    "last post."
+EXPLANATION = (
+    "A post and all that replies to it or reshares it. Depth is the most steps from the root, "
+    "breadth the most posts at one depth, virality the mean distance between two posts of the tree "
+    "(Goel et al. 2016), ticks the time to the last post."
 )
 NOTHING = "No post was replied to or reshared."
 
@@ -41,27 +41,27 @@ _TREES = Markup(
 ).format(_KEY)
 
 
-def make(facts: RunFacts, name: str, sheet: Sheet) -> Markup | None:
-    """Make the section of one run, if there is something to show.
+def make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
+    """Make the section of one run; None if there is nothing to show.
 
     Args:
         facts: The run.
-        name: Names it in ids.
-        sheet: Takes the figures in.
+        name: Its name in ids.
+        figures: Where to add the figures.
     """
     spread = facts.cascades.filter(pl.col("size") > 1)
     if spread.is_empty():
         return None
 
-    sizes = sheet.place(
-        f"cascades-{name}", _sizes(facts.cascades), "How many cascades are at least so large"
+    sizes = figures.add_chart(
+        f"cascades-{name}", _sizes(facts.cascades), "The number of cascades of at least each size"
     )
-    shapes = sheet.place(f"shapes-{name}", _shapes(spread), "Cascades by size and depth")
+    shapes = figures.add_chart(f"shapes-{name}", _shapes(spread), "Cascades by size and depth")
     table = html_table(
         f"cascades-{name}", _listed(spread), {"lifetime_ticks": "ticks"}, most=_MOST_CASCADES
     )
     trees = [
-        _tree(tree, f"tree-{name}-{place}", sheet, is_open=place == 1)
+        _tree(tree, f"tree-{name}-{place}", figures, is_open=place == 1)
         for place, tree in enumerate(facts.trees, 1)
     ]
 
@@ -76,7 +76,7 @@ def _listed(spread: pl.DataFrame) -> pl.DataFrame:
 
 
 def _sizes(found: pl.DataFrame) -> alt.Chart:
-    """Draw how many cascades are at least so large: the complementary cumulative distribution, on logarithmic axes."""
+    """Draw the complementary cumulative distribution of sizes, on logarithmic axes."""
     sizes = found.group_by("size").agg(count=pl.len().cast(pl.Int64)).sort("size", descending=True)
     sizes = sizes.with_columns(cascades=pl.col("count").cum_sum()).with_columns(
         share=pl.col("cascades") / found.height
@@ -102,7 +102,7 @@ def _sizes(found: pl.DataFrame) -> alt.Chart:
 
 
 def _shapes(spread: pl.DataFrame) -> alt.Chart:
-    """Draw which depth cascades of each size reach: broadcasts lie low, chains rise."""
+    """Draw the depths of cascades by size: broadcasts lie low, conversations rise."""
     counts = (
         spread.group_by("size", "depth").agg(cascades=pl.len().cast(pl.Int64)).sort("size", "depth")
     )
@@ -128,8 +128,12 @@ def _decades() -> alt.Axis:
     return alt.Axis(format=",d", labelOverlap=True, tickCount=5, grid=True)
 
 
-def _tree(tree: tuple[TreePost, ...], name: str, sheet: Sheet, *, is_open: bool) -> Markup:
+def _tree(tree: tuple[TreePost, ...], name: str, figures: PageFigures, *, is_open: bool) -> Markup:
     root = tree[0]
+    left_out = ""
+    if len(tree) > MOST_POSTS_DRAWN:
+        left_out = f", of which the first {MOST_POSTS_DRAWN} are drawn"
+
     return Markup(
         "<details{}><summary>{} by {}: {:,} posts{}</summary><div class='tall'>{}</div></details>"
     ).format(
@@ -137,10 +141,8 @@ def _tree(tree: tuple[TreePost, ...], name: str, sheet: Sheet, *, is_open: bool)
         _short(root.post_id),
         _short(root.agent_id) or "an unknown author",
         len(tree),
-        f", of which the first {MOST_POSTS_DRAWN} are drawn"
-        if len(tree) > MOST_POSTS_DRAWN
-        else "",
-        sheet.draw(name, draw_tree(tree)),
+        left_out,
+        figures.add_drawing(name, draw_tree(tree)),
     )
 
 

@@ -1,4 +1,4 @@
-"""What was decided where several moves were open, by whom, and at what price."""
+"""Decisions: what was chosen, by which source, and at what price."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from markupsafe import Markup
 
 from prism.report._facts.counts import BINS_A_DECADE
 from prism.report._facts.run_facts import RunFacts
-from prism.report._facts.tables import html_table
-from prism.report._figures.page_figures import BLUE, HEIGHT, Sheet
+from prism.report._figures.html_table import html_table
+from prism.report._figures.page_figures import BLUE, HEIGHT, PageFigures
 from prism.report._figures.stacking import Bars, draw_bars, stack
 from prism.report._figures.timeline import rounds_timeline
 
-SAYS = (
-    "Where several moves were open: what was chosen, and by whom. The entropy is that of the probabilities given to "
-    "the options, in bits: 0 if there was no doubt; its share is of the most that it could have been."
+EXPLANATION = (
+    "What was chosen where an event was ambiguous, and by which source. The entropy is that of the "
+    "probabilities given to the options, in bits: 0 if one was certain; its share is relative to "
+    "the most that it could have been."
 )
-NOTHING = "Nothing was put to a reasoner."
+NOTHING = "No reasoner was asked."
 
 _MOST_REASONS = 10
 _SOURCES = {
@@ -32,31 +33,36 @@ _SOURCES = {
 _TOKENS = {"input": "#4477aa", "output": "#ccbb44"}
 _HEADINGS = {
     "entropy": "entropy, bits",
-    **{f"latency_{name}": f"latency {name}, s" for name in ("p50", "p90", "p99", "max")},
+    "latency_p50": "latency p50, s",
+    "latency_p90": "latency p90, s",
+    "latency_p99": "latency p99, s",
+    "latency_max": "latency max, s",
 }
 
 
-def make(facts: RunFacts, name: str, sheet: Sheet) -> Markup | None:
-    """Make the section of one run, if there is something to show.
+def make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
+    """Make the section of one run; None if there is nothing to show.
 
     Args:
         facts: The run.
-        name: Names it in ids.
-        sheet: Takes the figures in.
+        name: Its name in ids.
+        figures: Where to add the figures.
     """
-    if facts.decided.is_empty():
+    if facts.decisions.is_empty():
         return None
 
     chosen = facts.chosen.select("round", "chosen", "asked").drop_nulls("chosen")
     parts = [
-        sheet.place(
-            f"choices-{name}", _choices(chosen, sheet), "What was decided in each round, as shares"
+        figures.add_chart(
+            f"choices-{name}",
+            _choices(chosen, figures),
+            "What was decided in each round, as shares",
         ),
-        sheet.place(
-            f"sources-{name}", _sources(facts.by_round, sheet), "Who decided in each round"
+        figures.add_chart(
+            f"sources-{name}", _sources(facts.by_round, figures), "Who decided in each round"
         ),
-        html_table(f"decisions-{name}", _without_empty(facts.decided), _HEADINGS),
-        Markup('<div class="half">{}</div>').format(Markup("").join(_costs(facts, name, sheet))),
+        html_table(f"decisions-{name}", _without_empty(facts.decisions), _HEADINGS),
+        Markup('<div class="half">{}</div>').format(Markup("").join(_costs(facts, name, figures))),
     ]
     if facts.reasons.height:
         reasons = facts.reasons.sort("asked", "reason", descending=[True, False]).select(
@@ -69,49 +75,49 @@ def make(facts: RunFacts, name: str, sheet: Sheet) -> Markup | None:
 
 
 def _without_empty(table: pl.DataFrame) -> pl.DataFrame:
-    """Leave out columns that say nothing: no model was asked, or a source was never used."""
+    """Leave out columns without values, and sources that were never used."""
     sums = {name: table[name].sum() for name in table.columns if name.startswith("from_")}
-    silent = [
+    unused = [
         name
         for name in table.columns
         if table[name].null_count() == table.height or sums.get(name) == 0
     ]
-    return table.drop(silent)
+    return table.drop(unused)
 
 
-def _choices(chosen: pl.DataFrame, sheet: Sheet) -> alt.Chart:
-    colours = sheet.state_colours(chosen["chosen"])
+def _choices(chosen: pl.DataFrame, figures: PageFigures) -> alt.Chart:
+    colours = figures.state_colours(chosen["chosen"])
     bars = Bars("asked", "chosen", colours, "share of the decisions", as_shares=True, height=0.7)
-    return draw_bars(rounds_timeline(chosen), bars, sheet)
+    return draw_bars(rounds_timeline(chosen), bars, figures)
 
 
-def _sources(by_round: pl.DataFrame, sheet: Sheet) -> alt.Chart:
+def _sources(by_round: pl.DataFrame, figures: PageFigures) -> alt.Chart:
     counts = _long(by_round, {name: f"from_{name}" for name in _SOURCES}, "source", "decisions")
     bars = Bars("decisions", "source", _used(counts["source"], _SOURCES), "decisions", height=0.5)
-    return draw_bars(rounds_timeline(counts), bars, sheet)
+    return draw_bars(rounds_timeline(counts), bars, figures)
 
 
-def _costs(facts: RunFacts, name: str, sheet: Sheet) -> Iterator[Markup]:
-    """Draw what answers took, as far as the log tells."""
+def _costs(facts: RunFacts, name: str, figures: PageFigures) -> Iterator[Markup]:
+    """Draw the latencies, tokens and entropies that the log has."""
     if facts.latencies.height:
-        yield sheet.place(
-            f"latency-{name}", _latencies(facts.latencies, sheet), "Decisions of each latency"
+        yield figures.add_chart(
+            f"latency-{name}", _latencies(facts.latencies, figures), "Decisions of each latency"
         )
 
     tokens = _long(facts.by_round, {name: f"{name}_tokens" for name in _TOKENS}, "what", "tokens")
     if tokens.height:
-        yield sheet.place(
-            f"tokens-{name}", _tokens(tokens, sheet), "Tokens read and written in each round"
+        yield figures.add_chart(
+            f"tokens-{name}", _tokens(tokens, figures), "Tokens read and written in each round"
         )
 
     entropies = facts.by_round.select("round", "entropy").drop_nulls()
     if entropies.height > 1:
-        yield sheet.place(
+        yield figures.add_chart(
             f"entropy-{name}", _entropies(entropies), "Mean entropy of the decisions of each round"
         )
 
 
-def _latencies(counts: pl.DataFrame, sheet: Sheet) -> alt.Chart:
+def _latencies(counts: pl.DataFrame, figures: PageFigures) -> alt.Chart:
     begin = pl.col("step") / BINS_A_DECADE
     steps = counts.with_columns(
         begin=pl.lit(10.0).pow(begin), end=pl.lit(10.0).pow(begin + 1 / BINS_A_DECADE)
@@ -136,7 +142,7 @@ def _latencies(counts: pl.DataFrame, sheet: Sheet) -> alt.Chart:
             alt.X2("end"),
             alt.Y("low:Q", title="decisions"),
             alt.Y2("high"),
-            sheet.colour("source", colours),
+            figures.colour("source", colours),
             tooltip=[*tooltip, "source", alt.Tooltip("decisions", format=",")],
         )
         .properties(height=round(HEIGHT * 0.7))
@@ -145,9 +151,9 @@ def _latencies(counts: pl.DataFrame, sheet: Sheet) -> alt.Chart:
     return chart
 
 
-def _tokens(tokens: pl.DataFrame, sheet: Sheet) -> alt.Chart:
+def _tokens(tokens: pl.DataFrame, figures: PageFigures) -> alt.Chart:
     bars = Bars("tokens", "what", _used(tokens["what"], _TOKENS), "tokens", height=0.7)
-    return draw_bars(rounds_timeline(tokens), bars, sheet)
+    return draw_bars(rounds_timeline(tokens), bars, figures)
 
 
 def _entropies(means: pl.DataFrame) -> alt.Chart:
@@ -174,7 +180,7 @@ def _used(values: pl.Series, colours: dict[str, str]) -> dict[str, str]:
 
 
 def _long(by_round: pl.DataFrame, columns: dict[str, str], key: str, value: str) -> pl.DataFrame:
-    """Put columns of counts below each other, without those that are nothing."""
+    """Put columns of counts below each other, without zeros."""
     named = by_round.select("round", **{name: pl.col(column) for name, column in columns.items()})
     return named.unpivot(index="round", variable_name=key, value_name=value).filter(
         pl.col(value) > 0

@@ -1,4 +1,4 @@
-"""How long agents stay in each state, next to what a constant chance to leave would give."""
+"""Dwell times: how long agents stay in each state, beside a geometric distribution."""
 
 from __future__ import annotations
 
@@ -7,53 +7,50 @@ import polars as pl
 from markupsafe import Markup
 
 from prism.report._facts.run_facts import RunFacts
-from prism.report._facts.tables import html_table
-from prism.report._figures.page_figures import Sheet, Tooltips
+from prism.report._figures.html_table import html_table
+from prism.report._figures.page_figures import PageFigures, Tooltips
 
-SAYS = (
-    "Ticks from entering a state to leaving it. Above: the tick is the median, the bar reaches from it to the 90th "
-    "percentile, the line on to the 99th, the diamond is the mean. Below, for states not always left after one tick: "
-    "bars are the share of visits of each length, up to the 99th percentile; dots are a geometric distribution, "
-    "what there would be if agents left with the same probability p in every tick. Visits of no tick are outside of "
-    "it. The distance, 0 to 1, says how far the two are apart (Kolmogorov)."
+EXPLANATION = (
+    "Ticks from entering a state to leaving it. Above: the tick is the median, the bar reaches "
+    "from it to the 90th percentile, the line on to the 99th, the diamond is the mean. Below, for "
+    "states not always left after one tick: bars are the share of visits of each length, up to "
+    "the 99th percentile; dots are a geometric distribution, as if agents left with the same probability p "
+    "in every tick. Visits of no tick are outside of it. The distance, 0 to 1, is how far the two "
+    "are apart (Kolmogorov)."
 )
-NOTHING = "No move says how long its agent had stayed."
+NOTHING = "No transition says how long its agent had stayed."
 
 _MOST_BARS = 30
 _ROW = 26
-_SYMLOG_LABELS = (
-    0,
-    1,
-    2,
-    3,
-    5,
-    *(digit * 10**power for power in range(1, 10) for digit in (1, 2, 5)),
-)
+_TENS = tuple(digit * 10**power for power in range(1, 10) for digit in (1, 2, 5))
+_SYMLOG_LABELS = (0, 1, 2, 3, 5, *_TENS)
 _INK = "#1f2328"
 
 
-def make(facts: RunFacts, name: str, sheet: Sheet) -> Markup | None:
-    """Make the section of one run, if there is something to show.
+def make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
+    """Make the section of one run; None if there is nothing to show.
 
     Args:
         facts: The run.
-        name: Names it in ids.
-        sheet: Takes the figures in.
+        name: Its name in ids.
+        figures: Where to add the figures.
     """
     if facts.dwelling.is_empty():
         return None
 
     parts = [
-        sheet.place(
+        figures.add_chart(
             f"dwell-{name}",
-            _overview(facts.dwelling, sheet),
+            _overview(facts.dwelling, figures),
             "Ticks that agents stay in each state",
         )
     ]
     fitted = fit_table(facts.visits, facts.dwelling)
     if fitted.height:
         about = "Visits of each length in each state, and the geometric distribution fitted to them"
-        parts.append(sheet.place(f"fit-{name}", _fits(fitted, sheet), about, stretches=False))
+        parts.append(
+            figures.add_chart(f"fit-{name}", _fits(fitted, figures), about, stretches=False)
+        )
 
     headings = {"timeout_share": "by time-out", "zero": "of no tick"}
     parts.append(html_table(f"dwell-{name}", facts.dwelling.drop("log_likelihood"), headings))
@@ -62,11 +59,11 @@ def make(facts: RunFacts, name: str, sheet: Sheet) -> Markup | None:
 
 
 def fit_table(visits: pl.DataFrame, dwelling: pl.DataFrame) -> pl.DataFrame:
-    """Set the visits of each length beside those that the fit expects, several lengths together where there are many.
+    """Compare the visits of each length with those of the fit, in bins if there are many lengths.
 
     Args:
-        visits: What `visit_counts` gave, of one run.
-        dwelling: What `dwell_times` gave, of the same.
+        visits: Visits of one run, from `visit_counts`.
+        dwelling: Dwell times of the same run, from `dwell_times`.
 
     Returns:
         For every state that is not always left after the first tick:
@@ -74,27 +71,25 @@ def fit_table(visits: pl.DataFrame, dwelling: pl.DataFrame) -> pl.DataFrame:
         (of those of one tick or more) and ``expected`` (P(ticks <= k <= until) = (1 - p)^(ticks -
         1) - (1 - p)^until), up to the 99th percentile.
     """
+    ticks, width, last = pl.col("ticks"), pl.col("width"), pl.col("last")
     fits = dwelling.filter(pl.col("p") < 1).select(
-        "state",
-        "p",
-        "p99",
-        width=(pl.col("p99").clip(lower_bound=1) + _MOST_BARS - 1) // _MOST_BARS,
+        "state", "p", last=pl.col("p99").clip(lower_bound=1)
     )
-    ticks, width, stay = pl.col("ticks"), pl.col("width"), 1 - pl.col("p")
-    begin = (ticks - 1) // width * width + 1
+    fits = fits.with_columns(width=(last + _MOST_BARS - 1) // _MOST_BARS)
+
     timed = visits.filter(ticks > 0).join(fits, on="state", maintain_order="left")
     share = pl.col("visits") / pl.col("visits").sum().over("state")
-    binned = timed.with_columns(share=share).filter(ticks <= pl.col("p99").clip(lower_bound=1))
-    binned = binned.group_by("state", "width", ticks=begin, maintain_order=True).agg(
-        pl.col("visits", "share").sum()
-    )
-    grid = fits.with_columns(
-        ticks=pl.int_ranges(1, pl.col("p99").clip(lower_bound=1) + 1, "width", dtype=pl.Int64)
-    ).explode("ticks")
-    filled = grid.join(
-        binned.drop("width"), on=["state", "ticks"], how="left", maintain_order="left"
-    )
-    until = ticks + width - 1
+    shown = timed.with_columns(share=share).filter(ticks <= last)
+    begin = (ticks - 1) // width * width + 1
+    bins = shown.group_by("state", ticks=begin, maintain_order=True)
+    binned = bins.agg(pl.col("visits", "share").sum())
+
+    # Bins without visits are drawn, too: the fit expects some in them.
+    lengths = pl.int_ranges(1, last + 1, "width", dtype=pl.Int64)
+    grid = fits.with_columns(ticks=lengths).explode("ticks")
+    filled = grid.join(binned, on=["state", "ticks"], how="left", maintain_order="left")
+
+    until, stay = ticks + width - 1, 1 - pl.col("p")
     expected = stay.pow(ticks - 1) - stay.pow(until)
 
     return filled.select(
@@ -106,21 +101,19 @@ def fit_table(visits: pl.DataFrame, dwelling: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _overview(dwelling: pl.DataFrame, sheet: Sheet) -> alt.LayerChart:
-    most = (
-        dwelling.select(pl.max_horizontal(pl.col("p99").max(), pl.col("mean").max().ceil())).item()
-        or 1
-    )
+def _overview(dwelling: pl.DataFrame, figures: PageFigures) -> alt.LayerChart:
+    longest = pl.max_horizontal(pl.col("p99").max(), pl.col("mean").max().ceil())
+    most = dwelling.select(longest).item() or 1
     axis = alt.Axis(values=[label for label in _SYMLOG_LABELS if label <= most], format=",d")
     scale = alt.Scale(type="symlog", constant=1, domain=[0, most], nice=False)
-    colours = sheet.state_colours(dwelling["state"])
+    colours = figures.state_colours(dwelling["state"])
     mean = alt.Tooltip("mean:Q", format=".3g")
     tooltip: Tooltips = ["state", "visits", mean, "median", "p90", "p99", "max"]
     rows = alt.Y("state:N", sort=list(colours), title=None, axis=alt.Axis(labelLimit=170))
     base = alt.Chart(dwelling.drop("log_likelihood")).encode(rows, tooltip=tooltip)
     coloured = base.encode(
         alt.X("median:Q", scale=scale, axis=axis, title="ticks in the state"),
-        sheet.colour("state", colours, legend=False),
+        figures.colour("state", colours, legend=False),
     )
     layers = [
         coloured.mark_rule(strokeWidth=2).encode(alt.X2("p99")),
@@ -135,13 +128,13 @@ def _overview(dwelling: pl.DataFrame, sheet: Sheet) -> alt.LayerChart:
     return chart
 
 
-def _fits(fitted: pl.DataFrame, sheet: Sheet) -> alt.FacetChart:
+def _fits(fitted: pl.DataFrame, figures: PageFigures) -> alt.FacetChart:
     table = fitted.with_columns(
         begin=pl.col("ticks") - 0.45,
         end=pl.col("until") + 0.45,
         middle=(pl.col("ticks") + pl.col("until")) / 2,
     )
-    colours = sheet.state_colours(table["state"])
+    colours = figures.state_colours(table["state"])
     shares = [alt.Tooltip(f"{name}:Q", format=".2%") for name in ("share", "expected")]
     tooltip: Tooltips = [
         "state:N",
@@ -163,7 +156,7 @@ def _fits(fitted: pl.DataFrame, sheet: Sheet) -> alt.FacetChart:
             scale=alt.Scale(zero=True),
         ),
         alt.Y2(datum=0),
-        sheet.colour("state", colours, legend=False),
+        figures.colour("state", colours, legend=False),
         x2="end:Q",
     )
     dots = alt.OverlayMarkDef(color=_INK, size=14)
@@ -171,10 +164,10 @@ def _fits(fitted: pl.DataFrame, sheet: Sheet) -> alt.FacetChart:
         alt.X("middle:Q"), alt.Y("expected:Q")
     )
     small = alt.layer(bars, curve, data=table).properties(
-        width=112 if sheet.narrow else 168, height=80
+        width=112 if figures.narrow else 168, height=80
     )
     facet = alt.Facet("state:N", sort=list(colours), title=None, header=alt.Header(labelLimit=150))
-    many: alt.FacetChart = small.facet(facet, columns=3 if sheet.narrow else 4)
+    many: alt.FacetChart = small.facet(facet, columns=3 if figures.narrow else 4)
     resolved: alt.FacetChart = many.resolve_scale(x="independent", y="independent")
 
     return resolved

@@ -7,26 +7,27 @@ import polars as pl
 from markupsafe import Markup
 
 from prism.report._facts.run_facts import RunFacts
-from prism.report._facts.tables import html_table
-from prism.report._figures.page_figures import BLUE, GREY, HEIGHT, Sheet
+from prism.report._figures.html_table import html_table
+from prism.report._figures.page_figures import BLUE, GREY, HEIGHT, PageFigures
 
-SAYS = (
-    "All agents, also those that did nothing. The curve (Lorenz's) says which share of all posts, replies, reshares "
-    "and likes came from which share of the agents; the further it hangs below the dashed line, the more unequal. "
-    "Gini's coefficient is 0 if all give the same, near 1 if one gives everything."
+EXPLANATION = (
+    "All agents count, also those that did nothing. The Lorenz curve shows which share of all "
+    "posts, replies, reshares and likes came from which share of the agents; the further it hangs "
+    "below the dashed line, the more unequal they are. The Gini coefficient is 0 if all give the "
+    "same, near 1 if one gives everything."
 )
 NOTHING = "Nobody has posted, replied, reshared or liked."
 
 _MOST_POINTS = 200
 
 
-def make(facts: RunFacts, name: str, sheet: Sheet) -> Markup | None:
-    """Make the section of one run, if there is something to show.
+def make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
+    """Make the section of one run; None if there is nothing to show.
 
     Args:
         facts: The run.
-        name: Names it in ids.
-        sheet: Takes the figure in.
+        name: Its name in ids.
+        figures: Where to add the figure.
     """
     acts = facts.agents.select(
         pl.sum_horizontal("posts", "replies", "reshares", "likes")
@@ -34,7 +35,9 @@ def make(facts: RunFacts, name: str, sheet: Sheet) -> Markup | None:
     if not acts.sum():
         return None
 
-    figure = sheet.place(f"inequality-{name}", _curve(acts), "The Lorenz curve of what agents gave")
+    figure = figures.add_chart(
+        f"inequality-{name}", _curve(acts), "The Lorenz curve of what agents gave"
+    )
     headings = {"top_1_percent": "top 1 %", "top_10_percent": "top 10 %"}
     table = html_table(f"engagement-{name}", facts.engagement.drop("agents"), headings)
 
@@ -42,7 +45,7 @@ def make(facts: RunFacts, name: str, sheet: Sheet) -> Markup | None:
 
 
 def _curve(acts: pl.Series) -> alt.LayerChart:
-    """Draw which share of all acts came from which share of the agents, the least active first."""
+    """Draw the Lorenz curve of the numbers of acts."""
     ranked = acts.sort()
     size = ranked.len()
     curve = pl.DataFrame({"agents": pl.int_range(0, size + 1, eager=True) / size})

@@ -1,4 +1,4 @@
-"""The numbers that stand for whole runs, side by side."""
+"""The key numbers of whole runs, side by side."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import polars as pl
 from markupsafe import Markup
 
 from prism.report._facts.run_facts import RunFacts
-from prism.report._facts.tables import cell, shown
+from prism.report._figures.html_table import cell, shown
 
 _ACTS = ("posts", "replies", "reshares", "likes")
 _SHARES = ("of these fallbacks", "share of the most active 1 %", "share of the most active 10 %")
@@ -18,14 +18,15 @@ Number = int | float | None
 
 
 def key_numbers(facts: RunFacts) -> dict[str, Number]:
-    """Return the numbers that stand for a whole run; shares are 0 to 1, and None is what its log does not tell.
+    """Return the key numbers of a run. Shares are 0 to 1; numbers that its log lacks are None.
 
     Args:
         facts: The run.
     """
     given = facts.engagement.filter((pl.col("measure") == "given") & (pl.col("what") == "all"))
     spread = facts.cascades.filter(pl.col("size") > 1)
-    asked, fallbacks = (int(facts.decided[name].sum()) for name in ("asked", "from_fallback"))
+    asked = int(facts.decisions["asked"].sum())
+    fallbacks = int(facts.decisions["from_fallback"].sum())
 
     return {
         "agents": facts.agents.height,
@@ -33,7 +34,7 @@ def key_numbers(facts: RunFacts) -> dict[str, Number]:
         "rounds planned": facts.run.rounds,
         "ticks a round": facts.run.ticks_per_round,
         "seed": facts.run.seed,
-        "moves": int(facts.moves["count"].sum()),
+        "transitions": int(facts.transitions["count"].sum()),
         "time-outs": int(facts.timeouts["timeouts"].sum()),
         "decisions asked": asked,
         "of these fallbacks": fallbacks / asked if asked else None,
@@ -51,11 +52,14 @@ def make(runs: Sequence[RunFacts]) -> Markup:
     """Make the section of all runs.
 
     Args:
-        runs: The facts of each; two are also told apart by their difference.
+        runs: The facts of each; two runs also have a column of differences.
     """
     found = [key_numbers(facts) for facts in runs]
-    names = [name for name in found[0] if _tells(name, found)]
-    labels = [facts.run.label for facts in runs] + ["difference"] * (len(runs) == 2)
+    names = [name for name in found[0] if _is_known(name, found)]
+    labels = [facts.run.label for facts in runs]
+    if len(runs) == 2:
+        labels.append("difference")
+
     heads = [Markup('<th scope="col" class="number">{}</th>').format(label) for label in labels]
     rows = [
         Markup('<tr><th scope="row">{}</th>{}</tr>').format(
@@ -70,8 +74,8 @@ def make(runs: Sequence[RunFacts]) -> Markup:
     ).format(Markup("").join(heads), Markup("").join(rows))
 
 
-def _tells(name: str, found: Sequence[dict[str, Number]]) -> bool:
-    """Leave out what no log tells, and the rounds that were planned where they are those that were made."""
+def _is_known(name: str, found: Sequence[dict[str, Number]]) -> bool:
+    # The rounds planned are worth a row only if fewer were made.
     if name == "rounds planned":
         return any(numbers[name] not in (None, numbers["rounds"]) for numbers in found)
     return any(numbers[name] is not None for numbers in found)
@@ -95,7 +99,7 @@ def _difference(name: str, one: Number, other: Number) -> Markup:
 
 
 def _rounds(facts: RunFacts) -> int | None:
-    """Return the last round that the log tells of."""
+    """Return the last round of the log."""
     if "round" not in facts.states.columns or facts.states.is_empty():
         return None
     return _most(facts.states["round"]) or None

@@ -42,12 +42,12 @@ RULES = Rules(CHART)
         (("angry", "gone", "leave", 4), [("overstayed", "4 ticks in angry", "a time-out after 3")]),
         (("angry", "calm", "timeout", 2), [("early_timeout", "2 ticks in angry", "a time-out after 3")]),
         (("mad", "mad", None, None), [("unknown_state", "mad", "the states calm, angry, gone")] * 2
-         + [("unknown_trigger", "None", "mad allows no move")]),
+         + [("unknown_trigger", "None", "mad allows no transition")]),
     ],
 )  # fmt: skip
 def test_moves_are_judged(move: tuple[Any, ...], faults: list[tuple[str, str, str]]) -> None:
     """A move has every fault that it has, each with what the chart would allow, and no other."""
-    assert [tuple(fault) for fault in RULES.move_faults(*move, None)] == faults
+    assert [tuple(fault) for fault in RULES.transition_faults(*move, None)] == faults
 
 
 @pytest.mark.parametrize(
@@ -85,15 +85,15 @@ def test_agents_own_threshold_counts_where_the_chart_has_none() -> None:
     """States without a limit of the chart's go by the agents' own, if it is known and a time-out leaves them."""
     chart = social_media_chart()
     rules = Rules(chart)
-    assert not list(rules.move_faults("scrolling", "resting", "timeout", 40, None))
+    assert not list(rules.transition_faults("scrolling", "resting", "timeout", 40, None))
     assert [
-        fault.kind for fault in rules.move_faults("scrolling", "resting", "timeout", 40, 5)
+        fault.kind for fault in rules.transition_faults("scrolling", "resting", "timeout", 40, 5)
     ] == ["overstayed"]
-    assert [fault.kind for fault in rules.move_faults("resting", "idle", "timeout", 2, 5)] == [
-        "early_timeout"
-    ]
-    assert not list(rules.move_faults("resting", "idle", "timeout", 3, 5))
-    assert not list(rules.move_faults("idle", "scrolling", "feed_ready", 40, 5))
+    assert [
+        fault.kind for fault in rules.transition_faults("resting", "idle", "timeout", 2, 5)
+    ] == ["early_timeout"]
+    assert not list(rules.transition_faults("resting", "idle", "timeout", 3, 5))
+    assert not list(rules.transition_faults("idle", "scrolling", "feed_ready", 40, 5))
 
 
 def is_ready(agent: Any, context: Any) -> bool:
@@ -125,7 +125,9 @@ def test_an_agent_overstays_only_where_its_time_out_is_sure(
     """Ticks over the limit are no fault where a guard may have held the time-out back, or it led back to its state."""
     moves = [*timeouts, Transition("leave", ANGRY, CALM)]
     rules = Rules(Statechart(S, moves, CALM, name="mood", timeouts={ANGRY: 2}))
-    assert [fault.kind for fault in rules.move_faults("angry", "calm", "leave", 7, None)] == kinds
+    assert [
+        fault.kind for fault in rules.transition_faults("angry", "calm", "leave", 7, None)
+    ] == kinds
 
 
 @pytest.mark.parametrize("timeouts", [[GUARDED], [GUARDED, SURE], [SURE]])
@@ -133,7 +135,7 @@ def test_a_time_out_may_be_early_with_a_guard_or_without(timeouts: list[Any]) ->
     """A time-out that comes before the limit is over is one that no guard explains."""
     rules = Rules(Statechart(S, timeouts, CALM, name="mood", timeouts={ANGRY: 2}))
     target = "calm" if GUARDED in timeouts else "gone"
-    assert [fault.kind for fault in rules.move_faults("angry", target, "timeout", 2, None)] == [
-        "early_timeout"
-    ]
-    assert not list(rules.move_faults("angry", target, "timeout", 3, None))
+    assert [
+        fault.kind for fault in rules.transition_faults("angry", target, "timeout", 2, None)
+    ] == ["early_timeout"]
+    assert not list(rules.transition_faults("angry", target, "timeout", 3, None))

@@ -72,9 +72,9 @@ def test_lost_line_breaks_the_chain(events: list[dict[str, Any]], write_log: Wri
     assert (row["agent_id"], row["kind"], row["found"]) == (
         agent,
         "broken_chain",
-        "a move from scrolling",
+        "a transition from scrolling",
     )
-    assert row["allowed"].startswith("a move from evaluating, entered in line ")
+    assert row["allowed"].startswith("a transition from evaluating, entered in line ")
     assert row["line"] > line
 
 
@@ -104,11 +104,11 @@ def test_chains_are_those_of_following_every_agent(
 
 
 def test_chains_are_followed_across_blocks(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """Where a log is cut into blocks, chains go on: here every move but the first is broken, and all are found."""
+    """Where a log is cut into blocks, paths go on: here every move but the first is broken, and all are found."""
     lines = [make.move("x", "a", "b", padding="x" * 100_000)] * 200
     violations = check_log(read_log(write_log(lines)), CHART).violations
     assert violations["line"].to_list() == list(range(2, 201))
-    assert violations["allowed"][150] == "a move from b, entered in line 151"
+    assert violations["allowed"][150] == "a transition from b, entered in line 151"
 
 
 def test_sound_chain_is_sound_across_blocks(write_log: WriteLog, make: SimpleNamespace) -> None:
@@ -124,7 +124,7 @@ def test_chain_begins_where_an_agent_joined(write_log: WriteLog, make: SimpleNam
     lines = [make.joined("x", "b"), make.move("x", "a", "b"), make.joined("y", "nowhere")]
     found = check_log(read_log(write_log(lines)), CHART).violations
     assert found.select("line", "agent_id", "kind", "allowed").rows() == [
-        (2, "x", "broken_chain", "a move from b, entered in line 1"),
+        (2, "x", "broken_chain", "a transition from b, entered in line 1"),
         (3, "y", "unknown_state", "the states a, b, c"),
     ]
 
@@ -224,7 +224,7 @@ def test_agent_that_its_guard_holds_back_keeps_to_the_chart(
 
 
 def test_runs_are_replayed_apart(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """The same agent in two runs has two chains."""
+    """The same agent in two runs has two paths."""
     one = write_log([make.move("x", "a", "b")], "one.jsonl")
     two = write_log([make.move("x", "a", "b"), make.move("x", "a", "b")], "two.jsonl")
     found = check_log(read_log(one, two), CHART).violations

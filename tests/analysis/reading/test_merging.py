@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism.analysis._reading.merging import Gathered, adding_up, first_of
+from prism.analysis._reading.merging import TableMerger, merge_by_first, merge_by_sum
 
 ROWS = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 9)), max_size=12)
 SCHEMA = {"key": pl.String, "count": pl.Int64}
@@ -19,7 +19,7 @@ def table(rows: list[tuple[str, int]]) -> pl.DataFrame:
 @given(parts=st.lists(ROWS, min_size=1, max_size=6))
 def test_parts_are_added_up_as_a_whole(parts: list[list[tuple[str, int]]]) -> None:
     """However rows are parted, sums and first rows are those of all rows together."""
-    sums, firsts = adding_up(["key"]), first_of(["key"])
+    sums, firsts = merge_by_sum(["key"]), merge_by_first(["key"])
     for part in parts:
         sums.add(table(part))
         firsts.add(table(part))
@@ -40,25 +40,25 @@ def test_many_rows_are_merged_before_the_end() -> None:
         calls.append(tables.height)
         return tables.group_by("key").agg(pl.col("count").sum())
 
-    gathered = Gathered(merge)
+    merger = TableMerger(merge)
     part = pl.DataFrame({"key": ["a", "b"] * 100_000, "count": [1, 2] * 100_000})
     for _ in range(12):
-        gathered.add(part)
-    assert dict(gathered.table().iter_rows()) == {"a": 1_200_000, "b": 2_400_000}
+        merger.add(part)
+    assert dict(merger.table().iter_rows()) == {"a": 1_200_000, "b": 2_400_000}
     assert len(calls) == 2
     assert max(calls) < 8 * part.height
 
 
 def test_columns_keep_their_order_when_merged_in_between() -> None:
     """A merge that puts columns in another order does not disturb those that follow."""
-    gathered = Gathered(lambda tables: tables.group_by("key").agg(pl.col("count").sum()))
+    merger = TableMerger(lambda tables: tables.group_by("key").agg(pl.col("count").sum()))
     part = pl.DataFrame({"count": [1] * 600_000, "key": ["a"] * 600_000})
     for _ in range(4):
-        gathered.add(part)
-    assert gathered.table().rows() == [(2_400_000, "a")]
+        merger.add(part)
+    assert merger.table().rows() == [(2_400_000, "a")]
 
 
 def test_nothing_gathered_is_an_error() -> None:
     """Without a single table not even the columns are known."""
     with pytest.raises(ValueError, match="no table was added"):
-        adding_up(["key"]).table()
+        merge_by_sum(["key"]).table()

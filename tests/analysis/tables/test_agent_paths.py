@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism.analysis._tables.agent_paths import Chains
+from prism.analysis._tables.agent_paths import AgentPaths
 
 JOINED, MOVED, STARTED = "agent.joined", "statechart.transition", "run.started"
 SCHEMA: dict[str, Any] = {
@@ -55,16 +55,16 @@ def move(agent: str, begin: str | None, end: str | None, **keys: Any) -> Row:
 
 
 def follow(
-    rows: Sequence[Row], cuts: Sequence[int] = (), chains: Chains | None = None
+    rows: Sequence[Row], cuts: Sequence[int] = (), paths: AgentPaths | None = None
 ) -> pl.DataFrame:
     """Follow events that come in blocks, each linked as it comes, and give their steps in the order of lines."""
-    chains = chains or Chains(rows_at_once=0)
+    paths = paths or AgentPaths(rows_at_once=0)
     numbered = pl.DataFrame(
         [{"line": line, **row} for line, row in enumerate(rows, start=1)], schema=SCHEMA
     )
     edges = sorted({0, *cuts, len(rows)})
     blocks = [numbered.slice(begin, end - begin) for begin, end in pairwise(edges)]
-    return pl.concat(list(chains.follow(blocks))).sort("line")
+    return pl.concat(list(paths.follow(blocks))).sort("line")
 
 
 def moment_of(row: Row) -> tuple[Any, ...]:
@@ -113,9 +113,9 @@ def test_steps_follow_from_one_another(rows: list[Row], cuts: set[int]) -> None:
 def test_known_agents_wait_for_more_steps() -> None:
     """Blocks are linked together until they have so many steps as is asked for; the last ones are given, too."""
     rows = [move(f"agent {number}", "a", "b") for number in range(10)]
-    chains = Chains(rows_at_once=4)
+    paths = AgentPaths(rows_at_once=4)
     numbered = pl.DataFrame([{"line": line, **row} for line, row in enumerate(rows)], schema=SCHEMA)
-    parts = list(chains.follow(numbered.slice(place, 1) for place in range(10)))
+    parts = list(paths.follow(numbered.slice(place, 1) for place in range(10)))
     assert [part.height for part in parts] == [5, 5, 0]
 
 
@@ -143,9 +143,9 @@ def test_agents_join_in_the_chart_that_the_run_names(told: str, before: list[str
         move("x", "home", "work", chart="d"),
         move("x", "a", "b", chart="c"),
     ]
-    chains = Chains(rows_at_once=0)
-    assert follow(rows, chains=chains)["before"].to_list() == before
-    assert chains.charts == {0: told}
+    paths = AgentPaths(rows_at_once=0)
+    assert follow(rows, paths=paths)["before"].to_list() == before
+    assert paths.charts == {0: told}
 
 
 def test_agents_of_an_earlier_run_are_forgotten() -> None:

@@ -110,7 +110,7 @@ def test_decisions_are_told_apart_by_what_is_asked_for(
     assert decisions(logs, by=["round"])["asked"].to_list() == [3, 1]
     assert decisions(logs, by=[]).select("asked").rows() == [(4,)]
     with pytest.raises(
-        InputError, match="not told apart by colour: choose from state, model, source"
+        InputError, match="cannot be grouped by colour: choose from state, model, source"
     ):
         decisions(logs, by=["colour"])
 

@@ -195,7 +195,7 @@ def test_state_that_is_set_without_a_move_is_made_up_for(
     assert logs.notes == (
         Note(
             *("broken_chain", str(logs.runs[0].path), None),
-            "4 moves do not start where the agent's last one ended (the first in line 3): "
+            "4 transitions do not start where the agent's last one ended (the first in line 3): "
             "lines are missing, or the state was set elsewhere",
         ),
     )
@@ -216,7 +216,7 @@ def test_lost_move_is_made_up_for_with_the_next(write_log: WriteLog, make: Simpl
         {"a": 1},
     ]
     assert notes_of(logs)["broken_chain"].startswith(
-        "1 move does not start where the agent's last one ended (the first"
+        "1 transition does not start where the agent's last one ended (the first"
     )
 
 
@@ -230,8 +230,8 @@ def test_rounds_that_start_again_are_told_of(write_log: WriteLog, make: SimpleNa
     logs = read_log(write_log([*lines, make.move("x", "c", "a", round=2)]))
     assert counted(state_counts(logs), "round", "tick") == {(1, 1): {"b": 1}, (2, 1): {"a": 1}}
     assert notes_of(logs) == {
-        "out_of_order": "1 move does not follow the agent's last one in round, tick or time (the first in line 3): "
-        "they count together with that"
+        "out_of_order": "1 transition does not follow the agent's last one in round, tick or time "
+        "(the first in line 3): they count together with that"
     }
 
 

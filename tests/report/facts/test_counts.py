@@ -50,7 +50,7 @@ def test_agents_are_those_of_the_log(logs: RunLogs, events: list[dict[str, Any]]
             joined[agent]["display_name"],
             joined[agent]["archetype"],
         )
-        assert (row["moves"], row["decisions"]) == (moves[agent], asked[agent])
+        assert (row["transitions"], row["decisions"]) == (moves[agent], asked[agent])
         assert row["state"] == last.get(agent, joined[agent]["state"])
     counted = activity(logs)
     assert_frame_equal(table.select(counted.columns), counted)

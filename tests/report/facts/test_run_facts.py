@@ -18,14 +18,14 @@ from prism.analysis import (
     timeouts,
     transition_counts,
 )
-from prism.report._facts.run_facts import MOST_CHARACTERS, gather
+from prism.report._facts.run_facts import MOST_CHARACTERS, facts_of
 
 TABLES: dict[str, Callable[[RunLogs], pl.DataFrame]] = {
     "states": state_counts,
-    "moves": transition_counts,
+    "transitions": transition_counts,
     "dwelling": dwell_times,
     "timeouts": timeouts,
-    "decided": decisions,
+    "decisions": decisions,
     "by_round": lambda logs: decisions(logs, by=["round"]),
     "chosen": lambda logs: decisions(logs, by=["round", "chosen"]),
     "engagement": engagement,
@@ -36,7 +36,7 @@ TABLES: dict[str, Callable[[RunLogs], pl.DataFrame]] = {
 def test_facts_are_those_of_the_analysis(model_log: Path) -> None:
     """Every table of a run is the one that prism.analysis gives of the same log."""
     logs = read_log(model_log)
-    (facts,), notes = gather(logs)
+    (facts,), notes = facts_of(logs)
     for name, make in TABLES.items():
         assert_frame_equal(getattr(facts, name), make(logs))
     assert (facts.run, notes) == (logs.runs[0], logs.notes)
@@ -44,9 +44,9 @@ def test_facts_are_those_of_the_analysis(model_log: Path) -> None:
 
 def test_facts_of_several_runs_are_kept_apart(folder: Path, model_log: Path) -> None:
     """Beside another, a run has the same facts as alone."""
-    together, _ = gather(read_log(folder, model_log))
+    together, _ = facts_of(read_log(folder, model_log))
     for facts, path in zip(together, (folder, model_log), strict=True):
-        (alone,), _ = gather(read_log(path))
+        (alone,), _ = facts_of(read_log(path))
         for name in TABLES:
             assert_frame_equal(getattr(facts, name), getattr(alone, name))
         assert [tree[0] for tree in facts.trees] == [tree[0] for tree in alone.trees][
@@ -57,13 +57,13 @@ def test_facts_of_several_runs_are_kept_apart(folder: Path, model_log: Path) -> 
 
 def test_states_are_in_the_order_of_a_life(logs: RunLogs) -> None:
     """The states that every agent begins with come first; numbers in names count as numbers."""
-    (facts,), _ = gather(logs)
+    (facts,), _ = facts_of(logs)
     assert facts.state_names[:4] == ["idle", "scrolling", "evaluating", "composing"]
 
 
 def test_numbers_in_states_count(write_log: Callable[..., Path], make: Any) -> None:
     """A state 10 comes behind a state 9."""
-    (facts,), _ = gather(
+    (facts,), _ = facts_of(
         read_log(
             write_log([make.move("ada", "state 10", "state 9"), make.move("ada", "state 9", "s")])
         )
@@ -73,16 +73,16 @@ def test_numbers_in_states_count(write_log: Callable[..., Path], make: Any) -> N
 
 def test_long_and_broken_texts_are_cut(hostile_log: Path) -> None:
     """No text of the tables is much longer than can be shown, and none holds a character that XML lacks."""
-    (facts,), _ = gather(read_log(hostile_log))
+    (facts,), _ = facts_of(read_log(hostile_log))
     texts = [
         text
         for table in (
             facts.states,
-            facts.moves,
+            facts.transitions,
             facts.agents,
             facts.cascades,
             facts.reasons,
-            facts.decided,
+            facts.decisions,
         )
         for name in table.columns
         if table.schema[name] == pl.String
@@ -104,7 +104,7 @@ def test_facts_of_any_names_are_gathered(write_log: Callable[..., Path], make: A
         make.move("ada", "a", name, **about),
         make.move("ada", "a", name, context="free text"),
     ]
-    (facts,), notes = gather(read_log(write_log(lines)))
-    assert facts.decided.select("state", "entropy").rows() == [(name, 1.0)]
+    (facts,), notes = facts_of(read_log(write_log(lines)))
+    assert facts.decisions.select("state", "entropy").rows() == [(name, 1.0)]
     assert facts.states.filter(pl.col("agents") > 0).select("state", "agents").rows() == [(name, 1)]
     assert [note.kind for note in notes] == ["broken_chain"]

@@ -3,7 +3,7 @@
 import altair as alt
 import polars as pl
 
-from prism.report._figures.page_figures import Sheet
+from prism.report._figures.page_figures import PageFigures
 
 
 def chart() -> alt.Chart:
@@ -13,8 +13,11 @@ def chart() -> alt.Chart:
 
 def test_a_state_has_one_colour() -> None:
     """A state's colour depends on its place among all states, not on what else is in the figure."""
-    sheet = Sheet(("idle", "busy", "done"))
-    alone, together = sheet.state_colours(["done"]), sheet.state_colours(["done", "idle", "done"])
+    figures = PageFigures(("idle", "busy", "done"))
+    alone, together = (
+        figures.state_colours(["done"]),
+        figures.state_colours(["done", "idle", "done"]),
+    )
     assert alone["done"] == together["done"]
     assert list(together) == ["idle", "done"]
 
@@ -22,7 +25,7 @@ def test_a_state_has_one_colour() -> None:
 def test_thirty_states_have_thirty_colours() -> None:
     """The first thirty states can be told apart; after them colours begin again."""
     names = [f"state {number}" for number in range(31)]
-    colours = list(Sheet(tuple(names)).state_colours(names).values())
+    colours = list(PageFigures(tuple(names)).state_colours(names).values())
     assert len(set(colours[:30])) == 30
     assert colours[30] == colours[0]
     assert all(len(colour) == 7 and int(colour[1:], 16) >= 0 for colour in colours)
@@ -32,23 +35,23 @@ def test_a_legend_is_not_wider_than_its_figure() -> None:
     """The longer the names, the fewer stand beside each other; side by side there is less room."""
     names = {f"a rather long name of a state {number}": "#000000" for number in range(20)}
     wide, narrow = (
-        Sheet(tuple(names), narrow=narrow).colour("state", names).to_dict()
+        PageFigures(tuple(names), narrow=narrow).colour("state", names).to_dict()
         for narrow in (False, True)
     )
     assert wide["legend"]["columns"] == 2 or wide["legend"]["columns"] == 3
     assert narrow["legend"]["columns"] < wide["legend"]["columns"]
-    few = Sheet(("a", "b")).colour("state", {"a": "#000000", "b": "#ffffff"}).to_dict()
+    few = PageFigures(("a", "b")).colour("state", {"a": "#000000", "b": "#ffffff"}).to_dict()
     assert few["legend"]["columns"] == 2
 
 
 def test_a_figure_takes_the_width_of_its_place() -> None:
     """On the page a figure stretches, in a file it has a width; one that does not stretch has neither."""
-    sheet = Sheet(())
-    markup = sheet.place("x-1", chart(), "Some points")
+    figures = PageFigures(())
+    markup = figures.add_chart("x-1", chart(), "Some points")
     assert markup == '<div class="figure" id="figure-x-1"></div>'
-    figure = sheet.figures["figure-x-1"]
+    figure = figures.charts["figure-x-1"]
     assert figure.on_page()["width"] == "container"
     assert figure.alone()["width"] > 100
     assert figure.on_page()["description"] == "Some points"
-    sheet.place("y", chart(), "Some points", stretches=False)
-    assert "width" not in sheet.figures["figure-y"].on_page()
+    figures.add_chart("y", chart(), "Some points", stretches=False)
+    assert "width" not in figures.charts["figure-y"].on_page()

@@ -10,7 +10,7 @@ import polars as pl
 
 from prism.analysis import activity, read_log
 from prism.report import Report, make_report
-from prism.report._figures.page_figures import Sheet
+from prism.report._figures.page_figures import PageFigures
 from prism.report._sections.agents import MOST_BYTES, agent_rows, make
 
 
@@ -50,6 +50,6 @@ def test_a_page_has_room_for_so_many(report: Report) -> None:
     assert len(orjson.dumps(rows)) <= MOST_BYTES + 2
     posts = sorted((row[columns.index("posts")] for row in rows), reverse=True)
     assert posts == many["posts"].sort(descending=True).head(len(rows)).to_list()
-    markup = make([crowd], Sheet(()))
+    markup = make([crowd], PageFigures(()))
     assert f"The {len(rows):,} most active of {many.height:,} agents" in markup
     assert "prism.analysis.activity" in markup

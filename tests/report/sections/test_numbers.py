@@ -18,7 +18,7 @@ def test_key_numbers_are_those_of_the_simulation(report: Report, run: tuple[Path
         assert found[name] == getattr(results.totals, name)
     assert found["agents"] == results.agents
     assert found["rounds"] == found["rounds planned"] == len(results.rounds)
-    assert found["moves"] == results.totals.transitions
+    assert found["transitions"] == results.totals.transitions
     assert found["time-outs"] == sum(results.totals.timeouts.values())
     assert found["decisions asked"] == results.totals.decisions_asked
     assert found["largest cascade, posts"] == results.cascades[0].size
@@ -38,9 +38,9 @@ def test_two_runs_have_a_difference(
     assert (first, second, difference) == ("80", "40", "-40")
     assert [cell.text for cell in rows["seed"]] == ["3", "5", ""]
     assert rows["of these fallbacks"][2].text.endswith(" points")
-    assert float(rows["moves"][2].attributes["data-value"]) == float(
-        rows["moves"][1].attributes["data-value"]
-    ) - float(rows["moves"][0].attributes["data-value"])
+    assert float(rows["transitions"][2].attributes["data-value"]) == float(
+        rows["transitions"][1].attributes["data-value"]
+    ) - float(rows["transitions"][0].attributes["data-value"])
 
 
 def test_what_a_log_does_not_tell_is_left_out(write_log: Callable[..., Path], make: Any) -> None:

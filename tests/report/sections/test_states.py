@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from prism.analysis import read_log
-from prism.report._facts.run_facts import gather
-from prism.report._figures.page_figures import Sheet
+from prism.report._facts.run_facts import facts_of
+from prism.report._figures.page_figures import PageFigures
 from prism.report._sections.states import make as make_section
 
 
-def drawn(sheet: Sheet, name: str) -> dict[str, int]:
+def drawn(figures: PageFigures, name: str) -> dict[str, int]:
     """Return the agents in each state that the only bars of a figure stand for."""
-    (rows,) = sheet.figures[name].alone()["datasets"].values()
+    (rows,) = figures.charts[name].alone()["datasets"].values()
     return {row["state"]: row["agents"] for row in rows if row["agents"]}
 
 
@@ -20,13 +20,13 @@ def test_one_chart_has_one_figure(
     write_log: Callable[..., Path], make: Any, parse: Callable[[str], Any]
 ) -> None:
     """Where one chart moves all agents it is not named."""
-    (facts,), _ = gather(
+    (facts,), _ = facts_of(
         read_log(write_log([make.move("ada", "a", "b"), make.move("bo", "a", "c")]))
     )
-    sheet = Sheet(facts.state_names)
-    assert parse(str(make_section(facts, "1", sheet))).all("h3") == []
-    assert list(sheet.figures) == ["figure-states-1"]
-    assert drawn(sheet, "figure-states-1") == {"b": 1, "c": 1}
+    figures = PageFigures(facts.state_names)
+    assert parse(str(make_section(facts, "1", figures))).all("h3") == []
+    assert list(figures.charts) == ["figure-states-1"]
+    assert drawn(figures, "figure-states-1") == {"b": 1, "c": 1}
 
 
 def test_each_chart_has_a_figure_of_its_own(
@@ -35,9 +35,9 @@ def test_each_chart_has_a_figure_of_its_own(
     """Where several charts move the agents of a run, each has a figure under its name, whatever that is."""
     names = ("mood", "<b>job</b>")
     lines = [make.move(agent, "a", "b", chart=chart) for chart in names for agent in ("ada", "bo")]
-    (facts,), _ = gather(read_log(write_log(lines[:3])))
-    sheet = Sheet(facts.state_names)
-    headings = parse(str(make_section(facts, "1", sheet))).all("h3")
+    (facts,), _ = facts_of(read_log(write_log(lines[:3])))
+    figures = PageFigures(facts.state_names)
+    headings = parse(str(make_section(facts, "1", figures))).all("h3")
     assert [heading.text for heading in headings] == [f"By the chart {name}" for name in names]
-    assert list(sheet.figures) == ["figure-states-1-1", "figure-states-1-2"]
-    assert [drawn(sheet, name) for name in sheet.figures] == [{"b": 2}, {"b": 1}]
+    assert list(figures.charts) == ["figure-states-1-1", "figure-states-1-2"]
+    assert [drawn(figures, name) for name in figures.charts] == [{"b": 2}, {"b": 1}]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from prism.cli._output import RoundProgress, print_results
+from prism.cli._results import RoundProgress, print_results
 from prism.social import Activity, Cascade, Results, RoundSummary
 from prism.statechart import AgentState
 
@@ -154,7 +154,7 @@ def test_files_are_named_on_one_line(shown: Shown) -> None:
     """The run's files are named as they are, however long, so that they can be copied."""
     folder = Path("[bold]") / ("long" * 30)
     assert shown(results_of(), folder)[-1] == (
-        f"Every move is in {folder / 'events.jsonl'}, this summary in {folder / 'run.json'}."
+        f"Every transition is in {folder / 'events.jsonl'}, this summary in {folder / 'run.json'}."
     )
 
 

@@ -1,4 +1,4 @@
-"""What a person sees: progress while a run goes on, and its results as tables."""
+"""The screen of a simulation: progress while it runs, and its results as tables."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
-from rich.text import Text
 
+from prism.cli._screen import evenly, plain, plain_table
 from prism.social import Cascade, Results, RoundSummary
 
 _MOST_ROUNDS_SHOWN = 10
@@ -22,11 +21,11 @@ _MOST_TEXT = 40
 
 
 class RoundProgress:
-    """A progress bar on stderr, drawn only where a person is watching.
+    """A progress bar on standard error, drawn only on a terminal.
 
     Args:
         rounds: Number of rounds.
-        done: How many of them have ended.
+        done: Number of rounds that have ended.
     """
 
     def __init__(self, rounds: int, done: int = 0) -> None:
@@ -72,25 +71,25 @@ def print_results(results: Results, folder: Path | None) -> None:
     console.print("[bold]Engagement[/bold]")
     console.print(_engagement_table(results))
     for reason, count in results.totals.fallbacks.most_common(_MOST_REASONS_SHOWN):
-        console.print(_plain(f"Fallback taken {count:,} x: {reason}"))
+        console.print(plain(f"Fallback taken {count:,} x: {reason}"))
 
     console.print("[bold]Largest cascades[/bold]")
-    console.print(
-        _cascade_table(results.cascades)
-        if results.cascades
-        else "No post was replied to or reshared."
-    )
+    if results.cascades:
+        console.print(_cascade_table(results.cascades))
+    else:
+        console.print("No post was replied to or reshared.")
 
     if folder is not None:
-        where = (
-            f"Every move is in {folder / 'events.jsonl'}, this summary in {folder / 'run.json'}."
-        )
-        console.print(_plain(where), soft_wrap=True)
+        log, summary = folder / "events.jsonl", folder / "run.json"
+        text = f"Every transition is in {log}, this summary in {summary}."
+        console.print(plain(text), soft_wrap=True)
 
 
 def _states_table(results: Results, width: int) -> Table:
-    shown = _evenly(results.rounds, _most_rounds(results, width))
-    table = _table()
+    places = evenly(len(results.rounds), _most_rounds(results, width))
+    shown = [results.rounds[place] for place in places]
+
+    table = plain_table()
     table.add_column("round", no_wrap=True)
     for summary in shown:
         table.add_column(str(summary.number), justify="right", no_wrap=True)
@@ -105,19 +104,22 @@ def _states_table(results: Results, width: int) -> Table:
 
 
 def _most_rounds(results: Results, width: int) -> int:
-    """Find how many rounds fit beside the names of the states; each column has a blank on either side."""
+    """Return how many rounds fit beside the names of the states."""
     names = max(map(len, results.rounds[0].states))
-    counts = (
-        count for summary in results.rounds for count in (*summary.states.values(), summary.number)
+    widest = max(
+        len(f"{count:,}")
+        for summary in results.rounds
+        for count in (*summary.states.values(), summary.number)
     )
-    numbers = max(len(f"{count:,}") for count in counts)
 
-    return min(_MOST_ROUNDS_SHOWN, max(2, (width - names - 2) // (numbers + 2)))
+    # Each column has a blank on either side.
+    fitting = (width - names - 2) // (widest + 2)
+    return min(_MOST_ROUNDS_SHOWN, max(2, fitting))
 
 
 def _engagement_table(results: Results) -> Table:
     totals = results.totals
-    table = _table()
+    table = plain_table()
     table.add_column("what")
     table.add_column("count", justify="right")
 
@@ -140,7 +142,7 @@ def _engagement_table(results: Results) -> Table:
 
 
 def _cascade_table(cascades: Sequence[Cascade]) -> Table:
-    table = _table()
+    table = plain_table()
     for heading in ("size", "depth", "breadth"):
         table.add_column(heading, justify="right", no_wrap=True)
 
@@ -149,25 +151,9 @@ def _cascade_table(cascades: Sequence[Cascade]) -> Table:
 
     for cascade in cascades:
         numbers = (f"{number:,}" for number in (cascade.size, cascade.depth, cascade.breadth))
-        text = _plain(cascade.text)
-        # of the text alone: this column gives way first where a line is too narrow for all
+        text = plain(cascade.text)
+        # Of the text alone: its column gives way first if a line is too narrow for all.
         text.no_wrap = True
-        table.add_row(*numbers, _plain(cascade.author_id), text)
+        table.add_row(*numbers, plain(cascade.author_id), text)
 
     return table
-
-
-def _plain(text: str) -> Text:
-    """Show what others wrote as it is: no markup, no line breaks, nothing that a terminal would obey."""
-    return Text("".join(character if character.isprintable() else " " for character in text))
-
-
-def _table() -> Table:
-    return Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-
-
-def _evenly(rounds: Sequence[RoundSummary], most: int) -> list[RoundSummary]:
-    """Pick rounds evenly, the first and the last among them."""
-    if len(rounds) <= most:
-        return list(rounds)
-    return [rounds[round(place * (len(rounds) - 1) / (most - 1))] for place in range(most)]

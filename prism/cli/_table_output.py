@@ -1,4 +1,4 @@
-"""Writing tables: for people in a terminal, and as CSV, JSON or Parquet for programs."""
+"""Writing tables: to read in a terminal, and as CSV, JSON or Parquet for programs."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from tempfile import TemporaryFile
 from textwrap import wrap
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from prism.cli._screen import plain_table, printable
 from prism.errors import InputError
 
 if TYPE_CHECKING:
     import polars as pl
 
 MOST_ROWS = 40
-"""Rows of a table that are drawn; a program gets all of them."""
+"""Rows of a drawn table; the other formats have all of them."""
 
 _WIDTH_IN_FILE = 160
 _LEAST_TEXT = 16
@@ -36,7 +36,7 @@ _BETWEEN_ITEMS = ", "
 
 
 class TableFormat(StrEnum):
-    """What a table can be written as."""
+    """The formats of a table."""
 
     TABLE = "table"
     CSV = "csv"
@@ -45,13 +45,14 @@ class TableFormat(StrEnum):
 
 
 def choose_format(given: TableFormat | None, out: Path | None) -> TableFormat:
-    """Find the format that is meant: the given one, else that of the file's name, else a drawn table.
+    """Return the given format, else that of the file's name, else a drawn table.
 
     Raises:
         InputError: If Parquet would go to a terminal.
     """
     suffix = "" if out is None else out.suffix.removeprefix(".")
-    chosen = given or (TableFormat(suffix) if suffix in set(TableFormat) else TableFormat.TABLE)
+    by_name = TableFormat(suffix) if suffix in set(TableFormat) else TableFormat.TABLE
+    chosen = given or by_name
     if chosen is TableFormat.PARQUET and out is None and sys.stdout.isatty():
         raise InputError(
             "--format parquet is not for a terminal: name a file with --out, or pipe it on"
@@ -72,11 +73,11 @@ def write(
 
     Args:
         table: The table; a query is written batch by batch.
-        as_format: What to write it as.
+        as_format: Format to write.
         out: File to write to; None means standard output.
-        shown: Columns to draw, of those that there are.
-        hint: What to say below a drawn table; by default what it leaves out.
-        total: Rows that there are, if the table holds only the first of them.
+        shown: Columns to draw, if the table has them.
+        hint: Line below a drawn table; by default it says what is left out.
+        total: Number of all rows, if the table has only the first of them.
 
     Raises:
         InputError: If the file cannot be written.
@@ -111,7 +112,7 @@ def _opened(out: Path | None) -> Iterator[IO[bytes]]:
 
 
 def _batches(table: pl.DataFrame | pl.LazyFrame) -> Iterator[pl.DataFrame]:
-    """Return a table in parts of bounded size; the first may be empty, but there is one."""
+    """Return a table in parts of bounded size, at least one, which may be empty."""
     import polars as pl
 
     if isinstance(table, pl.DataFrame):
@@ -129,7 +130,7 @@ def _write_csv(table: pl.DataFrame | pl.LazyFrame, file: IO[bytes]) -> None:
 
 
 def _flattened(table: pl.DataFrame) -> list[pl.Expr]:
-    """Make lists text, for which CSV has no room."""
+    """Turn lists into texts, since CSV has no lists."""
     import polars as pl
 
     lists = [name for name, kind in table.schema.items() if isinstance(kind, pl.List)]
@@ -137,7 +138,7 @@ def _flattened(table: pl.DataFrame) -> list[pl.Expr]:
 
 
 def _write_json(table: pl.DataFrame | pl.LazyFrame, file: IO[bytes]) -> None:
-    """Write one array of objects, one a line."""
+    """Write an array of objects, one a line."""
     before = b"["
     for batch in _batches(table):
         if batch.height:
@@ -149,7 +150,8 @@ def _write_json(table: pl.DataFrame | pl.LazyFrame, file: IO[bytes]) -> None:
 
 
 def _write_parquet(table: pl.DataFrame | pl.LazyFrame, file: IO[bytes]) -> None:
-    """Write by way of a temporary file, since Parquet is finished at its end, and polars' faults of writing vary."""
+    # By way of a temporary file: Parquet is written in several places, and polars' errors of
+    # writing vary.
     with TemporaryFile() as whole:
         table.lazy().sink_parquet(whole, maintain_order=True)
         whole.seek(0)
@@ -163,7 +165,7 @@ def _draw(
     hint: str | None,
     total: int | None,
 ) -> None:
-    """Draw the first rows on a terminal, or all of them in a file, and the columns that there is room for."""
+    """Draw the first rows on a terminal, or all rows in a file, in as many columns as fit."""
     frame = table.lazy().head(MOST_ROWS + 1).collect() if out is None else table.lazy().collect()
     rows = frame.head(MOST_ROWS) if out is None else frame
     named = [name for name in frame.columns if name in shown or name == "run"]
@@ -181,9 +183,8 @@ class _Column:
     Attributes:
         cells: Its cells.
         least: The width it needs.
-        heading: Its heading, broken into lines by hand: rich would widen the column before it
-            breaks one.
-        is_number: Whether it holds numbers.
+        heading: Its heading, broken into lines.
+        is_number: Whether it has numbers.
     """
 
     def __init__(self, values: pl.Series) -> None:
@@ -191,14 +192,14 @@ class _Column:
         self.cells = [_cell(value) for value in values.to_list()]
         widest = max(map(len, self.cells), default=0)
         self.is_number = values.dtype.is_numeric()
-        self.least = max(
-            widest if self.is_number else min(widest, _LEAST_TEXT), *map(len, heading.split())
-        )
+        least = widest if self.is_number else min(widest, _LEAST_TEXT)
+        self.least = max(least, *map(len, heading.split()))
+        # Broken here: rich would widen the column before it breaks a heading.
         self.heading = "\n".join(wrap(heading, self.least))
 
 
 def _fitting(columns: list[_Column], width: int) -> list[_Column]:
-    """Leave out the last columns where there is no room for all."""
+    """Leave out the last columns if there is no room for all."""
     fitting = list(columns)
     while len(fitting) > 1 and sum(column.least + _BETWEEN_COLUMNS for column in fitting) >= width:
         fitting.pop()
@@ -217,7 +218,7 @@ def _console(out: Path | None) -> Iterator[Console]:
 
 
 def _left_out(frame: pl.DataFrame, rows: int, columns: int, total: int | None) -> str | None:
-    """Say what is not drawn, and how to get it."""
+    """Return what is not drawn, and how to get it."""
     parts = []
     if rows < (total or frame.height):
         parts.append(f"the first {rows:,} rows" + (f" of {total:,}" if total else ""))
@@ -228,7 +229,7 @@ def _left_out(frame: pl.DataFrame, rows: int, columns: int, total: int | None) -
 
 
 def _drawing(columns: Sequence[_Column]) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table = plain_table()
     for column in columns:
         justify: Literal["left", "right"] = "right" if column.is_number else "left"
         table.add_column(column.heading, justify=justify, min_width=column.least, overflow="fold")
@@ -251,7 +252,7 @@ def _cell(value: Any) -> str:
 
     text = _BETWEEN_ITEMS.join(map(str, value)) if isinstance(value, list) else str(value)
 
-    return "".join(character if character.isprintable() else " " for character in text)
+    return printable(text)
 
 
 def _significant(value: float) -> str:

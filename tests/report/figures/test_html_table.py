@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from prism.report._facts.tables import html_table, shown
+from prism.report._figures.html_table import html_table, shown
 
 
 def test_cells_hold_what_they_show_exactly(parse: Callable[[str], Any]) -> None:

@@ -1,0 +1,149 @@
+"""The chart that a user names: a built-in one, a file, or an attribute of a module."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from prism.errors import DefinitionError, InputError, PrismError
+from prism.files import reading
+from prism.statechart import Statechart, social_media_chart, social_media_guards
+
+BUILT_IN: dict[str, Callable[[], Statechart[Any]]] = {"social_media": social_media_chart}
+MOST_CHARACTERS = 10_000_000
+
+ChartArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="CHART",
+        help=f"Name of a built-in chart ({', '.join(BUILT_IN)}), a .json file in prism's format, "
+        "or package.module:attribute, a chart or a function that returns one.",
+        show_default=False,
+    ),
+]
+
+
+def chart_from(text: str) -> Statechart[Any]:
+    """Return the chart that a user names.
+
+    The guards and actions of a file are known by name only, apart from those of built-in charts:
+    such a chart can be shown, written and checked, but not run.
+
+    Args:
+        text: Name of a built-in chart, a ``.json`` file, or ``package.module:attribute``.
+
+    Raises:
+        InputError: If there is none, or it cannot be read.
+    """
+    if text in BUILT_IN:
+        return BUILT_IN[text]()
+    if text.endswith(".json"):
+        return _from_file(Path(text))
+
+    module, colon, attribute = text.partition(":")
+    if colon and all(part.isidentifier() for part in (*module.split("."), *attribute.split("."))):
+        return _from_module(module, attribute)
+
+    raise InputError(
+        f"there is no chart {text!r}: give the name of a built-in one ({', '.join(BUILT_IN)}), "
+        "a .json file, or package.module:attribute"
+    )
+
+
+def _from_file(path: Path) -> Statechart[Any]:
+    with reading(path), path.open(encoding="utf-8-sig") as file:
+        text = file.read(MOST_CHARACTERS + 1)
+
+    if len(text) > MOST_CHARACTERS:
+        problem = f"is longer than {MOST_CHARACTERS:,} characters: no chart needs that"
+        raise InputError(problem, path=path)
+
+    guards, actions = _Functions("guard", social_media_guards()), _Functions("action")
+    try:
+        return Statechart.from_json(text, guards=guards, actions=actions)
+    except InputError as error:
+        raise InputError(error.problem, path=path, line=error.line, field=error.field) from None
+    except DefinitionError as error:
+        raise InputError(str(error), path=path) from None
+
+
+class _Functions(dict[str, Callable[[Any, Any], object]]):
+    """Functions by name, with a stand-in for every name that is not known."""
+
+    def __init__(
+        self, kind: str, known: dict[str, Callable[[Any, Any], object]] | None = None
+    ) -> None:
+        super().__init__(known or {})
+        self._kind = kind
+
+    def __missing__(self, name: str) -> Callable[[Any, Any], object]:
+        return self.setdefault(name, _Named(self._kind, name))
+
+
+class _Named:
+    """A guard or action that is known by name only."""
+
+    def __init__(self, kind: str, name: str) -> None:
+        self._kind = kind
+        self.__name__ = name
+
+    def __call__(self, agent: Any, context: Any) -> object:  # noqa: ARG002
+        raise DefinitionError(
+            f"the {self._kind} {self.__name__!r} is known by name only: load the chart in Python, "
+            f"with Statechart.from_json(text, {self._kind}s={{{self.__name__!r}: function}})"
+        )
+
+
+def _from_module(module: str, attribute: str) -> Statechart[Any]:
+    # Modules are found in the current folder, too, as with `python -m`.
+    if (folder := os.getcwd()) not in sys.path:  # noqa: PTH109
+        sys.path.insert(0, folder)
+
+    where = f"{module}:{attribute}"
+    found = _imported(where, module)
+    for name in attribute.split("."):
+        if not hasattr(found, name):
+            raise InputError(f"{where}: {getattr(found, '__name__', found)!r} has no {name!r}")
+        found = getattr(found, name)
+
+    return _called(where, found)
+
+
+def _imported(where: str, module: str) -> Any:
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        # The module itself, or a package above it; else one that it imports in turn.
+        if error.name and f"{module}.".startswith(f"{error.name}."):
+            raise InputError(f"{where}: there is no module {error.name!r}") from None
+        raise InputError(f"{where}: importing {module} failed: {error}") from None
+    except ImportError as error:
+        raise InputError(f"{where}: importing {module} failed: {error}") from None
+    except Exception as error:
+        problem = f"importing {module} failed: {type(error).__name__}: {error}"
+        raise InputError(f"{where}: {problem}") from error
+
+
+def _called(where: str, found: Any) -> Statechart[Any]:
+    if callable(found) and not isinstance(found, Statechart):
+        try:
+            found = found()
+        except PrismError as error:
+            raise InputError(f"{where}: {error}") from error
+        except Exception as error:
+            problem = f"calling it failed: {type(error).__name__}: {error}"
+            raise InputError(f"{where}: {problem}") from error
+
+    if not isinstance(found, Statechart):
+        raise InputError(
+            f"{where} is {type(found).__name__}, not a chart: "
+            "name a Statechart, or a function that returns one"
+        )
+
+    return found

@@ -1,0 +1,237 @@
+"""Telling apart the runs of one file."""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from prism.agents import synthetic_population
+from prism.analysis import Note, read_log, state_counts, transition_counts
+from prism.runlog import configure
+from prism.social import Simulation
+from prism.statechart import Statechart, Transition, state_enum
+
+WriteLog = Callable[..., Path]
+
+
+def kinds(notes: tuple[Note, ...]) -> list[str]:
+    return [note.kind for note in notes]
+
+
+def test_two_runs_in_one_file_are_taken_apart(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """A second beginning in a file begins a second run, with a label of its own."""
+    first = [make.started(seed=1), make.move("x", "a", "b"), make.event("run.ended")]
+    second = [make.started(seed=2), make.move("x", "a", "c"), make.move("x", "c", "a")]
+    logs = read_log(write_log([*first, *second], "mixed.jsonl"))
+    assert [(run.label, run.seed, run.ended) for run in logs.runs] == [
+        ("mixed#1", 1, True),
+        ("mixed#2", 2, False),
+    ]
+    assert kinds(logs.notes) == ["mixed_runs", "unfinished"]
+    assert "begin in lines 1, 4" in logs.notes[0].message
+    counts = transition_counts(logs)
+    assert counts.select("run", "to_state").rows() == [
+        ("mixed#1", "b"),
+        ("mixed#2", "c"),
+        ("mixed#2", "a"),
+    ]
+    assert logs.scan("statechart.transition").collect()["run"].to_list() == [
+        "mixed#1",
+        "mixed#2",
+        "mixed#2",
+    ]
+
+
+def test_simulations_in_a_log_of_ones_own_are_runs(tmp_path: Path) -> None:
+    """A log that an application opened before its simulations holds their runs, by round, and no other."""
+    results = []
+    with configure(tmp_path / "own.jsonl"):
+        for seed in (1, 2):
+            population = synthetic_population(20, seed=seed)
+            results.append(
+                Simulation(population.agents, population.posts, rounds=3, seed=seed).run()
+            )
+    logs = read_log(tmp_path / "own.jsonl")
+    assert [(run.label, run.seed, run.ended) for run in logs.runs] == [
+        ("own#1", 1, True),
+        ("own#2", 2, True),
+    ]
+    assert kinds(logs.notes) == ["mixed_runs"]
+    ends = state_counts(logs).filter(tick=12).select("run", "round", "state", "agents")
+    for run, result in zip(logs.runs, results, strict=True):
+        for summary in result.rounds:
+            counts = dict(
+                ends.filter(run=run.label, round=summary.number)
+                .select("state", "agents")
+                .iter_rows()
+            )
+            assert {state: count for state, count in summary.states.items() if count} == {
+                state: count for state, count in counts.items() if count
+            }
+
+
+def test_moves_of_ones_own_around_simulations_are_runs_that_end(tmp_path: Path) -> None:
+    """In a log that an application opened, its own moves before, between and after simulations are sound runs."""
+    mood = state_enum("Mood", ["calm", "angry"])
+    chart = Statechart(
+        mood, [Transition("bump", mood("calm"), mood("angry"))], initial=mood("calm")
+    )
+    with configure(tmp_path / "own.jsonl"):
+        for seed in (1, 2):
+            chart.fire(SimpleNamespace(agent_id="me", state=mood("calm")), "bump")
+            population = synthetic_population(5, seed=seed)
+            Simulation(population.agents, population.posts, rounds=1, seed=seed).run()
+        chart.fire(SimpleNamespace(agent_id="me", state=mood("calm")), "bump")
+    logs = read_log(tmp_path / "own.jsonl")
+    told = [(run.started, run.ended, run.seed) for run in logs.runs]
+    assert told == [
+        (True, True, None),
+        (True, True, 1),
+        (False, False, None),
+        (True, True, 2),
+        (False, True, None),
+    ]
+    assert kinds(logs.notes) == ["mixed_runs"]
+    assert "holds 5 runs, which begin in lines 1, 3, " in logs.notes[0].message
+    assert "each is taken by itself" in logs.notes[0].message
+
+
+def test_lines_after_the_end_of_a_run_are_another(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """The tail of a run whose beginning is lost is a run by itself, in the same block of lines or a later one."""
+    first = [
+        make.started(seed=1),
+        make.joined("x"),
+        make.move("x", "idle", "b"),
+        make.event("run.ended", posts=1),
+    ]
+    tail = [make.move("x", "c", "d"), make.event("run.ended", posts=2)]
+    padding = [{"event": "app.works", "text": "x" * 100_000}] * 200
+    for between in ([], padding):
+        logs = read_log(write_log([*first, *between, *tail], "after.jsonl"))
+        assert [(run.label, run.seed, run.started, run.ended) for run in logs.runs] == [
+            ("after#1", 1, True, True),
+            ("after#2", None, False, True),
+        ]
+        (note,) = (note for note in logs.notes if note.kind == "mixed_runs")
+        assert (
+            note.message
+            == f"holds 2 runs, which begin in lines 1, {5 + len(between)}: each is taken by itself"
+        )
+        state_counts(logs)
+        assert "broken_chain" not in kinds(logs.notes)
+
+
+@pytest.mark.parametrize("opened", [True, False])
+def test_what_a_reasoner_says_of_itself_is_no_run(
+    opened: bool, write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """A reasoner's warning before a run and after it belongs to that run, in an application's log or a simulation's."""
+    warning = make.event("reasoner.cache_failed", error="disk full")
+    start = [make.event("run.started", schema=1)] if opened else []
+    end = [make.event("run.ended")] if opened else []
+    run = [make.started(), warning, make.move("x", "a", "b"), make.event("run.ended", posts=0)]
+    logs = read_log(write_log([*start, warning, *run, warning, *end, warning]))
+    (only,) = logs.runs
+    assert (only.started, only.ended, only.seed, logs.notes) == (True, True, 7, ())
+
+
+ONE = ["start 1", "join x", "move x", "end 1"]
+
+OTHER = ["start 2", "join y", "move y", "end 2"]
+
+
+@pytest.mark.parametrize(
+    ("order", "runs", "line"),
+    [
+        (
+            [
+                "start 1",
+                "start 2",
+                "join x",
+                "join y",
+                "move x",
+                "move y",
+                "end 2",
+                "move x",
+                "end 1",
+            ],
+            2,
+            8,
+        ),
+        (["start 1", "start 2", "join x", "join y", "move x", "move y", "end 2", "end 1"], 2, 8),
+        (
+            [
+                "start 1",
+                "join x",
+                "start 2",
+                "join y",
+                "move x",
+                "move y",
+                "end 1",
+                "move y",
+                "end 2",
+            ],
+            2,
+            8,
+        ),
+        (["start 1", "join x", "join y", "join x", "move x", "end 1"], 1, 4),
+        (["start 1", "start 2", "join x", "join x", "move x", "end 2"], 2, 4),
+        (["start 1", "join x", "end 1", "end 2"], 1, 4),
+    ],
+)
+def test_runs_whose_lines_are_mixed_are_told_of(
+    order: list[str], runs: int, line: int, write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """Where lines of several runs stand between each other the note says so, and names the line that shows it."""
+    logs = read_log(write_log([written(what, make) for what in order]))
+    assert len(logs.runs) == runs
+    (note,) = (note for note in logs.notes if note.kind == "mixed_runs")
+    assert f"as line {line} shows: they cannot be told apart, so tables mix them" in note.message
+    assert "by itself" not in note.message
+    starts, ends = (sum(what.startswith(kind) for what in order) for kind in ("start", "end"))
+    assert ("unfinished" in kinds(logs.notes)) == (starts > ends)
+
+
+@pytest.mark.parametrize(
+    ("order", "runs"),
+    [
+        ([*ONE, *OTHER], 2),
+        ([*ONE[:3], *OTHER], 2),
+        ([*ONE, *OTHER[:3]], 2),
+        ([*ONE, *OTHER[1:]], 2),
+        (ONE * 3, 3),
+    ],
+)
+def test_runs_laid_end_to_end_are_not_mixed(
+    order: list[str], runs: int, write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """A run that follows another is taken by itself, though one of them lacks its beginning or its end."""
+    logs = read_log(write_log([written(what, make) for what in order]))
+    assert len(logs.runs) == runs
+    assert "each is taken by itself" in logs.notes[0].message
+
+
+def written(what: str, make: SimpleNamespace) -> dict[str, Any]:
+    """Return the event that two words stand for."""
+    kind, name = what.split()
+    if kind == "start":
+        return dict(make.started(seed=int(name)))
+    if kind == "join":
+        return dict(make.joined(name))
+    return dict(
+        make.move(name, "idle", "idle")
+        if kind == "move"
+        else make.event("run.ended", posts=int(name))
+    )
+
+
+def test_moves_before_the_first_beginning_are_a_run(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """What stands before a run begins belongs to another run."""
+    logs = read_log(write_log([make.move("x", "a", "b"), make.started(), make.event("run.ended")]))
+    assert [run.started for run in logs.runs] == [False, True]

@@ -1,0 +1,258 @@
+"""Notes on what is wrong with a log file, and the numbers of its runs."""
+
+import gzip
+import json
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from prism.analysis import Note, read_log, transition_counts
+from prism.analysis._reading.parsing import parse
+from prism.analysis._reading.survey import SURVEYED, FileSurvey
+from prism.runlog._reader import Block
+from prism.telemetry.events import SCHEMA_VERSION
+
+WriteLog = Callable[..., Path]
+
+KINDS = ("start", "join", "move", "end", "foreign")
+
+
+def kinds(notes: tuple[Note, ...]) -> list[str]:
+    return [note.kind for note in notes]
+
+
+def test_cut_off_last_line_is_noted(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """A last line that is cut off is told of with its number, and the lines before it are read."""
+    logs = read_log(write_log([make.move("x", "a", "b"), b'{"event":"statechart.tr'], end=b""))
+    (note,) = logs.notes
+    assert (note.kind, note.line) == ("truncated", 2)
+    assert str(note) == f"{logs.runs[0].path}, line 2: is cut off in its middle and is left out"
+    assert transition_counts(logs)["count"].sum() == 1
+
+
+def test_last_line_without_line_feed_is_read(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """A last line that is whole counts, though nothing ends it."""
+    logs = read_log(write_log([make.move("x", "a", "b"), make.move("x", "b", "a")], end=b""))
+    assert transition_counts(logs)["count"].sum() == 2
+    assert logs.notes == ()
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        b"hello",
+        b'{"event":"statechart.transition","agent_id":"\\ud800"}',
+        b'{"event":"statechart.transition","fr{"event":"post.liked"}',
+        b"\x00\x00\x00",
+        b'{"event":"\xff"}',
+        b"{",
+    ],
+)
+def test_corrupt_line_is_noted_and_the_rest_is_read(
+    bad: bytes, write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """A line that is no JSON is told of with its number, blank lines before it or not, and all others are read."""
+    lines = [make.move("x", "a", "b"), b"", bad, make.move("x", "b", "a"), make.move("x", "a", "b")]
+    logs = read_log(write_log(lines))
+    assert transition_counts(logs)["count"].sum() == 3
+    assert [(note.kind, note.line) for note in logs.notes] == [("corrupt", 3)]
+    assert logs.scan("statechart.transition").collect()["line"].to_list() == [1, 4, 5]
+
+
+def test_many_corrupt_lines_are_summed_up(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """The first ten corrupt lines are named one by one, the others counted."""
+    notes = read_log(write_log([make.move("x", "a", "b"), *[b"?"] * 25])).notes
+    assert [note.line for note in notes] == [*range(2, 12), None]
+    assert notes[-1].message == "15 more lines are not valid JSON and are left out"
+
+
+def test_line_that_is_nested_too_deep_costs_no_other(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """A line that is nested without end is told of, in one way or another, and its neighbours are read."""
+    deep = b'{"event":"x","deep":' + b"[" * 5000 + b"]" * 5000 + b"}"
+    logs = read_log(write_log([make.move("x", "a", "b"), deep, make.move("x", "b", "a")]))
+    assert transition_counts(logs)["count"].sum() == 2
+    assert len(logs.notes) == 1
+
+
+def test_newer_schema_is_noted_and_read(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """A log of a newer version is told of and read as far as it is known."""
+    lines = [
+        make.started(schema=SCHEMA_VERSION + 1),
+        make.move("x", "a", "b"),
+        make.event("run.ended"),
+    ]
+    logs = read_log(write_log(lines))
+    assert kinds(logs.notes) == ["newer_schema"]
+    assert f"version {SCHEMA_VERSION + 1}" in logs.notes[0].message
+    assert transition_counts(logs)["count"].sum() == 1
+
+
+def test_run_that_has_not_ended_is_noted(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """A run that began and does not say that it ended is called unfinished; a log that never says so is not."""
+    assert kinds(read_log(write_log([make.started(), make.move("x", "a", "b")])).notes) == [
+        "unfinished"
+    ]
+    assert read_log(write_log([make.move("x", "a", "b")])).notes == ()
+
+
+def test_events_of_others_are_counted_and_left_out(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """Other events between prism's are told of, the most frequent by name, and disturb nothing."""
+    foreign = [
+        {"event": f"app.{number % 7}", "round": "x", "agent_id": {"a": 1}} for number in range(20)
+    ]
+    logs = read_log(
+        write_log([*foreign, make.move("x", "a", "b"), {"message": "no event"}, [1, 2], 5])
+    )
+    (note,) = logs.notes
+    assert note.kind == "foreign_events"
+    assert note.message.startswith("23 events of others are left out: ")
+    assert note.message.endswith(": app.0 3, app.1 3, app.2 3, app.3 3, app.4 3, and 3 kinds more")
+    assert transition_counts(logs)["count"].sum() == 1
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"), [([], "is empty"), ([{"event": "app.start"}], "holds no event of prism")]
+)
+def test_empty_log_gives_empty_tables(lines: list[Any], message: str, write_log: WriteLog) -> None:
+    """A log without anything of prism is told of, and its tables have columns and no rows."""
+    logs = read_log(write_log(lines, end=b""))
+    assert transition_counts(logs).columns == [
+        "from_state",
+        "to_state",
+        "trigger",
+        "count",
+        "probability",
+    ]
+    assert transition_counts(logs).height == 0
+    assert logs.runs == ()
+    assert message in logs.notes[-1].message
+    assert logs.notes[-1].kind == "empty"
+
+
+def line_of(kind: str, name: str) -> bytes:
+    """Return the line that a kind of event and a name stand for."""
+    keys: dict[str, Any] = {
+        "start": {"event": "run.started", "agents": 2, "seed": ord(name)},
+        "join": {"event": "agent.joined", "agent_id": name, "state": "idle"},
+        "move": {"event": "statechart.transition", "agent_id": name},
+        "end": {"event": "run.ended"},
+        "foreign": {"event": f"app.{name}"},
+    }[kind]
+    return json.dumps(keys).encode() + b"\n"
+
+
+def surveyed(
+    lines: Sequence[bytes], cuts: Sequence[int] = (), first_run: int = 0
+) -> tuple[FileSurvey, list[tuple[int, int]]]:
+    """Survey lines in blocks that begin at the cuts, and return the number of each line's run."""
+    survey = FileSurvey(Path("log.jsonl"), "log", first_run)
+    numbers: list[tuple[int, int]] = []
+    places = sorted({0, len(lines), *(cut for cut in cuts if cut < len(lines))})
+    for begin, end in pairwise(places):
+        block = Block(b"".join(lines[begin:end]), begin + 1, end - begin)
+        numbers += survey.take(block, parse(block, SURVEYED)).select("line", "run").iter_rows()
+    return survey, numbers
+
+
+EVENTS = st.lists(st.builds(line_of, st.sampled_from(KINDS), st.sampled_from("ab")), max_size=14)
+
+
+@given(lines=EVENTS, cuts=st.lists(st.integers(1, 14), max_size=6))
+@example(lines=[line_of(kind, "a") for kind in ("start", "end", "move")], cuts=[2])
+def test_runs_do_not_depend_on_blocks(lines: list[bytes], cuts: list[int]) -> None:
+    """Runs, notes and the numbers of lines are the same wherever the log is cut into blocks."""
+    whole, numbers = surveyed(lines)
+    parts, numbers_of_parts = surveyed(lines, cuts)
+    assert parts.labelled_runs() == whole.labelled_runs()
+    assert list(parts.notes()) == list(whole.notes())
+    assert numbers_of_parts == numbers
+
+
+@given(lines=EVENTS, first_run=st.integers(0, 3))
+def test_every_run_has_lines_and_every_line_a_run(lines: list[bytes], first_run: int) -> None:
+    """Each event of prism belongs to one run, and runs are numbered in the order of their lines."""
+    survey, numbers = surveyed(lines, first_run=first_run)
+    foreign = sum(b"app." in line for line in lines)
+    runs = [number for _, number in numbers]
+    assert len(numbers) == len(lines) - foreign
+    assert runs == sorted(runs)
+    assert sorted(set(runs)) == [first_run + place for place in range(len(survey.labelled_runs()))]
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=5), st.booleans())
+def test_complete_runs_end_to_end_are_all_found(moves: list[int], is_cut_off: bool) -> None:
+    """A file of complete runs has exactly these, and only the last can lack its end."""
+    lines: list[bytes] = []
+    for count in moves:
+        lines += [line_of("start", "a"), line_of("join", "a")]
+        lines += [line_of("move", "a")] * count + [line_of("end", "a")]
+
+    survey, _ = surveyed(lines[:-1] if is_cut_off else lines)
+    runs = survey.labelled_runs()
+    assert len(runs) == len(moves)
+    assert [run.ended for run in runs] == [True] * (len(moves) - 1) + [not is_cut_off]
+    assert ("unfinished" in kinds(tuple(survey.notes()))) == is_cut_off
+    assert not any("interleaved" in note.message for note in survey.notes())
+
+
+def test_lines_of_other_charts_belong_to_the_same_run(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """Transitions of several charts in one run make one run, without a note."""
+    charts = ("c", "another", "c")
+    moves = [make.move("x", "a", "a", chart=chart) for chart in charts]
+    logs = read_log(write_log([make.started(), *moves, make.event("run.ended")]))
+    assert len(logs.runs) == 1
+    assert logs.notes == ()
+
+
+def test_missing_start_is_no_fault(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """A run without its first line has no facts, is not called unfinished, and its end is seen."""
+    logs = read_log(write_log([make.joined("x"), make.move("x", "idle", "b")]))
+    (run,) = logs.runs
+    assert (run.started, run.ended, run.seed, run.agents) == (False, False, None, None)
+    ended = read_log(write_log([make.joined("x"), make.event("run.ended")], "ended.jsonl"))
+    assert [run.ended for run in ended.runs] == [True]
+    assert logs.notes == ended.notes == ()
+
+
+def test_cut_off_compressed_log_is_read_to_its_cut(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """A gzip file that is cut off is noted as truncated, and its run as unfinished."""
+    path = write_log([make.started(), *[make.move("x", "a", "a")] * 20_000], "log.jsonl.gz")
+    path.write_bytes(path.read_bytes()[:-200])
+    logs = read_log(path)
+    assert transition_counts(logs)["count"].sum() > 0
+    assert {"truncated", "unfinished"} == set(kinds(logs.notes))
+
+
+def test_file_that_is_no_gzip_is_noted(tmp_path: Path) -> None:
+    """A file with the suffix of gzip and other bytes, or with bytes that are damaged, is noted."""
+    damaged = bytearray(gzip.compress(b'{"event":"run.ended"}\n' * 1000))
+    damaged[20] ^= 0xFF
+    (tmp_path / "damaged.jsonl.gz").write_bytes(damaged)
+    logs = read_log(tmp_path / "damaged.jsonl.gz")
+    assert set(kinds(logs.notes)) <= {"corrupt", "truncated", "empty", "unreadable"}
+    assert logs.notes
+
+
+def test_each_run_of_a_newer_schema_is_noted(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """Of several runs in a file only those of a newer schema are named as such."""
+    runs = [
+        [make.started(schema=SCHEMA_VERSION + more), make.event("run.ended")] for more in (0, 1)
+    ]
+    logs = read_log(write_log([*runs[0], *runs[1]], "two.jsonl"))
+    newer = [note.message for note in logs.notes if note.kind == "newer_schema"]
+    assert len(newer) == 1
+    assert newer[0].startswith(f"two#2 has events of version {SCHEMA_VERSION + 1}")
