@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from prism.testing._clock import FrozenClock
     from prism.testing._explore import Exploration, explore
     from prism.testing._paths import assert_path
+    from prism.testing._reasoners import FailingReasoner, LateReasoner, RecordingReasoner
     from prism.testing._scripted import ScriptedReasoner, ScriptMaker
     from prism.testing._server.fake_ollama import Asked, FakeOllama
     from prism.testing._server.faults import Fault
@@ -23,9 +24,12 @@ __all__ = [
     "AgentMaker",
     "Asked",
     "Exploration",
+    "FailingReasoner",
     "FakeOllama",
     "Fault",
     "FrozenClock",
+    "LateReasoner",
+    "RecordingReasoner",
     "ScriptMaker",
     "ScriptedReasoner",
     "TransitionLog",
@@ -37,9 +41,12 @@ _HOMES = {
     "AgentMaker": "_agents",
     "Asked": "_server.fake_ollama",
     "Exploration": "_explore",
+    "FailingReasoner": "_reasoners",
     "FakeOllama": "_server.fake_ollama",
     "Fault": "_server.faults",
     "FrozenClock": "_clock",
+    "LateReasoner": "_reasoners",
+    "RecordingReasoner": "_reasoners",
     "ScriptMaker": "_scripted",
     "ScriptedReasoner": "_scripted",
     "TransitionLog": "_transition_log",

@@ -1,19 +1,17 @@
 """Fixtures of the command line's tests: the command as a real process, and a real server for it to ask."""
 
-import json
 import os
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import prism
+from prism.testing import FakeOllama
 
 KEPT = ("PATH", "HOME", "TMPDIR", "SYSTEMROOT", "TEMP")
 
@@ -53,44 +51,13 @@ class Command:
         return Ran(process.returncode, out or "", err or "")
 
 
-class OllamaServer(ThreadingHTTPServer):
-    """Answers every chat with the first state that the request's JSON schema allows, and nothing else."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.chats: list[dict[str, Any]] = []
+class Server(FakeOllama):
+    """A model server whose requests can be read."""
 
     @property
-    def url(self) -> str:
-        """Where it listens."""
-        return f"http://127.0.0.1:{self.server_port}"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: OllamaServer
-
-    def do_POST(self) -> None:
-        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.path != "/api/chat":
-            self._reply(404, {"error": "not found"})
-            return
-        self.server.chats.append(request)
-        chosen = request["format"]["properties"]["next_state"]["enum"][0]
-        message = {"role": "assistant", "content": json.dumps({"next_state": chosen})}
-        self._reply(200, {"model": request["model"], "message": message, "done": True})
-
-    def _reply(self, status: int, content: dict[str, Any]) -> None:
-        body = json.dumps(content).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *message: Any) -> None:
-        """Say nothing."""
+    def chats(self) -> list[Mapping[str, Any]]:
+        """The body of every chat that it was asked for."""
+        return [asked.body for asked in self.questions if asked.path == "/api/chat"]
 
 
 @pytest.fixture
@@ -106,11 +73,7 @@ def command(make_command: Callable[..., Command]) -> Command:
 
 
 @pytest.fixture
-def ollama() -> Iterator[OllamaServer]:
-    """Return a server on loopback that answers as Ollama does."""
-    with OllamaServer() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+def ollama() -> Iterator[Server]:
+    """Return a running server with the model ``tiny``."""
+    with Server(models=["tiny"]) as server:
         yield server
-        server.shutdown()
-        thread.join()
