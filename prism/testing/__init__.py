@@ -60,4 +60,7 @@ if not TYPE_CHECKING:
         except ModuleNotFoundError as error:
             raise MissingExtraError("testing", str(error.name)) from error
 
-        return getattr(module, name)
+        # from now on it is found like any other name
+        globals()[name] = getattr(module, name)
+
+        return globals()[name]
