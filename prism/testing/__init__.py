@@ -17,8 +17,9 @@ from prism.testing._transition_log import TransitionLog
 
 if TYPE_CHECKING:
     from prism.testing._explore import Exploration, explore
-    from prism.testing._server.fake_ollama import Asked, FakeOllama
+    from prism.testing._server.fake_ollama import FakeOllama
     from prism.testing._server.faults import Fault
+    from prism.testing._server.wire import Asked
 
 __all__ = [
     "AgentMaker",
@@ -38,7 +39,7 @@ __all__ = [
 ]
 
 _OF_THE_EXTRA = {
-    "Asked": "_server.fake_ollama",
+    "Asked": "_server.wire",
     "Exploration": "_explore",
     "FakeOllama": "_server.fake_ollama",
     "Fault": "_server.faults",
