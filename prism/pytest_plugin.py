@@ -1,7 +1,174 @@
-"""The pytest plugin, which pytest loads wherever prism is installed; ``docs/testing.md`` shows it at work.
+"""The pytest plugin: fixtures for testing agents, and options for the coverage of charts.
 
-Fixtures and options are in ``prism.testing._fixtures``, which imports next to nothing before one of
-them is used.
+pytest loads it wherever prism is installed; ``docs/testing.md`` shows it at work.
 """
 
-pytest_plugins: tuple[str, ...] = ("prism.testing._fixtures",)
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+# pytest loads this module for every suite of the machine, most of which have no agents:
+# a fixture imports what it needs when it is used
+if TYPE_CHECKING:
+    from prism.statechart import AgentState, Statechart
+    from prism.testing import AgentMaker, FakeOllama, FrozenClock, ScriptMaker, TransitionLog
+    from prism.testing._coverage.plugin import CoveragePlugin
+
+__all__ = [
+    "fake_ollama",
+    "frozen_clock",
+    "make_agent",
+    "scripted_reasoner",
+    "social_chart",
+    "transition_log",
+]
+
+_COVERAGE: pytest.StashKey[CoveragePlugin] = pytest.StashKey()
+_ENDED_EARLY: pytest.StashKey[bool] = pytest.StashKey()
+
+_RUNS_NO_TESTS = (
+    "collectonly",
+    "setuponly",
+    "setupplan",
+    "showfixtures",
+    "show_fixtures_per_test",
+    "cacheshow",
+)
+"""Options with which pytest runs no test, so that there is nothing to report on."""
+
+
+@pytest.fixture
+def social_chart(request: pytest.FixtureRequest) -> Statechart[AgentState]:
+    """The chart of a social media agent, on the time of ``frozen_clock`` if the test uses it."""
+    from prism.statechart import social_media_chart
+
+    is_frozen = "frozen_clock" in request.fixturenames
+    clock = request.getfixturevalue("frozen_clock") if is_frozen else time.time
+
+    return social_media_chart(clock=clock)
+
+
+@pytest.fixture
+def make_agent() -> AgentMaker:
+    """A function that makes social agents: ``make_agent("ada", interests=["travel"])``."""
+    from prism.testing import AgentMaker
+
+    return AgentMaker()
+
+
+@pytest.fixture
+def scripted_reasoner(request: pytest.FixtureRequest) -> Iterator[ScriptMaker]:
+    """A function that makes a reasoner from a script, ``scripted_reasoner(["composing", "scrolling"])``.
+
+    An unexpected question fails the test and shows the prompt; so do answers left over at its end.
+    """
+    from prism.testing import ScriptMaker
+
+    maker = ScriptMaker()
+    yield maker
+    if not request.node.stash.get(_ENDED_EARLY, False):
+        maker.assert_used_up()
+
+
+@pytest.fixture
+def transition_log() -> Iterator[TransitionLog]:
+    """The events of charts and reasoners during the test, whichever logger they use."""
+    from prism.testing._transition_log import transition_log
+
+    with transition_log() as log:
+        yield log
+
+
+@pytest.fixture
+def fake_ollama() -> Iterator[FakeOllama]:
+    """A programmable model server on loopback; ``fake_ollama.url`` is its address."""
+    from prism.testing import FakeOllama
+
+    with FakeOllama() as server:
+        yield server
+
+
+@pytest.fixture
+def frozen_clock() -> FrozenClock:
+    """A clock that only the test moves, for ``Statechart(..., clock=frozen_clock)``."""
+    from prism.testing import FrozenClock
+
+    return FrozenClock()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options for the coverage of charts."""
+    group = parser.getgroup("statecharts", "coverage of statecharts (prism)")
+    group.addoption(
+        "--statechart-coverage",
+        action="store_true",
+        help="report which states, transitions and guard outcomes of charts were never exercised",
+    )
+    group.addoption(
+        "--statechart-coverage-json",
+        type=Path,
+        metavar="PATH",
+        help="also write the report to a file, as JSON",
+    )
+    group.addoption(
+        "--statechart-fail-under",
+        type=_percent,
+        metavar="PERCENT",
+        help="fail if less than this was exercised",
+    )
+
+
+def _percent(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+
+    if not 0 <= value <= 100:
+        raise argparse.ArgumentTypeError(f"must be a number from 0 to 100, got {text!r}")
+
+    return value
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Start recording before the first conftest builds a chart."""
+    _record(early_config, early_config.known_args_namespace)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start recording now if a conftest has named this plugin, too late for the hook above."""
+    _record(config, config.option)
+
+
+def _record(config: pytest.Config, options: argparse.Namespace) -> None:
+    path, least = options.statechart_coverage_json, options.statechart_fail_under
+    is_wanted = options.statechart_coverage or path is not None or least is not None
+    runs_tests = not any(getattr(options, name, False) for name in _RUNS_NO_TESTS)
+    if _COVERAGE in config.stash or not (is_wanted and runs_tests):
+        return
+
+    from prism.testing._coverage.plugin import CoveragePlugin
+
+    plugin = config.stash[_COVERAGE] = CoveragePlugin(path, least)
+    config.pluginmanager.register(plugin, "statechart_coverage")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop recording."""
+    if _COVERAGE in config.stash:
+        config.stash[_COVERAGE].stop()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
+    """Remember which tests failed or were skipped: their scripts need not be used up."""
+    made = yield
+    if not made.get_result().passed:
+        item.stash[_ENDED_EARLY] = True

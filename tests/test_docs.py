@@ -18,11 +18,6 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 LINKING = [ROOT / "README.md", ROOT / "CHANGELOG.md", *PAGES]
-ROOMS = sorted(
-    path.stem
-    for path in (DOCS / "reference").glob("*.md")
-    if path.stem not in ("index", "command-line")
-)
 WORDS = {
     "trigger",
     "source",
@@ -126,27 +121,6 @@ def test_every_term_of_the_glossary_is_linked() -> None:
 def test_the_words_of_the_field_are_in_the_glossary() -> None:
     """Every word that code and pages use in a sense of their own is explained."""
     assert set(anchors_of(DOCS / "glossary.md")) >= WORDS
-
-
-def test_every_room_has_its_page() -> None:
-    """The rooms that offer names have a page of the reference each."""
-    offering = {path.parent.name for path in (ROOT / "prism").glob("*/__init__.py")}
-    assert set(ROOMS) == {*offering, "errors", "randomness"} - {"cli"}
-
-
-@pytest.mark.parametrize("room", ROOMS)
-def test_every_public_name_is_in_the_reference(room: str) -> None:
-    """A room's page documents its members all together, or name by name; data always by name."""
-    text = (DOCS / "reference" / f"{room}.md").read_text(encoding="utf-8")
-    module = import_module(f"prism.{room}")
-    named = set(re.findall(r"^\.\. (?:auto|py:)\w+:: ([\w.]+)$", text, re.MULTILINE))
-    takes_all = f".. automodule:: prism.{room}\n   :members:\n" in text
-    missing = {
-        name
-        for name in getattr(module, "__all__", [])
-        if name not in named and not (takes_all and callable(getattr(module, name)))
-    }
-    assert missing == set()
 
 
 def commands_of(command: Any, path: str = "prism") -> list[tuple[str, Any]]:

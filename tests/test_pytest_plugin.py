@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from collections.abc import Callable
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 
 QUIET = ("-p", "no:asyncio", "-W", "error")
 """pytest-asyncio itself warns where its loop scope is not configured."""
+
+SLOW = pytest.mark.slow
 
 SMALL_CHART = """
     from prism.statechart import AgentState as S, Statechart, Transition
@@ -58,7 +61,7 @@ def test_plugin_that_is_not_used_imports_next_to_nothing(pytester: pytest.Pytest
 
         def test_modules():
             ours = {name for name in sys.modules if name.partition(".")[0] == "prism"}
-            assert ours == {"prism", "prism.errors", "prism.pytest_plugin", "prism.testing", "prism.testing._fixtures"}
+            assert ours == {"prism", "prism.pytest_plugin"}
             assert not {"hypothesis", "h11", "ollama", "transitions", "structlog", "orjson"} & set(sys.modules)
         """
     )
@@ -104,7 +107,7 @@ def test_fixtures_work_together(pytester: pytest.Pytester) -> None:
             assert agent.state_history[0].timestamp.year >= 2026
         """
     )
-    result = pytester.runpytest_subprocess(
+    result = pytester.runpytest_inprocess(
         "-W", "error", "-o", "asyncio_default_fixture_loop_scope=function"
     )
     result.assert_outcomes(passed=3)
@@ -225,15 +228,23 @@ def test_coverage_is_reported(suite: pytest.Pytester) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "workers", ["-n0", "-n2", pytest.param("-n2 --dist=each", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("workers", ["-n2", pytest.param("-n2 --dist=each", marks=SLOW)])
 def test_coverage_is_added_up_over_workers(suite: pytest.Pytester, workers: str) -> None:
     """Under pytest-xdist the workers' records are put together, whichever worker ran which test."""
+    assert_covered(suite, suite.runpytest_subprocess, *workers.split())
+
+
+def test_coverage_is_written_as_json(suite: pytest.Pytester) -> None:
+    """The option for JSON writes the report to a file, and says where."""
+    assert_covered(suite, suite.runpytest_inprocess)
+
+
+def assert_covered(
+    suite: pytest.Pytester, run: Callable[..., pytest.RunResult], *arguments: str
+) -> None:
+    """Assert that a run reports the small chart as exercised whole, on the screen and as JSON."""
     path = suite.path / "report.json"
-    result = suite.runpytest_subprocess(
-        *QUIET, *workers.split(), f"--statechart-coverage-json={path}"
-    )
+    result = run(*QUIET, *arguments, f"--statechart-coverage-json={path}")
     assert result.ret == 0
     result.stdout.fnmatch_lines(
         ["small *3/3  100% *2/2  100% *2/2  100%   100%", f"written to {path}"]
@@ -242,15 +253,20 @@ def test_coverage_is_added_up_over_workers(suite: pytest.Pytester, workers: str)
     assert (report["percent"], report["charts"][0]["guards"]["covered"]) == (100.0, 2)
 
 
-@pytest.mark.parametrize("workers", ["-n0", pytest.param("-n1", marks=pytest.mark.slow)])
-def test_coverage_below_the_limit_fails(suite: pytest.Pytester, workers: str) -> None:
+@pytest.mark.parametrize("workers", [None, pytest.param("-n1", marks=SLOW)])
+def test_coverage_below_the_limit_fails(suite: pytest.Pytester, workers: str | None) -> None:
     """A session that exercises less than required fails, and says so; one that reaches it passes."""
-    low = suite.runpytest_subprocess(*QUIET, workers, "--statechart-fail-under=57.2", "-k", "late")
+
+    def run(limit: str) -> pytest.RunResult:
+        arguments = [*QUIET, f"--statechart-fail-under={limit}", "-k", "late"]
+        if workers is None:
+            return suite.runpytest_inprocess(*arguments)
+        return suite.runpytest_subprocess(*arguments, workers)
+
+    low = run("57.2")
     assert low.ret == 1
     low.stdout.fnmatch_lines(["FAIL statechart coverage of 57.1% is below the required 57.2%"])
-    enough = suite.runpytest_subprocess(
-        *QUIET, workers, "--statechart-fail-under=57.1", "-k", "late"
-    )
+    enough = run("57.1")
     assert enough.ret == 0
     enough.stdout.no_fnmatch_line("FAIL *")
 
@@ -374,7 +390,7 @@ def test_exploration_is_collected(pytester: pytest.Pytester) -> None:
         ).TestCase
         """
     )
-    result = pytester.runpytest_subprocess(*QUIET)
+    result = pytester.runpytest_inprocess(*QUIET)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         ["E*AssertionError: woke up", "E*path: idle --feed_ready--> scrolling"]
@@ -386,7 +402,7 @@ def test_documented_tests_pass(pytester: pytest.Pytester) -> None:
     page = (Path(__file__).parents[1] / "docs/testing.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     pytester.makepyfile(**{f"test_{number}": block for number, block in enumerate(blocks)})
-    result = pytester.runpytest_subprocess(
+    result = pytester.runpytest_inprocess(
         "-W",
         "error",
         "-o",
@@ -394,7 +410,7 @@ def test_documented_tests_pass(pytester: pytest.Pytester) -> None:
         "-o",
         "asyncio_default_fixture_loop_scope=function",
     )
-    result.assert_outcomes(passed=6)
+    result.assert_outcomes(passed=8)
 
 
 def test_types_of_the_fixtures_can_be_named() -> None:

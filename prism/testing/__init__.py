@@ -1,31 +1,36 @@
-"""Parts for testing agents and simulations: scripts instead of models, a model server, assertions, coverage.
+"""Parts for testing agents and simulations: reasoners, a model server, assertions, coverage.
 
 With pytest most of them are at hand as fixtures: see `prism.pytest_plugin` and ``docs/testing.md``.
-What needs the packages of the extra ``testing`` is imported when it is first used.
+`FakeOllama` and `explore` need the extra: ``pip install 'prism-statecharts[testing]'``.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from prism.errors import MissingExtraError
+from prism.testing._agents import AgentMaker
+from prism.testing._clock import FrozenClock
+from prism.testing._paths import assert_path
+from prism.testing._reasoners import FailingReasoner, LateReasoner, RecordingReasoner
+from prism.testing._scripted import ScriptedReasoner, ScriptMaker
+from prism.testing._transition_log import TransitionLog
 
 if TYPE_CHECKING:
-    from prism.testing._agents import AgentMaker
-    from prism.testing._clock import FrozenClock
     from prism.testing._explore import Exploration, explore
-    from prism.testing._paths import assert_path
-    from prism.testing._scripted import ScriptedReasoner, ScriptMaker
-    from prism.testing._server.fake_ollama import Asked, FakeOllama
+    from prism.testing._server.fake_ollama import FakeOllama
     from prism.testing._server.faults import Fault
-    from prism.testing._transition_log import TransitionLog
+    from prism.testing._server.wire import Asked
 
 __all__ = [
     "AgentMaker",
     "Asked",
     "Exploration",
+    "FailingReasoner",
     "FakeOllama",
     "Fault",
     "FrozenClock",
+    "LateReasoner",
+    "RecordingReasoner",
     "ScriptMaker",
     "ScriptedReasoner",
     "TransitionLog",
@@ -33,33 +38,30 @@ __all__ = [
     "explore",
 ]
 
-_HOMES = {
-    "AgentMaker": "_agents",
-    "Asked": "_server.fake_ollama",
+_OF_THE_EXTRA = {
+    "Asked": "_server.wire",
     "Exploration": "_explore",
     "FakeOllama": "_server.fake_ollama",
     "Fault": "_server.faults",
-    "FrozenClock": "_clock",
-    "ScriptMaker": "_scripted",
-    "ScriptedReasoner": "_scripted",
-    "TransitionLog": "_transition_log",
-    "assert_path": "_paths",
     "explore": "_explore",
 }
+"""Names whose modules need packages of the extra ``testing``: imported at their first use."""
 
 
+# a type checker would take any name to be here
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """Import a name when it is first asked for."""
-        if name not in _HOMES:
+        """Import a name that needs the extra."""
+        if name not in _OF_THE_EXTRA:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
         try:
-            value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+            module = import_module(f"{__name__}.{_OF_THE_EXTRA[name]}")
         except ModuleNotFoundError as error:
             raise MissingExtraError("testing", str(error.name)) from error
 
-        globals()[name] = value
+        # from now on it is found like any other name
+        globals()[name] = getattr(module, name)
 
-        return value
+        return globals()[name]

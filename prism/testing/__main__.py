@@ -1,6 +1,6 @@
-"""Runs a `FakeOllama` in a process of its own: ``python -m prism.testing --latency 0.1 --slots 16``.
+"""Run a `FakeOllama` as a program: ``python -m prism.testing --latency 0.1 --slots 16``.
 
-It prints its address, and stops when its standard input is closed.
+It prints its address, serves until its standard input is closed, and then prints its counts.
 """
 
 from __future__ import annotations
@@ -13,17 +13,20 @@ from prism.testing._server.fake_ollama import FakeOllama
 
 
 def main() -> None:
-    """Serve until standard input ends, then print what was counted as one line of JSON."""
+    """Serve until standard input ends, then print the counts as one line of JSON."""
     parser = argparse.ArgumentParser(prog="python -m prism.testing", description=__doc__)
     parser.add_argument("--latency", type=float, default=0.0, help="seconds that each answer takes")
     parser.add_argument(
         "--slots", type=int, default=None, help="answers made at once; no limit by default"
     )
-    asked = parser.parse_args()
-    with FakeOllama(latency=asked.latency, slots=asked.slots, remember=0) as server:
+    options = parser.parse_args()
+
+    with FakeOllama(latency=options.latency, slots=options.slots, remember=0) as server:
         sys.stdout.write(server.host + "\n")
         sys.stdout.flush()
+
         sys.stdin.read()
+
         counts = {
             "questions": server.asked,
             "busy": server.busy_seconds,

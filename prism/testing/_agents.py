@@ -1,4 +1,4 @@
-"""Agents for tests, with names where the test does not care for one."""
+"""Agents for tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from prism.agents import SocialAgent
 
 
 class AgentMaker:
-    """Makes social agents, called ``agent_1``, ``agent_2`` and so on where no id is given, interested in music."""
+    """Makes social agents with an interest in music, by default ``agent_1``, ``agent_2``, ..."""
 
     def __init__(self) -> None:
         self._numbers = count(1)
@@ -18,7 +18,7 @@ class AgentMaker:
         """Make an agent.
 
         Args:
-            agent_id: Its id.
+            agent_id: The agent's id; None for the next ``agent_<number>``.
             fields: Further arguments of `SocialAgent`, such as ``interests`` or ``state``.
         """
         name = f"agent_{next(self._numbers)}" if agent_id is None else agent_id

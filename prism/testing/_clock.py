@@ -1,4 +1,4 @@
-"""A clock that stands still."""
+"""A clock that only the test moves."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from prism.runlog._clock import DEFAULT_START, SECONDS_PER_TICK
 
 
 class FrozenClock:
-    """A clock that moves only when it is told to; calling it gives seconds, so it serves as a chart's ``clock``.
+    """A clock that only the test moves, for ``Statechart(..., clock=clock)``.
 
     Args:
-        start: Time that it shows first; one without a zone is taken as UTC.
+        start: Time that the clock shows at first; UTC if it has no time zone.
 
     Attributes:
-        now: Time that it shows, in UTC.
+        now: Time that the clock shows, in UTC.
     """
 
     def __init__(self, start: datetime = DEFAULT_START) -> None:
@@ -25,19 +25,18 @@ class FrozenClock:
         return self.now.timestamp()
 
     def tick(self, ticks: int = 1) -> None:
-        """Let ticks pass, each a minute long, as in a simulation."""
+        """Move the clock by a number of ticks, each a minute long, as in a simulation."""
         self.advance(ticks * SECONDS_PER_TICK)
 
     def advance(self, time: timedelta | float) -> None:
-        """Let some time pass.
+        """Move the clock by some time.
 
         Args:
-            time: How long, as a timedelta or in seconds.
+            time: A timedelta, or seconds.
         """
         self.now += time if isinstance(time, timedelta) else timedelta(seconds=time)
 
     def at(self, time: datetime) -> None:
-        """Show a given time; one without a zone is taken as UTC."""
-        self.now: datetime = (
-            time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-        )
+        """Set the clock to a time, in UTC if it has no time zone."""
+        has_zone = time.tzinfo is not None
+        self.now: datetime = time.astimezone(UTC) if has_zone else time.replace(tzinfo=UTC)

@@ -1,19 +1,21 @@
-"""Fixtures of the command line's tests: the command as a real process, and a real server for it to ask."""
+"""Fixtures of the command line's tests: the command, and a server for it to ask."""
 
-import json
+import logging
 import os
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import prism
+from prism.cli import main
+from prism.testing import FakeOllama
 
 KEPT = ("PATH", "HOME", "TMPDIR", "SYSTEMROOT", "TEMP")
 
@@ -29,88 +31,81 @@ class Ran:
 
 @dataclass(frozen=True)
 class Command:
-    """The command line as a process of its own, in a folder and an environment of its own."""
+    """The command line, in a folder and an environment of its own, with lines of 80 columns.
+
+    A command that is run to its end runs in this process, which saves the start of an interpreter
+    and the imports. It runs in a process of its own if it is given an environment or options of
+    `subprocess.Popen`, and always by `start`.
+    """
 
     folder: Path
-    environment: dict[str, str] = field(default_factory=dict)
-
-    def start(self, *arguments: str | Path, **options: Any) -> subprocess.Popen[str]:
-        """Start a command; its output is 80 columns wide."""
-        environment = {name: os.environ[name] for name in KEPT if name in os.environ}
-        environment |= {
-            "PYTHONPATH": str(Path(prism.__file__).parents[1]),
-            "COLUMNS": "80",
-            **self.environment,
-        }
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-        line = [sys.executable, "-c", "from prism.cli import main; main()", *map(str, arguments)]
-        return subprocess.Popen(line, cwd=self.folder, env=environment, encoding="utf-8", **pipes)
+    environment: dict[str, str] | None = None
 
     def __call__(self, *arguments: str | Path, **options: Any) -> Ran:
         """Run a command to its end."""
+        if not options and self.environment is None:
+            return self._run_here(arguments)
         with self.start(*arguments, **options) as process:
             out, err = process.communicate()
         return Ran(process.returncode, out or "", err or "")
 
+    def start(self, *arguments: str | Path, **options: Any) -> subprocess.Popen[str]:
+        """Start a command in a process of its own."""
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+        line = [sys.executable, "-c", "from prism.cli import main; main()", *map(str, arguments)]
+        variables = {"PYTHONPATH": str(Path(prism.__file__).parents[1]), **self._variables()}
+        return subprocess.Popen(line, cwd=self.folder, env=variables, encoding="utf-8", **pipes)
 
-class OllamaServer(ThreadingHTTPServer):
-    """Answers every chat with the first state that the request's JSON schema allows, and nothing else."""
+    def _run_here(self, arguments: Iterable[str | Path]) -> Ran:
+        out, err = (TextIOWrapper(BytesIO(), encoding="utf-8") for _ in range(2))
+        logger = logging.getLogger("prism")
+        handlers = list(logger.handlers)
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+            patch.chdir(self.folder)
+            patch.setattr(sys, "argv", ["prism", *map(str, arguments)])
+            for name in set(os.environ) - set(KEPT):
+                patch.delenv(name)
+            for name, value in self._variables().items():
+                patch.setenv(name, value)
+            with pytest.raises(SystemExit) as ended:
+                main()
+        logger.handlers[:] = handlers
+        return Ran(int(ended.value.code or 0), written_to(out), written_to(err))
 
-    daemon_threads = True
+    def _variables(self) -> dict[str, str]:
+        kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+        return {**kept, "COLUMNS": "80", **(self.environment or {})}
 
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.chats: list[dict[str, Any]] = []
+
+def written_to(stream: TextIOWrapper) -> str:
+    """Return everything that was written to a stream in memory."""
+    stream.seek(0)
+    return stream.read()
+
+
+class Server(FakeOllama):
+    """A model server whose requests can be read."""
 
     @property
-    def url(self) -> str:
-        """Where it listens."""
-        return f"http://127.0.0.1:{self.server_port}"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: OllamaServer
-
-    def do_POST(self) -> None:
-        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.path != "/api/chat":
-            self._reply(404, {"error": "not found"})
-            return
-        self.server.chats.append(request)
-        chosen = request["format"]["properties"]["next_state"]["enum"][0]
-        message = {"role": "assistant", "content": json.dumps({"next_state": chosen})}
-        self._reply(200, {"model": request["model"], "message": message, "done": True})
-
-    def _reply(self, status: int, content: dict[str, Any]) -> None:
-        body = json.dumps(content).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *message: Any) -> None:
-        """Say nothing."""
+    def chats(self) -> list[Mapping[str, Any]]:
+        """The body of every chat that it was asked for."""
+        return [asked.body for asked in self.questions if asked.path == "/api/chat"]
 
 
 @pytest.fixture
 def make_command(tmp_path: Path) -> Callable[..., Command]:
-    """Return a function that makes the command with some environment variables set."""
+    """Return a maker of commands in processes of their own, with these environment variables."""
     return lambda **environment: Command(tmp_path, environment)
 
 
 @pytest.fixture
-def command(make_command: Callable[..., Command]) -> Command:
+def command(tmp_path: Path) -> Command:
     """Return the command line, in an empty folder."""
-    return make_command()
+    return Command(tmp_path)
 
 
 @pytest.fixture
-def ollama() -> Iterator[OllamaServer]:
-    """Return a server on loopback that answers as Ollama does."""
-    with OllamaServer() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+def ollama() -> Iterator[Server]:
+    """Return a running server with the model ``tiny``."""
+    with Server(models=["tiny"]) as server:
         yield server
-        server.shutdown()
-        thread.join()

@@ -1,15 +1,18 @@
-"""What type checkers say of tests that use the plugin. Checked by tests/test_typing.py, never run."""
+"""Tests that use the plugin, as type checkers see them; checked by test_typing.py, never run."""
 
 from typing import assert_type
 
 from prism.agents import SocialAgent
-from prism.statechart import AgentState, Statechart
+from prism.statechart import AgentState, BaseReasoner, Question, Statechart
 from prism.testing import (
     AgentMaker,
     Exploration,
+    FailingReasoner,
     FakeOllama,
     Fault,
     FrozenClock,
+    LateReasoner,
+    RecordingReasoner,
     ScriptedReasoner,
     ScriptMaker,
     TransitionLog,
@@ -26,6 +29,7 @@ async def test_ada(
     fake_ollama: FakeOllama,
     frozen_clock: FrozenClock,
 ) -> None:
+    """The fixtures and what they make have the types that prism.testing names."""
     ada = make_agent("ada", interests=["travel"])
     reasoner = scripted_reasoner(["engaging_like"])
     assert_type(ada, SocialAgent)
@@ -38,3 +42,11 @@ async def test_ada(
     fake_ollama.fail(Fault.hang())
     frozen_clock.tick()
     assert_type(explore(social_chart, lambda: SocialAgent("bo")), type[Exploration])
+
+    late = LateReasoner(reasoner, concurrency=2, most_turns=5, seed=1)
+    assert_type(late.under_way, list[Question])
+    failing = FailingReasoner(RuntimeError("out of order"), late, at=3)
+    assert_type(failing.reasoner, BaseReasoner)
+    assert_type(RecordingReasoner(failing).questions, list[Question])
+    late.questions = []  # type: ignore[misc]
+    FailingReasoner("out of order")  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""One HTTP request and its answer, on the server's side."""
+"""HTTP requests and replies on one connection, on the server's side."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _READ_BYTES = 65536
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request as it came in.
+    """A request that the server has read.
 
     Args:
         method: ``GET``, ``POST``, ...
         path: Path without host.
-        body: The JSON it carried, or None.
+        body: The JSON of its body, None without a body.
     """
 
     method: str
@@ -37,10 +37,9 @@ class Exchange:
         self._http = h11.Connection(h11.SERVER)
 
     async def next_request(self) -> Request | None:
-        """Read the next request; None when the client has hung up.
+        """Read the next request, or return None if there will be none.
 
-        What is no HTTP or no JSON is answered with 400 here; after the former the connection is of
-        no more use.
+        Invalid HTTP and invalid JSON are answered with 400 here; invalid HTTP ends the connection.
         """
         try:
             while (received := await self._receive()) is not None:
@@ -57,7 +56,8 @@ class Exchange:
                 if not self.ready_for_next():
                     return None
         except h11.RemoteProtocolError as error:
-            if self._http.our_state is h11.IDLE or self._http.our_state is h11.SEND_RESPONSE:
+            # h11 allows a reply only if none has begun
+            if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
                 await self.respond(
                     error.error_status_hint, {"error": str(error)}, [("Connection", "close")]
                 )
@@ -85,11 +85,11 @@ class Exchange:
     async def respond(
         self, status: int, payload: Any, headers: Iterable[tuple[str, str]] = ()
     ) -> None:
-        """Send a whole answer.
+        """Send a whole reply.
 
         Args:
             status: HTTP status.
-            payload: Raw bytes, or anything that JSON can hold.
+            payload: Raw bytes, or a value to send as JSON.
             headers: Further headers.
         """
         data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
@@ -98,7 +98,7 @@ class Exchange:
         await self.end()
 
     async def begin(self, status: int, headers: Iterable[tuple[str, str]] = ()) -> None:
-        """Send the head of an answer; without a length its body goes out in chunks."""
+        """Send the head of a reply; the body is chunked unless the headers have its length."""
         fields = [("Content-Type", "application/json"), *headers]
         if not any(name.lower() == "content-length" for name, _ in fields):
             fields.append(("Transfer-Encoding", "chunked"))
@@ -109,22 +109,24 @@ class Exchange:
         await self._write(h11.Data(data=data))
 
     async def end(self) -> None:
-        """Finish the answer."""
+        """Finish the reply."""
         await self._write(h11.EndOfMessage())
 
     def nothing_sent(self) -> bool:
-        """Return whether the answer has not begun."""
+        """Return True if no part of the reply has been sent."""
         return self._http.our_state is h11.SEND_RESPONSE
 
     def ready_for_next(self) -> bool:
-        """Return whether the connection can carry another request, and prepare it for that."""
+        """Prepare the connection for another request; return False if it cannot take one."""
         if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
             return False
+
         self._http.start_next_cycle()
+
         return True
 
     def drop(self) -> None:
-        """Cut the connection off."""
+        """Close the connection at once."""
         self._writer.transport.abort()
 
     async def _write(self, event: h11.Event) -> None:

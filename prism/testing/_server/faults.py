@@ -1,4 +1,4 @@
-"""What can go wrong with a model server, to be programmed into a `FakeOllama`."""
+"""Faults of a model server, for a `FakeOllama` to have."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Reply = Callable[[Exchange], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One way for a request to go wrong; make one with the functions of this class.
+    """One way for a request to fail; make one with the class methods.
 
     Args:
-        name: What it is, for messages.
-        reply: Answers the request wrongly. None if only the content of a good answer is changed.
-        content: Text of the chat message instead of the right one.
-        probabilities: Probabilities of the decision instead of the right ones.
+        name: Name of the fault, for messages.
+        reply: Sends the faulty reply. None if the reply is good but for its content.
+        content: Text of the chat message instead of the model's.
+        probabilities: Probabilities of the decision instead of the model's.
     """
 
     name: str
@@ -42,9 +42,9 @@ class Fault:
 
         Args:
             code: HTTP status.
-            message: Text of the error, in Ollama's form.
-            retry_after: Value of the Retry-After header, if there shall be one.
-            body: Raw body instead of Ollama's form.
+            message: Text of the error, sent as Ollama sends it.
+            retry_after: Value of the Retry-After header; None for no such header.
+            body: Raw body instead of the message.
         """
         headers = [] if retry_after is None else [("Retry-After", retry_after)]
         payload: Any = {"error": message or f"status {code}"} if body is None else body
@@ -56,7 +56,7 @@ class Fault:
 
     @classmethod
     def body(cls, data: bytes) -> Fault:
-        """Answer 200 with a body of one's own: no JSON, ``{"error": ...}``, an array."""
+        """Answer 200 with these bytes: invalid JSON, ``{"error": ...}``, an array."""
 
         async def reply(exchange: Exchange) -> None:
             await exchange.respond(200, data)
@@ -74,7 +74,7 @@ class Fault:
 
     @classmethod
     def stall(cls) -> Fault:
-        """Send half an answer, and then nothing."""
+        """Send the first part of an answer, then nothing more."""
 
         async def reply(exchange: Exchange) -> None:
             await exchange.begin(200, [("Content-Length", "1000")])
@@ -85,7 +85,7 @@ class Fault:
 
     @classmethod
     def trickle(cls, pause: float = 0.02) -> Fault:
-        """Send an answer that never ends, byte by byte.
+        """Send an endless answer, byte by byte.
 
         Args:
             pause: Seconds between two bytes.
@@ -101,7 +101,7 @@ class Fault:
 
     @classmethod
     def drop(cls) -> Fault:
-        """Cut the connection off without an answer."""
+        """Close the connection without an answer."""
 
         async def reply(exchange: Exchange) -> None:
             exchange.drop()
@@ -110,7 +110,7 @@ class Fault:
 
     @classmethod
     def drop_midway(cls) -> Fault:
-        """Cut the connection off in the middle of an answer."""
+        """Close the connection in the middle of an answer."""
 
         async def reply(exchange: Exchange) -> None:
             await exchange.begin(200, [("Content-Length", "1000")])
@@ -121,7 +121,7 @@ class Fault:
 
     @classmethod
     def stream_error(cls, message: str = "the model crashed") -> Fault:
-        """Begin a stream of messages well, and end it with an error line."""
+        """Send the first message of a stream, then an error line."""
 
         async def reply(exchange: Exchange) -> None:
             await exchange.begin(200)
@@ -135,10 +135,10 @@ class Fault:
 
     @classmethod
     def says(cls, content: str) -> Fault:
-        """Let the model say something else: an empty text, a state outside the options, ten megabytes."""
+        """Make the model reply with this text, such as an empty one or one outside the options."""
         return cls("says", content=content)
 
     @classmethod
     def weighs(cls, probabilities: Mapping[str, Any]) -> Fault:
-        """Let a decision have these probabilities: not summing to one, NaN, an option missing."""
+        """Give a decision these probabilities, such as NaN or a sum that is not 1."""
         return cls("weighs", probabilities=probabilities)

@@ -1,7 +1,7 @@
 """What answers cost, and how much a run may spend."""
 
 from dataclasses import asdict
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -118,7 +118,7 @@ def test_the_limits_of_a_cost_are_no_part_of_it() -> None:
     """Costs are equal by what is logged of them, whatever bounds them."""
 
     class Recorder:
-        said: list[object] = []
+        said: ClassVar[list[object]] = []
 
         def admitted(self) -> None:
             self.said.append("admitted")

@@ -1,8 +1,8 @@
 """A model server for tests, as the real client and users meet it."""
 
 import asyncio
-import inspect
 import json
+import socket
 import subprocess
 import sys
 from typing import Any
@@ -11,10 +11,9 @@ import httpx
 import ollama
 import pytest
 
-from prism import testing
 from prism.errors import FieldValueError
 from prism.testing import Asked, FakeOllama, Fault
-from prism.testing._server.exchange import Exchange
+from tests.kit.waiting import until
 
 HELLO = [{"role": "user", "content": "hello there"}]
 SCHEMA = {"type": "object", "properties": {"next_state": {"enum": ["idle", "resting"]}}}
@@ -203,31 +202,37 @@ async def test_slots_bound_what_is_answered_at_once() -> None:
 
 async def test_without_slots_all_are_answered_at_once() -> None:
     """Where no slots are set, everything is answered side by side."""
-    with FakeOllama(latency=0.5) as server:
-        assert await chat_all(server, 20) == [200] * 20
-        assert server.most_at_once == 20
+    with FakeOllama() as server:
+        server.fail_always(Fault.hang())
+        asked = asyncio.create_task(chat_all(server, 20))
+        await until(lambda: server.most_at_once == 20)
+        asked.cancel()
+        await asyncio.wait({asked})
 
 
 @pytest.mark.parametrize(("limit", "refused"), [(0, 5), (2, 3), (None, 0)])
 async def test_beyond_the_queue_limit_it_is_busy(limit: int | None, refused: int) -> None:
-    """One is answered, as many as the limit says wait, and the others are refused with 503."""
-    with FakeOllama(latency=0.3, slots=1, queue_limit=limit) as server:
-        assert sorted(await chat_all(server, 6)) == [200] * (6 - refused) + [503] * refused
+    """While the slot is in use as many as the limit says wait, and the others are refused."""
+    with FakeOllama(slots=1, queue_limit=limit) as server:
+        server.fail(Fault.hang())
+        first = asyncio.create_task(chat_all(server, 1))
+        await until(lambda: server.asked == 1)
+        others = asyncio.create_task(chat_all(server, 5))
+        await until(lambda: server.asked == 6)
+        first.cancel()
+        assert sorted(await others) == [200] * (5 - refused) + [503] * refused
 
 
-async def test_who_hangs_up_frees_slot_and_queue() -> None:
-    """Answers that nobody waits for any more are given up, those under way and those in the queue."""
+async def test_a_client_that_hangs_up_frees_its_slot_and_its_place_in_the_queue() -> None:
+    """Answers that nobody waits for any more are cancelled, under way and in the queue."""
     with FakeOllama(slots=1, queue_limit=1) as server:
         server.fail_always(Fault.hang())
         gone = [asyncio.create_task(chat_all(server, 1)) for _ in range(2)]
-        async with asyncio.timeout(5):
-            while len(server.questions) < 2:
-                await asyncio.sleep(0.005)
-            for task in gone:
-                task.cancel()
-            await asyncio.wait(gone)
-            while server.open_connections:
-                await asyncio.sleep(0.005)
+        await until(lambda: len(server.questions) == 2)
+        for task in gone:
+            task.cancel()
+        await asyncio.wait(gone)
+        await until(lambda: not server.open_connections)
         server.recover()
         assert await chat_all(server, 2) == [200, 200]
 
@@ -236,16 +241,14 @@ async def test_who_hangs_up_frees_slot_and_queue() -> None:
 
 
 async def test_it_stops_and_starts_on_its_port(server: FakeOllama) -> None:
-    """Stopping cuts off what is under way and refuses the next; started again it answers at the same address."""
+    """Stopping cuts off all requests and refuses new ones; a restart serves at the same address."""
     address = server.host
     server.latency = 10
     asked = asyncio.create_task(chat_all(server, 1))
-    async with asyncio.timeout(5):
-        while not server.questions:
-            await asyncio.sleep(0.005)
-        await asyncio.to_thread(server.stop)
-        with pytest.raises((httpx.NetworkError, httpx.RemoteProtocolError)):
-            await asked
+    await until(lambda: server.questions)
+    await asyncio.to_thread(server.stop)
+    with pytest.raises((httpx.NetworkError, httpx.RemoteProtocolError)):
+        await asked
     assert server.open_connections == 0
     with pytest.raises(httpx.ConnectError):
         await chat_all(server, 1)
@@ -264,11 +267,11 @@ def test_it_runs_once(server: FakeOllama) -> None:
 
 
 def test_a_taken_port_is_an_error(server: FakeOllama) -> None:
-    """If somebody else has the port, starting again fails at once with the system's own error."""
-    other = FakeOllama()
-    other._port = server._port
-    with pytest.raises(OSError, match="in use"):
-        other.start()
+    """If another program has taken the port, a restart fails at once with the system's error."""
+    port = int(server.host.rpartition(":")[2])
+    server.stop()
+    with socket.create_server(("127.0.0.1", port)), pytest.raises(OSError, match="in use"):
+        server.start()
 
 
 def test_it_runs_in_a_process_of_its_own() -> None:
@@ -299,16 +302,3 @@ def test_it_needs_no_pytest() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
     )
     assert done.stdout.startswith("http://127.0.0.1:")
-
-
-@pytest.mark.parametrize("thing", [*(getattr(testing, name) for name in testing.__all__), Exchange])
-def test_everything_public_is_documented(thing: type) -> None:
-    """Every public class of the room and every public method and property of it has a docstring."""
-    members = [thing, *(value for name, value in vars(thing).items() if not name.startswith("_"))]
-    callables = [getattr(member, "__func__", getattr(member, "fget", member)) for member in members]
-    bare = [
-        member
-        for member in callables
-        if (inspect.isfunction(member) or inspect.isclass(member)) and not member.__doc__
-    ]
-    assert not bare

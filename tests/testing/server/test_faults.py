@@ -122,7 +122,7 @@ async def test_what_is_said_can_go_wrong_on_one_path(
     assert (await client.chat("llama3.2", HELLO)).message.content == "I would rather not."
     for program in (server.fail, server.fail_always):
         with pytest.raises(
-            FieldValueError, match="'says' changes what a model says, and /api/tags asks none"
+            FieldValueError, match="'says' changes what a model says, and /api/tags asks no model"
         ):
             program(Fault.says("x"), path="/api/tags")
 

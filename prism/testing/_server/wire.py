@@ -1,0 +1,153 @@
+"""Ollama's wire format: questions read from requests, and the replies to them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+CHAT = "/api/chat"
+DECIDE = "/v1/systemone"
+LOAD = "/api/generate"
+
+CHOSEN_PROBABILITY = 0.9
+"""Probability of the option that was chosen; the others have the rest in equal parts."""
+
+_CREATED = "2026-01-01T00:00:00Z"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question that reached the server.
+
+    Args:
+        path: ``/api/chat`` or ``/v1/systemone``.
+        model: Model asked.
+        prompt: The last message of a chat; the state of a decision and, when choosing, its
+            instructions.
+        options: The allowed answers: the schema's enum, or the criteria.
+        body: The whole request.
+    """
+
+    path: str
+    model: str
+    prompt: str
+    options: tuple[str, ...]
+    body: Mapping[str, Any] = field(repr=False)
+
+
+def read_question(path: str, body: Any) -> Asked:
+    """Return the question of a request.
+
+    Raises:
+        AttributeError, IndexError, KeyError, TypeError: If the request lacks a part of it.
+    """
+    options: list[str] = []
+    if path == DECIDE:
+        prompt = _text(body["state"])
+        options = [
+            option for question in body["questions"].values() for option in question["criteria"]
+        ]
+    elif path == CHAT:
+        prompt = str(body["messages"][-1]["content"])
+        schema = body.get("format")
+        if isinstance(schema, dict):
+            options = schema.get("properties", {}).get("next_state", {}).get("enum", [])
+    else:
+        prompt = body.get("prompt", "")
+
+    return Asked(path, body["model"], prompt, tuple(dict.fromkeys(options)), body)
+
+
+def read_choices(asked: Asked) -> Iterator[tuple[str, Asked]]:
+    """Return the choices of a decision by name, each as a question of its own."""
+    for name, question in asked.body["questions"].items():
+        prompt = f"{asked.prompt}\n\n{_text(question['instructions'])}"
+        yield name, Asked(asked.path, asked.model, prompt, tuple(question["criteria"]), asked.body)
+
+
+def wants_stream(asked: Asked) -> bool:
+    """Return True unless a chat asks for one whole reply; Ollama streams by default."""
+    return asked.body.get("stream") is not False
+
+
+def chat_reply(asked: Asked, content: str) -> dict[str, Any]:
+    """Return the whole reply to a chat."""
+    return {**_envelope(asked.model), **_counts(asked, content), "message": _message(content)}
+
+
+def chat_stream(asked: Asked, content: str) -> Iterator[dict[str, Any]]:
+    """Return the reply to a chat in pieces; the token counts come with the last."""
+    middle = len(content) // 2
+    for piece in (content[:middle], content[middle:]):
+        yield {**_envelope(asked.model), "done": False, "message": _message(piece)}
+
+    yield {**_envelope(asked.model), **_counts(asked, content), "message": _message("")}
+
+
+def choice_reply(
+    chosen: str, options: tuple[str, ...], probabilities: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Return the answer to one choice of a decision, with the usual probabilities if None."""
+    return {
+        "type": "choice",
+        "choice": chosen,
+        "probabilities": _weights(chosen, options) if probabilities is None else probabilities,
+        "confidence": CHOSEN_PROBABILITY,
+    }
+
+
+def decision_reply(asked: Asked, answers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the reply to a decision, given the answers to its choices."""
+    usage = {"input_tokens": len(asked.prompt.split()), "output_tokens": 0}
+    return {"model": asked.model, "answers": answers, "usage": usage}
+
+
+def load_reply(asked: Asked) -> dict[str, Any]:
+    """Return the reply to a request that only loads a model."""
+    return {**_envelope(asked.model), "response": "", "done_reason": "load"}
+
+
+def model_list(models: tuple[str, ...]) -> dict[str, Any]:
+    """Return the models that the server has."""
+    return {"models": [{"model": name, "name": name} for name in models]}
+
+
+def model_details(*, decides: bool) -> dict[str, Any]:
+    """Return what the server says of one model."""
+    capabilities = ["completion", "decision"] if decides else ["completion"]
+    return {"model_info": {}, "details": {"family": "fake"}, "capabilities": capabilities}
+
+
+def missing_model(model: object) -> dict[str, Any]:
+    """Return the error for a model that the server does not have."""
+    return {"error": f"model {model!r} not found"}
+
+
+def _text(content: Any) -> str:
+    return content if isinstance(content, str) else json.dumps(content)
+
+
+def _weights(chosen: str, options: tuple[str, ...]) -> dict[str, float]:
+    if len(options) == 1:
+        return {chosen: 1.0}
+
+    others = (1 - CHOSEN_PROBABILITY) / (len(options) - 1)
+    return {option: CHOSEN_PROBABILITY if option == chosen else others for option in options}
+
+
+def _envelope(model: str) -> dict[str, Any]:
+    return {"model": model, "created_at": _CREATED, "done": True}
+
+
+def _message(content: str) -> dict[str, str]:
+    return {"role": "assistant", "content": content}
+
+
+def _counts(asked: Asked, content: str) -> dict[str, int]:
+    # a word counts as a token
+    return {
+        "prompt_eval_count": len(asked.prompt.split()),
+        "eval_count": len(content.split()),
+    }

@@ -1,0 +1,33 @@
+"""Waiting for what another process or thread does: the only place of the tests that polls."""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+POLL_SECONDS = 0.002
+MOST_SECONDS = 30.0
+"""Long enough for a loaded machine; a test that gets there has failed."""
+
+
+def wait_until(condition: Callable[[], object], seconds: float = MOST_SECONDS) -> None:
+    """Wait until a condition holds.
+
+    Raises:
+        TimeoutError: If it does not hold in time.
+    """
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise TimeoutError(f"not within {seconds:g} s: {condition}")
+        time.sleep(POLL_SECONDS)
+
+
+async def until(condition: Callable[[], object], seconds: float = MOST_SECONDS) -> None:
+    """Wait until a condition holds, while other tasks of this loop run.
+
+    Raises:
+        TimeoutError: If it does not hold in time.
+    """
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(POLL_SECONDS)

@@ -1,0 +1,253 @@
+"""Public modules and names are those of the reference, no more and no less.
+
+A module is public if no part of its dotted name begins with an underscore. The reference names it
+in a heading, by ``automodule`` or ``currentmodule``, or among the contract paths.
+"""
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import prism
+from prism import pytest_plugin
+
+ROOT = Path(prism.__file__).parent
+REFERENCE = ROOT.parent / "docs" / "reference"
+
+_MODULE = re.compile(r"^(?:\.\. (?:automodule|currentmodule)::|#+) (prism(?:\.\w+)*)$")
+_NAME = re.compile(r"^\.\. (?:auto|py:)\w+:: ([\w.]+)")
+_OPTION = re.compile(r"^\.\. option:: (--[\w-]+)", re.MULTILINE)
+_CONTRACT = re.compile(r"^\| `(prism[\w.]+)` \| ", re.MULTILINE)
+
+
+def public_modules() -> list[str]:
+    """Return the dotted names of prism's public modules."""
+    paths = (path.relative_to(ROOT.parent).with_suffix("") for path in ROOT.rglob("*.py"))
+    parts = (path.parts[:-1] if path.name == "__init__" else path.parts for path in paths)
+    return sorted(
+        ".".join(names)
+        for names in parts
+        if len(names) > 1 and not any(name.startswith("_") for name in names)
+    )
+
+
+@dataclass
+class Documented:
+    """What the reference says of one module.
+
+    Attributes:
+        names: Names that it documents one by one.
+        members: Whether it documents all members that have a docstring.
+        undocumented: Whether it shows those without a docstring, too.
+    """
+
+    names: set[str] = field(default_factory=set)
+    members: bool = False
+    undocumented: bool = False
+
+
+@cache
+def reference() -> dict[str, Documented]:
+    """Return what the pages of the reference document, by module."""
+    found: dict[str, Documented] = {}
+    for page in sorted(REFERENCE.glob("*.md")):
+        now = None
+        is_of_module = False
+        for line in page.read_text(encoding="utf-8").splitlines():
+            if module := _MODULE.match(line):
+                now = found.setdefault(module[1], Documented())
+                is_of_module = line.startswith("..")
+            elif name := _NAME.match(line):
+                assert now is not None, f"{page.name} names {name[1]} before any module"
+                now.names.add(name[1])
+                is_of_module = False
+            elif now is not None and is_of_module and line.strip().startswith(":members:"):
+                listed = line.partition(":members:")[2].replace(",", " ").split()
+                now.names.update(listed)
+                now.members = now.members or not listed
+            elif now is not None and is_of_module and line.strip() == ":undoc-members:":
+                now.undocumented = True
+
+    return found
+
+
+def contract_paths() -> set[str]:
+    """Return the modules that the reference lists as contract paths."""
+    return set(_CONTRACT.findall((REFERENCE / "index.md").read_text(encoding="utf-8")))
+
+
+def is_code(value: Any) -> bool:
+    """Return True for a class or a function; a type alias can be called, too, but is data."""
+    return inspect.isclass(value) or inspect.isroutine(value)
+
+
+def described_data(module: ModuleType) -> set[str]:
+    """Return the names of a module's data that have a docstring below them."""
+    body = ast.parse(inspect.getsource(module)).body
+    return {
+        node.id
+        for statement, below in pairwise(body)
+        if isinstance(statement, ast.Assign | ast.AnnAssign)
+        and isinstance(below, ast.Expr)
+        and isinstance(below.value, ast.Constant)
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+
+
+def documented_names(name: str) -> set[str]:
+    """Return the public names that the reference documents, for one module."""
+    module, page = import_module(name), reference()[name]
+    names = set(page.names)
+    if page.members:
+        described = described_data(module)
+        names |= {
+            member
+            for member in offered_names(module)
+            if page.undocumented or is_code(getattr(module, member)) or member in described
+        }
+
+    parent = name.rpartition(".")[0]
+    if parent in reference():
+        above = import_module(parent)
+        # documented once, under the shorter path
+        names |= {
+            member
+            for member in documented_names(parent) & set(offered_names(module))
+            if getattr(above, member) is getattr(module, member)
+        }
+
+    return names
+
+
+def offered_names(module: ModuleType) -> list[str]:
+    """Return a module's ``__all__``, or what it defines itself without an underscore."""
+    if hasattr(module, "__all__"):
+        return list(module.__all__)
+    return [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
+    ]
+
+
+def public_methods(value: Any) -> Iterator[tuple[str, Any]]:
+    """Return the public methods and properties that a class of prism defines, with their names."""
+    for name, member in inspect.getmembers(value) if inspect.isclass(value) else []:
+        home = getattr(member, "__module__", None) or getattr(
+            getattr(member, "fget", None), "__module__", ""
+        )
+        is_code = inspect.isroutine(member) or isinstance(member, property)
+        if is_code and not name.startswith("_") and home.partition(".")[0] == "prism":
+            yield name, member
+
+
+TO_DO = {"prism.runs"}
+"""Rooms that the reference names and that have no ``__init__`` yet; must be empty in the end."""
+
+MODULES = public_modules()
+DOCUMENTED = sorted(set(MODULES) & set(reference()))
+PACKAGES = [name for name in MODULES if hasattr(import_module(name), "__path__")]
+
+
+def test_public_modules_are_those_of_the_reference() -> None:
+    """Every module without an underscore in its path is in the reference, and no other is."""
+    named = (set(reference()) | contract_paths()) - TO_DO
+    assert sorted(set(MODULES) - named) == [], "public, and not in the reference"
+    assert sorted(named - set(MODULES)) == [], "in the reference, and not a public module"
+
+
+def test_every_room_has_a_page_of_the_reference() -> None:
+    """Every room has a page of its name; the plugin stands with the testing room."""
+    rooms = {name.split(".")[1] for name in [*MODULES, *TO_DO]} - {"cli", "pytest_plugin"}
+    assert {page.stem for page in REFERENCE.glob("*.md")} == rooms | {"command-line", "index"}
+
+
+@pytest.mark.parametrize("name", [*PACKAGES, "prism.pytest_plugin"])
+def test_a_public_package_says_what_it_offers(name: str) -> None:
+    """Every public package and the pytest plugin have an ``__all__`` without duplicates."""
+    offered = import_module(name).__all__
+    assert len(offered) == len(set(offered)) > 0
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_the_reference_documents_exactly_the_public_names(name: str) -> None:
+    """What a module offers is what the reference documents, in both directions."""
+    offered, documented = set(offered_names(import_module(name))), documented_names(name)
+    assert sorted(offered - documented) == [], "public, and not in the reference"
+    assert sorted(documented - offered) == [], "in the reference, and not public"
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_package_imports_no_public_name_that_it_does_not_offer(name: str) -> None:
+    """What a package's ``__init__`` imports from its own modules is in its ``__all__``."""
+    module = import_module(name)
+    imported = {
+        alias.asname or alias.name
+        for node in ast.walk(ast.parse(inspect.getsource(module)))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{name}.")
+        for alias in node.names
+    }
+    assert {each for each in imported if not each.startswith("_")} <= set(module.__all__)
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_every_public_class_and_function_has_a_docstring(name: str) -> None:
+    """Classes, functions, and the methods and properties that prism gives them are documented."""
+    module = import_module(name)
+    offered = [(each, getattr(module, each)) for each in offered_names(module)]
+    bare = [each for each, value in offered if is_code(value) and not value.__doc__]
+    bare += [
+        f"{each}.{method}"
+        for each, value in offered
+        for method, code in public_methods(value)
+        if not inspect.getdoc(code)
+    ]
+    assert bare == []
+
+
+def test_the_plugin_offers_its_fixtures() -> None:
+    """The fixtures of the pytest plugin are exactly the names of its ``__all__``."""
+    fixtures = [
+        node.name
+        for node in ast.walk(ast.parse(inspect.getsource(pytest_plugin)))
+        if isinstance(node, ast.FunctionDef)
+        and "pytest.fixture" in map(ast.unparse, node.decorator_list)
+    ]
+    assert sorted(fixtures) == pytest_plugin.__all__
+
+
+def test_the_options_of_the_plugin_are_in_the_reference() -> None:
+    """The options that the plugin adds to pytest are those that the reference documents."""
+    added: list[str] = []
+
+    class Parser:
+        """A parser of options that keeps their names."""
+
+        def getgroup(self, *_names: str) -> Any:
+            return self
+
+        def addoption(self, *names: str, **_settings: Any) -> None:
+            added.extend(names)
+
+    pytest_plugin.pytest_addoption(Parser())  # type: ignore[arg-type]
+    page = (REFERENCE / "testing.md").read_text(encoding="utf-8")
+    assert sorted(_OPTION.findall(page)) == sorted(added)
+
+
+def test_the_reference_is_read_at_all() -> None:
+    """The reader of the reference sees modules, single names and members."""
+    statechart, errors = reference()["prism.statechart"], reference()["prism.errors"]
+    assert {"Statechart", "STATE_DESCRIPTIONS"} <= statechart.names
+    assert errors.members
+    assert "SCHEMA_VERSION" in described_data(import_module("prism.telemetry.events"))

@@ -1,0 +1,189 @@
+"""What holds for every file of tests, and for the names of prism's modules.
+
+The rules are read from the source, so that they hold for tests that are left out of a run, too.
+"""
+
+import ast
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import prism
+
+TESTS = Path(__file__).parent
+ROOT = Path(prism.__file__).parent
+MOST_LINES = 500
+
+POLLS = "kit/"
+"""Where tests may sleep: the kit waits for other processes and threads."""
+
+TO_DO = {
+    "agents/loading/test_personas.py",
+    "agents/test_mixin.py",
+    "agents/test_social_agent.py",
+    "analysis/reading/test_logs.py",
+    "cli/test_log.py",
+    "cli/test_main.py",
+    "cli/test_resume.py",
+    "cli/test_simulate.py",
+    "llm/conftest.py",
+    "llm/test_answer_cache.py",
+    "llm/test_host.py",
+    "llm/test_pool.py",
+    "llm/test_slots.py",
+    "runs/test_folder.py",
+    "simulation/test_deciding.py",
+    "social/test_simulation.py",
+    "statechart/conftest.py",
+    "statechart/reasoner/test_budget.py",
+    "statechart/reasoner/test_clients.py",
+    "statechart/reasoner/test_reasoner.py",
+    "statechart/reasoner/test_single_flight.py",
+    "statechart/test_identity.py",
+    "statechart/test_statechart.py",
+    "statechart/test_transitions.py",
+    "test_model_faults.py",
+}
+"""Files that do not keep the rules yet; must be empty in the end."""
+
+TREES = {
+    path.relative_to(TESTS).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+    for path in sorted(TESTS.rglob("*.py"))
+}
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def is_slow(node: ast.Module | Function) -> bool:
+    """Return True for a test, or a whole module, with the mark ``slow``."""
+    marks = (
+        node.decorator_list
+        if not isinstance(node, ast.Module)
+        else [
+            each.value
+            for each in node.body
+            if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == "pytestmark"
+        ]
+    )
+    return any("pytest.mark.slow" in ast.unparse(mark) for mark in marks)
+
+
+def collected_from(tree: ast.Module) -> Iterator[Function]:
+    """Return the functions of a file that pytest collects."""
+    for node in ast.walk(tree):
+        if isinstance(node, Function) and node.name.startswith("test_"):
+            yield node
+
+
+def is_private(name: str) -> bool:
+    """Return True for a name with one leading underscore, unless it is a protocol's own."""
+    return name.startswith("_") and not name.startswith("__") and not name.endswith("_")
+
+
+def private_attributes(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Return where a file touches a private attribute, by a dot or by name, with that name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and is_private(node.attr):
+            of_itself = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            if not of_itself:
+                yield node.lineno, node.attr
+        elif isinstance(node, ast.Call) and len(node.args) > 1:
+            function, name = ast.unparse(node.func).rpartition(".")[2], node.args[1]
+            by_name = function in ("getattr", "setattr", "hasattr", "delattr")
+            if by_name and isinstance(name, ast.Constant) and is_private(str(name.value)):
+                yield node.lineno, str(name.value)
+
+
+def sleeps(node: ast.AST) -> Iterator[int]:
+    """Return the lines below a node at which time passes, slow tests left out."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, Function) and is_slow(child):
+            continue
+        if isinstance(child, ast.Call):
+            called = ast.unparse(child.func)
+            is_turn = called == "asyncio.sleep" and ast.unparse(child.args[0]) == "0"
+            if called in ("time.sleep", "asyncio.sleep") and not is_turn:
+                yield child.lineno
+
+        yield from sleeps(child)
+
+
+def assert_kept(offences: dict[str, Any]) -> None:
+    """Assert that no file but those still to do offends against a rule."""
+    assert {path: found for path, found in offences.items() if found and path not in TO_DO} == {}
+
+
+def test_every_test_says_what_holds() -> None:
+    """Every test has a docstring of its own."""
+    assert_kept(
+        {
+            path: [test.name for test in collected_from(tree) if not ast.get_docstring(test)]
+            for path, tree in TREES.items()
+        }
+    )
+
+
+def test_no_file_of_tests_is_long() -> None:
+    """A file of tests has at most 500 lines."""
+    lengths = {path: len((TESTS / path).read_text(encoding="utf-8").splitlines()) for path in TREES}
+    assert_kept({path: length for path, length in lengths.items() if length > MOST_LINES})
+
+
+def test_no_test_touches_a_private_attribute() -> None:
+    """Attributes with a leading underscore are used by their own objects alone."""
+    assert_kept({path: list(private_attributes(tree)) for path, tree in TREES.items()})
+
+
+def test_only_slow_tests_sleep() -> None:
+    """A test that is not slow lets no time pass; it may give way with ``asyncio.sleep(0)``."""
+    assert_kept(
+        {
+            path: list(sleeps(tree))
+            for path, tree in TREES.items()
+            if not path.startswith(POLLS) and not is_slow(tree)
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    "package", sorted(path.parent for path in ROOT.rglob("__init__.py")), ids=lambda path: path.name
+)
+def test_no_module_is_hidden_by_a_name_of_its_package(package: Path) -> None:
+    """What a package offers has another name than its modules, which it would hide."""
+    dotted = ".".join(["prism", *package.relative_to(ROOT).parts])
+    modules = {path.stem for path in package.iterdir() if path.suffix == ".py" or path.is_dir()}
+    module = import_module(dotted)
+    offered = getattr(module, "__all__", vars(module))
+    hidden = {name for name in modules & set(offered) if callable(getattr(module, name))}
+    assert hidden == set()
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("agent._state", [(1, "_state")]),
+        ("getattr(agent, '_state')", [(1, "_state")]),
+        ("monkeypatch.setattr(pool, '_hosts', [])", [(1, "_hosts")]),
+        ("self._state\nagent.state\nagent.__dict__\nfrom prism import _x", []),
+    ],
+)
+def test_private_attributes_are_found(code: str, found: list[tuple[int, str]]) -> None:
+    """The rule sees attributes by a dot and by name, and lets objects use their own."""
+    assert list(private_attributes(ast.parse(code))) == found
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("time.sleep(1)", [1]),
+        ("async def test_a():\n    await asyncio.sleep(pause)", [2]),
+        ("asyncio.sleep(0)", []),
+        ("@pytest.mark.slow\ndef test_a():\n    time.sleep(1)", []),
+    ],
+)
+def test_sleeps_are_found(code: str, found: list[int]) -> None:
+    """The rule sees sleeps of any length, and neither turns of the loop nor slow tests."""
+    assert list(sleeps(ast.parse(code))) == found
