@@ -304,7 +304,7 @@ class Statechart(Interpreter[StateT]):
         return as_text(self.definition, spec)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # noqa: ARG002
-        """Offer a notebook a picture, unless it is too large to read, Mermaid and a line of text."""
+        """Offer a notebook a picture, unless too large to read, Mermaid and a line of text."""
         bundle = {"text/plain": repr(self), "text/markdown": f"```mermaid\n{self:mermaid}```\n"}
         if len(self.transitions) <= _MOST_DRAWN:
             bundle["image/svg+xml"] = self.to_svg()

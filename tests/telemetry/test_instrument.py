@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from prism.statechart import AgentState, PolicyReasoner, Statechart, Transition
+from prism.statechart import AgentState, Statechart, Transition
 from prism.telemetry import (
     ChartBuilt,
     GuardEvaluated,
@@ -16,6 +16,7 @@ from prism.telemetry import (
     TransitionDetails,
     instrumented,
 )
+from prism.testing import ScriptedReasoner
 
 IDLE, SCROLLING, RESTING = AgentState.IDLE, AgentState.SCROLLING, AgentState.RESTING
 
@@ -117,7 +118,7 @@ async def test_decisions_are_observed(everything: Everything) -> None:
     """A reasoner's decision is shown, and then the transition that it leads to."""
     chart = make_chart(decision_states=[IDLE])
     chosen = await chart.afire(
-        SimpleNamespace(state=IDLE), "go", True, reasoner=PolicyReasoner(lambda question: RESTING)
+        SimpleNamespace(state=IDLE), "go", True, reasoner=ScriptedReasoner(["resting"])
     )
     assert chosen is RESTING
     names = [seen[:2] for seen in everything.seen if seen[0] in ("decision", "fault", "made")]

@@ -24,7 +24,7 @@ from prism.statechart.transitions import ANY_STATE, Transition
 
 SCHEMA_VERSION = 1
 MOST_TRANSITIONS = 100_000
-"""How many transitions a document may stand for, each wildcard counted once for every state."""
+"""Transitions that a document may stand for; a wildcard counts once for every state."""
 
 _MOST_LISTED = 20
 _REQUIRED = ("schema", "states", "initial", "transitions")
@@ -91,7 +91,7 @@ def _transition_data(item: Transition[Any], guards: _Names, actions: _Names) -> 
 
 @dataclass
 class _Names:
-    """Names of the functions of one kind, each name for one function, and what keeps some from having one."""
+    """Names the functions of one kind, each name for one function, and collects the problems."""
 
     kind: str
     given: Functions | None
@@ -129,16 +129,18 @@ class _Names:
 
 
 def to_text(data: Mapping[str, Any]) -> str:
-    """Write plain data as JSON that people can read; half a surrogate pair, which no file can hold, is escaped."""
+    """Write plain data as JSON that people can read."""
     text = json.dumps(data, indent=2, ensure_ascii=False)
+    # half a surrogate pair cannot be encoded in a file
     return _HALF_PAIR.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def from_text(text: str) -> Any:
-    """Read JSON that somebody else wrote.
+    """Read JSON of unknown origin.
 
     Raises:
-        InputError: If it is not JSON, or an object has a key twice; names the line where it can.
+        InputError: If it is not valid JSON, or an object has a key twice; names the line where
+            possible.
     """
     try:
         return json.loads(text, object_pairs_hook=_once_each)
@@ -150,7 +152,8 @@ def from_text(text: str) -> Any:
         raise InputError("is nested too deeply") from None
     except InputError:
         raise
-    except ValueError:  # the one other complaint of the parser
+    except ValueError:
+        # the parser has no other complaint
         raise InputError("holds a number of too many digits") from None
 
 
@@ -195,7 +198,8 @@ class _Reader:
         version = self._data.get("schema")
         if isinstance(version, int) and not isinstance(version, bool) and version > SCHEMA_VERSION:
             return [
-                f"is of schema {version}, and this prism reads up to {SCHEMA_VERSION}: use a newer prism"
+                f"is of schema {version}, and this prism reads up to {SCHEMA_VERSION}: "
+                "use a newer prism"
             ]
 
         found = _key_problems("", self._data, _KEYS, _REQUIRED)
@@ -229,7 +233,8 @@ class _Reader:
             return [f"'timeouts' must be an object of states and ticks, got {brief(timeouts)}"]
 
         return [
-            f"'timeouts', {brief(state)}: must be a whole number of ticks from 1 on, got {brief(ticks)}"
+            f"'timeouts', {brief(state)}: must be a whole number of ticks from 1 on, "
+            f"got {brief(ticks)}"
             for state, ticks in timeouts.items()
             if not isinstance(ticks, int) or isinstance(ticks, bool) or ticks < 1
         ]
@@ -265,7 +270,8 @@ class _Reader:
         )
         if len(transitions) - wildcards + wildcards * len(self._states()) > MOST_TRANSITIONS:
             return [
-                f"'transitions' stands for more than {MOST_TRANSITIONS:,} moves: make several charts of it"
+                f"'transitions' stands for more than {MOST_TRANSITIONS:,} transitions: "
+                "make several charts of it"
             ]
 
         known = set(self._states())
@@ -305,7 +311,8 @@ class _Reader:
             if isinstance(name, str) and _looked_up(functions, name) is None:
                 listing = ", ".join(map(brief, functions)) or "none"
                 found.append(
-                    f"{place}: unknown {kind} {brief(name)}; known are {listing}: give it by {kind}s="
+                    f"{place}: unknown {kind} {brief(name)}; known are {listing}: "
+                    f"give it by {kind}s="
                 )
 
         return found
@@ -319,7 +326,7 @@ class _Reader:
         )
 
     def _is_wildcard(self, source: object) -> bool:
-        """Tell the wildcard from a state whose text is an asterisk."""
+        """Return True for the wildcard, not for a state whose text is an asterisk."""
         return source == ANY_STATE and source not in self._states()
 
     def definition(self, enum: type[Enum] | None) -> Definition[Any]:

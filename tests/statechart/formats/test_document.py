@@ -218,7 +218,7 @@ WRONG: dict[str, tuple[Any, list[str]]] = {
     ),
     "too many moves": (
         {**MINIMAL, "transitions": [{**MOVE, "source": "*"}] * (MOST_TRANSITIONS // 2 + 1)},
-        ["more than 100,000 moves"],
+        ["more than 100,000 transitions"],
     ),
     "trigger that cannot be": (
         {**MINIMAL, "transitions": [{**MOVE, "trigger": "state"}]},
