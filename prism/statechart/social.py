@@ -39,7 +39,7 @@ def social_media_chart(
     Args:
         strict: Let exceptions of guards propagate.
         logger: A structlog logger for this chart's events.
-        clock: Gives the current time in seconds since the epoch.
+        clock: Returns the current time in seconds since the epoch.
 
     Returns:
         A chart over `AgentState` that starts in IDLE.

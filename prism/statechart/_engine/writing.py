@@ -217,7 +217,8 @@ def _require_arguments(cls: type) -> None:
         # of another kind of callable the signature may be unknown
         return
 
-    problem = "it is async, but a move is made at once" if inspect.iscoroutinefunction(own) else ""
+    is_async = inspect.iscoroutinefunction(own)
+    problem = "it is async, but a transition is made at once" if is_async else ""
     try:
         inspect.signature(own).bind("self", "new_state", "trigger", "context")
     except TypeError as error:
@@ -225,7 +226,7 @@ def _require_arguments(cls: type) -> None:
 
     if problem:
         raise AgentError(
-            f"{cls.__name__}.transition_to cannot write a move ({problem}): "
+            f"{cls.__name__}.transition_to cannot write a transition ({problem}): "
             "define it as  def transition_to(self, new_state, trigger, context=None)"
         )
 

@@ -1,7 +1,7 @@
 """A chart as plain data, and back: the JSON form.
 
 The form holds what defines a chart and nothing that runs: guards and actions stand in it by name,
-and whoever loads it gives the functions. Nothing that a file says is imported or evaluated.
+and the loader gets the functions for them. Nothing in a file is imported or evaluated.
 ``docs/charts.md`` describes it.
 """
 

@@ -45,7 +45,7 @@ class Move:
     raised: int = 0
 
     def __str__(self) -> str:
-        """Return the move as ``source --trigger--> target [guard]``."""
+        """Return ``source --trigger--> target [guard]``."""
         return f"{self.source} --{self.trigger}--> {self.target}" + (
             f" [{self.guard}]" if self.guard else ""
         )
@@ -61,7 +61,7 @@ class Share:
 
     Args:
         total: How many there are.
-        missing: Those that were never exercised, as text.
+        missing: The parts that were never exercised, as text.
     """
 
     total: int

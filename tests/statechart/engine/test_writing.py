@@ -302,7 +302,7 @@ def test_a_history_may_raise() -> None:
 def test_a_transition_to_with_other_arguments_is_refused(own: Any, problem: str) -> None:
     """A transition_to with other arguments is an error that shows how to define it."""
     message = (
-        rf"Odd.transition_to cannot write a move \({problem}\): "
+        rf"Odd.transition_to cannot write a transition \({problem}\): "
         r"define it as  def transition_to\(self, new_state,"
     )
     with pytest.raises(AgentError, match=message):
@@ -316,7 +316,7 @@ def test_an_async_transition_to_is_refused() -> None:
         async def transition_to(self, new_state: S, trigger: str, context: Any = None) -> None:
             self.state = new_state
 
-    with pytest.raises(AgentError, match="it is async, but a move is made at once"):
+    with pytest.raises(AgentError, match="it is async, but a transition is made at once"):
         writer_of(Later)
 
 
