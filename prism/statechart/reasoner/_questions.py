@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from prism.errors import ReasonerError
-from prism.statechart._identity import agent_name, identify
+from prism.statechart._identity import identify, name_or_address
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger, report_warning
 from prism.telemetry.events import DECISION
@@ -157,14 +157,6 @@ class BaseReasoner(ABC):
                 _announce(given, active, question, decision)
 
         return decisions
-
-
-def name_or_address(agent: object) -> str:
-    """Return the name by which logs call an agent: its class and address also where its name cannot be read."""
-    try:
-        return agent_name(agent)
-    except Exception:  # of a property of the user's, such as that of a detached database row
-        return f"{type(agent).__name__}@{id(agent):x}"
 
 
 def _identity(context: object) -> dict[str, Any] | None:
