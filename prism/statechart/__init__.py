@@ -1,12 +1,12 @@
-"""The engine: states, transitions, the chart that governs them, and the reasoners it may ask.
+"""The engine: states, transitions, charts, and the reasoners that decide ambiguous events.
 
 The public names of the room are here::
 
     from prism.statechart import Statechart, Transition, social_media_chart
 
-Three packages stand apart, so that the engine starts fast: ``prism.statechart.inspection`` has the
-types of what `Statechart.explain` and `Statechart.check` give, ``prism.statechart.formats`` writes
-charts as documents, and ``prism.statechart.reasoner`` has everything about reasoners.
+Three packages have more: `prism.statechart.inspection` has the types of what `Statechart.explain`
+and `Statechart.check` return, `prism.statechart.formats` writes charts as documents, and
+`prism.statechart.reasoner` has everything about reasoners.
 """
 
 from prism.randomness import RandomStream

@@ -16,12 +16,11 @@ TIMEOUT = "timeout"
 """The trigger that `Statechart.tick` fires."""
 
 
-@dataclass(frozen=True, slots=True, init=False, eq=False, weakref_slot=True)
+@dataclass(frozen=True, slots=True, init=False, weakref_slot=True)
 class Definition(Generic[StateT]):
     """What a chart is, apart from running it; a definition that exists is sound.
 
-    Two definitions are equal if their states have the same texts and everything else is equal,
-    guards and actions included; the enum class does not matter.
+    Definitions are equal if all their fields are; members of two enums are, if their texts are.
 
     Args:
         states: Members of one ``str``-based Enum, or the Enum itself. Kept in definition order.
@@ -73,12 +72,6 @@ class Definition(Generic[StateT]):
         put(self, "timeouts", MappingProxyType(timeouts))
         put(self, "strict", strict)
 
-    def __eq__(self, other: object) -> bool:
-        """Compare all fields, states by their texts."""
-        if not isinstance(other, Definition):
-            return NotImplemented
-        return self is other or self._compared() == other._compared()
-
     def __hash__(self) -> int:
         """Hash the fields that are cheap to hash."""
         return hash((self.name, state_text(self.initial), len(self.states), len(self.transitions)))
@@ -93,17 +86,6 @@ class Definition(Generic[StateT]):
             self.decision_states,
             dict(self.timeouts),
             self.strict,
-        )
-
-    def _compared(self) -> tuple[Any, ...]:
-        return (
-            self.name,
-            tuple(map(state_text, self.states)),
-            state_text(self.initial),
-            frozenset(map(state_text, self.decision_states)),
-            {state_text(state): ticks for state, ticks in self.timeouts.items()},
-            self.strict,
-            self.transitions,
         )
 
 

@@ -56,8 +56,8 @@ def state_distribution(
     if unknown:
         stray = next(agent for agent in population if agent.state == unknown[0])
         raise UnknownStateError(
-            f"agent {agent_name(stray)!r} is in state {unknown[0]!r}, which is not among the states counted "
-            f"({', '.join(map(state_text, counts))}): name all states in 'states'"
+            f"agent {agent_name(stray)!r} is in state {unknown[0]!r}, which is not among "
+            f"the states counted ({', '.join(map(state_text, counts))}): name all states in 'states'"
         )
 
     for state, count in found.items():

@@ -32,14 +32,14 @@ def social_media_chart(
     """Make the chart that social agents share.
 
     ``decides`` is the one ambiguous event: from EVALUATING an agent that should engage may compose,
-    like or scroll on, and `Statechart.afire` asks a reasoner which. What a composing agent does is
-    set by ``agent.pending_action``: ``"reply"``, ``"reshare"`` or ``"post"``; without one the draft
+    like or scroll on, and `Statechart.afire` asks a reasoner which. A composing agent does what
+    ``agent.pending_action`` says: ``"reply"``, ``"reshare"`` or ``"post"``; without one the draft
     is dropped.
 
     Args:
         strict: Let exceptions of guards propagate.
         logger: A structlog logger for this chart's events.
-        clock: Gives the current time in seconds since the epoch.
+        clock: Returns the current time in seconds since the epoch.
 
     Returns:
         A chart over `AgentState` that starts in IDLE.
@@ -115,6 +115,6 @@ class _Intends:
 
 
 def social_media_guards() -> dict[str, Guard]:
-    """Return the guards of the social chart by name, for loading charts that use them: see `Statechart.from_dict`."""
+    """Return the guards of the social chart by name, for `Statechart.from_dict`."""
     intentions = [_Intends(action) for action in ("reply", "reshare", "post")]
     return {"should_engage": should_engage, **{guard.__name__: guard for guard in intentions}}

@@ -58,14 +58,8 @@ class Statechart(Interpreter[StateT]):
             simulated one.
 
     Attributes:
-        definition: What the chart is, as a `Definition`; the attributes below are its fields.
-        name: Name in logs and messages.
-        states: The states, as a set.
-        transitions: The transitions in order, wildcards replaced.
-        initial: State that new agents start in.
-        decision_states: States in which `afire` may ask.
-        timeouts: Limits by state; read-only.
-        strict: Whether exceptions of guards and actions propagate.
+        definition: What the chart is. ``name``, ``states`` (as a set), ``transitions``,
+            ``initial``, ``decision_states``, ``timeouts`` and ``strict`` are attributes, too.
 
     Raises:
         DefinitionError: (a ValueError) listing everything that is wrong with the definition.
@@ -171,10 +165,7 @@ class Statechart(Interpreter[StateT]):
         return explain(self.definition, agent, trigger, context)
 
     def to_dict(
-        self,
-        *,
-        guards: Functions | None = None,
-        actions: Functions | None = None,
+        self, *, guards: Functions | None = None, actions: Functions | None = None
     ) -> dict[str, Any]:
         """Return the definition as plain data, ready for JSON; ``docs/charts.md`` shows the shape.
 
@@ -240,12 +231,7 @@ class Statechart(Interpreter[StateT]):
         make: Callable[..., Statechart[Any]] = cls
         return _remade(make, from_data(data, guards, actions, states), logger, clock)
 
-    def to_json(
-        self,
-        *,
-        guards: Functions | None = None,
-        actions: Functions | None = None,
-    ) -> str:
+    def to_json(self, *, guards: Functions | None = None, actions: Functions | None = None) -> str:
         """Return the definition as JSON text: see `to_dict`."""
         from prism.statechart.formats._document import to_text
 
@@ -304,7 +290,7 @@ class Statechart(Interpreter[StateT]):
         return as_text(self.definition, spec)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # noqa: ARG002
-        """Offer a notebook a picture, unless it is too large to read, Mermaid and a line of text."""
+        """Offer a notebook a picture, unless too large to read, Mermaid and a line of text."""
         bundle = {"text/plain": repr(self), "text/markdown": f"```mermaid\n{self:mermaid}```\n"}
         if len(self.transitions) <= _MOST_DRAWN:
             bundle["image/svg+xml"] = self.to_svg()

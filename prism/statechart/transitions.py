@@ -1,4 +1,4 @@
-"""What a chart is made of (`Transition`) and what it leaves behind (`StateTransition`)."""
+"""What a chart is made of, `Transition`, and what a history is made of, `StateTransition`."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ Action = Callable[[Any, Any], object]
 ANY_STATE: Literal["*"] = "*"
 
 _MOST_VARIANTS = 64
-"""Contexts whose keys are data would otherwise make an edge grow without bound."""
+"""Variants of one edge; contexts whose keys are data would make it grow without bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class Transition(Generic[StateT_co]):
-    """One move that a chart allows. Immutable, so one chart can serve every agent.
+    """One transition that a chart allows. Immutable, so one chart can serve every agent.
 
     Args:
-        trigger: Name of the event that causes the move.
-        source: State the move starts from, or ``"*"`` for every state of the chart.
-        target: State the move leads to.
-        guard: ``guard(agent, context)``; the move is enabled while the result is truthy. None means
-            always. A guard only looks: it must not change the agent or fire on it.
-        action: ``action(agent, context)``; runs just before the move commits.
+        trigger: Name of the event that causes it.
+        source: State it leaves, or ``"*"`` for every state of the chart.
+        target: State it leads to.
+        guard: ``guard(agent, context)``; the transition is enabled while the result is truthy. None
+            means always. A guard only looks: it must not change the agent or fire on it.
+        action: ``action(agent, context)``; runs just before the transition commits.
 
     Raises:
-        DefinitionError: (a ValueError) if the trigger is empty, source or target is no state, or
+        DefinitionError: (a ValueError) if the trigger is empty, source or target is not a state, or
             guard or action is not a plain callable. All offences are listed at once.
     """
 
@@ -65,12 +65,12 @@ class Transition(Generic[StateT_co]):
             raise DefinitionError(f"transition {self.trigger!r}: " + "; ".join(problems))
 
     def __str__(self) -> str:
-        """Return the move as ``source --trigger--> target``."""
+        """Return ``source --trigger--> target``."""
         return f"{state_text(self.source)} --{self.trigger}--> {state_text(self.target)}"
 
 
 def is_any_state(source: object) -> bool:
-    """Tell the wildcard from a state, even one whose text is an asterisk."""
+    """Return True for the wildcard, not for a state whose text is an asterisk."""
     return source == ANY_STATE and not is_state(source)
 
 
@@ -94,16 +94,17 @@ def _callable_problems(field: str, value: object) -> list[str]:
 
     if inspect.iscoroutinefunction(value):
         return [
-            f"{field} {getattr(value, '__name__', value)!r} is async, but runs without an event loop: use 'def'"
+            f"{field} {getattr(value, '__name__', value)!r} is async, but runs without an event "
+            "loop: use 'def'"
         ]
 
     return []
 
 
 class Edge:
-    """What all records of one move share: its ends, its trigger and the keys of its context.
+    """What all records of one transition have in common: ends, trigger and keys of the context.
 
-    A record refers to its edge instead of holding five fields of its own, which halves its size.
+    A record refers to its edge instead of having five fields of its own, which halves its size.
     """
 
     __slots__ = ("from_state", "from_text", "keys", "to_state", "to_text", "trigger", "variants")
@@ -131,19 +132,19 @@ class Edge:
 
 @lru_cache(maxsize=4096, typed=True)
 def shared_edge(from_state: Any, to_state: Any, trigger: str) -> Edge:
-    """Return the one edge for these ends and this trigger, for records that no chart makes."""
+    """Return the one edge for these ends and this trigger, for records made without a chart."""
     return Edge(from_state, to_state, trigger)
 
 
 class StateTransition:
-    """One entry of an agent's history: a move that was made, when, and about what.
+    """One entry of an agent's history: a transition that was made, when, and about what.
 
     Records are immutable and compact (56 bytes and one float); `timestamp` and `context` are built
     when read.
 
     Args:
-        from_state: State before the move.
-        to_state: State after the move.
+        from_state: State before the transition.
+        to_state: State after the transition.
         trigger: Event that caused it.
         timestamp: When it happened. An aware time of any zone is kept as UTC; a naive one is taken
             as UTC.
@@ -172,22 +173,22 @@ class StateTransition:
 
     @property
     def from_state(self) -> Any:
-        """State before the move."""
+        """State before the transition."""
         return self._edge.from_state
 
     @property
     def to_state(self) -> Any:
-        """State after the move."""
+        """State after the transition."""
         return self._edge.to_state
 
     @property
     def trigger(self) -> str:
-        """Event that caused the move."""
+        """Event that caused the transition."""
         return self._edge.trigger
 
     @property
     def timestamp(self) -> datetime:
-        """When the move was made, as an aware UTC time with microseconds."""
+        """When the transition was made, as an aware UTC time with microseconds."""
         return datetime.fromtimestamp(self._time, UTC)
 
     @property
@@ -196,7 +197,7 @@ class StateTransition:
         return unpack(self._edge.keys, self._value)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the record in the JSON shape of ``spec/data-model.md`` (times as ``2026-01-30T10:00:00Z``)."""
+        """Return the record as JSON values, in the shape of ``spec/data-model.md``."""
         return {
             "from_state": state_text(self.from_state),
             "to_state": state_text(self.to_state),

@@ -177,7 +177,7 @@ def report_warning(given: EventLogger | None, event: str, **keys: Any) -> None:
 
 
 def describe(error: BaseException) -> str:
-    """Return an exception as ``Type: message`` on one line; as its type alone if it has no message."""
+    """Return an exception as ``Type: message`` on one line."""
     kind, message = type(error).__name__, " ".join(str(error).split())
     return f"{kind}: {message}" if message else kind
 

@@ -28,16 +28,16 @@ class TransitionLog(Instrument):
         self.events.append({"event": details.name, **details.keys})
 
     def of(self, agent: Any) -> list[Event]:
-        """List the events of one agent, given itself or by its id, a text or a number."""
+        """Return the events of one agent, given itself or by its id, a text or a number."""
         name = id_text(agent)
         return [event for event in self.events if event.get("agent_id") == name]
 
     def named(self, name: str) -> list[Event]:
-        """List the events of one name, such as ``reasoner.decision`` or ``statechart.guard_failed``."""
+        """Return the events of one name, such as ``statechart.guard_failed``."""
         return [event for event in self.events if event["event"] == name]
 
     def moves(self, agent: Any) -> list[tuple[str, str, str]]:
-        """List the moves of one agent as (source, trigger, target)."""
+        """Return the transitions of one agent as (source, trigger, target)."""
         return [
             (event["from_state"], event["trigger"], event["to_state"])
             for event in self.of(agent)

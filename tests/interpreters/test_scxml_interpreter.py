@@ -1,4 +1,4 @@
-"""An exported SCXML document, run by an interpreter that knows nothing of prism: python-statemachine."""
+"""An exported SCXML document, run by an independent interpreter: python-statemachine."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -87,7 +87,7 @@ def run_both(random_charts: Any, data: st.DataObject) -> None:
 def test_the_interpreter_moves_through_the_same_states(
     random_charts: Any, data: st.DataObject
 ) -> None:
-    """Over random charts, events and outcomes of guards, raising ones among them, both go through the same states."""
+    """Over random charts, events and guard outcomes, both go through the same states."""
     run_both(random_charts, data)
 
 
@@ -103,7 +103,7 @@ def test_the_interpreter_moves_through_the_same_states_for_long(
 
 
 def test_the_social_chart_goes_through_a_round() -> None:
-    """The social chart's document follows an agent that engages, replies, rests and ends its round."""
+    """The social chart's document follows an agent that engages, replies and rests."""
     chart = social_media_chart()
     interpreter = interpreter_of(chart)
     agent = SimpleNamespace(
@@ -138,7 +138,7 @@ def test_the_social_chart_goes_through_a_round() -> None:
 
 
 def test_a_trigger_matches_no_other_event() -> None:
-    """A trigger that would be a pattern in SCXML, or a prefix of other events, matches itself alone."""
+    """A trigger that would be a pattern or a prefix in SCXML matches only itself."""
     A, B = state_enum("AB", ["here", "there"])
     for trigger, other in (
         ("*", "go"),

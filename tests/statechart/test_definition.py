@@ -59,7 +59,7 @@ def test_a_sound_definition_is_kept_in_one_form() -> None:
 
 
 def test_a_definition_is_a_value() -> None:
-    """Definitions made alike are equal and hash alike, over twin enums too, and survive a pickle."""
+    """Definitions made alike are equal and hash alike, and survive a pickle."""
     go = Transition("go", S.IDLE, S.RESTING)
     one, other = (Definition(S, [go], S.IDLE, timeouts={S.RESTING: 2}) for _ in range(2))
     assert one == other == pickle.loads(pickle.dumps(one))
@@ -108,11 +108,13 @@ def test_a_definition_is_a_value() -> None:
         ({"transitions": ["go"]}, "transition 1 must be a Transition, got 'go'"),
         (
             {"transitions": [Transition("go", OTHER("idle"), S.RESTING)]},
-            "transition 1 (idle --go--> resting): source <Other.S0: 'idle'> is not among the states",
+            "transition 1 (idle --go--> resting): "
+            "source <Other.S0: 'idle'> is not among the states",
         ),
         (
             {"states": (S.IDLE,), "transitions": [Transition("go", S.IDLE, S.RESTING)]},
-            "transition 1 (idle --go--> resting): target <AgentState.RESTING: 'resting'> is not among the states",
+            "transition 1 (idle --go--> resting): "
+            "target <AgentState.RESTING: 'resting'> is not among the states",
         ),
         (
             {"transitions": [Transition("state", S.IDLE, S.RESTING)]},
@@ -139,7 +141,7 @@ def test_definition_error_is_a_value_error() -> None:
 
 
 def test_a_wildcard_is_replaced_in_place() -> None:
-    """A wildcard becomes one transition for every state, in the states' order and at its own place in the list."""
+    """A wildcard becomes one transition for every state, at its own place in the list."""
     first, last = (
         Transition("go", Light.RED, Light.GREEN),
         Transition("go", Light.GREEN, Light.AMBER),

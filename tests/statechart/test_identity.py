@@ -172,7 +172,7 @@ ROUND["self"] = ROUND
     ],
 )
 def test_values_that_are_no_json_are_kept_as_text(context: Any, kept: dict[str, Any]) -> None:
-    """Dates, UUIDs, numbers and paths keep their text, and an object that cannot tell its id keeps its type."""
+    """Dates, UUIDs, numbers and paths are recorded as text; an object without an id by its type."""
     assert identify(context) == kept
 
 

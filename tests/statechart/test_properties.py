@@ -49,7 +49,7 @@ def _faults_unheard() -> Iterator[None]:
 
 @dataclass
 class Move:
-    """One transition of a random chart, by numbers: source (None for the wildcard), target, guard, and if it acts."""
+    """A transition of a random chart, by numbers; source None is the wildcard."""
 
     trigger: str
     source: int | None
@@ -137,7 +137,7 @@ def agent_in(state: Any) -> Any:
 @FEW
 @given(cases(), st.lists(EVENTS, max_size=12))
 def test_fire_agrees_with_the_reference_interpreter(case: Case, events: list[Any]) -> None:
-    """Over random charts and events, fire returns and reaches what ten lines of plain Python say it must."""
+    """Over random charts and events, fire does what ten lines of plain Python say."""
     kept, plain = agent_in(case.states[0]), SimpleNamespace(state=case.states[0], ran=[])
     for trigger, guards in events:
         expected = step(case, plain.state, trigger, guards)
@@ -151,7 +151,7 @@ def test_fire_agrees_with_the_reference_interpreter(case: Case, events: list[Any
 @FEW
 @given(cases(), st.lists(EVENTS, max_size=12))
 def test_fire_agrees_with_stock_transitions(case: Case, events: list[Any]) -> None:
-    """Over random charts and events, fire and the stock Machine reach the same states and run the same actions."""
+    """Over random charts and events, fire and the stock Machine reach the same states."""
     fired, stock = (SimpleNamespace(state=case.states[0], ran=[]) for _ in range(2))
     for trigger, guards in events:
         context = {"guards": guards}
@@ -165,7 +165,7 @@ def test_fire_agrees_with_stock_transitions(case: Case, events: list[Any]) -> No
 @FEW
 @given(cases(), st.lists(EVENTS, max_size=12))
 def test_history_is_a_bounded_chain(case: Case, events: list[Any]) -> None:
-    """A history never outgrows its depth, holds no self-transition, and each record starts where the last ended."""
+    """A history keeps its depth, has no self-transition, and its records join end to end."""
     agent = agent_in(case.states[0])
     for trigger, guards in events:
         case.chart.fire(agent, trigger, {"guards": guards})
@@ -179,7 +179,7 @@ def test_history_is_a_bounded_chain(case: Case, events: list[Any]) -> None:
 @FEW
 @given(cases(), EVENTS)
 def test_what_is_possible_agrees_with_what_happens(case: Case, event: Any) -> None:
-    """The first enabled target is where fire leads, and enabled targets are valid ones, in the same order."""
+    """fire leads to the first enabled target; enabled targets are valid, in the same order."""
     trigger, guards = event
     context = {"guards": guards}
     for state in case.states:
@@ -213,7 +213,7 @@ CONTEXTS = st.recursive(
 @FEW
 @given(CONTEXTS)
 def test_pack_and_unpack_are_inverse(context: Any) -> None:
-    """Unpacking a packed context gives what identify gives, and a context once made plain stays as it is."""
+    """Unpacking a packed context gives what identify gives, and plain contexts stay as they are."""
     plain = identify(context)
     assert unpack(*pack(context)) == plain
     assert identify(plain) == plain
@@ -229,7 +229,7 @@ RECORDS = st.builds(
 @FEW
 @given(RECORDS)
 def test_records_survive_copying_and_pickling(entry: StateTransition) -> None:
-    """A record that is pickled, copied, or rebuilt from its fields equals itself and hashes alike."""
+    """A record that is pickled, copied or rebuilt equals itself and hashes alike."""
     fields = (entry.from_state, entry.to_state, entry.trigger, entry.timestamp, entry.context)
     for twin in (pickle.loads(pickle.dumps(entry)), copy.deepcopy(entry), StateTransition(*fields)):
         assert twin == entry
@@ -254,7 +254,7 @@ KEYS = st.lists(
 @FEW
 @given(st.integers(), KEYS, KEYS, st.lists(st.booleans(), max_size=40))
 def test_streams_are_their_own(seed: int, first: Any, second: Any, turns: list[bool]) -> None:
-    """The numbers of a stream depend on its key alone, however draws from other streams come in between."""
+    """The numbers of a stream depend on its key alone, whatever other streams draw in between."""
     streams = {True: RandomStream(seed, "a", *first), False: RandomStream(seed, "b", *second)}
     drawn: dict[bool, list[float]] = {True: [], False: []}
     for turn in turns:

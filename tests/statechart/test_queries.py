@@ -20,7 +20,7 @@ def population(*states: Any) -> list[Any]:
 
 
 def test_agents_in_a_state_are_counted() -> None:
-    """The agents in one state are counted, from any iterable, whether states are members or texts."""
+    """Agents in one state are counted from any iterable, whether states are members or texts."""
     agents = population(S.IDLE, S.RESTING, "idle")
     assert agents_in_state(S.IDLE, agents) == 2
     assert agents_in_state(S.RESTING, iter(agents)) == 1
@@ -28,7 +28,7 @@ def test_agents_in_a_state_are_counted() -> None:
 
 
 def test_every_state_is_in_the_distribution() -> None:
-    """The distribution has an entry for every state in definition order, also for those nobody is in."""
+    """The distribution has every state in definition order, also those without an agent."""
     counts = state_distribution(iter(population(S.RESTING, S.IDLE, S.RESTING)))
     assert list(counts) == list(S)
     assert (counts[S.IDLE], counts[S.RESTING], counts[S.COMPOSING]) == (1, 2, 0)
@@ -57,7 +57,10 @@ def test_states_can_be_named() -> None:
 
 
 def test_an_agent_outside_the_states_is_an_error() -> None:
-    """An agent in a state that is not counted is an error that names it, the states, and the mend."""
-    message = r"agent 'a1' is in state .*resting.*, which is not among the states counted \(idle\): name all states"
+    """An agent in a state that is not counted is an error with its name and the states."""
+    message = (
+        r"agent 'a1' is in state .*resting.*, which is not among the states counted \(idle\): "
+        r"name all states"
+    )
     with pytest.raises(UnknownStateError, match=message):
         state_distribution(population(S.IDLE, S.RESTING), [S.IDLE])

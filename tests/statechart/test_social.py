@@ -45,7 +45,7 @@ CATALOG = {
 
 @pytest.mark.parametrize("trigger", CATALOG)
 def test_triggers_are_those_of_the_catalog(trigger: str) -> None:
-    """A trigger applies in exactly the states of the catalog and leads to exactly the documented targets."""
+    """A trigger applies in the states of the catalog and leads to the documented targets."""
     chart = social_media_chart()
     found = {state: chart.valid_targets(state, trigger) for state in S}
     assert {state: targets for state, targets in found.items() if targets} == CATALOG[trigger]
@@ -78,7 +78,7 @@ def test_the_check_finds_nothing() -> None:
     [(True, [S.COMPOSING, S.ENGAGING_LIKE, S.SCROLLING]), (False, [S.SCROLLING])],
 )
 def test_only_an_agent_that_should_engage_has_a_choice(engages: bool, enabled: list[S]) -> None:
-    """An agent that would not engage can only scroll on; one that would may compose, like, or scroll on."""
+    """An agent that would not engage can only scroll on; others may compose, like, or scroll on."""
     agent = SocialAgent(S.EVALUATING, engages=engages)
     assert social_media_chart().enabled_targets(agent, "decides", "post") == enabled
 
@@ -94,7 +94,7 @@ def test_only_an_agent_that_should_engage_has_a_choice(engages: bool, enabled: l
     ],
 )
 def test_a_composed_text_goes_where_it_was_meant_for(pending: str | None, target: S) -> None:
-    """What a composing agent does is set by its pending action; without one the draft is dropped."""
+    """A composing agent does what its pending action says; without one the draft is dropped."""
     agent = SocialAgent(S.COMPOSING, pending_action=pending)
     assert social_media_chart().fire(agent, "compose_done") is target
 
@@ -112,7 +112,7 @@ def test_no_agent_is_stuck(state: S) -> None:
     ("state", "target", "ticks"), [(S.RESTING, S.IDLE, 3), (S.EVALUATING, S.SCROLLING, 6)]
 )
 def test_resting_is_shorter_than_other_states(state: S, target: S, ticks: int) -> None:
-    """An agent rests two full ticks and is moved on the third; elsewhere its own threshold of five counts."""
+    """Resting times out on the third tick; other states have the agent's own limit of five."""
     chart, agent = social_media_chart(), SocialAgent(state)
     assert [chart.tick(agent) for _ in range(ticks)] == [None] * (ticks - 1) + [target]
 

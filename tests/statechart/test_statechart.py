@@ -33,7 +33,7 @@ def snapshot(agent: Any) -> tuple[Any, ...]:
 
 
 def test_chart_gives_back_its_definition() -> None:
-    """A chart shows its states as a set, its transitions in order with wildcards expanded, and its settings."""
+    """A chart has its states as a set, its transitions without wildcards, and its settings."""
     chart = Statechart(
         {S.RESTING, S.IDLE},
         [Transition("go", S.IDLE, S.RESTING), Transition("stop", "*", S.IDLE)],
@@ -54,7 +54,7 @@ def test_chart_gives_back_its_definition() -> None:
 
 
 def test_bad_definition_lists_everything() -> None:
-    """A chart that is not well defined is one ValueError that names the chart and every offender."""
+    """A bad definition is one ValueError that names the chart and every offender."""
     message = "chart 'c': .*target.*; initial state.*; decision state.*; timeouts"
     with pytest.raises(ValueError, match=message) as caught:
         Statechart(
@@ -114,7 +114,7 @@ def test_asking_about_an_unknown_state_is_an_error(method: str) -> None:
 
 
 def test_targets_and_triggers_are_listed_once_in_definition_order(agent: Any) -> None:
-    """Targets and triggers are unique and stand in definition order, with guards regarded only where enabled."""
+    """Targets and triggers are distinct and in definition order; only enabled ones ask guards."""
     chart = chart_of(
         Transition("on", S.IDLE, S.RESTING, broken),
         Transition("go", S.IDLE, S.RESTING),
@@ -229,7 +229,7 @@ def over(enum: Any, **changes: Any) -> Statechart[Any]:
 
 
 def test_charts_of_one_definition_are_equal() -> None:
-    """Charts that are defined alike are equal and hash alike, whatever their clock, logger or enum class."""
+    """Charts defined alike are equal and hash alike, whatever their clock, logger or enum class."""
     twin = state_enum("Twin", ["calm", "angry"])
     for other in (moods(), moods(clock=lambda: 0.0), over(twin), copy.deepcopy(moods())):
         assert other == moods()
@@ -307,7 +307,7 @@ def test_a_notebook_is_spared_a_picture_nobody_can_read() -> None:
 @settings(max_examples=50, deadline=None)
 @given(data=st.data())
 def test_any_chart_can_be_written_in_every_format(random_charts: Any, data: st.DataObject) -> None:
-    """No text of a state, trigger or function keeps a chart from being written, in characters that a file can hold."""
+    """Any text of a state, trigger or function can be written in every format."""
     chart = data.draw(random_charts.charts())
     for spec in ("", "mermaid", "dot", "scxml", "json", "svg"):
         assert format(chart, spec).encode()

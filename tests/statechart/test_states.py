@@ -33,7 +33,7 @@ class Level(Enum):
 
 
 def test_agent_states_are_those_of_the_specification() -> None:
-    """The states have the specified texts, in the specified order, under the same names in capitals."""
+    """The states have the specified texts and order, and the same names in capitals."""
     assert [state.value for state in AgentState] == SPECIFIED
     assert [state.name for state in AgentState] == [text.upper() for text in SPECIFIED]
 
@@ -106,7 +106,7 @@ def test_state_text_is_the_value(state: object, text: str) -> None:
 
 
 def test_states_made_at_run_time_can_be_pickled_and_copied() -> None:
-    """A member of a made enum comes back as itself from pickle and copy, also if its text is no identifier."""
+    """A member of a made enum survives pickle and copy, also if its text is no identifier."""
     Mood = state_enum("Mood", ["calm", "mro", "two words", "="])
     for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
         assert [pickle.loads(pickle.dumps(mood, protocol)) for mood in Mood] == list(Mood)
@@ -115,15 +115,18 @@ def test_states_made_at_run_time_can_be_pickled_and_copied() -> None:
 
 
 def test_states_made_at_run_time_reach_another_process() -> None:
-    """A process that never made the enum reads a pickled member as a state of the same text and siblings."""
+    """A process that never made the enum reads a pickled member with its siblings."""
     pickled = pickle.dumps(state_enum("Weather", ["dry", "wet"])("wet"))
-    code = f"import pickle; state = pickle.loads({pickled!r}); print(type(state).__name__, *type(state), state.value)"
+    code = (
+        f"import pickle; state = pickle.loads({pickled!r}); "
+        "print(type(state).__name__, *type(state), state.value)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["Weather", "dry", "wet", "wet"]
 
 
 def test_the_same_texts_give_the_same_enum() -> None:
-    """Asked again for the same name and values, the same class comes back; any other name or order gives another."""
+    """The same name and values give the same class; any other name or order gives another."""
     assert state_enum("Twin", ["a", "b"]) is state_enum("Twin", iter(["a", "b"]))
     assert state_enum("Twin", ["b", "a"]) is not state_enum("Twin", ["a", "b"])
     assert state_enum("Other", ["a", "b"]) is not state_enum("Twin", ["a", "b"])

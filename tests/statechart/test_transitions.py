@@ -240,7 +240,7 @@ def test_states_of_two_enums_never_share_an_edge() -> None:
 
 
 def test_contexts_whose_keys_are_data_do_not_grow_an_edge_without_bound() -> None:
-    """An edge keeps a bounded number of variants, and records beyond them still keep their context."""
+    """An edge keeps a bounded number of variants; records beyond them keep their context."""
     edge = Edge(S.IDLE, S.SCROLLING, "go")
     made = [edge.with_keys(f"key {number}") for number in range(200)]
     assert len(edge.variants) <= 64

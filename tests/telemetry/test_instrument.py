@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from prism.statechart import AgentState, PolicyReasoner, Statechart, Transition
+from prism.statechart import AgentState, Statechart, Transition
 from prism.telemetry import (
     ChartBuilt,
     GuardEvaluated,
@@ -16,6 +16,7 @@ from prism.telemetry import (
     TransitionDetails,
     instrumented,
 )
+from prism.testing import ScriptedReasoner
 
 IDLE, SCROLLING, RESTING = AgentState.IDLE, AgentState.SCROLLING, AgentState.RESTING
 
@@ -28,7 +29,7 @@ def says(agent: Any, context: Any) -> object:
 
 
 def make_chart(**settings: Any) -> Statechart[AgentState]:
-    """Make a chart of a guarded and an unguarded transition for one event, and a self-transition."""
+    """Make a chart with a guarded and an unguarded transition for one event."""
     moves = [
         Transition("stop", "*", RESTING),
         Transition("go", IDLE, SCROLLING, says),
@@ -83,7 +84,7 @@ def everything() -> Iterator[Everything]:
 
 
 def test_a_fire_is_observed_from_guard_to_transition(everything: Everything) -> None:
-    """A chart, its guards' outcomes and its transitions are shown in the order in which they happen."""
+    """A chart, its guards' outcomes and its transitions are observed as they happen."""
     chart = make_chart()
     assert chart.fire(SimpleNamespace(state=IDLE), "go", True) is SCROLLING
     assert everything.seen == [
@@ -117,7 +118,7 @@ async def test_decisions_are_observed(everything: Everything) -> None:
     """A reasoner's decision is shown, and then the transition that it leads to."""
     chart = make_chart(decision_states=[IDLE])
     chosen = await chart.afire(
-        SimpleNamespace(state=IDLE), "go", True, reasoner=PolicyReasoner(lambda question: RESTING)
+        SimpleNamespace(state=IDLE), "go", True, reasoner=ScriptedReasoner(["resting"])
     )
     assert chosen is RESTING
     names = [seen[:2] for seen in everything.seen if seen[0] in ("decision", "fault", "made")]
@@ -179,7 +180,7 @@ def test_a_hook_that_raises_is_heard() -> None:
 def test_an_instrument_without_hooks_leaves_the_log_as_it_is(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """An instrument that overrides nothing changes nothing; one that hears events does not log them."""
+    """An instrument that overrides nothing changes nothing; observed events are not logged."""
     chart = make_chart()
     for instrument in (Instrument(), Everything()):
         with instrumented(instrument), caplog.at_level(logging.WARNING):

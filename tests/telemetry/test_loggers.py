@@ -35,7 +35,7 @@ from prism.statechart import AgentState as S, Statechart, Transition
 def broken(agent, context):
     raise LookupError("no such post")
 chart = Statechart(S, [
-    Transition("go", S.IDLE, S.SCROLLING, guard={guard}, action=lambda agent, post: chart.fire(agent, "on")),
+    Transition("go", S.IDLE, S.SCROLLING, {guard}, lambda agent, post: chart.fire(agent, "on")),
     Transition("on", S.SCROLLING, S.RESTING),
     Transition("timeout", S.RESTING, S.IDLE),
 ], S.IDLE)
@@ -77,7 +77,7 @@ def failure() -> LookupError:
     "setup", ["", "import structlog", "import structlog; structlog.get_logger()"]
 )
 def test_moves_are_silent_until_structlog_is_configured(setup: str) -> None:
-    """An application that fires transitions sees nothing on stdout or stderr unless it configures structlog."""
+    """Nothing is printed to stdout or stderr unless the application configures structlog."""
     done = run_python(
         BUSY_CHART.format(setup=setup, guard="None") + "assert len(agent.state_history) == 9"
     )
@@ -85,14 +85,14 @@ def test_moves_are_silent_until_structlog_is_configured(setup: str) -> None:
 
 
 def test_moves_are_printed_once_structlog_is_configured() -> None:
-    """The same program prints one event for each of its nine moves after structlog was configured."""
+    """The program prints one event for each of its nine transitions once structlog is set up."""
     setup = "import structlog; structlog.configure()"
     done = run_python(BUSY_CHART.format(setup=setup, guard="None"))
     assert done.stdout.count("statechart.transition") == 9
 
 
 def test_moves_reach_standard_logging_that_wants_them() -> None:
-    """The same program shows its nine moves once logging is set to INFO, without importing structlog."""
+    """The same program shows its nine transitions at INFO, without importing structlog."""
     setup = "import logging, sys; logging.basicConfig(level=logging.INFO)"
     done = run_python(
         BUSY_CHART.format(setup=setup, guard="None") + "assert 'structlog' not in sys.modules"
@@ -113,7 +113,7 @@ def test_faults_are_never_silent() -> None:
 
 
 def test_importing_the_engine_loads_nothing_heavy() -> None:
-    """Importing the engine prints nothing, sets up no logging, and loads none of the heavy packages."""
+    """Importing the engine prints nothing, sets up no logging and loads no heavy package."""
     heavy = {"ollama", "httpx", "pydantic", "polars", "numpy", "structlog", "rich"}
     done = run_python(
         "import logging, sys\n"
@@ -122,7 +122,8 @@ def test_importing_the_engine_loads_nothing_heavy() -> None:
         "assert not loaded, loaded\n"
         "assert not logging.getLogger().handlers\n"
         "named = [logging.getLogger(name) for name in logging.root.manager.loggerDict]\n"
-        "speaking = [h for log in named for h in log.handlers if not isinstance(h, logging.NullHandler)]\n"
+        "found = [handler for log in named for handler in log.handlers]\n"
+        "speaking = [each for each in found if not isinstance(each, logging.NullHandler)]\n"
         "assert not speaking, speaking\n"
     )
     assert (done.stdout, done.stderr) == ("", "")
@@ -157,7 +158,7 @@ def go() -> Callable[[], object]:
 def test_standard_logging_carries_the_keys(
     go: Callable[[], object], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A move is a record of logger prism.statechart at INFO, with its keys as one attribute and in the message."""
+    """A transition is an INFO record of logger prism.statechart, with its keys as one attribute."""
     with caplog.at_level(logging.INFO, "prism.statechart"):
         assert somebody_listens()
         go()
@@ -188,7 +189,7 @@ def test_standard_logging_is_silent_by_default(
 def test_nothing_is_said_twice(
     go: Callable[[], object], events: list[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Where structlog is configured, standard logging gets nothing on top, however much it wants."""
+    """Where structlog is configured, standard logging gets nothing in addition."""
     with caplog.at_level(logging.DEBUG):
         go()
     assert [entry["event"] for entry in events] == [TRANSITION]
@@ -198,7 +199,7 @@ def test_nothing_is_said_twice(
 def test_structlog_on_standard_logging_works(
     go: Callable[[], object], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Structlog's own loggers of the standard library get moves under prism's name, by the level set there."""
+    """structlog's standard-library loggers get transitions under prism's name, by its level."""
     structlog.configure(
         processors=[structlog.stdlib.filter_by_level, structlog.processors.JSONRenderer()],
         wrapper_class=structlog.stdlib.BoundLogger,
@@ -240,7 +241,7 @@ def to_wrapper(heard: list[Any]) -> None:
 def test_a_new_configuration_is_noticed(
     go: Callable[[], object], reconfigure: Callable[[list[Any]], None], cached: bool
 ) -> None:
-    """A chart that has spoken goes on as structlog is configured now, and is silent when it no longer is."""
+    """A chart follows when structlog is configured anew, and is silent when it is reset."""
     structlog.configure(
         processors=[structlog.processors.JSONRenderer()],
         logger_factory=ReturnLoggerFactory(),
@@ -257,7 +258,7 @@ def test_a_new_configuration_is_noticed(
 
 
 def test_a_logger_is_kept_only_if_the_application_keeps_its_own(go: Callable[[], object]) -> None:
-    """Without caching, a move is written to what is standard output at the time, not at the first move."""
+    """Without caching, a transition goes to the standard output of its own time."""
     structlog.configure(
         processors=[structlog.processors.JSONRenderer()],
         logger_factory=structlog.WriteLoggerFactory(),
@@ -335,5 +336,5 @@ def test_warning_reaches_whoever_listens(
     ],
 )
 def test_exception_is_described_on_one_line(error: Exception, text: str) -> None:
-    """An exception is given as its type and message on a single line, as its type alone if it has no message."""
+    """An exception is described on one line by type and message, by its type if it has none."""
     assert describe(error) == text

@@ -1,7 +1,7 @@
-"""Calls of the engine that cannot be meant, such as those in the argument order of another engine.
+"""Calls that must be a mistake, such as those in the argument order of another engine.
 
-Such a call gets a TypeError that shows the right one. None of them may pass for an event that does
-not apply.
+Such a call gets a TypeError that shows the right one. It must not pass for an event that does not
+apply.
 """
 
 from __future__ import annotations
@@ -19,10 +19,7 @@ from prism.statechart.states import state_text
 AfireT = TypeVar("AfireT", bound=Callable[..., Any])
 
 NOT_GIVEN: Any = object()
-"""Default of ``current_state``, which `Statechart.fire` and `Statechart.afire` name only in order to refuse it.
-
-Also what `Statechart.afire` takes for a reasoner where none is given.
-"""
+"""Default of arguments that are refused (``current_state``) or missed (``reasoner``) by name."""
 
 _ORDER = "the agent comes first, then the trigger, then the context"
 
@@ -49,8 +46,9 @@ def refuse_state(method: str, agent: object, trigger: object, current_state: obj
 
 
 def checks_reasoner_itself(afire: AfireT) -> AfireT:
-    """Let `Statechart.afire` be called without a reasoner, for which it then asks itself; type checkers ask before."""
-    vars(afire)["__signature__"] = signature(afire)  # for readers, who are to give one
+    """Let `Statechart.afire` complain of a missing reasoner itself, with the right call."""
+    # type checkers and readers of the signature go on seeing a required argument
+    vars(afire)["__signature__"] = signature(afire)
     cast(FunctionType, afire).__kwdefaults__ = {"reasoner": NOT_GIVEN}
     return afire
 
@@ -58,10 +56,10 @@ def checks_reasoner_itself(afire: AfireT) -> AfireT:
 def require_reasoner(
     agent: object, trigger: object, current_state: object, reasoner: object
 ) -> None:
-    """Refuse a call of `Statechart.afire` that gives a state, as `refuse_state`, or no reasoner.
+    """Refuse a call of `Statechart.afire` with a state or without a reasoner.
 
     Raises:
-        TypeError: If the one was given, or the other was not.
+        TypeError: If a state was given, or no reasoner.
     """
     refuse_state("afire", agent, trigger, current_state)
     if reasoner is NOT_GIVEN:
@@ -73,10 +71,7 @@ def require_reasoner(
 def require_trigger(
     trigger: object, context: object, triggers: Container[object], some_state: Enum
 ) -> None:
-    """Refuse what stands in the trigger's place by mistake: a state of the chart, or a context before its trigger.
-
-    A state's text is a trigger like any other text, unless a trigger of the chart stands in the
-    context's place.
+    """Refuse a state in the trigger's place, or a context before the trigger.
 
     Args:
         trigger: What was given as the trigger.
@@ -85,9 +80,10 @@ def require_trigger(
         some_state: Any state of the chart; its class tells states from other texts.
 
     Raises:
-        TypeError: If it is no trigger.
+        TypeError: If it is not a trigger.
     """
     if type(trigger) is str:
+        # the text of a state may be a trigger, too, so both must be out of place
         comes_late = isinstance(context, str) and trigger not in triggers and context in triggers
         misplaced = comes_late and trigger in map(state_text, type(some_state))
     elif isinstance(trigger, str):
@@ -103,28 +99,35 @@ def require_trigger(
 
 
 def cannot_drive(chart: str, agent: object, error: AttributeError) -> AgentError:
-    """Tell why an object is no agent.
+    """Return the error for an object without a state.
 
     Args:
         chart: Name of the chart.
         agent: What was given as the agent.
-        error: What came of reading its state.
+        error: What reading its state raised.
     """
     kind = type(agent)
     if isinstance(agent, str):
         problem = f"the text {agent!r}: {_ORDER}: write {_right_call('fire', agent)}"
     elif hasattr(kind, "state"):
-        problem = f"{kind.__name__!r}: its 'state' cannot be read ({error}); see that its constructor sets it"
+        problem = (
+            f"{kind.__name__!r}: its 'state' cannot be read ({error}); "
+            "see that its constructor sets it"
+        )
     else:
-        ways = "give it one, call chart.adopt(obj), or derive its class from prism.agents.StatechartMixin"
-        ways = "declare one as a field of the model" if is_pydantic(kind) else ways
+        ways = (
+            "declare one as a field of the model"
+            if is_pydantic(kind)
+            else "give it one, call chart.adopt(obj), or derive its class from "
+            "prism.agents.StatechartMixin"
+        )
         problem = f"{kind.__name__!r}: it has no 'state'; {ways}; {IF_FROZEN}"
 
     return AgentError(f"chart {chart!r} cannot drive {problem}")
 
 
 def _right_call(method: str, *given: Any) -> str:
-    """Show a call with the trigger that is among the arguments, wherever it stands."""
+    """Return a call with the trigger that is among the arguments, wherever it stands."""
     trigger = next(
         (text for text in given if isinstance(text, str) and not isinstance(text, Enum)),
         "feed_ready",

@@ -1,4 +1,4 @@
-"""Evaluating guards: the one place that calls them, beside the inlined loop of `Interpreter.fire`."""
+"""Evaluating guards: the one place that calls them, but for the inlined loop of `fire`."""
 
 from __future__ import annotations
 

@@ -367,7 +367,7 @@ class Interpreter(Generic[StateT]):
 
         problem = (
             f"the action of {edge.trigger!r} moved the agent to {state_text(state)!r} itself: "
-            "let it fire an event instead, which runs right after this move"
+            "let it fire an event instead, which runs right after this transition"
         )
         self._reporter.action_failed(AgentError(problem), agent, edge)
 

@@ -1,14 +1,13 @@
-"""Writing a move into an agent: its state, its ticks and its history.
+"""Writing a transition into an agent: its state, its ticks and its history.
 
 Any object with a writable ``state`` can be driven. The other fields (`FIELD_DEFAULTS`) are used
-where the object has them. Three kinds of class are told apart, once for each class:
+where the object has them. There are three kinds of classes:
 
 * **kept**: built on `prism.agents.StatechartMixin`. Such a class says ``_prism_kept = True`` and
-promises
-  that its fields live in ``_state``, ``_ticks_in_state`` and ``_state_history`` (a deque), so the
-  engine may write them without validating what it has just computed.
-* **own**: has a ``transition_to(new_state, trigger, context)`` of its own. That is the one write
-path. * **plain**: everything else; fields are written where present.
+  promises that its fields live in ``_state``, ``_ticks_in_state`` and ``_state_history`` (a deque),
+  so the engine may write them without validating its own values.
+* **own**: has a ``transition_to(new_state, trigger, context)``, which alone writes its agents.
+* **plain**: everything else; the fields that exist are written.
 """
 
 from __future__ import annotations
@@ -34,21 +33,27 @@ FIELD_DEFAULTS: dict[str, Any] = {
 }
 
 IF_FROZEN = "if it is frozen, let an agent with StatechartMixin hold it in a field of its own"
-"""What to do with an object in which nothing can be written."""
+"""Advice for an object in which nothing can be written."""
 
 _WAYS_OUT = {
     "state": (
         "keep the frozen value in a field of an agent, or give the class a "
         "transition_to(self, new_state, trigger, context) that sets it"
     ),
-    "ticks_in_state": "keep the frozen value in a field of an agent, or leave out what cannot be counted",
+    "ticks_in_state": (
+        "keep the frozen value in a field of an agent, or leave out what cannot be counted"
+    ),
 }
+
+Writer = Callable[[Any, Edge, float, object], int | None]
+"""``(agent, edge, time, context)``: returns the ticks that the agent spent in the state it left."""
 
 _new_record = StateTransition.__new__
 
 
 def make_record(edge: Edge, time: float, context: object) -> StateTransition:
-    """Make a history entry from a chart's own edge, without checking what the chart has checked."""
+    """Make a history entry from a chart's own edge."""
+    # not by the constructor, which would check again what the chart has checked
     record = _new_record(StateTransition)
     record._time = time
     if context is None:
@@ -60,7 +65,7 @@ def make_record(edge: Edge, time: float, context: object) -> StateTransition:
         (key,) = context
         variant, value = edge.variants.get(key), context[key]
         if variant is not None and type(value) is str:
-            # a look of its own saves the call of `share`
+            # looked up here first, to save the call of `share`
             record._edge, record._value = variant, shared_texts.get(value) or share(value)
             return record
 
@@ -71,7 +76,7 @@ def make_record(edge: Edge, time: float, context: object) -> StateTransition:
 
 
 def write_kept(agent: Any, edge: Edge, time: float, context: object) -> int | None:
-    """Write a move into an agent of a kept class; like all writers, gives the ticks it had dwelt."""
+    """Write an agent of a kept class."""
     record = make_record(edge, time, context)
     dwell: int = agent._ticks_in_state
     agent._state = edge.to_state
@@ -82,7 +87,7 @@ def write_kept(agent: Any, edge: Edge, time: float, context: object) -> int | No
 
 
 def write_own(agent: Any, edge: Edge, _time: float, context: object) -> int | None:
-    """Let an agent's own ``transition_to`` write the move.
+    """Let an agent's own ``transition_to`` write it.
 
     Raises:
         AgentError: If it left the agent in another state.
@@ -91,15 +96,16 @@ def write_own(agent: Any, edge: Edge, _time: float, context: object) -> int | No
     agent.transition_to(edge.to_state, edge.trigger, unpack(*pack(context)))
     if agent.state != edge.to_state:
         raise AgentError(
-            f"{type(agent).__name__}.transition_to left the agent in {state_text(agent.state)!r} instead of "
-            f"{state_text(edge.to_state)!r}: it must set self.state to the state it is given"
+            f"{type(agent).__name__}.transition_to left the agent in "
+            f"{state_text(agent.state)!r} instead of {state_text(edge.to_state)!r}: "
+            "it must set self.state to the state it is given"
         )
 
     return dwell
 
 
 def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | None:
-    """Write a move into any other object, using the fields it has; history last, since a full one drops a record.
+    """Write any other object, using the fields it has.
 
     Raises:
         AgentError: If the object takes no new values, or its history no records. Nothing has
@@ -110,6 +116,8 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
     record = make_record(edge, time, context)
     dwell: int | None = getattr(agent, "ticks_in_state", None)
     history = getattr(agent, "state_history", None)
+
+    # the history comes last: what a full one drops cannot be brought back
     try:
         agent.state = edge.to_state
     except Exception as error:
@@ -139,7 +147,7 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
 
 
 def count_tick(agent: Any, ticks: int) -> int:
-    """Count one more tick in an object that counts them in ``ticks_in_state``; give the ticks now.
+    """Count one more tick in an object's ``ticks_in_state``, and return the ticks now.
 
     Raises:
         AgentError: If it takes no new values.
@@ -155,17 +163,17 @@ def count_tick(agent: Any, ticks: int) -> int:
 
 
 def _undo(agent: Any, refused: str, error: Exception, **before: Any) -> None:
-    """Take back what the engine has written into an object, because the object refused the rest.
+    """Restore an object that refused what the engine wrote.
 
     Args:
         agent: The object.
-        refused: The field that did not take what was written.
-        error: What the object raised; gets a note that says so.
-        before: What the fields written so far held; None for a field that it does not have.
+        refused: The field that refused the new value.
+        error: What the object raised; gets a note about the refusal.
+        before: Earlier values of the fields written so far; None for a field that it does not have.
 
     Raises:
-        AgentError: In place of an error that says only that the field, or the history, is not made
-            to be written.
+        AgentError: In place of an error that says only that the field, or the history, cannot be
+            written.
     """
     for field, value in before.items():
         if value is not None and getattr(agent, field) != value:
@@ -186,11 +194,8 @@ def _undo(agent: Any, refused: str, error: Exception, **before: Any) -> None:
     )
 
 
-Writer = Callable[[Any, Edge, float, object], int | None]
-
-
 def writer_of(cls: type) -> Writer:
-    """Choose how agents of a class are written.
+    """Return the writer for agents of a class.
 
     Raises:
         AgentError: If the class has a ``transition_to`` that cannot be called with state, trigger
@@ -209,9 +214,11 @@ def writer_of(cls: type) -> Writer:
 def _require_arguments(cls: type) -> None:
     own = inspect.getattr_static(cls, "transition_to")
     if not inspect.isfunction(own):
+        # of another kind of callable the signature may be unknown
         return
 
-    problem = "it is async, but a move is made at once" if inspect.iscoroutinefunction(own) else ""
+    is_async = inspect.iscoroutinefunction(own)
+    problem = "it is async, but a transition is made at once" if is_async else ""
     try:
         inspect.signature(own).bind("self", "new_state", "trigger", "context")
     except TypeError as error:
@@ -219,13 +226,13 @@ def _require_arguments(cls: type) -> None:
 
     if problem:
         raise AgentError(
-            f"{cls.__name__}.transition_to cannot write a move ({problem}): "
+            f"{cls.__name__}.transition_to cannot write a transition ({problem}): "
             "define it as  def transition_to(self, new_state, trigger, context=None)"
         )
 
 
 def writes_quietly(cls: type) -> bool:
-    """Return whether writing an agent of this class runs no code of the user's, which might fire in turn."""
+    """Return True if writing an agent of this class runs no code of the user's."""
     if inspect.getattr_static(cls, "__setattr__") is not object.__setattr__:
         return False
     if writer_of(cls) is not write_plain:
@@ -242,7 +249,7 @@ def writes_quietly(cls: type) -> bool:
 
 
 def add_missing_fields(agent: Any, initial: Any) -> None:
-    """Give an object the fields it lacks; what it has stays as it is.
+    """Give an object the fields it lacks.
 
     Raises:
         AgentError: If the object's class leaves no room for them (``__slots__``, a frozen class, or
@@ -264,12 +271,14 @@ def add_missing_fields(agent: Any, initial: Any) -> None:
             refused.append(name)
 
     if refused:
+        cls = type(agent)
+        mixin = "" if is_pydantic(cls) else ", or derive it from prism.agents.StatechartMixin"
         raise AgentError(
-            f"{type(agent).__name__} has no room for {', '.join(sorted(refused))}: declare these fields in the class"
-            f"{'' if is_pydantic(type(agent)) else ', or derive it from prism.agents.StatechartMixin'}; {IF_FROZEN}"
+            f"{cls.__name__} has no room for {', '.join(sorted(refused))}: declare these fields "
+            f"in the class{mixin}; {IF_FROZEN}"
         )
 
 
 def is_pydantic(cls: type) -> bool:
-    """Return whether a class is a pydantic model, which keeps declared fields only."""
+    """Return True for a pydantic model, which has declared fields only."""
     return any(base.__module__.partition(".")[0] == "pydantic" for base in cls.__mro__)

@@ -1,7 +1,7 @@
 """A chart as plain data, and back: the JSON form.
 
 The form holds what defines a chart and nothing that runs: guards and actions stand in it by name,
-and whoever loads it gives the functions. Nothing that a file says is imported or evaluated.
+and the loader gets the functions for them. Nothing in a file is imported or evaluated.
 ``docs/charts.md`` describes it.
 """
 
@@ -25,7 +25,7 @@ from prism.statechart.transitions import ANY_STATE, Transition
 
 SCHEMA_VERSION = 1
 MOST_TRANSITIONS = 100_000
-"""How many transitions a document may stand for, each wildcard counted once for every state."""
+"""Transitions that a document may stand for; a wildcard counts once for every state."""
 
 _MOST_LISTED = 20
 _REQUIRED = ("schema", "states", "initial", "transitions")
@@ -92,7 +92,7 @@ def _transition_data(item: Transition[Any], guards: _Names, actions: _Names) -> 
 
 @dataclass
 class _Names:
-    """Names of the functions of one kind, each name for one function, and what keeps some from having one."""
+    """Names the functions of one kind, each name for one function, and collects the problems."""
 
     kind: str
     given: Functions | None
@@ -130,16 +130,18 @@ class _Names:
 
 
 def to_text(data: Mapping[str, Any]) -> str:
-    """Write plain data as JSON that people can read; half a surrogate pair, which no file can hold, is escaped."""
+    """Write plain data as JSON that people can read."""
     text = json.dumps(data, indent=2, ensure_ascii=False)
+    # half a surrogate pair cannot be encoded in a file
     return _HALF_PAIR.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def from_text(text: str) -> Any:
-    """Read JSON that somebody else wrote.
+    """Read JSON of unknown origin.
 
     Raises:
-        InputError: If it is not JSON, or an object has a key twice; names the line where it can.
+        InputError: If it is not valid JSON, or an object has a key twice; names the line where
+            possible.
     """
     return parse_json(text)
 
@@ -178,7 +180,8 @@ class _Reader:
         version = self._data.get("schema")
         if isinstance(version, int) and not isinstance(version, bool) and version > SCHEMA_VERSION:
             return [
-                f"is of schema {version}, and this prism reads up to {SCHEMA_VERSION}: use a newer prism"
+                f"is of schema {version}, and this prism reads up to {SCHEMA_VERSION}: "
+                "use a newer prism"
             ]
 
         found = _key_problems("", self._data, _KEYS, _REQUIRED)
@@ -212,7 +215,8 @@ class _Reader:
             return [f"'timeouts' must be an object of states and ticks, got {brief(timeouts)}"]
 
         return [
-            f"'timeouts', {brief(state)}: must be a whole number of ticks from 1 on, got {brief(ticks)}"
+            f"'timeouts', {brief(state)}: must be a whole number of ticks from 1 on, "
+            f"got {brief(ticks)}"
             for state, ticks in timeouts.items()
             if not isinstance(ticks, int) or isinstance(ticks, bool) or ticks < 1
         ]
@@ -248,7 +252,8 @@ class _Reader:
         )
         if len(transitions) - wildcards + wildcards * len(self._states()) > MOST_TRANSITIONS:
             return [
-                f"'transitions' stands for more than {MOST_TRANSITIONS:,} moves: make several charts of it"
+                f"'transitions' stands for more than {MOST_TRANSITIONS:,} transitions: "
+                "make several charts of it"
             ]
 
         known = set(self._states())
@@ -288,7 +293,8 @@ class _Reader:
             if isinstance(name, str) and _looked_up(functions, name) is None:
                 listing = ", ".join(map(brief, functions)) or "none"
                 found.append(
-                    f"{place}: unknown {kind} {brief(name)}; known are {listing}: give it by {kind}s="
+                    f"{place}: unknown {kind} {brief(name)}; known are {listing}: "
+                    f"give it by {kind}s="
                 )
 
         return found
@@ -302,7 +308,7 @@ class _Reader:
         )
 
     def _is_wildcard(self, source: object) -> bool:
-        """Tell the wildcard from a state whose text is an asterisk."""
+        """Return True for the wildcard, not for a state whose text is an asterisk."""
         return source == ANY_STATE and source not in self._states()
 
     def definition(self, enum: type[Enum] | None) -> Definition[Any]:

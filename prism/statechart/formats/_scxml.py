@@ -15,7 +15,7 @@ PRISM_NAMESPACE = "urn:prism:statechart"
 
 _ESCAPED = re.compile(r"[^A-Za-z0-9_]|^[0-9]|_(?=x[0-9A-F])")
 _OF_THE_PLATFORM = re.compile(r"\A(?:error|done)\Z")
-"""An event descriptor of these would match events that come from the interpreter itself (SCXML, section 5.10.2)."""
+"""Event descriptors that would match the interpreter's own events (SCXML, section 5.10.2)."""
 
 
 def scxml_name(text: str) -> str:
@@ -35,14 +35,14 @@ def scxml_name(text: str) -> str:
 
 
 def scxml_guards(chart: Definition[Any]) -> dict[str, Guard]:
-    """Return the chart's guards by the fields of the event's data in which the SCXML document expects their outcomes.
+    """Return the guards of a chart by the fields of event data in which SCXML expects outcomes.
 
-    Whoever runs the document evaluates these and sends the outcomes with each event. A field is
-    ``guard_`` and the `scxml_name` of the function's name, or ``guard``; a number follows where
-    several guards would share one.
+    The program that runs the document evaluates the guards and sends their outcomes with each
+    event. A field is ``guard_`` and the `scxml_name` of the function's name, or ``guard``; a number
+    follows if the name is taken.
 
     Args:
-        chart: The chart.
+        chart: The chart's definition, ``chart.definition``.
     """
     fields: dict[str, Guard] = {}
     for item in chart.transitions:
@@ -62,14 +62,14 @@ def _code(found: re.Match[str]) -> str:
 
 
 def to_scxml(chart: Definition[Any]) -> str:
-    """Write an SCXML document that makes the moves the chart makes.
+    """Write an SCXML document that makes the same transitions as the chart.
 
     States and triggers are named by `scxml_name`. A guard reads its outcome from the event's data,
     as ``cond="_event.data.guard_is_busy"``: see `scxml_guards`. Actions, decision states and limits
-    stand in attributes of prism's own namespace, which interpreters pass over.
+    stand in attributes of prism's own namespace, which interpreters ignore.
 
     Args:
-        chart: The chart.
+        chart: The chart's definition.
     """
     fields = scxml_guards(chart)
     leaving: dict[Any, list[str]] = {state: [] for state in chart.states}
@@ -78,7 +78,8 @@ def to_scxml(chart: Definition[Any]) -> str:
 
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
-        f'<scxml xmlns="{NAMESPACE}" xmlns:prism="{PRISM_NAMESPACE}" version="1.0" datamodel="ecmascript" '
+        f'<scxml xmlns="{NAMESPACE}" xmlns:prism="{PRISM_NAMESPACE}" '
+        f'version="1.0" datamodel="ecmascript" '
         f'name="{scxml_name(chart.name or "statechart")}" initial="{_id(chart.initial)}">',
     ]
     for state, transitions in leaving.items():

@@ -23,12 +23,12 @@ _guard_of = attrgetter("guard")
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A transition that an event could cause, and what its guard said.
+    """A transition that an event could cause, and the outcome of its guard.
 
     Args:
         transition: The transition.
         outcome: ``passed`` (also without a guard), ``failed``, ``raised``, or ``not asked`` because
-            an earlier candidate had settled the matter.
+            an earlier candidate was chosen.
         error: What the guard raised.
     """
 
@@ -57,7 +57,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What an event would do to an agent, and why; ``str`` gives it as a block of lines.
+    """What an event would do to an agent, and why; ``str`` shows it as a block of lines.
 
     Args:
         chart: Name of the chart.
@@ -106,11 +106,15 @@ class Explanation:
         }
 
     def _lines(self) -> Iterator[str]:
-        yield f"agent {self.agent!r} in {state_text(self.state)!r}, event {self.trigger!r}, chart {self.chart!r}:"
+        yield (
+            f"agent {self.agent!r} in {state_text(self.state)!r}, event {self.trigger!r}, "
+            f"chart {self.chart!r}:"
+        )
         yield from (f"  {candidate}" for candidate in self.candidates)
         yield f"  {self._fire()}"
         if self.options:
-            yield f"  afire asks the reasoner to choose from {', '.join(map(state_text, self.options))}"
+            options = ", ".join(map(state_text, self.options))
+            yield f"  afire asks the reasoner to choose from {options}"
 
     def _fire(self) -> str:
         state = state_text(self.state)
@@ -126,9 +130,11 @@ class Explanation:
             case "raises":
                 return "fire raises what the guard raised: the chart is strict"
             case "no reaction":
-                return f"fire does nothing: {state!r} reacts to {', '.join(self.reacts_to) or 'no event'}"
+                triggers = ", ".join(self.reacts_to) or "no event"
+                return f"fire does nothing: {state!r} reacts to {triggers}"
             case _:
-                return f"fire raises UnknownStateError: the chart's states are {', '.join(map(state_text, self.known))}"
+                known = ", ".join(map(state_text, self.known))
+                return f"fire raises UnknownStateError: the chart's states are {known}"
 
 
 def explain(

@@ -21,7 +21,7 @@ class Finding:
     Args:
         kind: ``unreachable``, ``no_way_out``, ``shadowed`` or ``no_timeout``.
         state: The state it concerns.
-        message: What is wrong and how to mend it.
+        message: The mistake, and how to correct it.
         transition: The transition it concerns, for ``shadowed``.
     """
 
@@ -36,7 +36,7 @@ class Finding:
 
 
 def find_flaws(chart: Definition[Any]) -> list[Finding]:
-    """List what is probably wrong with a chart: see `Statechart.check`."""
+    """Return everything that is probably wrong with a chart: see `Statechart.check`."""
     return [
         *_unreachable(chart),
         *_without_way_out(chart),

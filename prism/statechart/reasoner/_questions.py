@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from prism.errors import ReasonerError
-from prism.statechart._identity import agent_name, identify
+from prism.statechart._identity import identify, name_or_address
 from prism.statechart.reasoner._cost import COST_KEYS, Cost
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger, report_warning
@@ -127,14 +127,6 @@ class BaseReasoner(ABC):
                 _announce(given, active, question, decision)
 
         return decisions
-
-
-def name_or_address(agent: object) -> str:
-    """Return an agent's name as in logs, or its class and address if that cannot be read."""
-    try:
-        return agent_name(agent)
-    except Exception:  # of a property of the user's, such as that of a detached database row
-        return f"{type(agent).__name__}@{id(agent):x}"
 
 
 def _identity(context: object) -> dict[str, Any] | None:

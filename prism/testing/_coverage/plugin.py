@@ -1,4 +1,4 @@
-"""Coverage of charts in a pytest run: recorded in every worker, put together and reported by the controller."""
+"""Coverage of charts in a pytest run: recorded in each worker, reported by the controller."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _OUTPUT = "statechart_coverage"
 
 
 class CoveragePlugin:
-    """Records charts from its making until `stop`, and reports on them when the session ends.
+    """Records charts until `stop`, and reports on them when the session ends.
 
     Args:
-        json_path: File to write the report to, as JSON; None for none.
+        json_path: File to write the report to, as JSON; None to write no file.
         fail_under: Percent below which the session fails; None for no limit.
     """
 
@@ -42,7 +42,7 @@ class CoveragePlugin:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:  # noqa: ARG002
-        """Take over what a worker of pytest-xdist has recorded; one that crashed could not say."""
+        """Add what a worker of pytest-xdist has recorded, unless it crashed."""
         output = getattr(node, "workeroutput", {})
         if _OUTPUT in output:
             self.recorder.load(json.loads(output[_OUTPUT]))
@@ -51,7 +51,7 @@ class CoveragePlugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Hand what was recorded to the controller, or, there, write it and judge it."""
+        """In a worker, hand the record to the controller; there, write it and judge it."""
         if hasattr(session.config, "workeroutput"):
             session.config.workeroutput[_OUTPUT] = json.dumps(self.recorder.dump())
             return
@@ -95,5 +95,6 @@ class CoveragePlugin:
         # the limit as it was written
         if least is not None and total_share(used) * 100 < Fraction(str(least)):
             self._complaints.append(
-                f"statechart coverage of {total_percent(used):g}% is below the required {least:.12g}%"
+                f"statechart coverage of {total_percent(used):g}% "
+                f"is below the required {least:.12g}%"
             )

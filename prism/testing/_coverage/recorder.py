@@ -45,7 +45,7 @@ class Move:
     raised: int = 0
 
     def __str__(self) -> str:
-        """Return the move as ``source --trigger--> target [guard]``."""
+        """Return ``source --trigger--> target [guard]``."""
         return f"{self.source} --{self.trigger}--> {self.target}" + (
             f" [{self.guard}]" if self.guard else ""
         )
@@ -61,7 +61,7 @@ class Share:
 
     Args:
         total: How many there are.
-        missing: Those that were never exercised, as text.
+        missing: The parts that were never exercised, as text.
     """
 
     total: int
@@ -102,7 +102,7 @@ class ChartUse:
         return any(move.tried or move.asked() for move in self.moves)
 
     def shares(self) -> dict[str, Share]:
-        """Return how much was exercised of ``states``, ``transitions`` and outcomes of ``guards``."""
+        """Return how much of ``states``, ``transitions`` and outcomes of ``guards`` was exercised."""
         seen = {end for move in self.moves if move.made for end in (move.source, move.target)}
         seen |= {move.source for move in self.moves if move.tried or move.asked()}
         guarded = [move for move in self.moves if move.guard is not None]

@@ -1,4 +1,4 @@
-"""What a `Recorder` has found, as a table for people and as JSON for tools."""
+"""The report on coverage, as a table for people and as JSON for tools."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def report_data(recorder: Recorder) -> dict[str, Any]:
 
 
 def report_lines(recorder: Recorder) -> Iterator[str]:
-    """Return the report as lines: a table of the charts, and then everything that was never exercised.
+    """Return the report as lines: a table of the charts, then everything never exercised.
 
-    Names and states are shown without what a terminal would obey.
+    Control characters in names and states are not shown.
     """
     for line in _lines(recorder):
         yield "".join(each if each.isprintable() else " " for each in showable(line))

@@ -83,7 +83,7 @@ def moves_of(agent: Any) -> list[tuple[str, str, str]]:
 
 
 def test_adopt_refuses_an_unknown_state() -> None:
-    """An object in a state outside the chart cannot be adopted, and the message lists the states to use."""
+    """An object in a state outside the chart is not adopted; the message lists the states."""
     with pytest.raises(
         UnknownStateError, match=r"in state 'flying', which is not in chart .* use one of idle"
     ):
@@ -92,7 +92,7 @@ def test_adopt_refuses_an_unknown_state() -> None:
 
 @pytest.mark.parametrize("make", [Record, SlotRecord, Model, OwnAgent])
 def test_ticks_are_counted_on_any_object_that_has_them(make: Any) -> None:
-    """A tick is counted on every kind of object with ticks; without a limit anywhere there is no time-out."""
+    """Ticks are counted on every object that has them; without a limit there is no time-out."""
     agent = make()
     assert chart_of(Transition("timeout", S.IDLE, S.SCROLLING)).tick(agent) is None
     assert agent.ticks_in_state == 4
@@ -116,7 +116,7 @@ def test_an_object_without_ticks_never_times_out() -> None:
     "make", [Slots, Record, SlotRecord, StateOnly, Text, Model, SimpleNamespace]
 )
 def test_anything_with_a_state_can_be_driven(make: Any) -> None:
-    """Slots, dataclasses, models and plain objects are moved with the fields they have and given no others."""
+    """Slots, dataclasses, models and plain objects are written in the fields they have."""
     agent = make() if make is not SimpleNamespace else make(state=S.IDLE)
     fields = set(dir(agent))
     chart = chart_of(
@@ -132,7 +132,7 @@ def test_anything_with_a_state_can_be_driven(make: Any) -> None:
 
 
 def test_a_state_given_as_text_is_understood() -> None:
-    """An agent whose state is plain text is asked about, ticked and driven like any other, and gets members."""
+    """An agent whose state is plain text is driven like any other, and gets members as states."""
     chart = chart_of(Transition("again", S.IDLE, S.IDLE), Transition("go", S.IDLE, S.RESTING))
     agent = Text()
     assert chart.enabled_targets(agent, "go") == [S.RESTING]
@@ -141,7 +141,7 @@ def test_a_state_given_as_text_is_understood() -> None:
 
 
 def test_own_transition_to_is_the_only_write_path(events: list[Any]) -> None:
-    """A class with its own transition_to is written only through it: its ticks and history are its own affair."""
+    """A class with its own transition_to is written only through it."""
     chart = chart_of(Transition("go", S.IDLE, S.SCROLLING), Transition("go", S.SCROLLING, S.IDLE))
     agent = OwnAgent()
     assert [chart.fire(agent, "go", Post("p1")) for _ in range(2)] == [S.SCROLLING, S.IDLE]
@@ -161,7 +161,7 @@ def test_a_self_transition_does_not_call_transition_to() -> None:
 
 
 def test_own_transition_to_must_move() -> None:
-    """A transition_to that does not move the agent is an error that names its class and the mend."""
+    """A transition_to that does not move the agent is an error that names class and cure."""
 
     class Stubborn(OwnAgent):
         def transition_to(self, new_state: S, trigger: str, context: Any = None) -> None:
@@ -188,7 +188,7 @@ def test_one_chart_serves_many_agents() -> None:
 
 
 def test_adopt_adds_what_is_missing() -> None:
-    """An adopted object is the same object with all fields of an agent, in the chart's initial state."""
+    """An adopted object is the same object with all fields of an agent, in the initial state."""
     agent = SimpleNamespace(name="x", timeout_threshold=9)
     chart = Statechart(S, [Transition("go", S.RESTING, S.IDLE)], S.RESTING)
     assert chart.adopt(agent) is agent
@@ -219,7 +219,7 @@ def test_adopt_leaves_a_whole_agent_alone(agent: Any) -> None:
 
 
 def test_adopt_refuses_an_object_without_room() -> None:
-    """An object whose class takes no fields is refused with the fields and the mend in the message."""
+    """An object whose class takes no fields is refused with a list of the fields."""
     with pytest.raises(
         AgentError, match=r"Slots has no room for engagement_threshold, .*: declare these fields"
     ):
@@ -233,7 +233,7 @@ class Patched(StatechartMixin):
 
 
 def test_a_mixin_class_with_a_field_of_its_own_is_written_whole() -> None:
-    """A class that adds the mixin but keeps one field itself has that field written like the others."""
+    """A mixin class that keeps one field itself has that field written like the others."""
     agent: Any = Patched()
     agent.ticks_in_state = 4
     assert chart_of(Transition("go", S.IDLE, S.SCROLLING)).fire(agent, "go") is S.SCROLLING

@@ -73,7 +73,7 @@ RIGHT = {
 def test_a_current_state_is_refused_by_name_and_by_place(
     method: str, context: Any, chart: Statechart[S], agent: SimpleNamespace
 ) -> None:
-    """Every call that gives a state besides agent, trigger and context is told the call to write."""
+    """A call that gives a state as well gets an error with the right call."""
     for args, kwargs in [
         ((), {"trigger": "go", "current_state": S.IDLE, "agent": agent, "context": context}),
         ((agent, "go"), {"current_state": S.IDLE}),
@@ -116,7 +116,7 @@ def test_a_text_is_no_agent(
 def test_what_stands_before_its_trigger_is_refused(
     drive: str, args: tuple[Any, Any], chart: Statechart[S], agent: SimpleNamespace
 ) -> None:
-    """A state or a context in the trigger's place is told the call to write, by everything that takes a trigger."""
+    """A state or a context in the trigger's place is refused by everything that takes a trigger."""
     misplaced, trigger = args
     calls = {
         "fire": lambda: chart.fire(agent, misplaced, trigger),
@@ -134,7 +134,7 @@ def test_what_stands_before_its_trigger_is_refused(
 
 @pytest.mark.parametrize("drive", ["fire", "afire", "fire_to", "enabled_targets", "explain"])
 def test_a_states_text_before_a_trigger_is_refused(drive: str, chart: Statechart[S]) -> None:
-    """An agent's text state in the trigger's place, with the trigger behind it, is told the call to write."""
+    """An agent's text state before the trigger gets an error with the right call."""
     agent = SimpleNamespace(state="idle")
     calls = {
         "fire": lambda: chart.fire(agent, agent.state, "go"),
@@ -143,7 +143,10 @@ def test_a_states_text_before_a_trigger_is_refused(drive: str, chart: Statechart
         "enabled_targets": lambda: chart.enabled_targets(agent, agent.state, "go"),
         "explain": lambda: chart.explain(agent, agent.state, "go"),
     }
-    message = r"the trigger must be the name of an event, got 'idle'; .* write chart.fire\(agent, 'go', context\)"
+    message = (
+        r"the trigger must be the name of an event, got 'idle'; .* "
+        r"write chart.fire\(agent, 'go', context\)"
+    )
     with pytest.raises(TypeError, match=message):
         calls[drive]()
     assert agent.state == "idle"
@@ -161,7 +164,7 @@ def test_a_states_text_before_a_trigger_is_refused(drive: str, chart: Statechart
     ],
 )
 def test_a_text_that_may_be_meant_passes(trigger: str, context: Any, chart: Statechart[S]) -> None:
-    """A state's text is refused only before a trigger of the chart; other texts are events and contexts as ever."""
+    """A state's text is refused only before a trigger of the chart."""
     agent = SimpleNamespace(state="idle")
     assert chart.fire(agent, trigger, context) is (S.SCROLLING if trigger == "go" else None)
 
@@ -179,7 +182,7 @@ def test_a_chart_may_name_events_as_its_states(agent: SimpleNamespace) -> None:
 def test_afire_without_a_reasoner_is_told_the_call(
     context: dict[str, Any], chart: Any, agent: SimpleNamespace
 ) -> None:
-    """A call of afire without a reasoner is told the call to write, in every state; a given state is refused first."""
+    """A call of afire without a reasoner gets an error with the right call, in every state."""
     for state in (S.IDLE, S.RESTING):
         agent.state = state
         for args in ((agent, "go"), ("go", agent)):
@@ -217,7 +220,7 @@ def test_a_trigger_may_be_a_state_where_the_chart_says_so(agent: SimpleNamespace
 
 
 def test_an_action_is_told_as_well(agent: SimpleNamespace) -> None:
-    """A wrong call from inside an action is a fault of the action: logged, or raised by a strict chart."""
+    """A wrong call inside an action is the action's fault: logged, or raised by a strict chart."""
     told = []
 
     def again(agent: Any, context: Any) -> None:
@@ -250,7 +253,7 @@ def test_a_state_that_cannot_be_read_is_told_from_one_that_is_missing(chart: Sta
 
 
 def test_what_has_no_state_is_told_a_way_that_works(chart: Statechart[S]) -> None:
-    """A frozen value is told to be held, a pydantic model to declare its state; done so, both can be driven."""
+    """The advice for frozen values and pydantic models works: both can be driven afterwards."""
 
     @dataclass(frozen=True)
     class Stone:

@@ -65,7 +65,7 @@ def snapshot(agent: Any) -> tuple[Any, ...]:
 def test_first_truthy_guard_wins(
     agent: Any, guards: list[Any], expected: S | None, times: int
 ) -> None:
-    """Candidates are tried in definition order, and the first with a truthy guard makes the move."""
+    """Candidates are tried in definition order; the first with a truthy guard is chosen."""
     chart = chart_of(
         Transition("go", S.IDLE, S.SCROLLING, lambda _agent, given: given[0]),
         Transition("go", S.IDLE, S.RESTING, lambda _agent, given: given[1]),
@@ -103,7 +103,7 @@ def test_guards_and_actions_get_agent_and_context(agent: Any) -> None:
 
 
 def test_wildcard_applies_in_every_state(agent: Any) -> None:
-    """A wildcard transition fires from every state, and stands at its place in the definition order."""
+    """A wildcard transition fires from every state, at its place in the definition order."""
     chart = chart_of(
         Transition("stop", S.COMPOSING, S.RESTING), Transition("stop", "*", S.SCROLLING)
     )
@@ -138,7 +138,7 @@ def via_afire(chart: Any, agent: Any) -> Any:
 )
 @pytest.mark.parametrize("state", ["flying", S.COMPOSING, None, ["idle"]])
 def test_unknown_state_is_an_error(drive: Any, state: Any) -> None:
-    """An agent in a state outside the chart is a ValueError that lists the states to use, and nothing has changed."""
+    """A state outside the chart is a ValueError that lists the states, and nothing has changed."""
     chart = Statechart([S.IDLE, S.RESTING], [Transition("go", S.IDLE, S.RESTING)], S.IDLE, name="c")
     agent = SimpleNamespace(state=state, agent_id="a1", ticks_in_state=1)
     message = re.escape(
@@ -161,7 +161,10 @@ def test_an_object_without_state_is_refused(method: str) -> None:
         "enabled_targets": ["go"],
         "tick": [],
     }[method]
-    message = r"cannot drive 'SimpleNamespace': it has no 'state'; give it one, call chart.adopt\(obj\), or derive"
+    message = (
+        r"cannot drive 'SimpleNamespace': it has no 'state'; give it one, "
+        r"call chart.adopt\(obj\), or derive"
+    )
     with pytest.raises(TypeError, match=message) as caught:
         getattr(chart, method)(agent, *arguments)
     assert isinstance(caught.value, AgentError)

@@ -127,7 +127,7 @@ def test_a_result_that_has_no_truth_value_counts_as_false(
 def test_what_must_stop_the_program_always_propagates(
     agent: Any, error: Any, where: str, strict: bool
 ) -> None:
-    """Interrupts, exits and cancellations propagate from guards and actions, log nothing, and change nothing."""
+    """Interrupts, exits and cancellations propagate, log nothing and change nothing."""
 
     def stop(agent: Any, context: Any) -> Any:
         raise error

@@ -29,7 +29,7 @@ def snapshot(agent: Any) -> tuple[Any, ...]:
 
 
 def test_a_move_is_committed_whole(agent: Any) -> None:
-    """A move sets the state, resets the ticks, appends one record with the context, and returns the state."""
+    """A transition sets the state, resets the ticks, appends a record and returns the state."""
     chart = chart_of(Transition("go", S.IDLE, S.SCROLLING), clock=lambda: 1769767200.0)
     agent.ticks_in_state = 4
     assert chart.fire(agent, "go", {"post_id": "p1"}) is S.SCROLLING
@@ -65,7 +65,7 @@ def test_the_action_runs_before_the_commit(agent: Any) -> None:
 
 
 def test_assigning_the_returned_state_changes_nothing(agent: Any) -> None:
-    """A caller that sets agent.state to the returned state, as the contract shows, records nothing twice."""
+    """Setting agent.state to the returned state, as the contract shows, records nothing twice."""
     chart = chart_of(Transition("go", S.IDLE, S.SCROLLING))
     state = chart.fire(agent, "go")
     before = snapshot(agent)
@@ -97,7 +97,7 @@ def test_a_list_history_is_pruned_too() -> None:
 def test_a_self_transition_only_runs_its_action(
     agent: Any, with_action: bool, events: list[Any]
 ) -> None:
-    """A self-transition returns the state and runs its action, but records, announces and resets nothing."""
+    """A self-transition runs its action and returns the state; nothing is recorded or logged."""
     ran: list[Any] = []
     action = (lambda *_: ran.append(1)) if with_action else None
     chart = chart_of(
@@ -119,7 +119,7 @@ def test_a_self_transition_only_runs_its_action(
 def test_a_timeout_fires_strictly_after_the_limit(
     agent: Any, timeouts: Any, threshold: int, ticks: int
 ) -> None:
-    """The time-out fires on the first tick above the limit: the chart's for the state, else the agent's."""
+    """The time-out fires on the first tick above the chart's limit, else the agent's own."""
     chart = chart_of(Transition("timeout", S.IDLE, S.SCROLLING), timeouts=timeouts)
     agent.timeout_threshold = threshold
     results = [chart.tick(agent, {"tick": number + 1}) for number in range(ticks)]

@@ -43,7 +43,7 @@ def chart() -> Statechart[S]:
 
 
 def test_chart_exposes_a_real_machine(chart: Statechart[S]) -> None:
-    """The chart's machine is a stock Machine with the chart's states, triggers and initial state."""
+    """The chart's machine is a stock Machine with its states, triggers and initial state."""
     assert type(chart.machine) is Machine
     assert [state.value for state in chart.machine.states.values()] == list(S)
     assert list(chart.machine.events) == ["go", "back"]

@@ -106,7 +106,7 @@ def decider(agent: Any) -> Any:
 
 
 async def test_the_reasoner_is_asked_where_several_targets_are_enabled(decider: Any) -> None:
-    """In a decision state the reasoner is asked once, with the distinct enabled targets and the context."""
+    """In a decision state the reasoner is asked once, with the distinct enabled targets."""
     reasoner, post = Chooser(S.RESTING), Post("p1")
     assert await decision_chart().afire(decider, "decide", post, reasoner=reasoner) is S.RESTING
     assert reasoner.asked == [(decider, S.IDLE, "decide", [S.COMPOSING, S.RESTING], post)]
@@ -139,7 +139,7 @@ async def test_the_chosen_transition_runs_its_own_action(
 async def test_nobody_is_asked_where_nothing_is_open(
     decider: Any, state: S, trigger: str, expected: S | None
 ) -> None:
-    """Outside decision states, and with at most one distinct target, afire is fire and no reasoner is called."""
+    """Outside decision states, and with at most one target, afire is fire and asks nobody."""
     twin = copy.deepcopy(decider)
     decider.state = twin.state = state
     reasoner = Chooser(S.RESTING)
@@ -171,7 +171,7 @@ def leave_and_come_back(chart: Any, agent: Any) -> None:
 async def test_a_stale_answer_is_discarded(
     decider: Any, bare: bool, meanwhile: Any, now_in: S, events: list[Any]
 ) -> None:
-    """The answer for an agent that moved meanwhile, even back again, is discarded with a warning."""
+    """An answer for an agent that moved meanwhile, even back, is discarded with a warning."""
     chart = decision_chart(name="c")
     agent = StateOnly(ready=True, done=[], agent_id="a1") if bare else decider
     chart.fire(type(agent)(), "look")
@@ -206,7 +206,7 @@ async def test_a_move_that_the_chart_did_not_make_is_noticed_too(decider: Any) -
 
 
 async def test_moves_of_others_do_not_make_an_answer_stale(decider: Any) -> None:
-    """While an agent waits for its answer, others move, and it may pass through self-transitions."""
+    """While one agent waits for its answer, others move, and it may run self-transitions."""
     chart = decision_chart()
     other = SimpleNamespace(state=S.IDLE, ready=True, done=[])
     reasoner = Chooser(S.RESTING, meanwhile=lambda: leave_and_come_back(chart, other))
@@ -215,7 +215,7 @@ async def test_moves_of_others_do_not_make_an_answer_stale(decider: Any) -> None
 
 @pytest.mark.parametrize("bare", [True, False])
 async def test_of_two_answers_for_one_agent_the_first_counts(decider: Any, bare: bool) -> None:
-    """Of two questions under way for one agent the first answer moves it and makes the other stale."""
+    """Of two open questions about one agent the first answer makes the other stale."""
     chart = decision_chart()
     agent = StateOnly(ready=True, done=[]) if bare else decider
     slow, quick = Patient(S.COMPOSING), Patient(S.RESTING)
@@ -248,7 +248,7 @@ async def test_a_failed_question_does_not_make_another_stale(decider: Any) -> No
 
 
 async def test_a_cancelled_afire_leaves_the_agent_as_it_was(decider: Any) -> None:
-    """Cancelling afire while the answer is under way changes nothing, and the agent can be fired again."""
+    """Cancelling afire while a question is open changes nothing, and the agent can fire again."""
     chart, reasoner = decision_chart(), Patient(S.COMPOSING)
     decider.ticks_in_state = 4
     before = snapshot(decider)
@@ -263,7 +263,7 @@ async def test_a_cancelled_afire_leaves_the_agent_as_it_was(decider: Any) -> Non
 
 @pytest.mark.parametrize("answer", [S.SCROLLING, "flying", None, S.EVALUATING])
 async def test_an_answer_outside_the_options_is_an_error(decider: Any, answer: Any) -> None:
-    """A reasoner that answers outside the options is a ValueError that lists them, and nothing has changed."""
+    """An answer outside the options is a ValueError that lists them, and nothing has changed."""
     before = snapshot(decider)
     message = re.escape(
         f"the reasoner chose {answer!r}, which is not among the options (composing, resting)"
@@ -306,7 +306,7 @@ async def test_an_exception_of_the_reasoner_propagates(decider: Any) -> None:
 def test_fire_to_makes_only_the_wanted_move(
     decider: Any, ready: bool, target: S, action: list[str]
 ) -> None:
-    """fire_to commits the first enabled transition to the target, and gives None where there is none."""
+    """fire_to makes the first enabled transition to the target, and returns None without one."""
     decider.ready = ready
     assert decision_chart().fire_to(decider, "decide", target) is (target if action else None)
     assert decider.done == action

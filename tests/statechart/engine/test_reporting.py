@@ -26,7 +26,7 @@ def chart_of(*moves: Transition[S], **options: Any) -> Statechart[S]:
 
 
 def test_every_move_is_one_event(agent: Any, events: list[Any]) -> None:
-    """Each move, also each of a chain, is announced by one event with its dwell time and identified context."""
+    """Each transition, also each of a chain, is one event with dwell time and context."""
     chart = chart_of(
         Transition("go", S.IDLE, S.SCROLLING),
         Transition(
@@ -60,7 +60,7 @@ def test_every_move_is_one_event(agent: Any, events: list[Any]) -> None:
 def test_a_given_logger_hears_moves_without_configuration(
     agent: Any, logger: Any, capture: Any
 ) -> None:
-    """A chart with a logger of its own announces its moves there though structlog is not configured."""
+    """A chart's own logger gets its transitions even if structlog is not configured."""
     chart = chart_of(
         Transition("go", S.IDLE, S.SCROLLING), Transition("go", S.SCROLLING, S.IDLE), logger=logger
     )
@@ -81,7 +81,7 @@ def test_without_configuration_moves_are_silent(
 
 
 def test_history_tells_the_truth_about_a_meddling_action(capture: Any, logger: Any) -> None:
-    """An action that moves the agent itself is reported, and the record starts from where it left the agent."""
+    """An action that moves the agent is reported; the record starts where it left the agent."""
 
     def meddle(agent: Any, context: Any) -> None:
         agent.state = S.RESTING

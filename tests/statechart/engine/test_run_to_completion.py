@@ -64,7 +64,7 @@ def moves_of(agent: Any) -> list[tuple[str, str, str]]:
 
 
 def test_a_fire_inside_an_action_is_queued(agent: Any) -> None:
-    """A fire from inside an action gives None, runs after the commit, and the outer fire gives the final state."""
+    """A fire inside an action returns None and runs after the commit of the outer one."""
     seen: list[Any] = []
 
     def go_on(agent: Any, context: Any) -> None:
@@ -85,7 +85,7 @@ def test_a_fire_inside_an_action_is_queued(agent: Any) -> None:
 
 
 def test_queued_fires_run_in_order(agent: Any) -> None:
-    """Fires that actions queue run first in, first out, and those that no longer apply are dropped."""
+    """Queued fires run first in, first out, and those that no longer apply are dropped."""
 
     def fire_three(agent: Any, context: Any) -> None:
         for trigger in ("on", "nonsense", "on"):
@@ -106,7 +106,7 @@ def test_queued_fires_run_in_order(agent: Any) -> None:
 
 
 def test_assigning_after_a_chain_changes_nothing(agent: Any) -> None:
-    """The state returned after a chain is the agent's own, so assigning it changes and records nothing."""
+    """The state returned after a chain is the agent's own, so assigning it changes nothing."""
     chart = chart_of(
         Transition("go", S.IDLE, S.SCROLLING, action=lambda agent, _post: chart.fire(agent, "on")),
         Transition("on", S.SCROLLING, S.RESTING),
@@ -156,7 +156,7 @@ def test_an_afire_stepped_inside_an_action_is_queued(agent: Any, decision_states
 
 
 def test_code_that_runs_on_assignment_cannot_nest_a_fire() -> None:
-    """A class that fires whenever its state is written runs to completion like an action, every time."""
+    """A class that fires whenever its state is written runs to completion, every time."""
     chart = chart_of(
         Transition("go", S.IDLE, S.SCROLLING), Transition("go", S.SCROLLING, S.RESTING)
     )
@@ -188,7 +188,7 @@ def test_agents_that_compare_equal_do_not_share_a_queue() -> None:
 
 
 def test_an_endless_chain_is_stopped(agent: Any) -> None:
-    """Actions that fire without end are stopped by an error that names chart, agent, trigger and mend."""
+    """Endless fires from actions end in an error that names chart, agent, trigger and cure."""
 
     def again(agent: Any, context: Any) -> None:
         chart.fire(agent, "go")
@@ -222,7 +222,7 @@ def test_a_chain_of_the_greatest_length_is_let_through(agent: Any) -> None:
 
 
 def test_an_interrupt_inside_a_chain_keeps_what_was_committed(agent: Any) -> None:
-    """An exception in a queued fire leaves the moves before it in place and drops the rest of the queue."""
+    """An exception in a queued fire keeps earlier transitions and drops the rest of the queue."""
 
     def stop(agent: Any, context: Any) -> None:
         raise KeyboardInterrupt

@@ -102,7 +102,7 @@ class Described:
 
 
 class Guarded(Plain):
-    """Checks a field after it was set, as a model's validator does; what is in ``never`` is refused too late."""
+    """Checks a field after it was set, as a validator may; refuses values in ``never``."""
 
     never: ClassVar[Any] = ()
 
@@ -161,7 +161,7 @@ def test_quiet_classes_run_no_code_when_written(cls: type, quiet: bool) -> None:
 
 @pytest.mark.parametrize(("write", "make"), [(write_kept, Kept), (write_plain, Plain)])
 def test_a_move_is_written_whole(write: Any, make: Any) -> None:
-    """Writing a move sets the state, resets the ticks, appends one record, and gives the ticks dwelt."""
+    """Writing sets the state, resets the ticks, appends one record, and returns the ticks dwelt."""
     agent = make()
     agent.ticks_in_state = 7
     assert write(agent, GO, 1_000_000.5, {"post_id": "p1"}) == 7
@@ -184,7 +184,7 @@ def test_a_bare_object_is_given_its_state_only() -> None:
 
 
 def test_own_transition_to_is_the_one_write_path() -> None:
-    """A class with its own transition_to gets state, trigger and identified context, and is not written past it."""
+    """An own transition_to gets state, trigger and identified context, and writes alone."""
     agent = Own()
     assert write_own(agent, GO, 0.0, SimpleNamespace(post_id="p1")) == 4
     assert agent.moves == [(S.SCROLLING, "go", {"post_id": "p1"})]
@@ -192,8 +192,11 @@ def test_own_transition_to_is_the_one_write_path() -> None:
 
 
 def test_own_transition_to_must_move() -> None:
-    """A transition_to that leaves the agent elsewhere is an error that names the class and the mend."""
-    message = r"Stubborn.transition_to left the agent in 'idle' instead of 'scrolling': it must set self.state"
+    """A transition_to that leaves the agent elsewhere is an error that names class and cure."""
+    message = (
+        r"Stubborn.transition_to left the agent in 'idle' instead of 'scrolling': "
+        r"it must set self.state"
+    )
     with pytest.raises(AgentError, match=message):
         write_own(Stubborn(), GO, 0.0, None)
 
@@ -217,7 +220,7 @@ def test_an_object_that_takes_no_state_is_refused() -> None:
 
 @pytest.mark.parametrize("history", [(), "moves", {}])
 def test_a_history_that_takes_no_records_is_refused(history: Any) -> None:
-    """A history that is no list is an error that says what it must be, and the agent is where it was."""
+    """A history that is not a list is an error that says what it must be."""
     agent = Plain(state_history=history)
     with pytest.raises(
         AgentError, match=r"Plain.state_history must be a list or a deque, .* no attribute 'append'"
@@ -228,7 +231,7 @@ def test_a_history_that_takes_no_records_is_refused(history: Any) -> None:
 
 @pytest.mark.parametrize(("field", "value"), [("state", S.SCROLLING), ("ticks_in_state", 0)])
 def test_a_move_that_a_field_refuses_is_taken_back(field: str, value: Any) -> None:
-    """What a field's own code raises reaches the caller with a note, and nothing has changed, even if it was set."""
+    """What a field's own code raises gets a note, and nothing has changed, even if it was set."""
 
     class Strict(Guarded):
         never = ((field, value),)
@@ -277,7 +280,7 @@ def test_a_tick_that_is_refused_is_not_counted() -> None:
 
 
 def test_a_history_may_raise() -> None:
-    """What a history of the user's own raises reaches the caller, and state and ticks are what they were."""
+    """What the user's own history raises propagates, and state and ticks are as before."""
     agent = Plain(state_history=Full())
     with pytest.raises(OSError, match="no more") as caught:
         write_plain(agent, GO, 0.0, None)
@@ -297,8 +300,11 @@ def test_a_history_may_raise() -> None:
     ],
 )
 def test_a_transition_to_with_other_arguments_is_refused(own: Any, problem: str) -> None:
-    """A transition_to that does not take state, trigger and context is an error that shows how to define it."""
-    message = rf"Odd.transition_to cannot write a move \({problem}\): define it as  def transition_to\(self, new_state,"
+    """A transition_to with other arguments is an error that shows how to define it."""
+    message = (
+        rf"Odd.transition_to cannot write a transition \({problem}\): "
+        r"define it as  def transition_to\(self, new_state,"
+    )
     with pytest.raises(AgentError, match=message):
         writer_of(type("Odd", (), {"transition_to": own}))
 
@@ -310,7 +316,7 @@ def test_an_async_transition_to_is_refused() -> None:
         async def transition_to(self, new_state: S, trigger: str, context: Any = None) -> None:
             self.state = new_state
 
-    with pytest.raises(AgentError, match="it is async, but a move is made at once"):
+    with pytest.raises(AgentError, match="it is async, but a transition is made at once"):
         writer_of(Later)
 
 
@@ -389,7 +395,7 @@ def test_quick_records_equal_constructed_ones(context: Any) -> None:
 
 
 def test_fifty_records_fit_in_ten_kilobytes() -> None:
-    """A full history with a context in every record takes less than the 10 KB that the specification allows."""
+    """A full history with contexts takes less than the 10 KB that the specification allows."""
     agents = [Kept() for _ in range(100)]
     contexts = [{"post_id": f"post_{number}"} for number in range(50)]
     tracemalloc.start()
@@ -426,7 +432,7 @@ def test_present_fields_are_kept() -> None:
 
 
 def test_an_object_without_room_is_refused() -> None:
-    """An object that takes no further fields is an error that lists them all and tells the ways out."""
+    """An object that takes no more fields is an error that lists them and the ways out."""
     fields = (
         "engagement_threshold, max_history_depth, state_history, ticks_in_state, timeout_threshold"
     )

@@ -47,7 +47,7 @@ def moods(guard: Any = None, action: Any = None, other: Any = None) -> Statechar
 def test_the_json_form_loads_back_to_an_equal_chart(
     random_charts: Any, data: st.DataObject
 ) -> None:
-    """Any chart, written as JSON and loaded with the same functions, equals itself and is written alike again."""
+    """A chart written as JSON and loaded with the same functions equals itself."""
     chart = data.draw(random_charts.charts())
     text = chart.to_json()
     loaded = Statechart.from_json(text, guards=random_charts.guards, actions=random_charts.actions)
@@ -68,7 +68,7 @@ def test_the_social_chart_loads_back_onto_its_own_enum() -> None:
 
 
 def test_the_shape_is_as_documented() -> None:
-    """The form has one key for each part of the definition, functions by name, and no key for a missing function."""
+    """The form has one key for each part of the definition, and none for a missing function."""
     chart = Statechart(
         Mood,
         [Transition("bumped", CALM, ANGRY, is_strong, print), Transition("bumped", "*", CALM)],
@@ -101,7 +101,7 @@ def test_the_shape_is_as_documented() -> None:
 
 
 def test_functions_are_written_by_the_names_they_are_registered_under() -> None:
-    """A name that is registered comes before the function's own, and serves those that have none."""
+    """A registered name comes before the function's own, and serves functions without a name."""
     chart = moods(lambda agent, context: True, other=is_strong)
     names = {"always": chart.transitions[0].guard, "strong": is_strong}
     written = chart.to_dict(guards=names)["transitions"]
@@ -111,7 +111,7 @@ def test_functions_are_written_by_the_names_they_are_registered_under() -> None:
 
 @pytest.mark.parametrize("function", [lambda agent, context: True, partial(is_strong, None)])
 def test_functions_without_a_name_are_refused(function: Any) -> None:
-    """A lambda or a partial cannot be written, and the message says how to name it, for guard and action at once."""
+    """A lambda or a partial cannot be written; the message says how to name it."""
     with pytest.raises(DefinitionError) as caught:
         moods(function, function).to_dict()
     assert "guard of calm --bumped--> angry has no name" in str(caught.value)
@@ -218,7 +218,7 @@ WRONG: dict[str, tuple[Any, list[str]]] = {
     ),
     "too many moves": (
         {**MINIMAL, "transitions": [{**MOVE, "source": "*"}] * (MOST_TRANSITIONS // 2 + 1)},
-        ["more than 100,000 moves"],
+        ["more than 100,000 transitions"],
     ),
     "trigger that cannot be": (
         {**MINIMAL, "transitions": [{**MOVE, "trigger": "state"}]},
@@ -368,7 +368,7 @@ JSON = st.recursive(
     ),
 )
 def test_any_document_is_a_chart_or_a_definition_error(whole: Any, changes: dict[str, Any]) -> None:
-    """Whatever JSON a document holds, it loads or is refused with a DefinitionError, never otherwise."""
+    """Any JSON document either loads or is refused with a DefinitionError."""
     for document in (whole, {**MINIMAL, "transitions": [MOVE], **changes}):
         try:
             chart = Statechart.from_json(json.dumps(document))

@@ -38,7 +38,7 @@ def decoded(name: str) -> str:
 @settings(max_examples=500)
 @given(TEXTS)
 def test_names_can_be_read_back(text: str) -> None:
-    """A name holds only ASCII letters, digits and underscores, begins with no digit, and gives its text back."""
+    """A name has only ASCII letters, digits and underscores, and can be decoded to its text."""
     assert re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", scxml_name(text))
     assert decoded(scxml_name(text)) == text
 
@@ -60,7 +60,7 @@ def test_names_can_be_read_back(text: str) -> None:
     ],
 )
 def test_names_are_as_documented(text: str, name: str) -> None:
-    """Plain texts name themselves; everything else, and what is the platform's own, is written in codes."""
+    """Plain texts stay as they are; all others, and the platform's own names, are encoded."""
     assert scxml_name(text) == name
 
 
@@ -69,7 +69,7 @@ def is_busy(agent: Any, context: Any) -> bool:
 
 
 def test_guards_have_fields_of_their_own() -> None:
-    """Different guards never share a field, even under one name or none, and one guard has one field."""
+    """Different guards never have the same field, and one guard has one field."""
     A, B = state_enum("AB", ["a", "b"])
 
     def other() -> Any:

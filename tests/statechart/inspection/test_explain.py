@@ -41,7 +41,7 @@ class Guard:
 def chart_of(
     *outcomes: object, decides: bool = False, strict: bool = False
 ) -> Statechart[AgentState]:
-    """Make a chart in which ``go`` leads from IDLE to the other states in turn, by guards with these outcomes."""
+    """Make a chart with ``go`` from IDLE to each other state, by guards with these outcomes."""
     targets = (SCROLLING, EVALUATING, RESTING)
     return Statechart(
         AgentState,
@@ -76,7 +76,7 @@ def test_candidates_are_tried_up_to_the_first_that_passes() -> None:
 
 
 def test_decision_state_has_all_guards_asked() -> None:
-    """In a decision state every guard is asked once, and the options of afire are told besides the move of fire."""
+    """In a decision state every guard is evaluated once, and the options of afire are listed."""
     chart = chart_of(True, False, True, decides=True)
     explanation = chart.explain(SimpleNamespace(state=IDLE), "go")
     assert [candidate.outcome for candidate in explanation.candidates] == [
@@ -113,7 +113,7 @@ def test_guard_that_raises_is_shown_and_not_logged(caplog: pytest.LogCaptureFixt
 
 
 def test_strict_chart_raises_at_the_first_fault() -> None:
-    """In a strict chart a guard that raises ends the matter: fire raises, and the later guards are not asked."""
+    """In a strict chart a guard that raises ends the evaluation, and fire raises."""
     explanation = chart_of(False, ValueError("x"), True, strict=True).explain(
         SimpleNamespace(state=IDLE), "go"
     )
@@ -168,7 +168,7 @@ def test_what_fire_would_not_take_is_refused() -> None:
 
 
 def test_text_is_a_block_of_lines() -> None:
-    """As text an explanation says who and where, gives each candidate a line, and ends with what fire would do."""
+    """As text an explanation shows agent, candidates, and what fire would do."""
     explanation = chart_of(False, True).explain(SimpleNamespace(state=IDLE, name="ada"), "go")
     assert str(explanation).splitlines() == [
         "agent 'ada' in 'idle', event 'go', chart 'test':",
@@ -231,7 +231,7 @@ class _First:
 def test_explanation_foretells_fire_and_afire(
     outcomes: list[Any], decides: bool, strict: bool
 ) -> None:
-    """Whatever the guards say, fire does what the explanation says, afire asks for its options, and nothing changes."""
+    """fire does what the explanation says, afire asks for its options, and nothing changes."""
     given = [LookupError("raised") if outcome == "raise" else outcome for outcome in outcomes]
     chart = chart_of(*given, decides=decides, strict=strict)
     agent = SocialAgent("ada")

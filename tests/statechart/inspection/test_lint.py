@@ -35,7 +35,7 @@ def test_a_sound_chart_has_no_flaws() -> None:
 
 
 def test_all_four_kinds_are_found_at_once() -> None:
-    """One check finds the unreachable state, the dead end, the shadowed transition and the missing time-out."""
+    """One check finds unreachable states, dead ends, shadowed transitions and missing time-outs."""
     shadowed = Transition("on", Light.RED, Light.AMBER, never)
     found = flaws(
         Transition("on", Light.RED, Light.GREEN),
@@ -56,7 +56,7 @@ def test_all_four_kinds_are_found_at_once() -> None:
 
 
 def test_a_self_transition_is_no_way_out() -> None:
-    """A state that only leads to itself has no way out, and timing out into itself is no recovery."""
+    """A self-transition is no way out of a state, and a time-out into itself no recovery."""
     found = flaws(
         Transition("on", Light.RED, Light.GREEN),
         Transition("on", Light.GREEN, Light.AMBER),

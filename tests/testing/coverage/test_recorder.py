@@ -143,7 +143,7 @@ def fails(agent: Any, context: Any) -> None:
 
 
 def test_move_that_a_strict_action_prevents_does_not_count(recorder: Recorder) -> None:
-    """Where the action of a strict chart raises, the agent stays, and only its state was exercised."""
+    """Where the action of a strict chart raises, only the agent's state was exercised."""
     agent = SocialAgent("ada")
     chart = Statechart(
         [IDLE, RESTING], [Transition("go", IDLE, RESTING, action=fails)], IDLE, strict=True
@@ -213,7 +213,7 @@ def test_fires_from_actions_count(recorded: Any) -> None:
 
 
 def test_charts_of_one_definition_are_one(recorder: Recorder) -> None:
-    """Charts that look alike are counted together, also a pickled one; another name is another chart."""
+    """Charts that look alike are counted together; another name is another chart."""
     charts = [make_chart(), make_chart()]
     charts.append(pickle.loads(pickle.dumps(charts[0])))
     social_media_chart()
@@ -246,7 +246,7 @@ def test_recorders_do_not_disturb_each_other() -> None:
 
 
 def test_other_processes_add_up() -> None:
-    """What one recorder dumps another can load: counts add up, and charts that it did not know come along."""
+    """One recorder can load what another dumped: counts add up, and new charts come along."""
     whole = Recorder()
     for context in (True, False):
         recorder = Recorder()
@@ -285,7 +285,7 @@ def test_a_recorder_keeps_no_chart_alive(recorder: Recorder) -> None:
 
 
 def test_definition_stays_as_it_is(recorded: Any) -> None:
-    """Recording touches neither the chart's transitions nor its Machine, and so neither equality nor export."""
+    """Recording changes neither the transitions nor the Machine, equality or export."""
     chart, use = recorded()
     assert chart == make_chart()
     assert chart.to_dict() == make_chart().to_dict()
@@ -307,7 +307,7 @@ EVENTS = st.lists(
 
 @given(EVENTS)
 def test_recorded_chart_behaves_as_ever(events: list[tuple[str, Any]]) -> None:
-    """A recorded chart does what an unrecorded one does, and what the history says is what was counted."""
+    """A recorded chart behaves as an unrecorded one, and the history agrees with the counts."""
     recorder, chart = Recorder(), social_media_chart()
     one, other = SocialAgent("ada"), SocialAgent("ada")
 

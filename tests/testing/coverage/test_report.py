@@ -33,7 +33,7 @@ def record(*events: tuple[str, str, object]) -> Recorder:
 
 
 def test_lines_are_a_table_and_what_is_missing() -> None:
-    """The table counts each kind and gives percentages; below it stands what was never exercised."""
+    """The table has counts and percentages; below it stands what was never exercised."""
     assert list(report_lines(record(("small", "go", True)))) == [
         "chart     states  transitions     guards  total",
         "small  2/2  100%    1/2   50%  1/2   50%  66.6%",
