@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from prism.statechart import Statechart, Transition, state_enum
 
-pytest_plugins = ["tests.kit.logs", "tests.kit.runs", "tests.kit.structlogs"]
+pytest_plugins = ["tests.kit.files", "tests.kit.logs", "tests.kit.runs", "tests.kit.structlogs"]
 
 WORDS = [
     "*",

@@ -86,3 +86,8 @@ def draw_archetype(stream: RandomStream) -> Archetype:
     """Draw an archetype by the shares, for an agent whose file names none."""
     kinds = list(ARCHETYPES.values())
     return kinds[stream.weighted_index([kind.share for kind in kinds])]
+
+
+def archetype_for(agent_id: str, seed: int) -> Archetype:
+    """Draw the archetype of an agent; it depends on the seed and the agent's id alone."""
+    return draw_archetype(RandomStream(seed, agent_id, "archetype"))

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from prism.agents._archetypes import LURKER, draw_archetype
+from prism.agents._archetypes import LURKER, archetype_for
 from prism.agents.social_agent import SocialAgent
 from prism.errors import FieldValueError
 from prism.statechart import RandomStream
@@ -113,7 +113,7 @@ def opening_posts(agents: Sequence[SocialAgent], *, seed: int = 0) -> list[SeedP
 def _community(draw: random.Random, seed: int, ids: list[str], start: int) -> list[SocialAgent]:
     members = ids[start : start + _COMMUNITY]
     topics = [topic if start == 0 else f"{topic} {start // _COMMUNITY + 1}" for topic in TOPICS]
-    kinds = [draw_archetype(RandomStream(seed, agent_id, "archetype")) for agent_id in members]
+    kinds = [archetype_for(agent_id, seed) for agent_id in members]
     hubs = [
         agent_id for agent_id, kind in zip(members, kinds, strict=True) if kind is not LURKER
     ] or members

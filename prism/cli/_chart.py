@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from prism.agents._loading.records import reading
+from prism.files import reading
 from prism.drawing._diagram import showable
 from prism.errors import DefinitionError, InputError, PrismError
 from prism.statechart import Finding, Statechart, social_media_chart, social_media_guards

@@ -1,5 +1,16 @@
-"""Reading what others wrote, and writing what must survive."""
+"""Reading files that somebody else wrote, and writing files that must survive a crash."""
 
 from prism.files._durable import make_folder, save_folder, write_durably
+from prism.files._json import parse_json
+from prism.files._records import Record, read_json_array, read_json_lines, reading
 
-__all__ = ["make_folder", "save_folder", "write_durably"]
+__all__ = [
+    "Record",
+    "make_folder",
+    "parse_json",
+    "read_json_array",
+    "read_json_lines",
+    "reading",
+    "save_folder",
+    "write_durably",
+]

@@ -1,4 +1,4 @@
-"""Writing files that are whole or not there, also when the machine fails in the middle."""
+"""Writing files that exist whole or not at all, even if the machine crashes in the middle."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from pathlib import Path
 
 
 def write_durably(path: Path, content: bytes) -> None:
-    """Put a file in its place at once, and do not return before the disk has it.
+    """Write or replace a file in one step, and return once it is safely on the disk.
 
     Raises:
-        OSError: If that fails; an earlier file of the name is left as it was, and nothing else is
-            left behind.
+        OSError: If that fails; an existing file of that name stays as it was.
     """
     unfinished = path.with_name(f".{path.name}.part")
     try:
@@ -29,10 +28,10 @@ def write_durably(path: Path, content: bytes) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder, and those above it, so that the disk has them all.
+    """Make a folder and its missing parents, safely on the disk.
 
     Raises:
-        OSError: If that fails, or a file is in the way.
+        OSError: If that fails, for instance because a file is in the way.
     """
     if path.is_dir():
         return
@@ -43,8 +42,13 @@ def make_folder(path: Path) -> None:
 
 
 def save_folder(path: Path) -> None:
-    """Have the disk keep what is in a folder: names that were added, replaced and removed."""
-    if os.name == "nt":  # cannot open a folder, and keeps its names by itself
+    """Flush a folder's entries to the disk: the names that were added, replaced or removed.
+
+    Raises:
+        OSError: If that fails.
+    """
+    # Windows cannot open a folder, and saves its entries by itself.
+    if os.name == "nt":
         return
 
     folder = os.open(path, os.O_RDONLY)

@@ -1,11 +1,11 @@
-"""Files that are whole or not there."""
+"""Files that exist whole or not at all."""
 
 import errno
 from pathlib import Path
 
 import pytest
 
-from prism.files._durable import make_folder, save_folder, write_durably
+from prism.files import make_folder, save_folder, write_durably
 
 
 def names(folder: Path) -> list[str]:
@@ -30,7 +30,7 @@ def test_what_a_killed_writer_left_is_written_over(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path) -> None:
-    """A write for which there is no space raises, leaves the earlier file, and nothing beside it."""
+    """On a full disk a write raises, and leaves the earlier file and nothing else."""
     write_durably(tmp_path / "file", b"before")
     (tmp_path / ".file.part").symlink_to("/dev/full")
     with pytest.raises(OSError, match="No space left on device") as caught:

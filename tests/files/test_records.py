@@ -1,4 +1,4 @@
-"""Reading untrusted files record by record."""
+"""Records of files that somebody else wrote."""
 
 import errno
 import os
@@ -8,14 +8,9 @@ from typing import Any
 
 import pytest
 
-from prism.agents._loading.records import (
-    MOST_LINE_CHARACTERS,
-    Record,
-    json_array,
-    json_lines,
-    reading,
-)
 from prism.errors import FieldValueError, InputError
+from prism.files import Record, read_json_array, read_json_lines, reading
+from prism.files._records import MAX_LINE_CHARACTERS
 
 Write = Callable[[str, str | bytes], Path]
 
@@ -28,7 +23,7 @@ def record(**fields: Any) -> Record:
 
 
 def complaint(path: Path, read: Callable[[Path], Any]) -> InputError:
-    """Return the error that reading a file ends in."""
+    """Return the error that reading a file record by record ends in."""
     with pytest.raises(InputError) as caught, reading(path):
         list(read(path))
     return caught.value
@@ -36,19 +31,19 @@ def complaint(path: Path, read: Callable[[Path], Any]) -> InputError:
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_json_lines_know_their_line(write: Write, end: str) -> None:
-    """Every line is a record with its own number; blank lines are passed over, and a byte order mark is no text."""
+    """Every line is a record with its number; blank lines and a byte order mark are skipped."""
     path = write("a.jsonl", "\ufeff" + end.join(['{"a": 1}', "", "   ", '{"a": "\u2028"}']))
     with reading(path):
-        found = [(record.line, record.fields) for record in json_lines(path)]
+        found = [(record.line, record.fields) for record in read_json_lines(path)]
     assert found == [(1, {"a": 1}), (4, {"a": "\u2028"})]
 
 
 def test_json_array_knows_the_line_of_every_element(write: Write) -> None:
-    """An element's line is where it starts, whatever lies before it, on its line and within the other elements."""
+    """A record of an array has the line on which it starts, wherever the other elements are."""
     text = '\ufeff\n[ {"a": "[\\n]"}, {"a":\n {"b": [1,\n2]}}\n\n ,\n{"a": 3}, {"a": 4}\n]\n'
     path = write("a.json", text)
     with reading(path):
-        lines = [(record.line, record.fields["a"]) for record in json_array(path)]
+        lines = [(record.line, record.fields["a"]) for record in read_json_array(path)]
     assert lines == [(2, "[\n]"), (2, {"b": [1, 2]}), (7, 3), (7, 4)]
 
 
@@ -57,7 +52,7 @@ def test_an_empty_array_has_no_records(write: Write, text: str) -> None:
     """An array without elements is read as no records."""
     path = write("a.json", text)
     with reading(path):
-        assert list(json_array(path)) == []
+        assert list(read_json_array(path)) == []
 
 
 @pytest.mark.parametrize(
@@ -75,7 +70,7 @@ def test_an_empty_array_has_no_records(write: Write, text: str) -> None:
         ("{}\n" + DEEP, 2, "is nested too deeply"),
         ('{}\n{"a": ' + LONG_NUMBER + "}", 2, "holds a number of too many digits"),
         (
-            '{}\n{"a": "' + "x" * MOST_LINE_CHARACTERS + '"}',
+            '{}\n{"a": "' + "x" * MAX_LINE_CHARACTERS + '"}',
             2,
             "is longer than 4,000,000 characters",
         ),
@@ -91,9 +86,9 @@ def test_an_empty_array_has_no_records(write: Write, text: str) -> None:
 def test_a_broken_line_is_named(
     write: Write, content: str | bytes, line: int, problem: str
 ) -> None:
-    """What is wrong with JSON Lines is an InputError with file and line, never anything else."""
+    """An error in JSON Lines is an InputError with file and line."""
     path = write("a.jsonl", content)
-    error = complaint(path, json_lines)
+    error = complaint(path, read_json_lines)
     assert (error.path, error.line, error.field) == (str(path), line, None)
     assert str(error).startswith(f"{path}, line {line}: ")
     with pytest.raises(InputError, match=problem):
@@ -118,16 +113,16 @@ def test_a_broken_line_is_named(
 def test_a_broken_array_is_named(
     write: Write, content: str | bytes, line: int | None, problem: str
 ) -> None:
-    """What is wrong with a JSON array is an InputError with file and, where the parser tells it, line."""
+    """An error in a JSON array is an InputError with file and, if it is known, line."""
     path = write("a.json", content)
-    error = complaint(path, json_array)
+    error = complaint(path, read_json_array)
     assert (error.path, error.line, error.field) == (str(path), line, None)
     with pytest.raises(InputError, match=problem):
         raise error
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, write: Write) -> None:
-    """A file that is missing, a folder, empty or unreadable is an InputError with its name and the reason."""
+    """A missing, empty or unreadable file, or a folder, is an InputError that says so."""
     loop = tmp_path / "loop.jsonl"
     loop.symlink_to(loop)
     reasons = {
@@ -138,12 +133,12 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, write: Write) -> No
         loop: f"cannot be read: {os.strerror(errno.ELOOP)}",
     }
     for path, reason in reasons.items():
-        assert str(complaint(path, json_lines)) == f"{path}: {reason}"
+        assert str(complaint(path, read_json_lines)) == f"{path}: {reason}"
 
 
 @pytest.mark.parametrize("length", [1, 2_000])
 def test_messages_stay_short(length: int) -> None:
-    """A message shows what was wrong without repeating a whole file."""
+    """A message is short, however long the wrong value is."""
     with pytest.raises(InputError) as caught:
         record(name=["x" * length] * length).text("name")
     assert len(str(caught.value)) < 300
@@ -160,7 +155,7 @@ def test_unknown_fields_are_refused_by_name() -> None:
 
 
 def test_texts_are_read_as_they_are() -> None:
-    """Texts and lists of texts are given unchanged; null is as good as absent."""
+    """Texts and lists of texts are returned unchanged; null counts as absent."""
     ann = record(name=" Ann ", bio="", mood=None, topics=["tea", "a b"], likes=None)
     assert (
         ann.text("name"),
@@ -193,7 +188,7 @@ def test_texts_are_read_as_they_are() -> None:
     ],
 )
 def test_a_required_text_must_be_one(fields: dict[str, Any], problem: str) -> None:
-    """A required text that is absent, of another type, empty or not writable is an error at its field."""
+    """A required text that is missing, blank, unwritable or of another type is refused."""
     with pytest.raises(InputError, match=rf"^people\.jsonl, line 7, field 'name': {problem}$"):
         record(**fields).text("name")
 
@@ -211,13 +206,13 @@ def test_a_required_text_must_be_one(fields: dict[str, Any], problem: str) -> No
     ],
 )
 def test_a_required_list_must_be_one(fields: dict[str, Any], problem: str) -> None:
-    """A required list that is absent, of another type, too short or with something else in it is an error."""
+    """A required list that is missing, too short, or holds anything but texts is refused."""
     with pytest.raises(InputError, match=rf"^people\.jsonl, line 7, field 'topics': {problem}$"):
         record(**fields).texts("topics", least=1)
 
 
-def test_a_complaint_is_placed_at_its_field() -> None:
-    """What prism finds wrong with a value is told with the file, line and field, and keeps its cause."""
+def test_an_error_is_placed_at_its_field() -> None:
+    """An error of prism about a value gets file, line and field, and keeps its cause."""
     with pytest.raises(InputError) as caught, record(age=200).at("age"):
         raise FieldValueError("too old")
     assert str(caught.value) == "people.jsonl, line 7, field 'age': too old"
@@ -225,9 +220,9 @@ def test_a_complaint_is_placed_at_its_field() -> None:
 
 
 @pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '{"x": {"a": 1, "b": 2, "a": 3}}'])
-def test_a_key_stands_once(text: str, tmp_path: Path) -> None:
-    """An object with the same key twice is refused, with line and key, instead of keeping the last."""
+def test_a_repeated_key_is_refused(text: str, tmp_path: Path) -> None:
+    """An object with the same key twice is refused with line and key."""
     (tmp_path / "twice.jsonl").write_text(f'{{"fine": 1}}\n{text}\n', encoding="utf-8")
     with pytest.raises(InputError) as caught:
-        list(json_lines(tmp_path / "twice.jsonl"))
+        list(read_json_lines(tmp_path / "twice.jsonl"))
     assert (caught.value.line, caught.value.field) == (2, "a")

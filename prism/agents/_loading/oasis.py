@@ -1,0 +1,201 @@
+"""Loading populations of OASIS (camel-ai/oasis): Reddit personas and Twitter follow graphs."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from prism.agents._archetypes import archetype_for
+from prism.agents._loading.unique import UniqueNames
+from prism.agents._population import Population, SeedPost
+from prism.agents.social_agent import SocialAgent
+from prism.errors import InputError
+from prism.files import Record, read_json_array
+
+REDDIT_FIELDS = (
+    "realname",
+    "username",
+    "bio",
+    "persona",
+    "age",
+    "gender",
+    "mbti",
+    "country",
+    "profession",
+    "interested_topics",
+)
+TWITTER_FIELDS = (
+    "",
+    "user_id",
+    "name",
+    "username",
+    "following_agentid_list",
+    "previous_tweets",
+    "user_char",
+    "description",
+    "following_count",
+    "followers_count",
+    "follower_count",
+    "follower_agentid_list",
+    "activity_level_frequency",
+    "activity_level",
+    "created_at",
+    "following_list",
+    "tweets_id",
+)
+_REQUIRED_TWITTER_FIELDS = ("username", "following_agentid_list", "previous_tweets", "user_char")
+
+_MAX_CELL_CHARACTERS = 16_000_000
+_LIST_EXAMPLES = {int: "[1, 2]", str: "['one', 'two']"}
+
+_MAX_KEYWORDS = 5
+_KEYWORD = re.compile(r"[^\W\d_]{5,}")
+_SHORT_KEYWORD = re.compile(r"[^\W\d_]{3,}")
+_COMMON_TEXT = """
+about after again against although always among another around because before being between
+character could current doing during every first follow friend great heart having https interested
+known makes making might never often other others people person please really seems share should
+since small someone something sometimes still tends their there these thing things those though
+through today tweets twitter under until users usually where which while whose within without
+world would years yourself
+"""
+_COMMON_WORDS = frozenset(_COMMON_TEXT.split())
+
+
+def load_reddit(path: Path, seed: int) -> Population:
+    """Load Reddit personas: a JSON array of objects with ``REDDIT_FIELDS``."""
+    agents: list[SocialAgent] = []
+    ids = UniqueNames("username")
+
+    for record in read_json_array(path):
+        record.require_known(REDDIT_FIELDS)
+        agent_id = ids.take(record)
+        agents.append(
+            SocialAgent(
+                agent_id,
+                name=record.text("realname", ""),
+                interests=record.texts("interested_topics", least=1),
+                personality=record.text("persona", "") or record.text("bio", ""),
+                archetype=archetype_for(agent_id, seed),
+            )
+        )
+
+    return Population(agents)
+
+
+def load_twitter(path: Path, seed: int) -> Population:
+    """Load a Twitter population: CSV with ``TWITTER_FIELDS``, whose rows follow each other."""
+    records = list(_csv_records(path))
+    unique = UniqueNames("username")
+    ids = [unique.take(record) for record in records]
+
+    agents: list[SocialAgent] = []
+    posts: list[SeedPost] = []
+    for record in records:
+        tweets = [text for text in _literal_list(record, "previous_tweets", str) if text.strip()]
+        agent = _twitter_agent(record, ids, tweets, seed)
+        agents.append(agent)
+        posts += [SeedPost(agent.agent_id, text, tuple(agent.interests)) for text in tweets]
+
+    return Population(agents, posts)
+
+
+def _twitter_agent(record: Record, ids: list[str], tweets: list[str], seed: int) -> SocialAgent:
+    agent_id = record.text("username")
+    rows = _literal_list(record, "following_agentid_list", int)
+    outside = [row for row in rows if not 0 <= row < len(ids)]
+    if outside:
+        problem = f"row {outside[0]} does not exist: rows are 0 to {len(ids) - 1}"
+        raise record.wrong("following_agentid_list", problem)
+
+    followed = dict.fromkeys(ids[row] for row in rows)
+
+    return SocialAgent(
+        agent_id,
+        name=record.text("name", ""),
+        interests=_keywords(record, tweets),
+        personality=record.text("user_char", "") or record.text("description", ""),
+        archetype=archetype_for(agent_id, seed),
+        following=[name for name in followed if name != agent_id],
+    )
+
+
+def _csv_records(path: Path) -> Iterator[Record]:
+    # The limit is one for the whole process; a cell of tweets can be longer than the default.
+    previous_limit = csv.field_size_limit(_MAX_CELL_CHARACTERS)
+    line = 1
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.reader(file, strict=True)
+            header = next(rows, [])
+            _check_header(path, header)
+
+            line = rows.line_num + 1
+            for row in rows:
+                if row:
+                    yield _csv_record(path, line, header, row)
+                line = rows.line_num + 1
+    except csv.Error as error:
+        problem = f"the row from this line on is not valid CSV: {error}"
+        raise InputError(problem, path=path, line=line) from None
+    finally:
+        csv.field_size_limit(previous_limit)
+
+
+def _csv_record(path: Path, line: int, header: list[str], row: list[str]) -> Record:
+    if len(row) != len(header):
+        problem = f"has {len(row)} cells, but the header has {len(header)}"
+        raise InputError(problem, path=path, line=line)
+
+    return Record(path, line, dict(zip(header, row, strict=True)))
+
+
+def _check_header(path: Path, header: list[str]) -> None:
+    record = Record(path, 1, dict.fromkeys(header))
+    record.require_known(TWITTER_FIELDS)
+    for column in _REQUIRED_TWITTER_FIELDS:
+        if column not in header:
+            raise record.wrong(column, "this column is missing from the header")
+
+    for column, count in Counter(header).items():
+        if count > 1:
+            raise record.wrong(column, "this column is there twice")
+
+
+def _literal_list(record: Record, field: str, kind: type) -> list[Any]:
+    """Return a list that stands in a cell as Python writes it, such as ``['one', 'two']``."""
+    text = record.text(field, "").strip()
+    if not text:
+        return []
+
+    wrong = record.wrong(field, f"must be a list such as {_LIST_EXAMPLES[kind]}, got {text[:60]!r}")
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        raise wrong from None
+
+    if not isinstance(value, list) or not all(type(item) is kind for item in value):
+        raise wrong
+    if kind is str:
+        record.require_writable(field, value)
+
+    return value
+
+
+def _keywords(record: Record, tweets: list[str]) -> list[str]:
+    """Return an agent's most frequent words as its interests, since these files have none."""
+    said = " ".join((record.text("description", ""), record.text("user_char", ""), *tweets))
+
+    for pattern in (_KEYWORD, _SHORT_KEYWORD):
+        words = pattern.findall(said.casefold())
+        counts = Counter(word for word in words if word not in _COMMON_WORDS)
+        if counts:
+            return [word for word, _ in counts.most_common(_MAX_KEYWORDS)]
+
+    problem = "has no words of three letters or more from which interests could be taken"
+    raise record.wrong("user_char", problem)

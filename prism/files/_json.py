@@ -1,0 +1,56 @@
+"""The one reader of JSON that somebody else wrote."""
+
+from __future__ import annotations
+
+import json
+from os import PathLike
+from typing import Any, NoReturn
+
+from prism.errors import InputError
+
+
+def parse_json(
+    text: str, *, path: PathLike[str] | str | None = None, line: int | None = None
+) -> Any:
+    """Return the value of a JSON text, which may come from anywhere.
+
+    It is stricter than `json.loads`: an object must not have a key twice, and numbers must be
+    finite.
+
+    Args:
+        text: The text.
+        path: The file it comes from, for the error.
+        line: The line it stands on, for the error; the parser's own count by default.
+
+    Raises:
+        InputError: If it is not valid JSON or nested too deeply; names the line or key if it can.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
+    except InputError as error:
+        raise InputError(error.problem, path=path, line=line, field=error.field) from None
+    except json.JSONDecodeError as error:
+        problem = f"is not valid JSON: {error.msg} (column {error.colno})"
+        raise InputError(problem, path=path, line=line or error.lineno) from None
+    except RecursionError:
+        raise InputError("is nested too deeply", path=path, line=line) from None
+    except ValueError:  # Python converts no integer of more than 4300 digits
+        raise InputError("holds a number of too many digits", path=path, line=line) from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+
+    # The parser would keep the last value of a repeated key without a word.
+    if len(found) < len(pairs):
+        seen = set[str]()
+        for key, _ in pairs:
+            if key in seen:
+                raise InputError("stands twice in one object", field=key)
+            seen.add(key)
+
+    return found
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise InputError(f"is not valid JSON: {name} is not a number of JSON")

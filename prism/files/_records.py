@@ -1,0 +1,220 @@
+"""Reading files of records that somebody else wrote; every error names file, line and field."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from reprlib import repr as brief
+from typing import Any
+
+from prism.errors import InputError, PrismError
+from prism.files._json import parse_json
+
+MAX_FILE_BYTES = 1 << 30
+MAX_LINE_CHARACTERS = 4_000_000
+
+_UNWRITABLE = re.compile("[\0\ud800-\udfff]")
+_KINDS = {
+    dict: "an object",
+    list: "an array",
+    str: "text",
+    bool: "true or false",
+    type(None): "null",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record of a file.
+
+    Args:
+        path: The file.
+        line: Line on which the record starts, counted from 1.
+        fields: The fields and their values, as yet unchecked.
+    """
+
+    path: Path
+    line: int
+    fields: Mapping[str, Any]
+
+    def wrong(self, field: str | None, problem: str) -> InputError:
+        """Return the error for one of the record's fields."""
+        return InputError(problem, path=self.path, line=self.line, field=field)
+
+    def require_known(self, known: Collection[str]) -> None:
+        """Refuse unknown fields by name, since they are probably misspelt.
+
+        Raises:
+            InputError: If there is one.
+        """
+        for field in self.fields:
+            if field not in known:
+                raise self.wrong(str(field), f"unknown field; known are {', '.join(known)}")
+
+    def text(self, field: str, default: str | None = None) -> str:
+        """Return a text; without a default, the field must be present and not blank.
+
+        Raises:
+            InputError: If it is not.
+        """
+        value = self.fields.get(field)
+        if value is None and default is not None:
+            return default
+        if value is None:
+            raise self.wrong(field, "is missing")
+        if not isinstance(value, str):
+            raise self.wrong(field, f"must be text, got {brief(value)}")
+
+        self.require_writable(field, [value])
+        if default is None and not value.strip():
+            raise self.wrong(field, "must not be empty")
+
+        return value
+
+    def texts(self, field: str, *, least: int = 0) -> list[str]:
+        """Return a list of texts that has at least so many entries.
+
+        Raises:
+            InputError: If it does not, or an entry is blank or not a text.
+        """
+        value = self.fields.get(field)
+        if value is None and least == 0:
+            return []
+        if value is None:
+            raise self.wrong(field, "is missing")
+
+        is_list_of_texts = isinstance(value, list) and all(
+            isinstance(item, str) and item.strip() for item in value
+        )
+        if not is_list_of_texts:
+            raise self.wrong(field, f"must be a list of non-empty texts, got {brief(value)}")
+
+        self.require_writable(field, value)
+        if len(value) < least:
+            raise self.wrong(field, f"must have at least {least} entry, got an empty list")
+
+        return list(value)
+
+    def require_writable(self, field: str, texts: Iterable[str]) -> None:
+        """Refuse texts that no log could be written with, though an escape sequence can make them.
+
+        Raises:
+            InputError: If a text holds a NUL or a lone surrogate.
+        """
+        for text in texts:
+            if _UNWRITABLE.search(text):
+                raise self.wrong(field, f"holds a NUL or half a surrogate pair: {brief(text)}")
+
+    @contextmanager
+    def at(self, field: str) -> Iterator[None]:
+        """Turn any error of prism inside the block into one that names this field."""
+        try:
+            yield
+        except PrismError as error:
+            raise self.wrong(field, str(error)) from error
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Check a file before it is read, and turn what goes wrong while it is read into one error.
+
+    Raises:
+        InputError: If the file is missing, empty, too large, a folder, unreadable or not UTF-8.
+    """
+    try:
+        if path.is_dir():
+            raise InputError("is a folder, not a file", path=path)
+
+        size = path.stat().st_size
+        if size > MAX_FILE_BYTES:
+            raise InputError(f"is larger than {MAX_FILE_BYTES >> 20} MiB: split it", path=path)
+        if size == 0:
+            raise InputError("is empty", path=path)
+
+        yield
+    except FileNotFoundError:
+        raise InputError("there is no such file", path=path) from None
+    except UnicodeDecodeError as error:
+        problem = f"is not UTF-8 text ({error.reason})"
+        raise InputError(problem, path=path, line=_undecodable_line(path)) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", path=path) from None
+
+
+def _undecodable_line(path: Path) -> int | None:
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                line.decode()
+            except UnicodeDecodeError:
+                return number
+
+    return None
+
+
+def read_json_lines(path: Path) -> Iterator[Record]:
+    """Yield the records of a JSON Lines file: one object a line; blank lines are skipped.
+
+    Raises:
+        InputError: If a line is too long, not valid JSON or not an object.
+    """
+    with path.open(encoding="utf-8-sig") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            if len(line) > MAX_LINE_CHARACTERS:
+                problem = f"is longer than {MAX_LINE_CHARACTERS:,} characters"
+                raise InputError(problem, path=path, line=number)
+
+            yield _record(path, number, parse_json(line, path=path, line=number))
+
+
+def read_json_array(path: Path) -> Iterator[Record]:
+    """Yield the records of a JSON file that is one array of objects.
+
+    Raises:
+        InputError: If it is anything else.
+    """
+    text = path.read_text(encoding="utf-8-sig")
+    whole = parse_json(text, path=path)
+    if not isinstance(whole, list):
+        problem = f"must be one JSON array of objects, got {_kind(whole)}"
+        raise InputError(problem, path=path, line=1)
+
+    for value, line in zip(whole, _element_lines(text), strict=True):
+        yield _record(path, line, value)
+
+
+def _element_lines(text: str) -> Iterator[int]:
+    """Yield the line on which each element of a (valid) JSON array starts."""
+    decoder = json.JSONDecoder()
+    position = text.index("[") + 1
+    line = text.count("\n", 0, position) + 1
+
+    while True:
+        start = position
+        while text[position] in " \t\r\n,":
+            position += 1
+
+        line += text.count("\n", start, position)
+        if text[position] == "]":
+            return
+
+        yield line
+        _, end = decoder.raw_decode(text, position)
+        line += text.count("\n", position, end)
+        position = end
+
+
+def _record(path: Path, line: int, value: Any) -> Record:
+    if not isinstance(value, dict):
+        raise InputError(f"must be a JSON object, got {_kind(value)}", path=path, line=line)
+    return Record(path, line, value)
+
+
+def _kind(value: Any) -> str:
+    return _KINDS.get(type(value), "a number")
