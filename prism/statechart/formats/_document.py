@@ -16,7 +16,8 @@ from enum import Enum
 from reprlib import repr as brief
 from typing import Any, Protocol
 
-from prism.errors import DefinitionError, InputError
+from prism.errors import DefinitionError
+from prism.files import parse_json
 from prism.statechart._definition import in_definition_order
 from prism.statechart.states import state_enum, state_text
 from prism.statechart.transitions import ANY_STATE, Transition
@@ -161,25 +162,7 @@ def from_text(text: str) -> Any:
     Raises:
         InputError: If it is not JSON, or an object has a key twice; names the line where it can.
     """
-    try:
-        return json.loads(text, object_pairs_hook=_once_each)
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"is not valid JSON: {error.msg} (column {error.colno})", line=error.lineno
-        ) from None
-    except RecursionError:
-        raise InputError("is nested too deeply") from None
-    except InputError:
-        raise
-    except ValueError:  # the one other complaint of the parser
-        raise InputError("holds a number of too many digits") from None
-
-
-def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    twice = [key for key, count in Counter(key for key, _ in pairs).items() if count > 1]
-    if twice:
-        raise InputError("stands twice in one object", field=twice[0])
-    return dict(pairs)
+    return parse_json(text)
 
 
 @dataclass(frozen=True, slots=True)
