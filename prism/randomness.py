@@ -1,8 +1,7 @@
-"""Random numbers that belong to a key instead of to a moment.
+"""Random numbers that depend on a key, not on the order in which they are drawn.
 
-A stream keyed by (seed, agent, round) gives the same numbers whichever agent is served first, on
-however many machines, and after a resume. Numbers are blocks of keyed BLAKE2b (RFC 7693) over a
-counter.
+A stream keyed by (seed, agent, round) gives the same numbers whichever agent comes first, and after
+a resumed run. The numbers are blocks of BLAKE2b (RFC 7693) over the key and a counter.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ _NUMBERS_IN_BLOCK = 8
 _TO_UNIT = 2.0**-53
 
 Taken = tuple[int, float]
-"""A number that was drawn, after its place in the sequence."""
+"""A number that was drawn: its place in the sequence, and the number."""
 
 
 class RandomStream:
     """A reproducible sequence of random numbers for one key.
 
     Args:
-        seed: The run's seed.
-        key: What the stream belongs to, such as an agent's id and a round number.
+        seed: Seed of the run.
+        key: Owner of the stream, such as an agent's id and a round number.
     """
 
     __slots__ = ("_counter", "_put_back", "_ready", "_seed")
@@ -66,20 +65,20 @@ class RandomStream:
         return index_at(self.random(), weights)
 
     def take(self) -> Taken:
-        """Draw a number as `random` does, with its place in the sequence, so that it can be put back."""
+        """Draw a number with its place in the sequence, so that it can be put back."""
         if self._put_back:
             return heappop(self._put_back)
         number = self.random()
         return self._counter * _NUMBERS_IN_BLOCK - len(self._ready), number
 
     def put_back(self, taken: Taken) -> None:
-        """Have a number drawn again; of several that were put back, in any order, the first comes first."""
+        """Put a number back to be drawn again; of several, the earliest comes first."""
         self._put_back = self._put_back or []
         heappush(self._put_back, taken)
 
 
 def index_at(number: float, weights: Sequence[float]) -> int:
-    """Return the index on whose share of the weights a number falls.
+    """Return the index that a number falls on if each takes up its weight's part of 0 to 1.
 
     Args:
         number: From 0 to below 1.

@@ -12,20 +12,20 @@ from prism.statechart.reasoner._agent_streams import AgentStreams
 
 
 def test_a_key_fixes_the_numbers() -> None:
-    """The numbers of a key are those of every later version, so an old run can be repeated."""
+    """A key gives the same numbers in every version, so that old runs can be repeated."""
     stream = RandomStream(7, "agent_001", 3)
     assert [round(stream.random(), 9) for _ in range(3)] == [0.287390372, 0.678153439, 0.665863187]
 
 
 @pytest.mark.parametrize("other", [(8, "a", 3), (7, "b", 3), (7, "a", 4), (7, "a"), (7,)])
 def test_another_key_gives_other_numbers(other: tuple[int, str]) -> None:
-    """Streams of different seeds or keys are unlike each other."""
+    """Different seeds or keys give different numbers."""
     first, second = RandomStream(7, "a", 3), RandomStream(*other)
     assert [first.random() for _ in range(8)] != [second.random() for _ in range(8)]
 
 
 def test_numbers_are_uniform() -> None:
-    """Draws fill [0, 1) evenly, across many blocks, without repeating one."""
+    """Numbers are uniform in [0, 1) over many blocks, without repetition."""
     stream = RandomStream(1)
     draws = [stream.random() for _ in range(4000)]
     tenths = [sum(int(draw * 10) == tenth for draw in draws) for tenth in range(10)]
@@ -41,7 +41,7 @@ def test_index_covers_the_whole_range() -> None:
 
 
 def test_weighted_index_follows_the_weights() -> None:
-    """An index is drawn in proportion to its weight, which need not sum to one, and never at weight zero."""
+    """An index is drawn in proportion to its weight, and never at weight zero."""
     stream = RandomStream(1)
     draws = [stream.weighted_index([0.0, 3.0, 0.0, 1.0, 0.0]) for _ in range(4000)]
     assert set(draws) == {1, 3}
@@ -49,14 +49,14 @@ def test_weighted_index_follows_the_weights() -> None:
 
 
 def test_an_agents_own_stream_is_used() -> None:
-    """An agent that brings a stream is drawn for from that."""
+    """An agent with a stream draws from it."""
     own = RandomStream(5)
     assert AgentStreams(1).of(SimpleNamespace(random=own)) is own
 
 
 @pytest.mark.parametrize("own", [{}, {"random": None}, {"random": 4}])
-def test_other_agents_have_one_by_name(own: dict[str, Any]) -> None:
-    """An agent without a stream has one by seed and name, which goes on from draw to draw."""
+def test_other_agents_get_a_stream_by_name(own: dict[str, Any]) -> None:
+    """An agent without a stream gets one by seed and name, which continues from draw to draw."""
     agent, other = SimpleNamespace(agent_id="a1", **own), SimpleNamespace(agent_id="a2", **own)
     streams, expected = AgentStreams(1), RandomStream(1, "a1")
     draws = [streams.of(agent).random() for _ in range(20)]
@@ -69,14 +69,14 @@ class Walker:
 
 
 class Stone:
-    """Has no name, and takes no weak reference."""
+    """Has no name, and allows no weak reference."""
 
     __slots__ = ()
 
 
 @pytest.mark.parametrize("kind", [Walker, Stone])
-def test_nameless_agents_draw_by_the_order_they_come_in(kind: type) -> None:
-    """Agents without a name have streams by the order of their first decisions, whatever their addresses."""
+def test_nameless_agents_get_streams_in_order(kind: type) -> None:
+    """Nameless agents get streams in the order of their first decisions."""
     one, two = AgentStreams(1), AgentStreams(1)
     draws = [one.of(kind()).random() for _ in range(50)]
     crowd = [kind() for _ in range(50)]
@@ -85,8 +85,8 @@ def test_nameless_agents_draw_by_the_order_they_come_in(kind: type) -> None:
 
 
 @given(st.integers(1, 30), st.data())
-def test_what_is_put_back_comes_again_in_its_place(taken: int, data: st.DataObject) -> None:
-    """Numbers that are put back, some or all and in any order, are drawn again before others, in their own order."""
+def test_numbers_that_are_put_back_are_drawn_again(taken: int, data: st.DataObject) -> None:
+    """Numbers that are put back, in any order, are drawn again first and in their own order."""
     stream, expected = RandomStream(1, "a1"), RandomStream(1, "a1")
     drawn = [stream.take() for _ in range(taken)]
     numbers = [expected.random() for _ in range(taken + 10)]

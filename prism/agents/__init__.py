@@ -1,4 +1,4 @@
-"""Agents: the social agent, the mixin for classes that exist already, and populations."""
+"""Agents: the social agent, the mixin for existing classes, and populations."""
 
 from prism.agents._archetypes import ARCHETYPES, Archetype
 from prism.agents._loading.personas import load_population, load_posts

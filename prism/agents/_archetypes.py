@@ -1,7 +1,7 @@
-"""Kinds of social media users, and how each behaves by default.
+"""Kinds of social media users and their default behaviour.
 
-The shares follow the 90-9-1 rule of participation inequality (Nielsen 2006): most users of a large
-community only read, some contribute now and then, very few account for most of what is posted.
+Their proportions follow the 90-9-1 rule of participation inequality (Nielsen 2006): most users of a
+large community only read, some contribute occasionally, and very few write most of the posts.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ class Archetype:
     """A kind of user.
 
     Args:
-        name: What it is called in population files.
+        name: Its name in population files.
         engagement_threshold: Relevance from which its agents engage, 0.0 to 1.0.
-        timeout_threshold: Ticks its agents dwell in one state before they time out.
-        share: Its share of a population that names no archetypes, 0.0 to 1.0.
-        inclinations: Utility of each option for `PolicyReasoner`, by the state's text; 0 where not
-            given.
+        timeout_threshold: Longest dwell time of its agents in one state, in ticks.
+        share: Its proportion of a population without archetypes, 0.0 to 1.0.
+        inclinations: Utility of each option for `PolicyReasoner`, by the name of the state; 0 for
+            states that are not listed.
     """
 
     name: str
@@ -72,10 +72,10 @@ ARCHETYPES: Mapping[str, Archetype] = {kind.name: kind for kind in (LURKER, CONT
 
 
 def archetype_named(name: str) -> Archetype:
-    """Look an archetype up.
+    """Return the archetype of a name.
 
     Raises:
-        FieldValueError: If there is none of that name.
+        FieldValueError: If there is none.
     """
     if name not in ARCHETYPES:
         raise FieldValueError(f"archetype must be one of {', '.join(ARCHETYPES)}, got {name!r}")
@@ -83,7 +83,7 @@ def archetype_named(name: str) -> Archetype:
 
 
 def draw_archetype(stream: RandomStream) -> Archetype:
-    """Draw an archetype by the shares, for an agent whose file names none."""
+    """Draw an archetype by the usual proportions."""
     kinds = list(ARCHETYPES.values())
     return kinds[stream.weighted_index([kind.share for kind in kinds])]
 

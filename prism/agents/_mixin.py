@@ -1,4 +1,4 @@
-"""The fields and methods of an agent, to be added to any class."""
+"""The fields and methods of an agent, for any class to inherit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STORED = (
     "_engagement_threshold",
     "_timeout_threshold",
 )
-_KEPT_FIELDS = (
+_WRITTEN_BY_ENGINE = (
     "state",
     "ticks_in_state",
     "state_history",
@@ -31,36 +31,38 @@ _KEPT_FIELDS = (
 
 
 class StatechartMixin:
-    """Adds state, history and time-out fields to a class, each validated when written.
+    """Adds state, history and time-out fields to a class, each validated when it is assigned.
 
-    The fields are there as soon as the object is, whether or not the class calls
-    ``super().__init__()``. A class for another enum names it: ``state_type = Mood``; new agents
-    start in its first member.
+    The fields exist as soon as the object does, whether or not the class calls
+    ``super().__init__()``. For states of another enum, set ``state_type = Mood`` in the class; new
+    agents start in its first member.
 
-    Equality, hash, repr and what is serialised stay those of a class that names its fields, as
-    dataclasses do. One that goes through all of ``vars(self)`` sees five more names there, each
-    with an underscore in front. Copies and pickles take the fields along, unless the class has a
-    ``__reduce__``, ``__copy__`` or ``__deepcopy__`` of its own that leaves them out.
+    Equality, hash, repr and serialisation of a class that names its fields, such as a dataclass,
+    stay as they are. Code that lists ``vars(self)`` finds five more names there, each with a
+    leading underscore. Copies and pickles include the fields, unless the class defines
+    ``__reduce__``, ``__copy__`` or ``__deepcopy__`` and leaves them out.
 
     Attributes:
-        state: Current state, a member of ``state_type``. Writing anything else is a TypeError.
+        state: Current state, a member of ``state_type``; anything else raises a TypeError.
         ticks_in_state: Ticks since the last transition, 0 or more.
         state_history: The last ``max_history_depth`` transitions, oldest first, as a deque.
         engagement_threshold: Relevance from which the agent engages, 0.0 to 1.0.
-        timeout_threshold: Ticks that the agent may dwell in one state, above 0.
-        max_history_depth: Length of ``state_history`` before the oldest entry is dropped, above 0.
+        timeout_threshold: Longest dwell time in one state in ticks, above 0.
+        max_history_depth: Greatest length of ``state_history``, above 0.
 
     Raises:
-        AgentError: (a TypeError) if the class is a frozen one or a pydantic model.
+        AgentError: (a TypeError) if the class is frozen or a pydantic model.
     """
 
     state_type: ClassVar[type[Enum]] = AgentState
 
+    # True if the engine may write the underscored fields directly, past the properties, which is
+    # faster. A class that overrides one of the properties turns this off (`__init_subclass__`).
     _prism_kept: ClassVar[bool] = True
-    """Tells the engine that these fields live under the names it writes (see `statechart.bookkeeping`)."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Make the object with its fields in place."""
+        """Create the object with its fields set."""
+        # `object.__new__` refuses the arguments of ``__init__``, which another base may need.
         make = super().__new__
         made: Self = make(cls) if make is object.__new__ else make(cls, *args, **kwargs)
         agent: Any = made
@@ -69,8 +71,8 @@ class StatechartMixin:
             agent._state = next(iter(cls.state_type))
         except AttributeError as error:
             raise AgentError(
-                f"{cls.__name__} is frozen ({error}): let an agent with StatechartMixin hold the frozen value "
-                "in a field of its own"
+                f"{cls.__name__} is frozen ({error}): put the frozen value into a field of an "
+                "agent with StatechartMixin"
             ) from error
 
         agent._ticks_in_state = FIELD_DEFAULTS["ticks_in_state"]
@@ -81,21 +83,24 @@ class StatechartMixin:
         return made
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Notice a class that keeps one of the fields itself; the engine then writes it the ordinary way."""
+        """Check the class, and find out whether it overrides a field that the engine writes."""
         super().__init_subclass__(**kwargs)
         if is_pydantic(cls):
             raise AgentError(
-                f"{cls.__name__} is a pydantic model, which keeps only declared fields: leave StatechartMixin out and "
-                "declare 'state', and 'ticks_in_state' and 'state_history' as needed, as fields of the model"
+                f"{cls.__name__} is a pydantic model, which keeps only declared fields: leave "
+                "StatechartMixin out and declare 'state', and 'ticks_in_state' and 'state_history' "
+                "as needed, as fields of the model"
             )
 
         cls._prism_kept = all(
-            getattr(cls, name) is getattr(StatechartMixin, name) for name in _KEPT_FIELDS
+            getattr(cls, name) is getattr(StatechartMixin, name) for name in _WRITTEN_BY_ENGINE
         )
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
-        """Copy and pickle with these fields, also where a class's own ``__getstate__`` (attrs' slots) omits them."""
+        """Include the fields in copies and pickles."""
         reduced: Any = super().__reduce_ex__(protocol)
+
+        # Only a ``__getstate__`` of the class, such as that of attrs with slots, may omit them.
         cls = type(self)
         if cls.__getstate__ is object.__getstate__ or cls.__reduce__ is not object.__reduce__:
             return reduced
@@ -104,9 +109,9 @@ class StatechartMixin:
         if rest and isinstance(rest[0], dict) and "_state" in rest[0]:
             return reduced
 
-        kept = {name: value for name, value in vars(self).items() if name in _STORED}
+        fields = {name: value for name, value in vars(self).items() if name in _STORED}
 
-        return _revive, (make, args, kept), *rest
+        return _restore, (make, args, fields), *rest
 
     @property
     def state(self) -> Any:
@@ -120,7 +125,8 @@ class StatechartMixin:
                 f"{self.state_type.__name__}.{member.name}" for member in self.state_type
             )
             raise FieldTypeError(
-                f"state must be a member of {self.state_type.__name__}, got {value!r}: use one of {members}"
+                f"state must be a member of {self.state_type.__name__}, got {value!r}: "
+                f"use one of {members}"
             )
 
         self._state = value
@@ -145,7 +151,7 @@ class StatechartMixin:
 
     @property
     def max_history_depth(self) -> int:
-        """How many transitions the history holds."""
+        """Greatest length of the history."""
         return int(self._state_history.maxlen or 0)
 
     @max_history_depth.setter
@@ -174,7 +180,7 @@ class StatechartMixin:
 
     @property
     def timeout_threshold(self) -> int:
-        """Ticks that the agent may dwell in one state."""
+        """Longest dwell time in one state, in ticks."""
         return self._timeout_threshold
 
     @timeout_threshold.setter
@@ -182,27 +188,28 @@ class StatechartMixin:
         self._timeout_threshold = _whole_number("timeout_threshold", value, least=1)
 
     def tick(self) -> int:
-        """Let one tick pass, without looking at the time-out; `Statechart.tick` does both.
+        """Count one tick, without checking for a time-out; `Statechart.tick` does both.
 
         Returns:
-            The ticks now spent in the state.
+            The dwell time in ticks.
         """
         self.ticks_in_state += 1
         return self.ticks_in_state
 
     def is_timed_out(self) -> bool:
-        """Return whether the agent has dwelt longer than its own ``timeout_threshold``."""
+        """Return True if the agent has dwelt longer than its ``timeout_threshold``."""
         return self.ticks_in_state > self.timeout_threshold
 
     def transition_to(self, new_state: Any, trigger: str, context: Any = None) -> None:
-        """Move to a state and record the move; `Statechart.fire` does this for moves that a chart allows.
+        """Change the state and record the transition, whether or not a chart allows it.
 
-        A move to the current state changes and records nothing.
+        To fire an event on a chart, use `Statechart.fire`. A transition to the current state
+        changes and records nothing.
 
         Args:
             new_state: A member of ``state_type``.
-            trigger: Event that caused the move.
-            context: What it was about; recorded by its identifying fields.
+            trigger: Event that caused the transition.
+            context: The event's payload; recorded by its identifying fields.
 
         Raises:
             FieldTypeError: If ``new_state`` is not a member of ``state_type``.
@@ -215,9 +222,9 @@ class StatechartMixin:
         write_plain(self, shared_edge(previous, new_state, trigger), time(), context)
 
 
-def _revive(make: Callable[..., Any], args: tuple[Any, ...], kept: dict[str, Any]) -> Any:
+def _restore(make: Callable[..., Any], args: tuple[Any, ...], fields: dict[str, Any]) -> Any:
     agent = make(*args)
-    vars(agent).update(kept)
+    vars(agent).update(fields)
     return agent
 
 

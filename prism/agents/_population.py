@@ -1,4 +1,4 @@
-"""A population: the agents of a simulation and what they have already posted."""
+"""Populations: the agents of a simulation and their earlier posts."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ _HUB_CHANCE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class SeedPost:
-    """Something that was posted before the simulation begins.
+    """A post from before the simulation.
 
     Args:
-        author_id: Id of the agent who posted it.
+        author_id: Id of its author.
         text: What it says.
         topics: What it is about.
-        post_id: Its id; made by the simulation if not given.
+        post_id: Its id; the simulation makes one if there is none.
     """
 
     author_id: str
@@ -67,12 +67,12 @@ class Population:
 
 
 def synthetic_population(size: int, *, seed: int = 0) -> Population:
-    """Make up a population of communities: archetypes by their shares, interests, and a follow graph.
+    """Generate a population of communities with archetypes, interests and a follow graph.
 
-    Every hundred agents are a community with topics of its own, so that a feed is as busy in a
-    large population as in a small one. Half of all follows go to those of the community who post
-    (contributors and superusers), the others to anyone anywhere, so that a few agents have many
-    followers, as in real networks. Everyone has one earlier post on one of its interests.
+    Every hundred agents form a community with its own topics, so that feeds are as busy in a large
+    population as in a small one. Half of all follows go to contributors and superusers of the
+    community, the others to any agent anywhere, so that a few agents have many followers, as in
+    real networks. Every agent has one earlier post on one of its interests.
 
     Args:
         size: Number of agents, from 1 on.
@@ -97,10 +97,10 @@ def synthetic_population(size: int, *, seed: int = 0) -> Population:
 
 
 def opening_posts(agents: Sequence[SocialAgent], *, seed: int = 0) -> list[SeedPost]:
-    """Give everyone one earlier post on one of its interests, for populations that bring none.
+    """Return one post of each agent on one of its interests, for a population without posts.
 
     Args:
-        agents: The authors, in order; those without interests post nothing.
+        agents: The authors, in order; an agent without interests has no post.
         seed: The same seed gives the same posts.
     """
     return [

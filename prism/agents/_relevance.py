@@ -1,4 +1,4 @@
-"""How much a post has to do with what an agent cares about."""
+"""How relevant a post is to an agent's interests."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ class Terms:
 
 
 def terms_of(topics: Iterable[str], text: str = "") -> Terms:
-    """Take the terms from topics and text; the words of the topics count as words, too."""
+    """Return the terms of topics and a text; the words of a topic count as words, too."""
     names = [topic.casefold().strip() for topic in topics]
     return Terms(frozenset(names), frozenset(_WORD.findall(" ".join((*names, text.casefold())))))
 
 
 def relevance(interests: Terms, context: Any) -> float:
-    """Rate what an event is about by an agent's interests, from 0.0 (nothing in common) to 1.0.
+    """Return the relevance of an event's context to an agent, from 0.0 (irrelevant) to 1.0.
 
-    For a post it is the larger of the overlaps of topics and of words, each measured by the cosine
-    of the two sets (Otsuka-Ochiai coefficient): ``|A & B| / sqrt(|A| * |B|)``.
+    The relevance of a post is the overlap of topics or that of words, whichever is larger, as the
+    cosine similarity of the two sets (Otsuka-Ochiai coefficient): ``|A & B| / sqrt(|A| * |B|)``.
 
     Args:
         interests: The agent's terms.
         context: A number from 0 to 1, which is the relevance itself; a mapping with ``relevance``,
-            or with ``topics`` or ``text``; a post with ``topics`` and ``text``; or None. None, and
-            a mapping that says nothing of the kind, such as ``{"post_id": ...}``, is irrelevant.
+            ``topics`` or ``text``; a post with ``topics`` and ``text``; or None. None is
+            irrelevant, and so is a mapping without these keys, such as ``{"post_id": ...}``.
 
     Raises:
-        FieldValueError: If the relevance is given and lies outside 0 to 1.
-        FieldTypeError: If the context says nothing that could be rated.
+        FieldValueError: If the context gives a relevance outside 0 to 1.
+        FieldTypeError: If no relevance can be computed from the context.
     """
     if context is None:
         return 0.0
@@ -83,8 +83,8 @@ def _terms_of_context(context: Any) -> Terms:
 
     if topics is None and text is None:
         raise FieldTypeError(
-            f"cannot tell the relevance of {context!r}: give a number from 0 to 1, a mapping with 'relevance', "
-            "'topics' or 'text', or a post with topics and text"
+            f"cannot tell the relevance of {context!r}: give a number from 0 to 1, a mapping with "
+            "'relevance', 'topics' or 'text', or a post with topics and text"
         )
 
     names = [] if topics is None else _names(topics)
@@ -95,10 +95,9 @@ def _terms_of_context(context: Any) -> Terms:
 
 
 def _names(topics: Any) -> list[str]:
-    names: list[Any] = (
-        list(topics) if isinstance(topics, Iterable) and not isinstance(topics, str) else [None]
-    )
-    if not all(isinstance(name, str) for name in names):
+    # A string is iterable, too, but its characters are no topics.
+    names = None if isinstance(topics, str) or not isinstance(topics, Iterable) else list(topics)
+    if names is None or not all(isinstance(name, str) for name in names):
         raise FieldTypeError(f"topics must be a list of strings, got {topics!r}")
 
     return names

@@ -21,26 +21,25 @@ _RECORD_KEYS = ("from_state", "to_state", "trigger", "timestamp", "context")
 
 
 class SocialAgent(StatechartMixin):
-    """A user of a social network, with a persona and an explicit behavioural state.
+    """A user of a social network with a persona and a behavioural state.
 
     Args:
         agent_id: Unique name of the agent.
-        name: What it is called; the id by default.
-        interests: Topics it cares about.
-        personality: What it is like, in words; part of the prompt for a model.
-        archetype: Kind of user, or its name: sets the two thresholds that are not given.
+        name: Display name; the id by default.
+        interests: Topics that interest it.
+        personality: Description in words; part of the prompt for a model.
+        archetype: Kind of user, or its name; sets a threshold that is not given.
         following: Ids of the agents whose posts it sees.
         state: Behavioural state.
         state_history: Past transitions, oldest first.
         ticks_in_state: Ticks since the last transition.
         engagement_threshold: Relevance from which it engages, 0.0 to 1.0; 0.5 by default.
-        timeout_threshold: Ticks it may dwell in one state, above 0; 5 by default.
-        max_history_depth: Transitions it remembers.
+        timeout_threshold: Longest dwell time in one state in ticks, above 0; 5 by default.
+        max_history_depth: Greatest length of the history.
 
     Attributes:
-        pending_action: What a composing agent is about to publish.
-        random: The agent's own stream of random numbers; a simulation gives it a new one every
-            round.
+        pending_action: Kind of post that a composing agent is about to publish.
+        random: The agent's stream of random numbers; a simulation sets a new one every round.
 
     Raises:
         FieldTypeError: If the state is not an `AgentState`.
@@ -87,18 +86,25 @@ class SocialAgent(StatechartMixin):
 
     @property
     def interests(self) -> list[str]:
-        """Topics the agent cares about; assign a new list to change them, since relevance is prepared from it."""
+        """Topics that interest the agent; to change them, assign a new list."""
         return self._interests
 
     @interests.setter
     def interests(self, topics: Iterable[str]) -> None:
         self._interests = _texts("interests", topics)
+
+        # Relevance is rated for every post of a feed, so its terms are computed once, and the last
+        # rating is kept: a guard and the reasoner ask for the same post in turn.
         self._terms = terms_of(self._interests)
         self._rated: object = None
         self._rating = 0.0
 
     def relevance(self, context: Any) -> float:
-        """Rate what an event is about by this agent's interests, from 0.0 to 1.0, as `PolicyReasoner` weighs it."""
+        """Return the relevance of an event's context to this agent, from 0.0 to 1.0.
+
+        Args:
+            context: A relevance number, a mapping, or a post.
+        """
         if context is self._rated:
             return self._rating
 
@@ -109,7 +115,7 @@ class SocialAgent(StatechartMixin):
         return rating
 
     def should_engage(self, context: Any) -> bool:
-        """Return whether something is relevant enough to engage with.
+        """Return True if an event's context is relevant enough to engage with.
 
         Args:
             context: A relevance number, a mapping, or a post.
@@ -131,21 +137,20 @@ class SocialAgent(StatechartMixin):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], **fields: Any) -> Self:
-        """Make an agent from what `to_dict` gave.
+        """Return an agent with the state and history that `to_dict` returned.
 
         Args:
             data: State and history.
-            fields: Further arguments of the constructor, such as the persona. Unless they set
-                ``max_history_depth``, it is large enough for the whole history.
+            fields: Further arguments of the constructor, such as the persona. The default of
+                ``max_history_depth`` is large enough for the whole history.
 
         Raises:
-            FieldValueError: If a key is missing or unknown, or a value is none that the key can
-                have.
+            FieldValueError: If a key is missing or unknown, or its value is not valid.
         """
         _require_keys("agent", data, _KEYS)
         history = data["state_history"]
         if not isinstance(history, list):
-            raise FieldValueError(f"state_history must be a list of moves, got {history!r}")
+            raise FieldValueError(f"state_history must be a list of transitions, got {history!r}")
 
         fields.setdefault("max_history_depth", max(DEFAULT_MAX_HISTORY_DEPTH, len(history)))
 
@@ -158,11 +163,11 @@ class SocialAgent(StatechartMixin):
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the post rated last, so that a copy does not carry a whole cascade along."""
+        """Leave out the last rated post, so that a copy does not include its whole cascade."""
         return {**self.__dict__, "_rated": None}
 
     def __repr__(self) -> str:
-        """Show who and where the agent is."""
+        """Show id and state."""
         return f"{type(self).__name__}({self.agent_id!r}, state={self.state.value!r})"
 
     def _set_thresholds(self, engagement: float | None, timeout: int | None) -> None:

@@ -11,8 +11,8 @@ from prism.errors import FieldValueError
 from prism.statechart import AgentState, RandomStream
 
 
-def test_the_shares_follow_participation_inequality() -> None:
-    """The archetypes are lurkers, contributors and superusers, shared 90-9-1."""
+def test_proportions_follow_participation_inequality() -> None:
+    """The archetypes are lurkers, contributors and superusers, in proportions 90-9-1."""
     assert {name: kind.share for name, kind in ARCHETYPES.items()} == {
         "lurker": 0.90,
         "contributor": 0.09,
@@ -20,7 +20,7 @@ def test_the_shares_follow_participation_inequality() -> None:
     }
 
 
-def test_the_more_active_engage_sooner_and_wait_less() -> None:
+def test_more_active_archetypes_have_lower_thresholds() -> None:
     """From lurker to superuser both thresholds fall, and the inclination to write rises."""
     kinds = list(ARCHETYPES.values())
     engagement = [kind.engagement_threshold for kind in kinds]
@@ -33,7 +33,7 @@ def test_the_more_active_engage_sooner_and_wait_less() -> None:
 
 @pytest.mark.parametrize("name", ARCHETYPES)
 def test_every_archetype_makes_a_valid_agent(name: str) -> None:
-    """The name of an archetype stands for it, and its thresholds and inclinations are ones an agent can have."""
+    """Every archetype can be named, and its thresholds and inclinations are valid for an agent."""
     kind = archetype_named(name)
     agent = SocialAgent("a", archetype=name)
     assert kind.name == name
@@ -46,7 +46,7 @@ def test_every_archetype_makes_a_valid_agent(name: str) -> None:
 
 
 def test_an_unknown_archetype_is_refused_with_the_known_ones() -> None:
-    """A name that is none gives an error that lists the names there are."""
+    """An unknown name raises an error that lists the known ones."""
     with pytest.raises(
         FieldValueError,
         match="archetype must be one of lurker, contributor, superuser, got 'Lurker'",
@@ -54,8 +54,8 @@ def test_an_unknown_archetype_is_refused_with_the_known_ones() -> None:
         archetype_named("Lurker")
 
 
-def test_archetypes_are_drawn_by_their_shares() -> None:
-    """Over many agents each archetype comes up as often as its share, within six standard deviations."""
+def test_archetypes_are_drawn_in_proportion() -> None:
+    """Each archetype is drawn in its proportion, within six standard deviations."""
     size = 5_000
     counts = Counter(
         draw_archetype(RandomStream(3, f"a{number}", "archetype")).name for number in range(size)

@@ -2,6 +2,7 @@
 
 import copy
 import copyreg
+import gc
 import itertools
 import json
 import pickle
@@ -35,7 +36,7 @@ class Forgetful(StatechartMixin):
 
 
 class Made:
-    """A base that makes its objects itself."""
+    """A base with its own ``__new__``."""
 
     def __new__(cls, name: str) -> Any:
         made = super().__new__(cls)
@@ -44,7 +45,7 @@ class Made:
 
 
 class Both(StatechartMixin, Made):
-    """An agent on a base that makes its objects itself."""
+    """An agent whose base has its own ``__new__``."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -58,7 +59,7 @@ class Data(StatechartMixin):
 
 
 class Moody(StatechartMixin):
-    """An agent with states of its own."""
+    """An agent with states of another enum."""
 
     state_type: ClassVar[Any] = MOOD
 
@@ -71,7 +72,7 @@ class Hasty(StatechartMixin):
 
 
 class Saving(StatechartMixin):
-    """An agent whose class says itself what is saved."""
+    """An agent with its own ``__getstate__``."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -82,7 +83,7 @@ class Saving(StatechartMixin):
 
 
 class Open(StatechartMixin):
-    """An agent whose class compares, prints and saves all that it finds in itself."""
+    """An agent that compares, prints and saves all of ``vars(self)``."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -104,28 +105,28 @@ class Open(StatechartMixin):
 
 
 class Discreet(Open):
-    """The same, without what others keep in it."""
+    """The same, without names that begin with an underscore."""
 
     def seen(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if not name.startswith("_")}
 
 
 class Reduced(Forgetful):
-    """An agent whose class says how it is made again."""
+    """An agent with its own ``__reduce__``."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.name,)
 
 
 class ReducedEx(Forgetful):
-    """An agent whose class says how it is made again, for every protocol."""
+    """An agent with its own ``__reduce_ex__``."""
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         return type(self), (self.name,)
 
 
 class Copied(Forgetful):
-    """An agent whose class says how it is copied."""
+    """An agent with its own ``__copy__`` and ``__deepcopy__``."""
 
     def __copy__(self) -> Any:
         return type(self)(self.name)
@@ -135,7 +136,7 @@ class Copied(Forgetful):
 
 
 class Counting(StatechartMixin):
-    """An agent that adds to the one write path."""
+    """An agent that overrides ``transition_to``."""
 
     moves = 0
 
@@ -151,8 +152,8 @@ def record(second: int) -> StateTransition:
 
 
 @pytest.mark.parametrize("make", [Agent, lambda: Forgetful("x"), lambda: Both("x"), Data])
-def test_fields_are_there_with_their_defaults(make: Any) -> None:
-    """Every class that takes the mixin has all fields as soon as an object is made."""
+def test_fields_exist_with_their_defaults(make: Any) -> None:
+    """A class with the mixin has all fields as soon as an object is made."""
     agent = make()
     assert agent.state is S.IDLE
     assert (agent.ticks_in_state, agent.engagement_threshold, agent.timeout_threshold) == (
@@ -164,13 +165,13 @@ def test_fields_are_there_with_their_defaults(make: Any) -> None:
     assert agent.state_history == deque(maxlen=50)
 
 
-def test_a_base_that_makes_its_objects_is_asked() -> None:
+def test_a_base_with_its_own_new_gets_the_arguments() -> None:
     """The mixin passes the constructor's arguments on to a base with a __new__ of its own."""
     assert Both("x").made_with == "x"
 
 
 def test_agents_do_not_share_their_history() -> None:
-    """Each agent has a history of its own."""
+    """Each agent has its own history."""
     first, second = Agent(), Agent()
     first.transition_to(S.RESTING, "go")
     assert len(second.state_history) == 0
@@ -178,7 +179,7 @@ def test_agents_do_not_share_their_history() -> None:
 
 @pytest.mark.parametrize("value", ["idle", "flying", None, 3, MOOD("calm")])
 def test_state_must_be_a_member(value: Any) -> None:
-    """A state that is no member of the enum is a TypeError that lists the members, and nothing has changed."""
+    """A state outside the enum raises a TypeError that lists the members, and changes nothing."""
     agent = Agent()
     with pytest.raises(
         TypeError,
@@ -191,7 +192,7 @@ def test_state_must_be_a_member(value: Any) -> None:
 
 @pytest.mark.parametrize("value", [-1, 1.5, "3", None, True])
 def test_ticks_must_not_be_negative(value: Any) -> None:
-    """Ticks that are no whole number from 0 on are a ValueError that says what is allowed."""
+    """Ticks that are not a whole number from 0 on raise a ValueError."""
     agent = Agent()
     with pytest.raises(
         ValueError, match="ticks_in_state must be a whole number from 0 on, got"
@@ -202,8 +203,8 @@ def test_ticks_must_not_be_negative(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, float("nan"), float("inf"), "0.5", None, True])
-def test_engagement_threshold_is_a_share(value: Any) -> None:
-    """An engagement threshold outside 0.0 to 1.0 is a ValueError that says what is allowed."""
+def test_engagement_threshold_is_between_zero_and_one(value: Any) -> None:
+    """An engagement threshold outside 0.0 to 1.0 raises a ValueError."""
     agent = Agent()
     with pytest.raises(
         ValueError, match=r"engagement_threshold must be a number from 0.0 to 1.0, got"
@@ -216,7 +217,7 @@ def test_engagement_threshold_is_a_share(value: Any) -> None:
 @pytest.mark.parametrize("field", ["timeout_threshold", "max_history_depth"])
 @pytest.mark.parametrize("value", [0, -1, 2.5, "3", None, True])
 def test_limits_must_be_above_zero(field: str, value: Any) -> None:
-    """A time-out threshold or history depth that is no whole number above 0 is a ValueError that says so."""
+    """A time-out threshold or history depth that is not above 0 raises a ValueError."""
     agent = Agent()
     before = getattr(agent, field)
     with pytest.raises(
@@ -239,15 +240,15 @@ def test_limits_must_be_above_zero(field: str, value: Any) -> None:
         ("max_history_depth", 1),
     ],
 )
-def test_fields_take_what_is_in_range(field: str, value: Any) -> None:
-    """Every value within a field's range, bounds included, is kept."""
+def test_fields_accept_values_in_range(field: str, value: Any) -> None:
+    """A field accepts every value in its range, bounds included."""
     agent = Agent()
     setattr(agent, field, value)
     assert getattr(agent, field) == value
 
 
 def test_history_is_bounded_by_its_depth() -> None:
-    """Another depth, and another history, keep the newest records."""
+    """A smaller depth, or a new history, keeps the newest records."""
     agent = Agent()
     agent.state_history = [record(second) for second in range(60)]  # type: ignore[assignment]
     assert len(agent.state_history) == 50
@@ -256,8 +257,8 @@ def test_history_is_bounded_by_its_depth() -> None:
     assert agent.state_history.maxlen == agent.max_history_depth == 3
 
 
-def test_ticks_pass() -> None:
-    """An agent is timed out strictly after its threshold."""
+def test_time_out_is_strictly_after_the_threshold() -> None:
+    """An agent has timed out when its ticks exceed the threshold."""
     agent = Agent()
     assert [agent.tick() for _ in range(5)] == [1, 2, 3, 4, 5]
     assert not agent.is_timed_out()
@@ -265,8 +266,8 @@ def test_ticks_pass() -> None:
     assert agent.is_timed_out()
 
 
-def test_a_move_is_recorded() -> None:
-    """transition_to sets the state, resets the ticks, and records move, time and identified context."""
+def test_a_transition_is_recorded() -> None:
+    """transition_to sets the state, resets the ticks and records time and context."""
     agent = Agent()
     agent.ticks_in_state = 4
     agent.transition_to(S.SCROLLING, "feed_ready", SimpleNamespace(post_id="p1"))
@@ -277,8 +278,8 @@ def test_a_move_is_recorded() -> None:
     assert timedelta(0) <= datetime.now(UTC) - entry.timestamp < timedelta(minutes=5)
 
 
-def test_a_move_to_the_same_state_is_not_recorded() -> None:
-    """A move to the current state changes and records nothing."""
+def test_a_transition_to_the_same_state_is_not_recorded() -> None:
+    """A transition to the current state changes and records nothing."""
     agent = Agent()
     agent.ticks_in_state = 4
     agent.transition_to(S.IDLE, "again")
@@ -286,8 +287,8 @@ def test_a_move_to_the_same_state_is_not_recorded() -> None:
 
 
 @pytest.mark.parametrize("value", ["idle", "scrolling", None])
-def test_a_move_to_no_state_is_refused(value: Any) -> None:
-    """A move to something that is no member is a TypeError, and nothing has changed."""
+def test_a_transition_outside_the_enum_is_refused(value: Any) -> None:
+    """A transition to something outside the enum raises a TypeError and changes nothing."""
     agent = Agent()
     agent.ticks_in_state = 4
     with pytest.raises(TypeError, match="state must be a member of AgentState"):
@@ -295,17 +296,20 @@ def test_a_move_to_no_state_is_refused(value: Any) -> None:
     assert (agent.state, agent.ticks_in_state, len(agent.state_history)) == (S.IDLE, 4, 0)
 
 
-def test_records_of_repeated_moves_share_their_edge() -> None:
-    """Records written by transition_to are as compact as those of a chart."""
+def test_records_of_repeated_transitions_share_their_edge() -> None:
+    """Records of the same transition refer to one object with its states and trigger."""
     agent = Agent()
     for _ in range(2):
         agent.transition_to(S.SCROLLING, "go", {"post_id": "p1"})
         agent.transition_to(S.IDLE, "back")
-    assert agent.state_history[0]._edge is agent.state_history[2]._edge
+
+    first, second = (gc.get_referents(agent.state_history[number]) for number in (0, 2))
+    shared = [item for item in first if any(item is other for other in second)]
+    assert any(getattr(item, "trigger", None) == "go" for item in shared)
 
 
-def test_an_agent_may_have_states_of_its_own() -> None:
-    """A class that names another enum starts in its first member and takes only its members."""
+def test_an_agent_may_have_states_of_another_enum() -> None:
+    """Agents with another enum start in its first member and accept only its members."""
     agent = Moody()
     assert agent.state is MOOD("calm")
     agent.state = MOOD("cross")
@@ -316,7 +320,7 @@ def test_an_agent_may_have_states_of_its_own() -> None:
 
 
 def test_a_class_may_set_other_defaults() -> None:
-    """Defaults that a class sets are those that ticks, time-outs and history go by."""
+    """Defaults that a class sets apply to ticks, time-outs and history."""
     agent = Hasty()
     chart = Statechart(
         S, [Transition("go", S.IDLE, S.RESTING), Transition("go", S.RESTING, S.IDLE)], S.IDLE
@@ -330,8 +334,8 @@ def test_a_class_may_set_other_defaults() -> None:
     assert agent.is_timed_out()
 
 
-def test_a_class_may_add_to_transition_to() -> None:
-    """A class that overrides transition_to is written through it, once a move."""
+def test_a_class_may_override_transition_to() -> None:
+    """A chart calls an overridden transition_to once for each transition."""
     agent = Counting()
     chart = Statechart(
         S, [Transition("go", S.IDLE, S.RESTING), Transition("again", S.RESTING, S.RESTING)], S.IDLE
@@ -344,8 +348,8 @@ def test_a_class_may_add_to_transition_to() -> None:
     assert [entry.context for entry in agent.state_history] == [{"post_id": "p1"}]
 
 
-def test_a_class_that_goes_through_all_its_names_sees_five_more() -> None:
-    """A class that compares, prints and saves all of vars(self) sees the fields, and JSON cannot hold one of them."""
+def test_vars_has_five_more_names() -> None:
+    """A class that uses all of vars(self) sees the fields, one of which JSON cannot represent."""
     agent = Open("Ada")
     agent.transition_to(S.RESTING, "go")
     assert [name for name in agent.seen() if name.startswith("_")] == list(agent.seen())[:5]
@@ -356,8 +360,8 @@ def test_a_class_that_goes_through_all_its_names_sees_five_more() -> None:
         agent.to_json()
 
 
-def test_a_class_may_leave_out_what_begins_with_an_underscore() -> None:
-    """A class that leaves out names with an underscore compares, hashes, prints and saves as without the mixin."""
+def test_a_class_may_skip_names_with_an_underscore() -> None:
+    """A class that skips names with an underscore behaves as without the mixin."""
     agent = Discreet("Ada")
     agent.transition_to(S.RESTING, "go")
     agent.tick()
@@ -376,8 +380,8 @@ def test_a_class_may_leave_out_what_begins_with_an_underscore() -> None:
         (Copied, copy.deepcopy),
     ],
 )
-def test_a_class_may_say_how_it_is_made_again(cls: Any, clone: Any) -> None:
-    """A class with its own way to be copied or pickled is made so, in the first state."""
+def test_a_class_may_define_how_it_is_copied(cls: Any, clone: Any) -> None:
+    """A class that defines how it is copied or pickled gets copies in the first state."""
     agent = cls("Ada")
     agent.transition_to(S.RESTING, "go")
     twin = clone(agent)
@@ -385,8 +389,8 @@ def test_a_class_may_say_how_it_is_made_again(cls: Any, clone: Any) -> None:
 
 
 @pytest.mark.parametrize("clone", CLONES)
-def test_a_class_that_names_what_is_saved_keeps_its_state(clone: Any) -> None:
-    """A copy of an agent whose class writes only its own fields has the mixin's fields, too."""
+def test_copies_include_fields_that_getstate_omits(clone: Any) -> None:
+    """A copy has the mixin's fields even if ``__getstate__`` of the class omits them."""
     agent = Saving("Ada")
     agent.max_history_depth = 4
     agent.transition_to(S.SCROLLING, "go")
@@ -396,8 +400,8 @@ def test_a_class_that_names_what_is_saved_keeps_its_state(clone: Any) -> None:
     assert twin.state_history.maxlen == 4
 
 
-def test_a_class_that_saves_everything_is_saved_once() -> None:
-    """An agent whose class writes the mixin's fields with its own is pickled as it is."""
+def test_fields_that_getstate_includes_are_saved_once() -> None:
+    """A class whose ``__getstate__`` includes the mixin's fields is pickled unchanged."""
     plain = Agent()
     saving = SocialAgent("ada")
     assert plain.__reduce_ex__(5)[:2] == (copyreg.__newobj__, (Agent,))  # type: ignore[attr-defined]
@@ -405,21 +409,21 @@ def test_a_class_that_saves_everything_is_saved_once() -> None:
 
 
 def test_a_frozen_class_is_refused() -> None:
-    """A class that lets nothing be set is an error that says what to do, when its first object is made."""
+    """Making an object of a frozen class raises an error that says what to do."""
 
     class Frozen(StatechartMixin):
         def __setattr__(self, name: str, value: Any) -> None:
             raise AttributeError(f"cannot assign to {name}")
 
     with pytest.raises(
-        AgentError, match=r"Frozen is frozen \(cannot assign to _state\): let an agent with"
+        AgentError, match=r"Frozen is frozen \(cannot assign to _state\): put the frozen value"
     ):
         Frozen()
 
 
 @pytest.mark.parametrize("clone", CLONES)
 def test_an_agent_can_be_copied_and_pickled(clone: Any) -> None:
-    """A copy has the same fields and a history of its own, with the same bound."""
+    """A copy has the same fields and its own history of the same depth."""
     agent = Agent()
     agent.max_history_depth = 4
     agent.transition_to(S.SCROLLING, "go", {"post_id": "p1"})

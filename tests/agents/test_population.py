@@ -24,13 +24,15 @@ DIGEST = """
 import hashlib
 from prism.agents import synthetic_population
 people = synthetic_population(250, seed=7)
-told = [(a.agent_id, a.interests, a.personality, a.archetype.name, a.following) for a in people.agents]
-print(hashlib.sha256(repr((told, people.posts)).encode()).hexdigest())
+agents = [
+    (a.agent_id, a.interests, a.personality, a.archetype.name, a.following) for a in people.agents
+]
+print(hashlib.sha256(repr((agents, people.posts)).encode()).hexdigest())
 """
 
 
 def told(population: Population) -> list[Any]:
-    """Return everything that a population says of its agents, and their posts."""
+    """Return all fields of a population's agents, and their posts."""
     agents = [
         (
             agent.agent_id,
@@ -46,7 +48,7 @@ def told(population: Population) -> list[Any]:
 
 
 def test_a_seed_fixes_the_population() -> None:
-    """The same seed gives the same agents and posts, another seed other interests, archetypes, follows and posts."""
+    """The same seed gives the same population, another seed a different one in every field."""
     one, again, other = (synthetic_population(150, seed=seed) for seed in (7, 7, 8))
     assert told(one) == told(again)
     for name in ("interests", "archetype", "following"):
@@ -55,7 +57,7 @@ def test_a_seed_fixes_the_population() -> None:
 
 
 def test_the_population_does_not_depend_on_the_process() -> None:
-    """Processes with different hash seeds make up the same population."""
+    """Processes with different hash seeds generate the same population."""
     digests = {
         subprocess.run(
             [sys.executable, "-c", DIGEST],
@@ -75,7 +77,7 @@ def test_the_population_does_not_depend_on_the_process() -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 99, 100, 101, 250])
 def test_a_population_is_well_formed(size: int) -> None:
-    """Of any size, ids are unique, everyone has interests and a post on one of them, and follows others who exist."""
+    """Ids are unique, follows exist, and every agent has interests and a post on one of them."""
     population = synthetic_population(size, seed=1)
     ids = {agent.agent_id for agent in population.agents}
     assert len(population.agents) == len(ids) == size
@@ -89,14 +91,14 @@ def test_a_population_is_well_formed(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [0, -1])
-def test_a_population_of_nobody_is_refused(size: int) -> None:
-    """A size below 1 is an error that shows it."""
+def test_an_empty_population_is_refused(size: int) -> None:
+    """A size below 1 raises an error that shows it."""
     with pytest.raises(FieldValueError, match=f"a population needs at least one agent, got {size}"):
         synthetic_population(size)
 
 
-def test_a_large_population_has_the_shares_of_the_archetypes() -> None:
-    """Among 20,000 agents the archetypes are 90-9-1, within six standard deviations, with the thresholds they set."""
+def test_a_large_population_has_archetypes_in_proportion() -> None:
+    """Among 20,000 agents the archetypes are 90-9-1, within six standard deviations."""
     size = 20_000
     agents = synthetic_population(size, seed=5).agents
     counts = Counter(agent.archetype.name for agent in agents)
@@ -108,8 +110,8 @@ def test_a_large_population_has_the_shares_of_the_archetypes() -> None:
     )
 
 
-def test_those_who_post_are_followed_more() -> None:
-    """Contributors and superusers have several times the followers of lurkers, as in real networks."""
+def test_agents_that_post_have_more_followers() -> None:
+    """Contributors and superusers have several times as many followers as lurkers."""
     agents = synthetic_population(1_000, seed=2).agents
     followers = Counter(followed for agent in agents for followed in agent.following)
     lurkers = [followers[agent.agent_id] for agent in agents if agent.archetype.name == "lurker"]
@@ -117,8 +119,8 @@ def test_those_who_post_are_followed_more() -> None:
     assert sum(posters) / len(posters) > 3 * sum(lurkers) / len(lurkers)
 
 
-def test_communities_have_topics_of_their_own() -> None:
-    """Every hundred agents care about topics that no other hundred cares about."""
+def test_communities_have_their_own_topics() -> None:
+    """Every hundred agents have topics that no other hundred has."""
     agents = synthetic_population(250, seed=1).agents
     communities = [
         {topic for agent in agents[start : start + 100] for topic in agent.interests}
@@ -129,8 +131,8 @@ def test_communities_have_topics_of_their_own() -> None:
     assert not communities[1] & communities[2]
 
 
-def test_opening_posts_are_of_those_with_interests() -> None:
-    """Everyone with interests gets one post on one of them, fixed by seed and id and not by who else is there."""
+def test_opening_posts_are_of_agents_with_interests() -> None:
+    """Each agent with interests gets one post, which depends only on the seed and its id."""
     tea, nothing, music = (
         SocialAgent("a", interests=["tea"]),
         SocialAgent("b"),

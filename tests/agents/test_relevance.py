@@ -18,7 +18,7 @@ topic_sets = st.frozensets(
 
 @dataclass
 class Post:
-    """A post as another simulation may write it."""
+    """A post of another simulation."""
 
     text: str = ""
     topics: Iterable[str] = ()
@@ -37,7 +37,7 @@ class Rated:
 
 @dataclass
 class Prepared:
-    """A post that brings its terms, as those of a simulation do."""
+    """A post with its terms, like those of prism's simulation."""
 
     terms: Terms
     text: str = field(default="music")
@@ -52,7 +52,7 @@ def rate(interests: Iterable[str], context: Any) -> float:
 def test_relevance_is_a_symmetric_measure_from_zero_to_one(
     one: frozenset[str], other: frozenset[str]
 ) -> None:
-    """Relevance lies from 0 to 1 and does not depend on which side is the agent and which the post."""
+    """Relevance is between 0 and 1 and symmetric in agent and post."""
     rating = rate(one, Post(topics=other))
     assert 0.0 <= rating <= 1.0
     assert rating == rate(other, Post(topics=one))
@@ -61,7 +61,7 @@ def test_relevance_is_a_symmetric_measure_from_zero_to_one(
 @settings(max_examples=30, deadline=None)
 @given(topic_sets.filter(bool))
 def test_equal_topics_are_fully_relevant(topics: frozenset[str]) -> None:
-    """A post about exactly what the agent cares about has relevance 1, in whatever case it is written."""
+    """A post on exactly the agent's interests has relevance 1, in upper or lower case."""
     assert rate(topics, Post(topics=topics)) == 1.0
     assert rate(map(str.upper, topics), Post(topics=map(str.lower, topics))) == 1.0
 
@@ -69,7 +69,7 @@ def test_equal_topics_are_fully_relevant(topics: frozenset[str]) -> None:
 @settings(max_examples=30, deadline=None)
 @given(topic_sets)
 def test_disjoint_topics_are_irrelevant(topics: frozenset[str]) -> None:
-    """A post that shares no topic and no word with the interests has relevance 0."""
+    """A post without a topic or word of the interests has relevance 0."""
     others = {"Music", "Travel", "Health", "Movie nights", "Open water", "Tea"} - topics
     assert rate(topics, Post(topics=others)) == 0.0
 
@@ -93,7 +93,7 @@ def test_disjoint_topics_are_irrelevant(topics: frozenset[str]) -> None:
 def test_relevance_is_the_cosine_of_the_better_fit(
     interests: list[str], context: Any, expected: float
 ) -> None:
-    """Topics and words are each compared by the cosine of the sets, and the larger of the two counts."""
+    """Relevance is the cosine similarity of topics or of words, whichever is larger."""
     assert rate(interests, context) == pytest.approx(expected)
 
 
@@ -109,7 +109,7 @@ def test_relevance_is_the_cosine_of_the_better_fit(
     ],
 )
 def test_any_shape_of_post_can_be_rated(context: Any) -> None:
-    """A mapping or an object is read by its text or content, its topics, or the terms it brings."""
+    """A mapping or object is rated by its text or content, its topics, or its terms."""
     assert rate(["music"], context) == pytest.approx(1 / 3**0.5)
 
 
@@ -124,14 +124,14 @@ def test_any_shape_of_post_can_be_rated(context: Any) -> None:
         (None, 0.0),
     ],
 )
-def test_a_given_relevance_is_taken_as_it_is(context: Any, expected: float) -> None:
-    """A number, or a relevance that the context carries, needs no comparison, and nothing at all is irrelevant."""
+def test_a_given_relevance_is_used(context: Any, expected: float) -> None:
+    """A number, or the relevance in a context, is used as it is; None is irrelevant."""
     assert rate(["music"], context) == expected
 
 
 @pytest.mark.parametrize("number", [-0.001, 1.001, float("nan"), float("inf"), True, "0.5"])
 def test_a_relevance_outside_its_range_is_refused(number: Any) -> None:
-    """A relevance that is no number from 0 to 1 is an error that shows it."""
+    """A relevance that is not a number from 0 to 1 raises an error that shows it."""
     with pytest.raises(
         FieldValueError, match=r"relevance must be a number from 0\.0 to 1\.0, got "
     ):
@@ -149,13 +149,13 @@ def test_a_relevance_outside_its_range_is_refused(number: Any) -> None:
         ({"text": 5}, "the text of a post must be a string, got 5"),
     ],
 )
-def test_nonsense_is_refused(context: Any, message: str) -> None:
-    """A context that says nothing to be rated, or says it in the wrong type, is a TypeError with the mend."""
+def test_a_context_that_cannot_be_rated_is_refused(context: Any, message: str) -> None:
+    """A context that cannot be rated raises a TypeError that says what to give."""
     with pytest.raises(FieldTypeError, match=message):
         rate(["music"], context)
 
 
 @pytest.mark.parametrize("context", [None, {}, {"post_id": "p1"}])
-def test_what_says_nothing_is_irrelevant(context: Any) -> None:
-    """No context, and a mapping without relevance, topics or text, has nothing to do with any interest."""
+def test_a_context_without_content_is_irrelevant(context: Any) -> None:
+    """None, and a mapping without relevance, topics or text, is irrelevant."""
     assert rate(["music"], context) == 0.0

@@ -13,16 +13,16 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_a_file_is_put_in_place_whole(tmp_path: Path) -> None:
-    """A file is written, then replaced by another of the name, and nothing else is left."""
+def test_a_file_is_written_and_replaced(tmp_path: Path) -> None:
+    """A file is written, then replaced, and nothing else is left in the folder."""
     for content in (b"first, and longer", b"second", b""):
         write_durably(tmp_path / "file", content)
         assert (tmp_path / "file").read_bytes() == content
         assert names(tmp_path) == ["file"]
 
 
-def test_what_a_killed_writer_left_is_written_over(tmp_path: Path) -> None:
-    """The unfinished file of a writer that was killed is no obstacle, and is gone afterwards."""
+def test_leftovers_of_a_killed_writer_are_overwritten(tmp_path: Path) -> None:
+    """The unfinished file of a killed writer does no harm and is gone after the next write."""
     (tmp_path / ".file.part").write_bytes(b"half of something longer than what comes")
     write_durably(tmp_path / "file", b"whole")
     assert (tmp_path / "file").read_bytes() == b"whole"
@@ -40,8 +40,8 @@ def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     assert names(tmp_path) == ["file"]
 
 
-def test_a_folder_is_made_with_those_above_it(tmp_path: Path) -> None:
-    """A folder that is deep, or there already, is there afterwards, with what it held."""
+def test_a_folder_is_made_with_its_parents(tmp_path: Path) -> None:
+    """A folder is made with its parents; an existing one keeps its files."""
     make_folder(tmp_path / "a" / "b" / "c")
     (tmp_path / "a" / "b" / "kept").touch()
     make_folder(tmp_path / "a" / "b")
@@ -50,15 +50,15 @@ def test_a_folder_is_made_with_those_above_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", ["file", "file/a", "file/a/b"])
 def test_a_file_in_the_way_is_an_error(place: str, tmp_path: Path) -> None:
-    """Where a file has the name, or stands above, no folder is made and the file stays."""
+    """No folder replaces a file of its name, or is made below a file."""
     (tmp_path / "file").write_bytes(b"precious")
     with pytest.raises(OSError, match=r"File exists|Not a directory"):
         make_folder(tmp_path / place)
     assert (tmp_path / "file").read_bytes() == b"precious"
 
 
-def test_only_a_folder_that_is_there_can_be_saved(tmp_path: Path) -> None:
-    """Saving a folder that is not there is an error, not a silent nothing."""
+def test_a_missing_folder_cannot_be_saved(tmp_path: Path) -> None:
+    """Saving a missing folder is an error."""
     save_folder(tmp_path)
     with pytest.raises(FileNotFoundError):
         save_folder(tmp_path / "nowhere")

@@ -49,7 +49,7 @@ def test_json_array_knows_the_line_of_every_element(write: Write) -> None:
 
 @pytest.mark.parametrize("text", ["[]", " [ \n ] "])
 def test_an_empty_array_has_no_records(write: Write, text: str) -> None:
-    """An array without elements is read as no records."""
+    """An empty array has no records."""
     path = write("a.json", text)
     with reading(path):
         assert list(read_json_array(path)) == []
@@ -145,7 +145,7 @@ def test_messages_stay_short(length: int) -> None:
 
 
 def test_unknown_fields_are_refused_by_name() -> None:
-    """A field that nobody reads is refused, with the ones there are."""
+    """An unknown field is refused with a list of the known ones."""
     record(name="Ann").require_known(("name", "bio"))
     with pytest.raises(
         InputError,

@@ -161,6 +161,6 @@ def test_a_frozen_class_with_the_mixin_says_what_to_do() -> None:
 
     with pytest.raises(
         AgentError,
-        match=r"Statue is frozen \(.+\): let an agent with StatechartMixin hold the frozen",
+        match=r"Statue is frozen \(.+\): put the frozen value into a field of an agent with Sta",
     ):
         Statue("Ada")
