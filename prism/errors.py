@@ -1,20 +1,20 @@
-"""The exceptions prism raises.
+"""The exceptions of prism.
 
-Every message names the offender and says how to mend it. Each class also derives from the built-in
-exception that a caller would expect, so ``except ValueError`` keeps working::
+Every message names the offender and says what to do. Each class also derives from the built-in
+exception that fits, so ``except ValueError`` keeps working::
 
     PrismError
-    ├── DefinitionError (ValueError)      a state enum, transition or chart that is not well defined
-    ├── FieldValueError (ValueError)      a field of an agent or record holds a value outside its range
-    ├── FieldTypeError (TypeError)        a field of an agent holds a value of the wrong type
-    ├── AgentError (TypeError)            an object that the engine cannot drive
+    ├── DefinitionError (ValueError)      a state enum, transition or chart is not well defined
+    ├── FieldValueError (ValueError)      a field of an agent or record is outside its range
+    ├── FieldTypeError (TypeError)        a field of an agent has the wrong type
+    ├── AgentError (TypeError)            the engine cannot drive an object
     ├── UnknownStateError (ValueError)    an agent is in a state that the chart does not define
     ├── RunawayError (RuntimeError)       an action keeps firing on its own agent without end
-    ├── ReasonerError (ValueError)        a question without options, or an answer outside them
-    ├── SimulationError (RuntimeError)    a simulation that was run already
-    ├── ReplayError (LookupError)         a question that the log of an earlier run does not answer
-    ├── InputError (ValueError)           a file or argument given by the user: where it is wrong, and why
-    ├── MissingExtraError (ImportError)   a room was used without the packages it needs
+    ├── ReasonerError (ValueError)        a question has no options, or the answer is not among them
+    ├── SimulationError (RuntimeError)    a simulation is used in a way that it does not allow
+    ├── ReplayError (LookupError)         the log of an earlier run has no answer to a question
+    ├── InputError (ValueError)           a file or argument of the user is wrong
+    ├── MissingExtraError (ImportError)   a room needs an optional package that is not installed
     └── LLMError                          a language model did not answer
         ├── UnreachableError (ConnectionError)   nothing listens at the host, or the connection dropped
         │   └── LeftAloneError                   every host has failed again and again, and none is asked for now
@@ -32,23 +32,23 @@ from os import PathLike
 
 
 class PrismError(Exception):
-    """Base of everything that prism raises on purpose."""
+    """Base of all exceptions of prism."""
 
 
 class DefinitionError(PrismError, ValueError):
-    """A state enum, transition or chart is not well defined; the message lists every offender at once."""
+    """A state enum, transition or chart is not well defined; the message lists every offender."""
 
 
 class FieldValueError(PrismError, ValueError):
-    """A field of an agent or of a record holds a value outside its range."""
+    """A field of an agent or record is outside its range."""
 
 
 class FieldTypeError(PrismError, TypeError):
-    """A field of an agent holds a value of the wrong type."""
+    """A field of an agent has the wrong type."""
 
 
 class AgentError(PrismError, TypeError):
-    """The engine was given an object that it cannot drive."""
+    """The engine cannot drive an object."""
 
 
 class UnknownStateError(PrismError, ValueError):
@@ -60,23 +60,23 @@ class RunawayError(PrismError, RuntimeError):
 
 
 class ReasonerError(PrismError, ValueError):
-    """A reasoner was asked without options, or answered with something outside them."""
+    """A question to a reasoner has no options, or the answer is not among them."""
 
 
 class SimulationError(PrismError, RuntimeError):
-    """A simulation was used in a way that it does not allow."""
+    """A simulation is used in a way that it does not allow."""
 
 
 class ReplayError(PrismError, LookupError):
-    """The log of an earlier run does not hold an answer to a question."""
+    """The log of an earlier run has no answer to a question."""
 
 
 class InputError(PrismError, ValueError):
-    """A file or argument given by the user is wrong.
+    """A file or argument of the user is wrong.
 
     Args:
         problem: What is wrong and what to do about it.
-        path: The file it stands in, if any.
+        path: The file, if any.
         line: Line number in that file, counted from 1.
         field: Name of the field, key or column.
     """
@@ -107,7 +107,7 @@ class InputError(PrismError, ValueError):
 
 
 class MissingExtraError(PrismError, ImportError):
-    """A room was used without the optional packages it needs.
+    """A room needs an optional package that is not installed.
 
     Args:
         room: The room, which is also the name of its extra.

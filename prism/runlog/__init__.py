@@ -1,4 +1,4 @@
-"""The run as a log: event names, the writer, and the simulated clock."""
+"""The run as a log: writing it, replaying it, and the simulated clock."""
 
 from prism.runlog._clock import SimulatedClock
 from prism.runlog._configuration import configure

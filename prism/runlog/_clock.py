@@ -27,7 +27,7 @@ class Moment:
 
     Attributes:
         seconds: The time in seconds since the epoch.
-        stamp: Time, round and tick as they stand in every line of a log.
+        stamp: Time, round and tick as every line of a log has them.
     """
 
     time: datetime
@@ -37,7 +37,7 @@ class Moment:
     stamp: dict[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Work out, once for all who read it, what is written of this instant."""
+        """Compute the time in the forms in which it is read, once for all readers."""
         text = self.time.isoformat().replace("+00:00", "Z")
         object.__setattr__(self, "seconds", self.time.timestamp())
         object.__setattr__(
@@ -46,15 +46,14 @@ class Moment:
 
 
 class SimulatedClock:
-    """A clock that only the simulation moves: one minute a tick, from a fixed start.
+    """A clock that advances by one minute a tick, from a fixed start.
 
-    Calling it gives seconds since the epoch, so it can serve as a chart's ``clock``. Two runs of
-    the same simulation read the same times from it, which a real clock never gives. A `RunLog` that
-    was given the clock writes its time; other loggers learn round and tick from structlog's context
-    (``structlog.contextvars``).
+    Calling it returns seconds since the epoch, so it can be a chart's ``clock``. Two runs of the
+    same simulation get the same times from it. A `RunLog` with this clock writes its time; other
+    loggers get round and tick from structlog's context (``structlog.contextvars``).
 
     Args:
-        start: Time at which the first round begins; one without a zone is taken as UTC.
+        start: Time at which the first round begins; in UTC if it has no time zone.
 
     Attributes:
         moment: The current instant.
@@ -81,17 +80,17 @@ class SimulatedClock:
         return str(self.moment.stamp["timestamp"])
 
     def begin_round(self, number: int) -> None:
-        """Begin a round; time stands still until its first tick."""
+        """Begin a round; the time does not change before its first tick."""
         self._show(Moment(self.moment.time, number))
 
     def advance(self) -> None:
-        """Let one tick pass."""
+        """Advance by one tick."""
         now = self.moment
         self._show(Moment(now.time + timedelta(seconds=SECONDS_PER_TICK), now.round, now.tick + 1))
 
     @contextmanager
     def at(self, moment: Moment) -> Iterator[None]:
-        """Show another instant for a while, to write down what belongs to it."""
+        """Show another instant inside the block, to log what belongs to it."""
         now = self.moment
         self._show(moment)
         try:
@@ -101,7 +100,7 @@ class SimulatedClock:
 
     @contextmanager
     def bound(self) -> Iterator[None]:
-        """Keep round and tick bound in structlog's context for a while, and leave it then as it was."""
+        """Bind round and tick in structlog's context inside the block; restore it afterwards."""
         before = structlog.contextvars.get_contextvars()
         self._is_bound = True
         self._show(self.moment)

@@ -1,4 +1,4 @@
-"""Writing a log of everything that prism and an application say, for those who have a loop of their own."""
+"""A log of all events of prism and of an application that runs its own loop."""
 
 from __future__ import annotations
 
@@ -23,34 +23,37 @@ Event = MutableMapping[str, Any]
 def configure(path: PathLike[str] | str) -> RunLog:
     """Write every event of prism, and the application's own structlog events, to a file.
 
-    The file's first event is ``run.started`` and its last ``run.ended``, written when the log is
-    closed or the process ends. Where structlog is configured already, that stays as it is and goes
-    on getting every event. Where it is not, events go on to the standard library's logging, which
-    by default shows warnings and errors alone. Lines are whole whichever thread writes them.
+    The first event of the file is ``run.started``. The last is ``run.ended``, written when the log
+    is closed or the process ends. If structlog is configured already, its configuration still
+    applies and gets every event. If not, events also go to the standard library's logging, which by
+    default shows warnings and errors only. Several threads may write at once.
 
     Args:
         path: File to write; it must not exist yet.
 
     Returns:
-        The open log, to ``close()`` or to use in a ``with`` statement. Closing it leaves structlog
-        as it was.
+        The open log; call ``close()``, or use it in a ``with`` statement. Closing it restores the
+        configuration of structlog.
 
     Raises:
-        InputError: If there is such a file, it cannot be made, another such log is open, or
-            structlog is configured in a way that keeps events from it. No file is left behind.
+        InputError: If the file exists or cannot be created, another such log is open, or structlog
+            is configured to drop events before they reach the log. No file is left behind.
     """
     return _ConfiguredLog(Path(path))
 
 
 class _ConfiguredLog(RunLog):
-    """A run log that listens at the front of structlog's processors, where nothing is dropped or changed yet."""
+    """A run log that is the first of structlog's processors, before any that drops events."""
 
     def __init__(self, path: Path) -> None:
         self._processors = _processors_to_join(path)
         try:
             super().__init__(path)
         except FileExistsError:
-            problem = "exists already, and a log is never overwritten: name another file, or move that one away"
+            problem = (
+                "exists already, and a log is never overwritten: "
+                "name another file, or move that one away"
+            )
             raise InputError(problem, path=path) from None
         except OSError as error:
             raise InputError(f"cannot be written to: {error.strerror}", path=path) from None
@@ -70,13 +73,13 @@ class _ConfiguredLog(RunLog):
         atexit.register(self._close_at_exit)
 
     def close(self) -> None:
-        """Write what is left, say that the run has ended, and leave structlog as it was; once is enough."""
+        """Write ``run.ended`` and restore structlog; a second call does nothing."""
         if self._file.closed:
             return
 
         atexit.unregister(self._close_at_exit)
         try:
-            if os.getpid() == self._process:  # a forked process that ends does not end the run
+            if os.getpid() == self._process:  # the end of a forked process is not that of the run
                 self._end()
         finally:
             self._detach()
@@ -91,8 +94,8 @@ class _ConfiguredLog(RunLog):
 
     def _begin(self) -> None:
         report(None, "info", RUN_STARTED, schema=SCHEMA_VERSION)
-        if self._file.tell() == 0:  # the way that moves take does not lead here
-            raise InputError(_DROPS_MOVES, path=self.path)
+        if self._file.tell() == 0:  # structlog has dropped the event before it got here
+            raise InputError(_DROPS_TRANSITIONS, path=self.path)
 
     def _end(self) -> None:
         if self._is_in_use() and self._copy in self._processors:
@@ -117,24 +120,25 @@ class _ConfiguredLog(RunLog):
         )
 
     def _copy(self, logger: Any, method: str, event: Event) -> Event:
-        """Write an event and pass it on as it is; what comes after the end is the application's alone."""
+        """Write an event and pass it on unchanged; a closed log only passes it on."""
         if not self._file.closed:
             self._write(self._render(logger, method, event))
         return event
 
 
-_DROPS_MOVES = (
-    "would lack the moves, since structlog is configured with a wrapper_class that drops info events: take one that "
-    "passes them on, such as structlog.make_filtering_bound_logger(logging.INFO)"
+_DROPS_TRANSITIONS = (
+    "would lack the transitions, since structlog is configured with a wrapper_class that drops "
+    "info events: use one that passes them on, such as "
+    "structlog.make_filtering_bound_logger(logging.INFO)"
 )
 _DISPLACED = (
-    "lacks what was said since structlog was configured anew: "
+    "lacks all events since structlog was configured again: "
     "configure structlog before prism.runlog.configure()"
 )
 
 
 def _processors_to_join(path: Path) -> list[Any]:
-    """Return the list of processors that the log will stand in front of, in place, where cached loggers see it."""
+    """Return structlog's list of processors, which is changed in place: cached loggers use it."""
     if not structlog.is_configured():
         return [_as_call]
 

@@ -1,4 +1,4 @@
-"""Reading a log's bytes: found, unpacked if it is compressed, and cut into blocks of whole lines."""
+"""Reading a log's bytes, unpacked if they are compressed, in blocks of whole lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOG_NAME = "events.jsonl"
 """Name of the log in the folder of a run."""
 
 BLOCK_BYTES = 8 << 20
-"""How much is read at once. It is also the longest line that is read: a longer one is reported as a fault."""
+"""Size of a block, and of the longest line that is read; a longer one is reported as a fault."""
 
 CUT_OFF = "is where the compressed data is cut off"
 DAMAGED = "holds damaged compressed data; nothing after it can be read"
@@ -28,14 +28,13 @@ _PACKED_BYTES = 64 << 10
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Some whole lines of a log.
+    """Some whole lines of a log, or a fault in their place.
 
     Args:
         data: The lines, each with its line feed; only the last line of a log may lack one.
-        first_line: Number of the first of them, counted from 1.
-        lines: How many there are.
-        fault: What is wrong with the bytes at this place, if they could not be read; there is no
-            data then.
+        first_line: Number of the first line, counted from 1.
+        lines: Number of lines.
+        fault: What is wrong with the bytes, if they could not be read; ``data`` is empty then.
     """
 
     data: bytes
@@ -45,13 +44,10 @@ class Block:
 
 
 def locate_log(path: PathLike[str] | str) -> Path:
-    """Find the log that is meant by a path.
+    """Return the path of the log of a run.
 
     Args:
-        path: A log, plain or compressed with gzip, or the folder of a run that holds one.
-
-    Returns:
-        The path of the file.
+        path: The log, plain or compressed with gzip, or the folder of the run.
 
     Raises:
         InputError: If there is no such file, or no log in the folder.
@@ -76,18 +72,18 @@ def locate_log(path: PathLike[str] | str) -> Path:
 
 
 def read_blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[Block]:
-    """Read a log from the first line to the last, with no more than a few blocks in memory.
+    """Yield a log in blocks of whole lines, with few of them in memory.
 
-    A file that starts with gzip's two bytes is unpacked, whatever its name. A log that is being
-    written is read as far as it goes.
+    A file that starts with the two bytes of gzip is unpacked, whatever its name. A log that is
+    still being written is read up to its current end.
 
     Args:
         path: The log.
         size: Bytes to read at once.
 
     Yields:
-        Its lines; and, in their place, a block with a fault for a line longer than `size`, and for
-        compressed bytes that end too early or are damaged.
+        The lines; a block with a fault for a line longer than `size`, and for compressed data that
+        is damaged or ends too early.
 
     Raises:
         InputError: If the file cannot be opened or read.
@@ -102,17 +98,17 @@ def read_blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[Block]:
 
 
 class _Source(Protocol):
-    """What bytes can be read from into a buffer, some at a time."""
+    """Bytes to be read into a buffer."""
 
     def readinto(self, buffer: memoryview, /) -> int | None:
-        """Fill the beginning of a buffer; give the number of bytes, 0 at the end."""
+        """Fill the start of a buffer; return the number of bytes, 0 at the end."""
 
 
 class _Unpacked:
-    """The bytes of a compressed file.
+    """The unpacked bytes of a compressed file.
 
     Attributes:
-        fault: Why there are no more of them, if not because they end.
+        fault: Why there are no more bytes, unless the file has simply ended.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -122,7 +118,7 @@ class _Unpacked:
         self._unpacker = zlib.decompressobj(_GZIP_WINDOW)
 
     def readinto(self, buffer: memoryview, /) -> int:
-        """Fill the beginning of a buffer."""
+        """Fill the start of a buffer; return the number of bytes, 0 at the end."""
         data = b""
         while not data and self.fault is None:
             self._packed = self._packed or self._file.read(_PACKED_BYTES)
@@ -137,7 +133,7 @@ class _Unpacked:
         return len(data)
 
     def _unpack(self, most: int) -> bytes:
-        # another member follows, as where compressed logs were put together
+        # Compressed logs may have been concatenated: another one follows.
         if self._unpacker.eof and self._packed:
             self._unpacker = zlib.decompressobj(_GZIP_WINDOW)
 
@@ -153,10 +149,13 @@ class _Unpacked:
 
 
 def _cut(source: _Source, size: int) -> Iterator[Block]:
-    """Cut bytes into whole lines."""
+    """Cut bytes into blocks of whole lines."""
     buffer = bytearray(size)
-    line, held, skipping = 1, 0, False
-    while (filled := _fill(source, memoryview(buffer), held)) > held:
+    line = 1
+    rest = 0  # bytes at the start of the buffer, of a line that is not complete yet
+    skipping = False  # inside a line that is too long
+
+    while (filled := _fill(source, memoryview(buffer), rest)) > rest:
         start = buffer.find(b"\n", 0, filled) + 1 if skipping else 0
         end = buffer.rfind(b"\n", 0, filled) + 1
         if skipping and start:
@@ -167,24 +166,24 @@ def _cut(source: _Source, size: int) -> Iterator[Block]:
             yield block
             line += block.lines
 
-        held = 0 if skipping else filled - max(start, end)
-        buffer[:held] = buffer[filled - held : filled]
-        if held == size:
+        rest = 0 if skipping else filled - max(start, end)
+        buffer[:rest] = buffer[filled - rest : filled]
+        if rest == size:
             yield Block(b"", line, 1, TOO_LONG)
-            held, skipping = 0, True
+            rest, skipping = 0, True
 
-    if held:
-        yield Block(bytes(memoryview(buffer)[:held]), line, 1)
+    if rest:
+        yield Block(bytes(memoryview(buffer)[:rest]), line, 1)
     if fault := getattr(source, "fault", None):
-        yield Block(b"", line + bool(held), 1, fault)
+        yield Block(b"", line + bool(rest), 1, fault)
 
 
-def _fill(source: _Source, buffer: memoryview, held: int) -> int:
-    """Read until a buffer is full or there is no more."""
-    while held < len(buffer) and (count := source.readinto(buffer[held:])):
-        held += count
+def _fill(source: _Source, buffer: memoryview, filled: int) -> int:
+    """Read until the buffer is full or the source is exhausted; return the bytes in the buffer."""
+    while filled < len(buffer) and (count := source.readinto(buffer[filled:])):
+        filled += count
 
-    return held
+    return filled
 
 
 def _block(buffer: bytearray, start: int, end: int, line: int) -> Block:

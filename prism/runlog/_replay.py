@@ -1,4 +1,4 @@
-"""Answering from a log what a model answered before."""
+"""Answering questions with the decisions of an earlier run."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _ANSWER_KEYS = ("chosen", "source", "reason", "probabilities")
 
 
 class ReplayReasoner(BaseReasoner):
-    """Answers from the log of an earlier run, so that a run with a model can be repeated without one.
+    """Answers from the log of an earlier run, to repeat a run with a model without the model.
 
-    A question is known by its agent, state, trigger, options and context; the same question asked
-    again gets the answers in the order of the log.
+    A question is identified by its agent, state, trigger, options and context. Repeated questions
+    get their answers in the order of the log.
 
     Args:
         log: The log, plain or compressed with gzip, or the folder of the run.
-        verbatim: Announce decisions as they stand in the log, so that the repeated run writes the
-            same bytes. By default their source is ``replay``.
+        verbatim: Report decisions exactly as in the log, so that the repeated run writes the same
+            bytes. By default their source is ``replay``.
         logger: A structlog logger for the decisions.
 
     Raises:
-        InputError: If the log cannot be read, is empty, holds two runs or one of a newer schema, or
-            has a line that is not an event; the message names the line.
+        InputError: If the log cannot be read, is empty, has two runs or a newer schema, or has a
+            line that is not an event; the message names the line.
     """
 
     def __init__(
@@ -56,26 +56,25 @@ class ReplayReasoner(BaseReasoner):
             self._has_ended |= event.get("event") == RUN_ENDED
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
-        """Look the answers up.
+        """Return the decisions of the log.
 
         Raises:
-            ReplayError: If the log does not hold one of the questions.
+            ReplayError: If a question is not in the log.
         """
         return [self._look_up(question) for question in questions]
 
     def remember(self, decision: Mapping[str, Any]) -> None:
-        """Pass over a decision that was taken from this log before the run was interrupted."""
+        """Skip a decision that the run took from this log before it was interrupted."""
         recorded = self._recorded.get(_key(*(decision[name] for name in _QUESTION_KEYS)))
         if recorded:
             recorded.popleft()
 
     def _advice(self) -> str:
-        stopped = (
-            ""
-            if self._has_ended
-            else " (which may have been stopped before: its log has no run.ended)"
-        )
-        return f"replay with the population, posts, seed, rounds and ticks of the recorded run{stopped}"
+        advice = "replay with the population, posts, seed, rounds and ticks of the recorded run"
+        if self._has_ended:
+            return advice
+
+        return f"{advice} (which may have been stopped before: its log has no run.ended)"
 
     def _look_up(self, question: Question) -> Decision:
         options = [state_text(option) for option in question.options]
@@ -87,8 +86,9 @@ class ReplayReasoner(BaseReasoner):
         recorded = self._recorded.get(_key(agent, state, question.trigger, options, context))
         if not recorded:
             raise ReplayError(
-                f"{self._path} holds no (further) decision of agent {agent!r} in {state!r} on {question.trigger!r} "
-                f"among {', '.join(options)} about {context}: {self._advice()}"
+                f"{self._path} holds no (further) decision of agent {agent!r} in {state!r} "
+                f"on {question.trigger!r} among {', '.join(options)} about {context}: "
+                f"{self._advice()}"
             )
 
         event = recorded.popleft()
@@ -97,7 +97,8 @@ class ReplayReasoner(BaseReasoner):
         )
         if chosen is None:
             raise ReplayError(
-                f"{self._path}: agent {agent!r} chose {event['chosen']!r}, which is not among its options"
+                f"{self._path}: agent {agent!r} chose {event['chosen']!r}, "
+                "which is not among its options"
             )
 
         source: Source = event["source"] if self._verbatim else "replay"
@@ -107,7 +108,7 @@ class ReplayReasoner(BaseReasoner):
 
 
 def _events(path: Path) -> Iterator[dict[str, Any]]:
-    """Return the events of a log that holds one run and is sound from the first line to the last."""
+    """Yield the events of a log of one run, every line of which must be sound."""
     number = 0
     has_run = False
     for block in read_blocks(path):
@@ -134,12 +135,14 @@ def _parse(path: Path, number: int, line: bytes) -> dict[str, Any]:
     except orjson.JSONDecodeError:
         cut_off = not line.endswith(b"\n")
         problem = (
-            "is cut off: the run it records did not end" if cut_off else "is damaged: it is no JSON"
+            "is cut off: the run it records did not end"
+            if cut_off
+            else "is damaged: not valid JSON"
         )
         raise InputError(f"{problem}; repeat the run", path=path, line=number) from None
 
     if not isinstance(event, dict):
-        raise InputError("is no event: a JSON object is wanted", path=path, line=number)
+        raise InputError("is not an event: must be a JSON object", path=path, line=number)
 
     return event
 
@@ -172,7 +175,7 @@ def _key(agent: Any, state: Any, trigger: Any, options: Any, context: Any) -> by
     parts = [agent, state, trigger, options, context]
     try:
         return _dump(parts)
-    except TypeError:  # the log holds descriptions of what JSON has no room for
+    except TypeError:  # the log has descriptions in place of values that JSON cannot represent
         return _dump([writable(part) for part in parts])
 
 

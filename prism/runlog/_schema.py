@@ -1,7 +1,6 @@
 """The published schema of a run log: every event and its keys, defined once.
 
-``python -m prism.runlog._schema docs`` writes the JSON Schema and the page that are made from the
-definition.
+``python -m prism.runlog._schema docs`` writes the JSON Schema and the page of documentation.
 """
 
 from __future__ import annotations
@@ -37,11 +36,11 @@ PAGE_NAME = "events.md"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a value may be.
+    """What a value may be, in words and as JSON Schema.
 
     Args:
-        words: For people.
-        schema: As JSON Schema.
+        words: For the page.
+        schema: For validators.
     """
 
     words: str
@@ -55,7 +54,7 @@ class Key:
     Args:
         name: The key.
         kind: What its value may be.
-        meaning: What it says, with its unit.
+        meaning: What it means, with its unit.
         required: Whether the event always has it.
     """
 
@@ -70,10 +69,10 @@ class Event:
     """One kind of event.
 
     Args:
-        name: What stands under ``event``.
-        level: How serious it is: ``info``, ``warning`` or ``error``.
-        meaning: What it says.
-        keys: What it says it with, besides `COMMON`.
+        name: Value of the key ``event``.
+        level: ``info``, ``warning`` or ``error``.
+        meaning: When it is written.
+        keys: Its keys, besides `COMMON`.
     """
 
     name: str
@@ -116,18 +115,18 @@ COMMON = (
     Key(
         "timestamp",
         _TIME,
-        "When, in UTC as ISO 8601: simulated time with a simulation's clock, else real time.",
+        "Time in UTC as ISO 8601: simulated time in a simulation, else real time.",
     ),
     Key(
         "round",
         _COUNT,
-        "Round, counted from 1; 0 before the first. There in a simulation, else if bound.",
+        "Round, counted from 1; 0 before the first. Always in a simulation, else if it is bound.",
         required=False,
     ),
     Key(
         "tick",
         _COUNT,
-        "Tick of the round, from 1; 0 before the first. There in a simulation, else if bound.",
+        "Tick of the round, counted from 1; 0 before the first. Present like the round.",
         required=False,
     ),
 )
@@ -135,31 +134,29 @@ COMMON = (
 
 _CHART = Key("chart", _TEXT, "Name of the chart.")
 _AGENT = Key("agent_id", _TEXT, "Id of the agent.")
-_TRIGGER = Key("trigger", _TEXT, "Event of the chart that was fired.")
-_FROM = Key("from_state", _TEXT, "State that the move starts from.")
-_TO = Key("to_state", _TEXT, "State that it leads to.")
+_TRIGGER = Key("trigger", _TEXT, "Trigger that was fired.")
+_FROM = Key("from_state", _TEXT, "Source state of the transition.")
+_TO = Key("to_state", _TEXT, "Target state.")
 _POST = Key("post_id", _TEXT, "Id of the post.")
 _CONTEXT = Key(
     "context",
     _or_null(_OBJECT),
-    'What it was about, by what identifies it, such as `{"post_id": "p1"}`.',
+    'Identifying fields of the context, such as `{"post_id": "p1"}`.',
 )
 _ERROR = Key("error", _TEXT, "The exception on one line: its type and message.")
-_TRACEBACK = Key("exception", _TEXT, "Its traceback, over many lines.")
+_TRACEBACK = Key("exception", _TEXT, "Its traceback, on several lines.")
 _FAULT = (_ERROR, _CHART, _AGENT, _FROM, _TO, _TRIGGER, _TRACEBACK)
 _ACTIVITY = (
     Key("agent_ticks", _COUNT, "Steps taken: agents times ticks."),
-    Key("transitions", _COUNT, "Moves between states."),
-    Key("posts", _COUNT, "Posts of their own that agents published."),
-    Key("replies", _COUNT, "Replies they published."),
-    Key("reshares", _COUNT, "Reshares they published."),
-    Key("likes", _COUNT, "Posts they liked."),
-    Key("decisions_asked", _COUNT, "Questions put to the reasoner."),
-    Key(
-        "decisions_answered", _COUNT, "Those that it answered itself; the others took the fallback."
-    ),
-    Key("timeouts", _COUNTS, "Time-outs that moved an agent on, by the state it was in."),
-    Key("fallbacks", _COUNTS, "Decisions that took the fallback, by the reason."),
+    Key("transitions", _COUNT, "Transitions between states."),
+    Key("posts", _COUNT, "Posts published that are neither replies nor reshares."),
+    Key("replies", _COUNT, "Replies published."),
+    Key("reshares", _COUNT, "Reshares published."),
+    Key("likes", _COUNT, "Likes given."),
+    Key("decisions_asked", _COUNT, "Questions asked of the reasoner."),
+    Key("decisions_answered", _COUNT, "Questions it answered; the others took the fallback."),
+    Key("timeouts", _COUNTS, "Time-outs, by the state that the agent left."),
+    Key("fallbacks", _COUNTS, "Decisions that took the fallback, by reason."),
 )
 _CALL = (
     Key("latency", _SECONDS, "Seconds from asking the model to its answer."),
@@ -182,7 +179,7 @@ EVENTS = (
     Event(
         RUN_STARTED,
         "info",
-        "A log begins. A simulation says what it will run; `prism.runlog.configure` knows the version alone.",
+        "A log begins. A simulation writes the optional keys, `prism.runlog.configure` does not.",
         (
             Key(
                 "schema",
@@ -194,7 +191,7 @@ EVENTS = (
                     _CHART,
                     Key("agents", _COUNT, "Number of agents."),
                     Key("rounds", _COUNT, "Rounds to run."),
-                    Key("ticks_per_round", _COUNT, "Steps that each agent takes in a round."),
+                    Key("ticks_per_round", _COUNT, "Steps of each agent in a round."),
                     Key("seed", _WHOLE, "Seed of all random numbers."),
                 )
             ),
@@ -203,18 +200,18 @@ EVENTS = (
     Event(
         AGENT_JOINED,
         "info",
-        "An agent of a simulation, before the first round.",
+        "An agent joins a simulation, before the first round.",
         (
             _AGENT,
-            Key("display_name", _TEXT, "What others call it."),
-            Key("archetype", _or_null(_TEXT), "Kind of user that it behaves like."),
-            Key("interests", _TEXTS, "Topics it cares about."),
+            Key("display_name", _TEXT, "Display name."),
+            Key("archetype", _or_null(_TEXT), "Archetype of its behaviour, if any."),
+            Key("interests", _TEXTS, "Topics that interest it."),
             Key("following", _COUNT, "Number of agents that it follows."),
-            Key("state", _TEXT, "State it starts in."),
+            Key("state", _TEXT, "Initial state."),
             Key(
                 "timeout_threshold",
                 _COUNT,
-                "Ticks it may dwell in a state for which the chart sets no limit.",
+                "Longest dwell time in ticks, in a state for which the chart sets no limit.",
             ),
         ),
     ),
@@ -222,12 +219,12 @@ EVENTS = (
     Event(
         ROUND_ENDED,
         "info",
-        "A round of a simulation is over; the counts are of this round.",
+        "A round of a simulation ends; the counts are of this round.",
         (
             Key(
                 "states",
                 _COUNTS,
-                "Agents in each state at the last tick, before all are sent to idle.",
+                "Agents in each state at the last tick, before all return to idle.",
             ),
             *_ACTIVITY,
         ),
@@ -235,19 +232,19 @@ EVENTS = (
     Event(
         POST_PUBLISHED,
         "info",
-        "A post appears. Those with tick 0 of round 0 were there before the simulation began.",
+        "A post is published. Posts of round 0, tick 0 are older than the simulation.",
         (
             Key("agent_id", _TEXT, "Id of its author."),
             _POST,
-            Key("kind", _one_of("post", "reply", "reshare"), "Whether it stands for itself."),
+            Key("kind", _one_of("post", "reply", "reshare"), "Kind of post."),
             Key("parent_id", _or_null(_TEXT), "Id of the post that it replies to or reshares."),
             Key(
                 "root_id",
                 _TEXT,
-                "Id of the post that its cascade began with; its own if it began one.",
+                "Id of the first post of its cascade, which may be itself.",
             ),
-            Key("topics", _TEXTS, "What it is about."),
-            Key("text", _TEXT, "What it says."),
+            Key("topics", _TEXTS, "Its topics."),
+            Key("text", _TEXT, "Its text."),
         ),
     ),
     Event(
@@ -259,7 +256,7 @@ EVENTS = (
     Event(
         TRANSITION,
         "info",
-        "An agent has moved from one state to another.",
+        "An agent changes its state.",
         (
             _CHART,
             _AGENT,
@@ -269,7 +266,7 @@ EVENTS = (
             Key(
                 "ticks_in_state",
                 _or_null(_COUNT),
-                "Ticks that the agent had dwelt in the state it left; null if it does not count them.",
+                "Dwell time in the source state, in ticks; null if the agent does not count them.",
             ),
             _CONTEXT,
         ),
@@ -277,24 +274,24 @@ EVENTS = (
     Event(
         DECISION,
         "info",
-        "Several moves were open, and one was chosen; a warning where the source is `fallback`. The keys from "
-        "`latency` on are there if a model was to be asked: all or none.",
+        "An ambiguous event is decided; a warning if the source is `fallback`. The keys from "
+        "`latency` on are present, all or none, if a model was to be asked.",
         (
             _AGENT,
-            Key("state", _TEXT, "State that the agent was in."),
+            Key("state", _TEXT, "State of the agent."),
             _TRIGGER,
-            Key("options", _TEXTS, "States that it could move to, in the chart's order."),
-            Key("chosen", _TEXT, "The one that was chosen."),
+            Key("options", _TEXTS, "Target states of the enabled transitions, in chart order."),
+            Key("chosen", _TEXT, "Target state that was chosen."),
             Key(
                 "source",
                 _one_of("model", "cache", "replay", "policy", "fallback"),
-                "Who chose: a model, a cache or an earlier log of one, a policy, or nobody.",
+                "Origin of the choice: a model, its cached or logged answer, a policy, or none.",
             ),
-            Key("reason", _or_null(_TEXT), "Why nobody chose; null otherwise."),
+            Key("reason", _or_null(_TEXT), "Why the fallback was taken; null otherwise."),
             Key(
                 "probabilities",
                 _or_null(_CHANCES),
-                "How likely each option was, where the chooser knows.",
+                "Probability of each option, if known.",
             ),
             _CONTEXT,
             *_optional(_CALL),
@@ -303,54 +300,56 @@ EVENTS = (
     Event(
         ANSWER_DISCARDED,
         "warning",
-        "An answer came after the agent had moved on, and was not followed.",
+        "An answer came after the agent had left the state, and was discarded.",
         (
             _CHART,
             _AGENT,
             _TRIGGER,
             Key("asked_in", _TEXT, "State in which the agent was asked."),
-            Key("now_in", _TEXT, "State in which the answer found it."),
-            Key("chosen", _TEXT, "What was chosen."),
+            Key("now_in", _TEXT, "State of the agent when the answer came."),
+            Key("chosen", _TEXT, "Target state that was chosen."),
         ),
     ),
     Event(
         CACHE_FAILED,
         "warning",
-        "The store of a model's answers failed, and is used no more.",
+        "The store of a model's answers failed and is no longer used.",
         (_ERROR,),
     ),
     Event(
         MODE_UNKNOWN,
         "warning",
-        "A reasoner in mode `auto` could not find out whether server and model take decision questions. Its questions "
-        "are chats until it can: it looks again after a while, and tells of the first failure only.",
+        "A reasoner in mode `auto` could not find out whether server and model support decision "
+        "questions. It asks by chat until it can, checks again later, and reports only the first "
+        "failure.",
         (_ERROR,),
     ),
     Event(
-        GUARD_FAILED, "error", "A guard raised an exception; the move counts as not open.", _FAULT
+        GUARD_FAILED, "error", "A guard raised an exception; its transition is not enabled.", _FAULT
     ),
     Event(
         ACTION_FAILED,
         "error",
-        "An action raised an exception; the move was made all the same.",
+        "An action raised an exception; the transition took place nevertheless.",
         _FAULT,
     ),
     Event(
         RUN_ENDED,
         "info",
-        "The log is complete; one without this was cut off, or is still being written. A simulation adds its counts.",
+        "The log is complete; without this event it was cut off or is still being written. "
+        "A simulation adds its counts.",
         _optional(_ACTIVITY),
     ),
 )
-"""Every event that prism writes."""
+"""All events of prism."""
 
 
 def json_schema(*, strict: bool = False) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of one line of a log.
 
     Args:
-        strict: Refuse events and keys that prism does not write. Readers must not: a later version
-            may add some, and an application may write its own.
+        strict: Refuse unknown events and keys. A reader must not, since a later version may add
+            some, and an application may write its own.
     """
     branches = [
         {
@@ -404,14 +403,14 @@ def _object(keys: Iterable[Key]) -> dict[str, Any]:
 _INTRODUCTION = f"""\
 # The events of a run log
 
-Version {SCHEMA_VERSION}. This page and [the JSON Schema]({SCHEMA_NAME}) are made from one definition by
-`python -m prism.runlog._schema docs`; a test holds every event that prism writes to it. How to get a log from a loop of
-your own is told in [Logging](logging.md).
+Version {SCHEMA_VERSION}. This page and [the JSON Schema]({SCHEMA_NAME}) are generated from one
+definition by `python -m prism.runlog._schema docs`, and a test checks every event against it.
+[Logging](logging.md) shows how to log your own loop.
 
-A log is a file of JSON objects, one a line, in UTF-8, in the order in which things happened. A reader must ignore
-events and keys that it does not know: a version may gain some without a new number, and an application may write
-events of its own into the same file. The number rises when a reader would have to change. Keys marked "optional" may be
-absent; all others are always there.
+A log is a file of JSON objects, one a line, in UTF-8 and in the order of events. A reader must
+ignore unknown events and keys: they may be added without a new version number, and an application
+may write its own events into the same file. The number changes when a reader would have to change.
+Keys marked "optional" may be absent; all others are always present.
 
 ## Every line
 """

@@ -1,4 +1,4 @@
-"""Writing a run's log: one JSON object a line, through structlog and orjson."""
+"""Writing the log of a run: one JSON object a line, with structlog and orjson."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from prism.runlog._clock import SimulatedClock
 
 try:
     import fcntl
-except ImportError:  # Windows, where nothing keeps two processes from one log
+except ImportError:  # on Windows, nothing prevents two processes from writing one log
     fcntl = None  # type: ignore[assignment]
 
 _BUFFER_BYTES = 1 << 20
@@ -26,31 +26,30 @@ _with_stack = structlog.processors.StackInfoRenderer()
 _AS_LINE = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
 
 Keep = Callable[[], int] | int
-"""A length, or what gives one."""
+"""A length in bytes, or a function that returns one."""
 
 
 class RunLog:
     """The append-only log of one run.
 
-    Every line begins with ``event``, ``timestamp``, ``round`` and ``tick``, all read from the
-    simulated clock, so two runs of the same simulation write the same bytes. Without such a clock
-    the time is the real one, round and tick are written if they are bound with
-    ``structlog.contextvars.bind_contextvars``, as is anything else bound there, and each line is
-    handed to the operating system at once instead of when a megabyte is full.
+    Every line begins with ``event``, ``timestamp``, ``round`` and ``tick``. They come from the
+    simulated clock, so two runs of the same simulation write the same bytes. Without a simulated
+    clock the time is real, and the values bound with ``structlog.contextvars.bind_contextvars``,
+    such as round and tick, are written, too. Each line is then handed to the operating system at
+    once, not when a megabyte is full.
 
     Args:
         path: File to write; it must not exist yet.
-        clock: The run's clock; None where time is real.
-        keep: Go on with a log that is there, after so many of its bytes; the rest is cut off. A
-            function is called to tell how many, once no other process can write the log any more.
+        clock: The simulated clock; None for real time.
+        keep: Continue an existing log after this many bytes; the rest is cut off. A function is
+            called once the log is locked against other processes.
 
     Raises:
-        FileExistsError: If there is such a file already: a log is never overwritten.
-        BlockingIOError: If another process is writing the log that should be gone on with.
+        FileExistsError: If the file exists: a log is never overwritten.
+        BlockingIOError: If another process is writing the log that is to be continued.
 
     Attributes:
-        logger: A structlog logger that writes to this file, whatever else structlog is configured
-            to do.
+        logger: A structlog logger that writes to this file, however structlog is configured.
     """
 
     def __init__(
@@ -82,14 +81,14 @@ class RunLog:
         ).bind()
 
     def flush(self) -> None:
-        """Hand everything written so far to the operating system, for those who read along."""
+        """Hand everything written so far to the operating system, so that others can read it."""
         self._file.flush()
 
     def save(self) -> int:
-        """Hand everything written so far to the disk itself, so that it outlives a crash of the machine.
+        """Write everything so far to the disk itself, where it survives a crash of the machine.
 
         Returns:
-            The length of the log, in bytes.
+            The length of the log in bytes.
         """
         self._file.flush()
         os.fsync(self._file.fileno())
@@ -134,7 +133,7 @@ def _dump(line: dict[str, Any]) -> bytes:
 
 
 def writable(value: Any) -> Any:
-    """Return a value, or a description of one that JSON has no room for: too large, nested without end, no UTF-8."""
+    """Return a value, or a description of one that JSON cannot represent, such as a cycle."""
     try:
         _dump({"": value})
     except TypeError:
@@ -144,13 +143,13 @@ def writable(value: Any) -> Any:
 
 
 def _lock(file: BinaryIO) -> None:
-    """Keep other processes from going on with this log; the lock ends with the process, however it ends."""
+    # The lock ends with the process, however that ends.
     if fcntl is not None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 class _RealTime:
-    """Stands in for a simulated clock: the time is now, and round and tick are those that the application bound."""
+    """Real time in place of a simulated clock; the application may bind round and tick."""
 
     @property
     def moment(self) -> Self:
@@ -159,7 +158,7 @@ class _RealTime:
 
     @property
     def stamp(self) -> dict[str, Any]:
-        """What is written of it; `Moment.stamp` is its twin."""
+        """The first keys of a line, as in `Moment.stamp`."""
         stamp: dict[str, Any] = {"timestamp": datetime.now(UTC)}
         bound = structlog.contextvars.get_contextvars()
         if bound:
@@ -172,7 +171,7 @@ class _RealTime:
 
 
 class _Sink:
-    """What structlog hands finished lines to; every level goes to the same file."""
+    """Takes finished lines from structlog; every level goes to the same file."""
 
     def __init__(self, write: Any) -> None:
         self.debug = self.info = self.warning = self.error = self.critical = write

@@ -331,7 +331,7 @@ def test_a_configuration_that_drops_moves_is_refused(path: Path) -> None:
         processors=processors, wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING)
     )
     with pytest.raises(
-        InputError, match=r"events\.jsonl: would lack the moves.*make_filtering_bound_logger"
+        InputError, match=r"events\.jsonl: would lack the transitions.*make_filtering_bound_logger"
     ):
         configure(path)
     assert not path.exists()
@@ -375,7 +375,7 @@ def test_a_log_that_was_displaced_says_so(path: Path, displace: Callable[[], Non
     displace()
     configured = structlog.is_configured()
     with pytest.warns(
-        RuntimeWarning, match=r"events\.jsonl: lacks what was said.*configure structlog before"
+        RuntimeWarning, match=r"events\.jsonl: lacks all events since.*configure structlog before"
     ):
         opened.close()
     assert names(path) == ["run.started", MOVE]
