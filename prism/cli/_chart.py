@@ -17,9 +17,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from prism.files import reading
 from prism.drawing._diagram import showable
 from prism.errors import DefinitionError, InputError, PrismError
+from prism.files import reading
 from prism.statechart import Finding, Statechart, social_media_chart, social_media_guards
 from prism.statechart._definition import in_definition_order
 from prism.statechart.formats._diagram import label_of

@@ -252,9 +252,7 @@ async def test_any_context_is_found_again(
     ],
     ids=["large number", "half a character", "many", "trigger"],
 )
-async def test_a_context_that_json_cannot_represent_is_found_again(
-    strange: Any, tmp_path: Path
-) -> None:
+async def test_a_context_outside_json_is_found_again(strange: Any, tmp_path: Path) -> None:
     """A question whose context JSON cannot represent is recorded and replayed."""
     path = tmp_path / "strange.jsonl"
     with RunLog(path, SimulatedClock()) as log:
