@@ -31,14 +31,14 @@ Lines = list[dict[str, Any]]
 
 
 class Answers:
-    """A client that knows nothing but the answer."""
+    """A client whose replies have only an answer."""
 
     async def get_response(self, prompt: str, **settings: Any) -> str:
         return '{"next_state": "scrolling"}'
 
 
 class CannotSay(Answers):
-    """A client that fails to tell whether it takes decision questions."""
+    """A client whose capability check fails."""
 
     async def offers_decisions(self) -> bool:
         raise ConnectionError("nobody there")
@@ -64,7 +64,7 @@ def read(path: Path) -> Lines:
 
 
 def simulate(path: Path, reasoner: Any = None, agents: int = 12) -> Lines:
-    """Run a small simulation and give its log."""
+    """Run a small simulation and return its log."""
     population, clock = synthetic_population(agents, seed=5), SimulatedClock()
     with RunLog(path, clock) as log:
         Simulation(
@@ -81,7 +81,7 @@ def simulate(path: Path, reasoner: Any = None, agents: int = 12) -> Lines:
 
 
 def with_a_model(folder: Path, mode: Any) -> Iterator[Lines]:
-    """Run with a model that sometimes fails, once more from the cache, and once more from the log."""
+    """Run with a model that sometimes fails, then from the cache, then from the log."""
     kept = AnswerCache(folder / f"{mode}.cache")
     with FakeOllama(
         choose=lambda asked: asked.options[len(asked.prompt) % len(asked.options)]
@@ -107,7 +107,7 @@ def broken(agent: Any, context: Any) -> bool:
 
 
 async def own_loop(folder: Path) -> None:
-    """Let everything go wrong that can."""
+    """Cause every kind of fault."""
     moves = [
         Transition("look", S.IDLE, S.SCROLLING, guard=broken),
         Transition("look", S.IDLE, S.EVALUATING, action=broken),
@@ -134,7 +134,7 @@ async def own_loop(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
-    """Return the logs of simulations, and one from a loop of its own."""
+    """Return the logs of simulations and of an application's own loop."""
     folder = tmp_path_factory.mktemp("logs")
     simulations = [
         simulate(folder / "policy.jsonl"),
@@ -155,12 +155,12 @@ def seen(logs: dict[str, list[Lines]]) -> Lines:
 
 @pytest.fixture(scope="module")
 def strict() -> Validator:
-    """Return a validator that refuses what prism does not write."""
+    """Return a validator that refuses unknown events and keys."""
     return Draft202012Validator(json_schema(strict=True))
 
 
-def test_the_committed_files_are_those_that_are_generated(tmp_path: Path) -> None:
-    """Schema and page in the documentation are what the definition gives."""
+def test_the_committed_files_are_up_to_date(tmp_path: Path) -> None:
+    """The schema and page in the documentation are up to date."""
     write(tmp_path)
     for name in (SCHEMA_NAME, PAGE_NAME):
         assert (DOCS / name).read_text(encoding="utf-8") == (tmp_path / name).read_text(
@@ -170,18 +170,18 @@ def test_the_committed_files_are_those_that_are_generated(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("is_strict", [True, False])
 def test_the_schema_is_a_schema(is_strict: bool) -> None:
-    """What is published is valid JSON Schema of draft 2020-12."""
+    """The published schema is valid JSON Schema, draft 2020-12."""
     Draft202012Validator.check_schema(json_schema(strict=is_strict))
 
 
-def test_every_line_is_as_published(seen: Lines, strict: Validator) -> None:
-    """Every line of every log has all keys that it must have, none that is not defined, and the right values."""
+def test_every_line_is_valid(seen: Lines, strict: Validator) -> None:
+    """Every line has all required keys, no unknown ones, and valid values."""
     for line in seen:
         strict.validate(line)
 
 
-def test_everything_published_is_written(seen: Lines) -> None:
-    """Every event is written, with every key, with null where null is allowed, and with every text of a list."""
+def test_everything_in_the_schema_is_written(seen: Lines) -> None:
+    """Every event, key, allowed null and enumerated text occurs in some log."""
     values: dict[tuple[str, str], list[Any]] = defaultdict(list)
     for line in seen:
         for name, value in line.items():
@@ -196,13 +196,13 @@ def test_everything_published_is_written(seen: Lines) -> None:
 
 
 def allowed_only(key: Key) -> set[str]:
-    """Return the values that would be seen if the definition allowed no more than there is."""
+    """Return the values that must occur for the definition to be no wider than needed."""
     texts = {repr(text) for text in key.kind.schema.get("enum", ())}
     return texts | ({"None"} if "null" in key.kind.schema.get("type", ()) else set())
 
 
-def test_required_is_what_is_always_there(seen: Lines) -> None:
-    """A key that is optional is missing somewhere, so that nothing is called optional that a reader could rely on."""
+def test_optional_keys_are_sometimes_missing(seen: Lines) -> None:
+    """Every optional key is missing in some line."""
     for event in EVENTS:
         lines = [line for line in seen if line["event"] == event.name]
         for key in event.keys:
@@ -211,29 +211,29 @@ def test_required_is_what_is_always_there(seen: Lines) -> None:
             )
 
 
-def test_a_simulation_says_where_it_is(logs: dict[str, list[Lines]]) -> None:
-    """Every line of a simulation begins with event, time, round and tick, and a log begins and ends as one should."""
+def test_lines_of_a_simulation_have_round_and_tick(logs: dict[str, list[Lines]]) -> None:
+    """Lines of a simulation begin with event, time, round and tick; logs with a start event."""
     for lines in logs["simulations"]:
         assert all([*line][:4] == ["event", "timestamp", "round", "tick"] for line in lines)
     for lines in chain.from_iterable(logs.values()):
         assert (lines[0]["event"], lines[-1]["event"]) == ("run.started", "run.ended")
 
 
-def test_no_key_is_one_of_the_standard_librarys() -> None:
-    """Every event can be handed to the standard library as ``extra``, which refuses what its records have already."""
+def test_no_key_is_an_attribute_of_a_log_record() -> None:
+    """No key is an attribute of the standard library's log records."""
     record = {*vars(logging.makeLogRecord({})), "message", "asctime"}
     keys = {key.name for event in EVENTS for key in event.keys} | {key.name for key in COMMON}
     assert not keys & record
 
 
-def test_a_call_is_told_whole_or_not_at_all(seen: Lines) -> None:
+def test_a_decision_has_all_keys_of_a_call_or_none(seen: Lines) -> None:
     """A decision has all keys of a model's call or none."""
     calls = {frozenset(line.keys() & set(COST_KEYS)) for line in seen if line["event"] == DECISION}
     assert calls == {frozenset(), frozenset(COST_KEYS)}
 
 
-def test_readers_accept_what_they_do_not_know(seen: Lines, strict: Validator) -> None:
-    """A line with a new key, and an event of the application's own, pass the published schema, not the strict one."""
+def test_the_published_schema_accepts_new_keys(seen: Lines, strict: Validator) -> None:
+    """The published schema accepts new keys and events, the strict one does not."""
     published = Draft202012Validator(json_schema())
     for line in (
         *({**line, "new": [1]} for line in seen[:50]),
@@ -246,7 +246,7 @@ def test_readers_accept_what_they_do_not_know(seen: Lines, strict: Validator) ->
 
 @pytest.mark.parametrize("is_strict", [True, False])
 def test_a_wrong_line_is_refused(seen: Lines, is_strict: bool) -> None:
-    """Either schema refuses each kind of event without one of its keys, or with a value of another kind."""
+    """Both schemas refuse a missing key and a value of the wrong type."""
     validator = Draft202012Validator(json_schema(strict=is_strict))
     examples = {line["event"]: line for line in seen}
     for event in EVENTS:

@@ -1,4 +1,4 @@
-"""The guides' own code, to be tested: a diff is read as the code after it, or as the code before it."""
+"""The code of the guides, after their diffs or before them."""
 
 import importlib.util
 import re
@@ -17,7 +17,7 @@ _BLOCK = re.compile(r"^```(python|diff)\n(.*?)^```$", flags=re.DOTALL | re.MULTI
 
 
 def code_of(guide: str, side: Side) -> str:
-    """Return all code of a guide after its diffs are applied (``+``), or what was there before (``-``)."""
+    """Return the code of a guide after its diffs (``+``) or before them (``-``)."""
     text = (GUIDES / f"{guide}.md").read_text(encoding="utf-8")
     parts = [
         _side_of(code, side) if kind == "diff" else code for kind, code in _BLOCK.findall(text)
@@ -36,7 +36,7 @@ def _side_of(diff: str, side: Side) -> str:
 
 @pytest.fixture
 def script(tmp_path: Path) -> Callable[..., Path]:
-    """Return a function that writes a guide's code into a file of its own."""
+    """Return a function that writes a guide's code to a file."""
 
     def script(guide: str, side: Side = "+") -> Path:
         name = f"{guide.replace('-', '_')}_{'after' if side == '+' else 'before'}"
@@ -51,7 +51,7 @@ def script(tmp_path: Path) -> Callable[..., Path]:
 def load(
     script: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[..., ModuleType]]:
-    """Return a function that imports a guide's code, from which classes can be taken."""
+    """Return a function that imports a guide's code as a module."""
 
     def load(guide: str, side: Side = "+") -> ModuleType:
         path = script(guide, side)

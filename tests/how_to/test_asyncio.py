@@ -20,7 +20,7 @@ def guide(load: Load) -> ModuleType:
 
 
 class Waiting:
-    """A reasoner that answers when it is let."""
+    """A reasoner that answers when it is released."""
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer
@@ -38,12 +38,12 @@ class Waiting:
 
 
 def test_the_loop_is_unchanged(guide: ModuleType, load: Load) -> None:
-    """The function that starts the tasks is the same text before and after."""
+    """The function that starts the tasks has the same text before and after."""
     assert inspect.getsource(guide.street) == inspect.getsource(load("asyncio", "-").street)
 
 
-async def test_agents_are_asked_side_by_side(guide: ModuleType) -> None:
-    """Many agents are under way in one loop, and no task is left over."""
+async def test_agents_are_asked_concurrently(guide: ModuleType) -> None:
+    """Many agents are decided concurrently in one loop, and no task is left over."""
     walkers = [guide.Walker(str(number), patience=number) for number in range(100)]
     tasks = asyncio.all_tasks()
     async with asyncio.timeout(5):
@@ -52,8 +52,8 @@ async def test_agents_are_asked_side_by_side(guide: ModuleType) -> None:
     assert asyncio.all_tasks() == tasks
 
 
-async def test_only_open_moves_are_asked_about(guide: ModuleType) -> None:
-    """Where one move is open, or no decision is due, no reasoner is asked and the coroutine does not wait."""
+async def test_only_ambiguous_events_are_asked_about(guide: ModuleType) -> None:
+    """Without an ambiguous event no reasoner is asked, and the coroutine does not wait."""
     walker = guide.Walker("Ada", patience=3)
     silent = Waiting(guide.Mood.GONE)
     assert await guide.chart.afire(walker, "bumped", 1, reasoner=silent) is guide.Mood.ANGRY
@@ -63,7 +63,7 @@ async def test_only_open_moves_are_asked_about(guide: ModuleType) -> None:
 
 
 async def test_a_late_answer_is_discarded(guide: ModuleType) -> None:
-    """An agent that moved while it was asked keeps that move, and the call gives None."""
+    """An answer for an agent that has changed its state is discarded; the call returns None."""
     walker, late = guide.Walker("Ada", patience=3), Waiting(guide.Mood.GONE)
     asking = asyncio.create_task(guide.chart.afire(walker, "bumped", 5, reasoner=late))
     await late.asked.wait()
@@ -74,7 +74,7 @@ async def test_a_late_answer_is_discarded(guide: ModuleType) -> None:
 
 
 async def test_a_cancelled_call_leaves_the_agent(guide: ModuleType) -> None:
-    """Cancelling or timing out while the reasoner thinks leaves the agent as it was, free to move."""
+    """Cancelling a call, or a time-out of it, does not change the agent."""
     walker, late = guide.Walker("Ada", patience=3), Waiting(guide.Mood.GONE)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
@@ -83,8 +83,8 @@ async def test_a_cancelled_call_leaves_the_agent(guide: ModuleType) -> None:
     assert guide.chart.fire(walker, "bumped", 5) is guide.Mood.ANGRY
 
 
-async def test_an_exception_of_the_reasoner_is_heard(guide: ModuleType) -> None:
-    """What a reasoner raises reaches the caller, and the agent has not moved."""
+async def test_an_exception_of_the_reasoner_propagates(guide: ModuleType) -> None:
+    """An exception of a reasoner propagates to the caller, and the agent keeps its state."""
     walker, broken = guide.Walker("Ada", patience=3), Waiting(LookupError("no such temper"))
     broken.let.set()
     with pytest.raises(LookupError, match="no such temper"):

@@ -36,7 +36,7 @@ def guide(load: Load) -> ModuleType:
 
 
 def moved(guide: ModuleType, agent: Any) -> Any:
-    """Move an agent, and let a tick pass."""
+    """Fire an event and a tick on an agent."""
     assert guide.chart.fire(agent, "bumped", 9) is guide.Mood.ANGRY
     guide.chart.tick(agent)
     return agent
@@ -44,7 +44,7 @@ def moved(guide: ModuleType, agent: Any) -> Any:
 
 @pytest.fixture(params=OPTIONS, ids=str)
 def pair(request: pytest.FixtureRequest, guide: ModuleType) -> tuple[Any, Any]:
-    """Return one attrs class without and with the mixin, for every way of making one."""
+    """Return an attrs class without and with the mixin, for every way of making one."""
     made = []
     for bases in ((), (StatechartMixin,)):
         body = {
@@ -59,7 +59,7 @@ def pair(request: pytest.FixtureRequest, guide: ModuleType) -> tuple[Any, Any]:
 
 
 def outcome(ask: Callable[[], Any]) -> Any:
-    """Return what a call gives, or the kind of error that it raises."""
+    """Return the result of a call, or the type of its error."""
     try:
         return ask()
     except TypeError as error:
@@ -67,7 +67,7 @@ def outcome(ask: Callable[[], Any]) -> Any:
 
 
 def test_a_moved_agent_is_the_attrs_class_it_was(pair: tuple[Any, Any], guide: ModuleType) -> None:
-    """With the mixin, fields, signature, equality, order, hash, repr and serialisation are those without it."""
+    """The mixin changes neither fields nor comparison, hash, repr and serialisation."""
     plain, with_states = pair
     before, agent = plain(), moved(guide, with_states())
     assert [field.name for field in attrs.fields(with_states)] == [
@@ -89,10 +89,10 @@ def test_a_moved_agent_is_the_attrs_class_it_was(pair: tuple[Any, Any], guide: M
 
 
 @pytest.mark.parametrize("clone", CLONES)
-def test_copies_take_the_state_along(
+def test_copies_include_the_state(
     clone: Callable[[Any], Any], pair: tuple[Any, Any], guide: ModuleType
 ) -> None:
-    """A copy has attrs' fields and prism's, however the class was made."""
+    """A copy has the fields of attrs and of the mixin, however the class was made."""
     agent = moved(guide, pair[1](name="Eve"))
     twin = clone(agent)
     assert attrs.asdict(twin) == attrs.asdict(agent)
@@ -110,8 +110,8 @@ def test_declared_fields_are_copied(clone: Callable[[Any], Any], guide: ModuleTy
     assert agent == guide.Porter("Bo")
 
 
-def test_validation_goes_on(guide: ModuleType) -> None:
-    """Validators refuse what they refused, at construction and on assignment, also of declared states."""
+def test_validators_still_run(guide: ModuleType) -> None:
+    """Validators still run, at construction and on assignment, and for declared states."""
     walker, porter = moved(guide, guide.Walker("Ada")), moved(guide, guide.Porter("Bo"))
     with pytest.raises(ValueError, match="patience"):
         guide.Walker("Ada", patience=-1)
@@ -122,8 +122,8 @@ def test_validation_goes_on(guide: ModuleType) -> None:
     assert (walker.patience, porter.state) == (3, guide.Mood.ANGRY)
 
 
-def test_hooks_see_every_move(guide: ModuleType) -> None:
-    """A hook on assignment is run by the chart's writes like by any other."""
+def test_hooks_run_for_every_transition(guide: ModuleType) -> None:
+    """A hook on assignment runs when the chart assigns."""
     seen = []
 
     @attrs.define
@@ -139,14 +139,14 @@ def test_hooks_see_every_move(guide: ModuleType) -> None:
 
 
 def test_evolve_does_what_the_guide_says(guide: ModuleType) -> None:
-    """Evolving starts anew with the mixin; with declared fields it takes the state along and shares the history."""
+    """evolve resets the state with the mixin, and keeps it with declared fields."""
     walker, porter = moved(guide, guide.Walker("Ada")), moved(guide, guide.Porter("Bo"))
     assert (attrs.evolve(walker).state, walker.state) == (guide.Mood.CALM, guide.Mood.ANGRY)
     assert attrs.evolve(porter).state_history is porter.state_history
 
 
 def test_frozen_classes_say_what_to_do(guide: ModuleType) -> None:
-    """A frozen attrs class is refused with a way out, with the mixin and without it."""
+    """A frozen attrs class is refused, with the mixin and without it."""
 
     @attrs.frozen
     class Stone:

@@ -31,7 +31,8 @@ def ways():
         assert [name for name, _, _ in found] == [walker.name for walker in walkers]
         assert len({chart for _, chart, _ in found}) == 1
         for walker, (_, _, moved) in zip(walkers, found, strict=True):
-            assert (moved.state, list(moved.state_history)) == (walker.state, list(walker.state_history))
+            assert moved.state == walker.state
+            assert list(moved.state_history) == list(walker.state_history)
 
 
 if __name__ == "__main__":
@@ -48,7 +49,7 @@ def guide(load: Load) -> ModuleType:
 
 
 def test_agents_of_the_main_program_travel(script: Callable[..., Path]) -> None:
-    """Agents whose class stands in the main program come back whole, and each process has one chart."""
+    """Agents of the main program come back complete, and each process has one chart."""
     path = script("copies")
     path.write_text(path.read_text(encoding="utf-8") + WORK, encoding="utf-8")
     methods = [
@@ -61,7 +62,7 @@ def test_agents_of_the_main_program_travel(script: Callable[..., Path]) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_every_pickle_protocol_takes_the_state_along(protocol: int, guide: ModuleType) -> None:
+def test_every_pickle_protocol_includes_the_state(protocol: int, guide: ModuleType) -> None:
     """State, ticks, thresholds and bounded history survive every protocol."""
     agent = guide.bump(guide.Walker("Ada"))
     agent.ticks_in_state, agent.timeout_threshold, agent.max_history_depth = 4, 9, 7
@@ -71,8 +72,10 @@ def test_every_pickle_protocol_takes_the_state_along(protocol: int, guide: Modul
 
 
 @pytest.mark.parametrize("clone", CLONES)
-def test_an_agent_carries_no_chart(clone: Callable[[Any], Any], guide: ModuleType) -> None:
-    """Neither agent nor record refers to the chart, so a guard that does not pickle is no hindrance."""
+def test_an_agent_does_not_refer_to_the_chart(
+    clone: Callable[[Any], Any], guide: ModuleType
+) -> None:
+    """Agents and records do not refer to the chart, so guards need not be picklable."""
     agent = guide.bump(guide.Walker("Ada"))
     assert b"Statechart" not in pickle.dumps(agent).replace(b"StatechartMixin", b"")
     assert guide.chart.fire(clone(agent), "bumped", 5) is None
@@ -81,14 +84,14 @@ def test_an_agent_carries_no_chart(clone: Callable[[Any], Any], guide: ModuleTyp
 
 
 def test_a_shallow_copy_shares_the_history(guide: ModuleType) -> None:
-    """What copy.copy gives records its moves into the history of the first."""
+    """A shallow copy records its transitions in the history of the original."""
     agent = guide.Walker("Ada")
     guide.bump(copy.copy(agent))
     assert (agent.state, len(agent.state_history)) == (guide.Mood.CALM, 1)
 
 
 def test_an_agent_may_refer_to_its_chart(guide: ModuleType) -> None:
-    """Copies refer to the same chart; pickles to an equal one, which agents pickled together share."""
+    """Copies refer to the same chart; agents pickled together to one equal chart."""
     chart = guide.Statechart(
         guide.Mood, [guide.Transition("go", guide.Mood.CALM, guide.Mood.ANGRY)], guide.Mood.CALM
     )
@@ -104,8 +107,8 @@ def test_an_agent_may_refer_to_its_chart(guide: ModuleType) -> None:
     assert first.chart.fire(first, "go") is guide.Mood.ANGRY
 
 
-def test_a_class_may_say_what_is_pickled(guide: ModuleType) -> None:
-    """A class that names its own fields for pickling keeps to them, and prism's are added."""
+def test_a_class_may_define_getstate(guide: ModuleType) -> None:
+    """A class with its own ``__getstate__`` is pickled with the mixin's fields added."""
 
     class Picky(guide.Walker):  # type: ignore[misc,name-defined]
         def __getstate__(self) -> dict[str, Any]:
@@ -129,7 +132,7 @@ def test_a_class_may_say_what_is_pickled(guide: ModuleType) -> None:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_class_may_save_nothing(protocol: int, guide: ModuleType) -> None:
-    """An agent whose class has nothing to save comes back in its state, by every protocol."""
+    """An agent whose ``__getstate__`` is empty keeps its state, by every protocol."""
 
     class Empty(guide.Walker):  # type: ignore[misc,name-defined]
         def __getstate__(self) -> dict[str, Any]:
@@ -141,8 +144,8 @@ def test_a_class_may_save_nothing(protocol: int, guide: ModuleType) -> None:
     assert (type(twin), twin.state, hasattr(twin, "name")) == (Empty, guide.Mood.ANGRY, False)
 
 
-def test_a_class_may_say_how_it_is_made_again(guide: ModuleType) -> None:
-    """A class with a __reduce__ of its own is made again as it says."""
+def test_a_class_may_define_reduce(guide: ModuleType) -> None:
+    """A class with its own ``__reduce__`` is copied as defined there."""
 
     class Remade(guide.Walker):  # type: ignore[misc,name-defined]
         def __getstate__(self) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def guide(load: Load) -> ModuleType:
 
 
 def moved(guide: ModuleType, agent: Any) -> Any:
-    """Move an agent, and let a tick pass."""
+    """Fire an event and a tick on an agent."""
     assert guide.chart.fire(agent, "bumped", 9) is guide.Mood.ANGRY
     guide.chart.tick(agent)
     return agent
@@ -46,7 +46,7 @@ def moved(guide: ModuleType, agent: Any) -> Any:
 
 @pytest.fixture(params=OPTIONS, ids=str)
 def pair(request: pytest.FixtureRequest, guide: ModuleType) -> tuple[Any, Any]:
-    """Return one dataclass without and with the mixin, for every way of making one."""
+    """Return a dataclass without and with the mixin, for every way of making one."""
     made = [
         make_dataclass(
             "Walker",
@@ -61,7 +61,7 @@ def pair(request: pytest.FixtureRequest, guide: ModuleType) -> tuple[Any, Any]:
 
 
 def outcome(ask: Callable[[], Any]) -> Any:
-    """Return what a call gives, or the kind of error that it raises."""
+    """Return the result of a call, or the type of its error."""
     try:
         return ask()
     except TypeError as error:
@@ -69,7 +69,7 @@ def outcome(ask: Callable[[], Any]) -> Any:
 
 
 def test_a_moved_agent_is_the_dataclass_it_was(pair: tuple[Any, Any], guide: ModuleType) -> None:
-    """With the mixin, fields, signature, equality, order, hash, repr and serialisation are those without it."""
+    """The mixin changes neither fields nor comparison, hash, repr and serialisation."""
     plain, with_states = pair
     before, agent = plain(), moved(guide, with_states())
     assert [field.name for field in fields(agent)] == [field.name for field in fields(before)]
@@ -90,7 +90,7 @@ def test_a_moved_agent_is_the_dataclass_it_was(pair: tuple[Any, Any], guide: Mod
 
 @pytest.mark.parametrize("name", ["Walker", "Porter"])
 def test_the_guides_classes_compare_as_before(name: str, guide: ModuleType, load: Load) -> None:
-    """Moving changes neither the equality of the guide's agents nor what makes them differ."""
+    """A transition does not change the equality of the guide's agents."""
     cls, before = getattr(guide, name), getattr(load("dataclass", "-"), name)
     agent = moved(guide, cls("Ada"))
     assert (agent == cls("Ada"), agent == cls("Bo")) == (
@@ -100,13 +100,13 @@ def test_the_guides_classes_compare_as_before(name: str, guide: ModuleType, load
     assert list(asdict(agent).items())[:2] == list(asdict(before("Ada")).items())
 
 
-def test_declared_fields_take_no_dict(guide: ModuleType) -> None:
+def test_declared_fields_need_no_dict(guide: ModuleType) -> None:
     """A slotted dataclass that declares the fields stays without a dict."""
     assert not hasattr(moved(guide, guide.Porter("Bo")), "__dict__")
 
 
 def test_declared_fields_are_saved(guide: ModuleType) -> None:
-    """A dataclass that declares the fields writes them as JSON, the records in prism's shape."""
+    """A dataclass that declares the fields can be written as JSON, history included."""
     saved = json.loads(
         json.dumps(asdict(moved(guide, guide.Porter("Bo"))), default=StateTransition.to_dict)
     )
@@ -118,10 +118,10 @@ def test_declared_fields_are_saved(guide: ModuleType) -> None:
 
 @pytest.mark.parametrize("name", ["Walker", "Porter"])
 @pytest.mark.parametrize("clone", [copy.deepcopy, lambda agent: pickle.loads(pickle.dumps(agent))])
-def test_copies_take_the_state_along(
+def test_copies_include_the_state(
     name: str, clone: Callable[[Any], Any], guide: ModuleType
 ) -> None:
-    """A copy has state, ticks and history, and shares no history with the first."""
+    """A copy has state, ticks and its own history."""
     agent = moved(guide, getattr(guide, name)("Ada"))
     twin = clone(agent)
     assert twin == agent
@@ -132,7 +132,7 @@ def test_copies_take_the_state_along(
 
 
 def test_replace_does_what_the_guide_says(guide: ModuleType) -> None:
-    """Replacing starts anew with the mixin; with declared fields it takes the state along and shares the history."""
+    """replace resets the state with the mixin, and keeps it with declared fields."""
     walker, porter = moved(guide, guide.Walker("Ada")), moved(guide, guide.Porter("Bo"))
     fresh = replace(walker, name="Eve")
     assert (fresh.name, fresh.state, len(fresh.state_history)) == ("Eve", guide.Mood.CALM, 0)
@@ -144,7 +144,7 @@ def test_replace_does_what_the_guide_says(guide: ModuleType) -> None:
 
 
 def test_adopting_one_object_keeps_the_dataclass(guide: ModuleType, load: Load) -> None:
-    """An adopted instance of an untouched dataclass compares, prints and serialises as before."""
+    """An adopted object of a dataclass compares, prints and serialises as before."""
     untouched = load("dataclass", "-").Walker
     agent = moved(guide, guide.chart.adopt(untouched("Ada")))
     assert agent == untouched("Ada")

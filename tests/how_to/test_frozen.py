@@ -58,8 +58,8 @@ class Fixed:
     state = property(lambda fixed: AgentState.IDLE)
 
 
-def test_the_value_in_an_agent_is_untouched(guide: ModuleType, load: Load) -> None:
-    """The persona that a moving agent holds is the class it was: equal, hashed, printed and frozen as before."""
+def test_the_value_in_an_agent_is_unchanged(guide: ModuleType, load: Load) -> None:
+    """The persona in an agent is compared, hashed, printed and frozen as before."""
     before, persona = load("frozen", "-").Persona("Ada"), guide.Persona("Ada")
     agent = guide.Walker(persona)
     guide.chart.fire(agent, "bumped")
@@ -75,7 +75,7 @@ def test_the_value_in_an_agent_is_untouched(guide: ModuleType, load: Load) -> No
 
 
 def test_a_step_is_a_function(guide: ModuleType) -> None:
-    """A move from value to value leaves the first value as it was and runs by the same guards as fire."""
+    """A step returns a new value, by the same guards as fire, and keeps the old one."""
     first = guide.Step("Bo")
     second = guide.moved(first, "bumped")
     assert (first, second) == (guide.Step("Bo"), guide.Step("Bo", guide.Mood.ANGRY))
@@ -86,10 +86,10 @@ def test_a_step_is_a_function(guide: ModuleType) -> None:
 @pytest.mark.parametrize(
     "clone", [copy.copy, copy.deepcopy, lambda agent: pickle.loads(pickle.dumps(agent))]
 )
-def test_a_frozen_class_may_write_its_own_moves(
+def test_a_frozen_class_may_define_transition_to(
     clone: Callable[[Any], Any], guide: ModuleType
 ) -> None:
-    """Moved by its own transition_to, a frozen agent keeps equality and hash, stays frozen, and is copied whole."""
+    """With transition_to, a frozen agent keeps equality and hash, and stays frozen."""
     agent, unmoved = guide.Porter("Cy"), guide.Porter("Cy")
     hashed = hash(agent)
     guide.chart.fire(agent, "bumped")
@@ -104,8 +104,9 @@ def test_a_frozen_class_may_write_its_own_moves(
     "agent", [Stone(), Pair(), Fixed(), Rock()], ids=["dataclass", "tuple", "property", "attrs"]
 )
 def test_firing_on_a_frozen_object_says_what_to_do(agent: Any) -> None:
-    """An object that takes no state is refused with two ways out, and with what it said itself."""
-    message = rf"{type(agent).__name__} takes no new state \(.+\): keep the frozen value .* or give the class a transit"
+    """Firing on a frozen object raises an error with its reason and two solutions."""
+    name = type(agent).__name__
+    message = rf"{name} takes no new state \(.+\): keep the frozen value .* or give the class a t"
     with pytest.raises(AgentError, match=message) as caught:
         social_media_chart().fire(agent, "feed_ready")
     assert isinstance(caught.value.__cause__, AttributeError)
@@ -113,7 +114,7 @@ def test_firing_on_a_frozen_object_says_what_to_do(agent: Any) -> None:
 
 
 def test_a_tick_of_a_frozen_object_says_what_to_do() -> None:
-    """A frozen object that would count its ticks is refused, with its own words; one without ticks is left alone."""
+    """A tick of a frozen object with a tick count raises an error; without one, nothing."""
     with pytest.raises(
         AgentError, match=r"Stone takes no new ticks_in_state \(.+\): keep the frozen value"
     ) as caught:
@@ -126,7 +127,7 @@ def test_a_tick_of_a_frozen_object_says_what_to_do() -> None:
     "agent", [Stone(), Pair(), Rock(), Granite()], ids=["dataclass", "tuple", "attrs", "pydantic"]
 )
 def test_adopting_a_frozen_object_says_what_to_do(agent: Any) -> None:
-    """A frozen object that is adopted is told what works: to be held by an agent, which can then be driven."""
+    """Adopting a frozen object raises an error that says to put it into an agent."""
 
     class Holder(StatechartMixin):
         def __init__(self, held: Any) -> None:
@@ -140,8 +141,8 @@ def test_adopting_a_frozen_object_says_what_to_do(agent: Any) -> None:
     assert social_media_chart().fire(Holder(agent), "feed_ready") is AgentState.SCROLLING
 
 
-def test_a_frozen_model_says_it_itself() -> None:
-    """A frozen pydantic model refuses moves and ticks by its own error, to which prism notes what can be done."""
+def test_a_frozen_model_raises_its_own_error() -> None:
+    """A frozen pydantic model raises its own error, with a note on what to do."""
     chart = social_media_chart()
     for drive in (lambda: chart.fire(Granite(), "feed_ready"), lambda: chart.tick(Granite())):
         with pytest.raises(ValidationError, match="Instance is frozen") as caught:
@@ -153,7 +154,7 @@ def test_a_frozen_model_says_it_itself() -> None:
 
 
 def test_a_frozen_class_with_the_mixin_says_what_to_do() -> None:
-    """A frozen class derived from the mixin is refused when its first object is made."""
+    """Making an object of a frozen class with the mixin raises an error."""
 
     @dataclass(frozen=True)
     class Statue(StatechartMixin):
@@ -161,6 +162,6 @@ def test_a_frozen_class_with_the_mixin_says_what_to_do() -> None:
 
     with pytest.raises(
         AgentError,
-        match=r"Statue is frozen \(.+\): let an agent with StatechartMixin hold the frozen",
+        match=r"Statue is frozen \(.+\): put the frozen value into a field of an agent with Sta",
     ):
         Statue("Ada")

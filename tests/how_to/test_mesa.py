@@ -1,4 +1,4 @@
-"""A Mesa model keeps its order, random numbers and collectors; the real package in an environment of its own."""
+"""A Mesa model with states, run with the real package in a separate environment."""
 
 import json
 import subprocess
@@ -54,7 +54,7 @@ print(json.dumps({
     "walker": [walker == walker, walker in {walker}, walker == street.agents[1], walker.unique_id],
     "hash": [Walker.__hash__ is object.__hash__, Walker.__eq__ is object.__eq__],
     "grouped": {mood: len(group) for mood, group in street.agents.groupby("state")},
-    "got": [state for state in street.agents.get("state")] == [walker.state for walker in street.agents],
+    "got": list(street.agents.get("state")) == [walker.state for walker in street.agents],
     "collected": collector.get_agent_vars_dataframe()["state"].tolist(),
     "moved": sum(len(walker.state_history) for walker in street.agents),
 }))
@@ -63,7 +63,7 @@ print(json.dumps({
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make an environment with Mesa and this checkout, and give its interpreter."""
+    """Make an environment with Mesa and this checkout; return its interpreter."""
     folder = tmp_path_factory.mktemp("mesa")
     venv.create(folder, with_pip=True)
     python = folder / ("Scripts" if sys.platform == "win32" else "bin") / "python"
@@ -74,7 +74,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def found(python: Path, script: Callable[..., Path], tmp_path: Path) -> dict[str, Any]:
-    """Run the guide's model beside the one it starts from, and give what was seen."""
+    """Run the guide's model before and after its diff; return the results."""
     script("mesa").rename(tmp_path / "after.py")
     script("mesa", "-").rename(tmp_path / "before.py")
     (tmp_path / "look.py").write_text(SCRIPT, encoding="utf-8")
@@ -91,20 +91,20 @@ def run(python: Path, path: Path) -> str:
 
 @pytest.mark.parametrize("side", ["+", "-"])
 def test_the_guide_runs(side: str, python: Path, script: Callable[..., Path]) -> None:
-    """The guide's code runs with its assertions, and so does the code that it starts from."""
+    """The guide's code runs, before and after its diff."""
     assert run(python, script("mesa", side)) == ""
 
 
-def test_mesa_goes_on_as_before(found: dict[str, Any]) -> None:
-    """Order of activation and random numbers are those without states, and the same seed gives the same run."""
+def test_mesa_activates_as_before(found: dict[str, Any]) -> None:
+    """States change neither the order of activation nor random numbers."""
     new, again, old = found["orders"]
     assert new == again == old
     assert found["states"][0] == found["states"][1]
     assert found["counts"][0] == found["counts"][1]
 
 
-def test_agents_stay_mesas_agents(found: dict[str, Any]) -> None:
-    """Agents are equal and hashed by identity, numbered by Mesa, grouped and read by their state."""
+def test_agents_are_still_mesa_agents(found: dict[str, Any]) -> None:
+    """Agents are compared by identity, numbered by Mesa, and grouped by state."""
     assert found["walker"] == [True, True, False, 1]
     assert found["hash"] == [True, True]
     assert found["grouped"] == {
@@ -114,18 +114,18 @@ def test_agents_stay_mesas_agents(found: dict[str, Any]) -> None:
 
 
 def test_the_collector_counts_the_states(found: dict[str, Any]) -> None:
-    """Each step counts every agent once, and something happened at all."""
+    """Each step counts every agent once."""
     assert [sum(counts.values()) for counts in found["counts"][0]] == [20] * 10
     assert len(found["angry"]) == 10
     assert found["collected"] == found["states"][0]
     assert found["moved"] > 0
 
 
-def test_the_collector_counts_nobody(found: dict[str, Any]) -> None:
-    """A street that has died out has the same states, with nobody in them."""
+def test_the_collector_counts_an_empty_model(found: dict[str, Any]) -> None:
+    """Without agents, the collector counts 0 in each state."""
     assert found["nobody"] == [{"calm": 0, "angry": 0}]
 
 
 def test_a_model_is_copied_with_its_agents_states(found: dict[str, Any]) -> None:
-    """A copied model has every agent in its state."""
+    """Agents of a copied model keep their states."""
     assert found["states"][2] == found["states"][0]

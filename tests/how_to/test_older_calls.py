@@ -14,12 +14,12 @@ Load = Callable[..., ModuleType]
 
 @pytest.fixture
 def agent() -> SimpleNamespace:
-    """Return an agent that has not moved."""
+    """Return an agent in its initial state."""
     return SimpleNamespace(state=AgentState.IDLE)
 
 
-def test_the_call_before_tells_the_call_after(load: Load, agent: SimpleNamespace) -> None:
-    """The older call is refused with the very call that the guide puts in its place, which moves the agent."""
+def test_an_older_call_shows_the_new_call(load: Load, agent: SimpleNamespace) -> None:
+    """An older call is refused with the call of the guide, which works."""
     before, after = load("older-calls", "-"), load("older-calls")
     vars(before)["chart"] = after.chart
     with pytest.raises(TypeError, match=r"write chart\.fire\(agent, 'feed_ready', context\)"):
@@ -29,7 +29,7 @@ def test_the_call_before_tells_the_call_after(load: Load, agent: SimpleNamespace
 
 
 def test_assigning_what_fire_returned_changes_nothing(load: Load) -> None:
-    """A caller that goes on to assign the returned state records nothing twice."""
+    """A caller that also assigns the returned state records nothing twice."""
     chart = load("older-calls").chart
     agent = SimpleNamespace(state=AgentState.IDLE, state_history=[], ticks_in_state=3)
     agent.state = chart.fire(agent, "feed_ready")
@@ -41,14 +41,14 @@ def test_assigning_what_fire_returned_changes_nothing(load: Load) -> None:
 
 
 def test_two_values_for_the_agent_are_refused_by_python(load: Load, agent: SimpleNamespace) -> None:
-    """A trigger in the agent's place besides a named agent is a TypeError, and the agent stays."""
+    """A trigger in place of the agent, with agent= as well, is a TypeError of Python."""
     with pytest.raises(TypeError, match="multiple values for argument 'agent'"):
         load("older-calls").chart.fire("feed_ready", agent=agent)
     assert agent.state is AgentState.IDLE
 
 
-def test_a_states_text_is_told_by_the_trigger_behind_it(load: Load) -> None:
-    """An agent whose state is a text is told the call, too; without a trigger of the chart it is any event."""
+def test_a_state_as_text_is_recognised_by_the_trigger_after_it(load: Load) -> None:
+    """A state as text is recognised by the trigger after it, else it counts as an event."""
     chart, agent = load("older-calls").chart, SimpleNamespace(state="idle")
     with pytest.raises(TypeError, match=r"write chart\.fire\(agent, 'feed_ready', context\)"):
         chart.fire(agent, agent.state, "feed_ready")
@@ -66,7 +66,7 @@ def test_a_states_text_is_told_by_the_trigger_behind_it(load: Load) -> None:
 def test_afire_without_a_reasoner_shows_the_call(
     named: dict[str, Any], problem: str, load: Load, agent: SimpleNamespace
 ) -> None:
-    """An awaited call that names no reasoner is told what is wrong, and the call to write."""
+    """afire without a reasoner raises an error that shows the call to write."""
     with pytest.raises(
         TypeError,
         match=rf"afire {problem}.* write await chart\.afire\(agent, 'feed_ready', context, reaso",
@@ -75,5 +75,5 @@ def test_afire_without_a_reasoner_shows_the_call(
 
 
 def test_a_context_may_be_a_state(load: Load, agent: SimpleNamespace) -> None:
-    """A state as context is a call like any other."""
+    """A state may be passed as context."""
     assert load("older-calls").chart.fire(agent, "feed_ready", agent.state) is AgentState.SCROLLING

@@ -15,7 +15,7 @@ ELSEWHERE = {"mesa"}
 
 
 def run(script: Path) -> tuple[int, str]:
-    """Run a file with warnings as errors, and give its exit code and what it complained of."""
+    """Run a file with warnings as errors; return its exit code and stderr."""
     done = subprocess.run(
         [sys.executable, "-W", "error", str(script)],
         cwd=script.parent,
@@ -29,7 +29,7 @@ def run(script: Path) -> tuple[int, str]:
 @pytest.mark.parametrize("side", ["+", "-"])
 @pytest.mark.parametrize("guide", [page for page in PAGES if page not in ELSEWHERE])
 def test_examples_run(guide: str, side: str, script: Callable[..., Path]) -> None:
-    """All code of a guide runs in order with its assertions, and so does the code that it starts from."""
+    """All code of a guide runs with its assertions, before and after its diffs."""
     assert run(script(guide, side)) == (0, "")
 
 
@@ -59,8 +59,8 @@ def test_the_index_lists_every_guide() -> None:
 
 
 @pytest.mark.parametrize("guide", ["README", *PAGES])
-def test_links_lead_somewhere(guide: str) -> None:
-    """Every link within the documentation names a file that is there."""
+def test_links_name_existing_files(guide: str) -> None:
+    """Every link within the documentation names an existing file."""
     targets = re.findall(
         r"\]\((?!https?://)([^)#]+)", (GUIDES / f"{guide}.md").read_text(encoding="utf-8")
     )

@@ -19,15 +19,15 @@ def reader_of(guide: ModuleType) -> Any:
 
 
 def test_the_loop_is_unchanged(load: Load) -> None:
-    """Loop, constructor and transition_to are the same text before and after."""
+    """Loop, constructor and transition_to have the same text before and after."""
     before, after = load("plain-class", "-"), load("plain-class")
     for name in ("run", "Reader.__init__", "Reader.transition_to"):
         texts = [inspect.getsource(eval(name, vars(guide))) for guide in (before, after)]
         assert texts[0] == texts[1]
 
 
-def test_moves_that_the_chart_allows_are_made_as_before(load: Load) -> None:
-    """The same posts lead the same loop to the same state, ticks and history, in the class's own shape."""
+def test_transitions_of_the_chart_are_as_before(load: Load) -> None:
+    """The same posts lead to the same state, ticks and history as without a chart."""
     before, after = (reader_of(load("plain-class", side)) for side in ("-", "+"))
     load("plain-class", "-").run([before], POSTS)
     load("plain-class").run([after], POSTS)
@@ -35,8 +35,8 @@ def test_moves_that_the_chart_allows_are_made_as_before(load: Load) -> None:
     assert after.state_history[0] == ("scrolling", "liking", "like")
 
 
-def test_moves_that_the_chart_does_not_allow_are_not_made(load: Load) -> None:
-    """A resting reader likes nothing any more; without the chart it did."""
+def test_other_transitions_do_not_happen(load: Load) -> None:
+    """A resting reader likes no post; without the chart it did."""
     states = []
     for side in ("-", "+"):
         guide = load("plain-class", side)
@@ -48,7 +48,7 @@ def test_moves_that_the_chart_does_not_allow_are_not_made(load: Load) -> None:
 
 
 def test_nothing_is_added_to_the_agent(load: Load) -> None:
-    """A fired agent has no attribute that the class did not give it."""
+    """Firing adds no attribute to an agent."""
     guide = load("plain-class")
     reader = reader_of(guide)
     guide.run([reader], POSTS)
@@ -56,7 +56,7 @@ def test_nothing_is_added_to_the_agent(load: Load) -> None:
 
 
 def test_identity_stays_equality(load: Load) -> None:
-    """A class without equality of its own compares and hashes by identity, whatever its agents do."""
+    """A class without its own equality compares and hashes by identity."""
     guide = load("plain-class")
     first, second = reader_of(guide), reader_of(guide)
     seen = {first: 1}
@@ -67,8 +67,8 @@ def test_identity_stays_equality(load: Load) -> None:
 
 
 @pytest.mark.parametrize("clone", [copy.deepcopy, lambda agent: pickle.loads(pickle.dumps(agent))])
-def test_copies_are_whole(clone: Callable[[Any], Any], load: Load) -> None:
-    """A copy has all that the agent had, shares nothing with it, and goes on from there."""
+def test_copies_are_complete(clone: Callable[[Any], Any], load: Load) -> None:
+    """A copy has all fields, shares nothing, and can be fired."""
     guide = load("plain-class")
     reader = reader_of(guide)
     guide.run([reader], POSTS[:3])
@@ -79,8 +79,8 @@ def test_copies_are_whole(clone: Callable[[Any], Any], load: Load) -> None:
     assert len(twin.state_history) == len(reader.state_history) + 1
 
 
-def test_the_class_may_raise(load: Load) -> None:
-    """A transition_to that refuses a move is heard by the caller, and the agent stays where it left it."""
+def test_transition_to_may_raise(load: Load) -> None:
+    """An exception of transition_to propagates to the caller."""
     guide = load("plain-class")
 
     class Strict(guide.Reader):  # type: ignore[misc,name-defined]

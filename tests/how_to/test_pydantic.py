@@ -26,14 +26,14 @@ def guide(load: Load) -> ModuleType:
 
 
 def moved(guide: ModuleType, agent: Any) -> Any:
-    """Move an agent, and let a tick pass."""
+    """Fire an event and a tick on an agent."""
     assert guide.chart.fire(agent, "bumped", 9) is guide.Mood.ANGRY
     guide.chart.tick(agent)
     return agent
 
 
-def test_what_the_model_had_is_as_before(guide: ModuleType, load: Load) -> None:
-    """A moved agent prints, dumps and describes the fields it had as before, with the declared ones after them."""
+def test_existing_fields_are_as_before(guide: ModuleType, load: Load) -> None:
+    """A model prints and dumps its fields as before, with the declared ones after them."""
     before, agent = load("pydantic", "-").Walker(name="Ada"), moved(guide, guide.Walker(name="Ada"))
     own = set(type(before).model_fields)
     assert agent.model_dump(include=own) == before.model_dump()
@@ -44,16 +44,16 @@ def test_what_the_model_had_is_as_before(guide: ModuleType, load: Load) -> None:
     assert {name: schema["properties"][name] for name in own} == described["properties"]
 
 
-def test_the_history_is_kept_and_not_dumped(guide: ModuleType) -> None:
-    """The three-line model has prism's records, which stay out of its dump and its repr."""
+def test_the_history_is_not_dumped(guide: ModuleType) -> None:
+    """The model has a history of records that is not in its dump and repr."""
     agent = moved(guide, guide.Walker(name="Ada"))
     assert [type(record) for record in agent.state_history] == [StateTransition]
     assert agent.ticks_in_state == 1
     assert "history" not in repr(agent) + agent.model_dump_json()
 
 
-def test_what_is_saved_is_validated_when_read(guide: ModuleType) -> None:
-    """State and ticks survive a round trip, and what the model does not allow is refused with their names."""
+def test_saved_fields_are_validated_when_loaded(guide: ModuleType) -> None:
+    """State and ticks survive a round trip; invalid values are refused by field."""
     agent = moved(guide, guide.Walker(name="Ada"))
     again = guide.Walker.model_validate_json(agent.model_dump_json())
     assert (again.state, again.ticks_in_state) == (guide.Mood.ANGRY, 1)
@@ -62,8 +62,8 @@ def test_what_is_saved_is_validated_when_read(guide: ModuleType) -> None:
     assert [error["loc"] for error in caught.value.errors()] == [("state",), ("ticks_in_state",)]
 
 
-def test_a_model_with_its_own_moves_survives_json(guide: ModuleType) -> None:
-    """State and history survive JSON, dict and pickle, as an equal model that goes on from there."""
+def test_a_model_with_its_own_records_survives_json(guide: ModuleType) -> None:
+    """State and history survive JSON, dict and pickle."""
     agent = moved(guide, guide.Porter(name="Bo"))
     for again in (
         guide.Porter.model_validate_json(agent.model_dump_json()),
@@ -80,7 +80,7 @@ def test_a_model_with_its_own_moves_survives_json(guide: ModuleType) -> None:
 
 
 def test_assignment_is_validated_by_the_model(guide: ModuleType) -> None:
-    """With validate_assignment a wrong state is refused, the chart's writes pass, and both are noted as set."""
+    """validate_assignment refuses a wrong state and accepts what the chart sets."""
     agent = guide.Walker(name="Ada")
     with pytest.raises(ValidationError, match="Input should be 'calm' or 'angry'"):
         agent.state = "furious"
@@ -89,8 +89,8 @@ def test_assignment_is_validated_by_the_model(guide: ModuleType) -> None:
     assert agent.model_fields_set == {"name", "state", "ticks_in_state"}
 
 
-def test_a_move_that_a_validator_refuses_is_not_made(guide: ModuleType) -> None:
-    """A validator's refusal reaches the caller, and neither state nor history nor ticks have changed."""
+def test_a_transition_that_a_validator_refuses_is_undone(guide: ModuleType) -> None:
+    """A validator's error propagates, and state, history and ticks are unchanged."""
 
     class Placid(guide.Walker):  # type: ignore[misc,name-defined]
         @pydantic.field_validator("state")
@@ -107,8 +107,8 @@ def test_a_move_that_a_validator_refuses_is_not_made(guide: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("mode", ["field", "model"])
-def test_a_refusal_halfway_takes_the_whole_move_back(mode: str, guide: ModuleType) -> None:
-    """Where the ticks, or a look at the whole model, refuse a move, the agent is as it was and no event is logged."""
+def test_a_refusal_halfway_undoes_the_whole_transition(mode: str, guide: ModuleType) -> None:
+    """If a later assignment is refused, the agent is unchanged and no event is logged."""
 
     class Impatient(guide.Walker):  # type: ignore[misc,name-defined]
         ticks_in_state: int = pydantic.Field(4, ge=1)
@@ -131,8 +131,8 @@ def test_a_refusal_halfway_takes_the_whole_move_back(mode: str, guide: ModuleTyp
     assert "is as it was before" in caught.value.__notes__[0]
 
 
-def test_a_frozen_model_refuses_to_move() -> None:
-    """A frozen model refuses the move with pydantic's own error and stays as it was."""
+def test_a_frozen_model_refuses_a_transition() -> None:
+    """A frozen model raises pydantic's error and is unchanged."""
 
     class Stone(BaseModel, frozen=True):
         state: AgentState = AgentState.IDLE
@@ -143,8 +143,8 @@ def test_a_frozen_model_refuses_to_move() -> None:
     assert agent == Stone()
 
 
-def test_equality_takes_in_what_is_declared(guide: ModuleType) -> None:
-    """A model that moved differs from one that did not, and models that moved alike are equal."""
+def test_equality_includes_declared_fields(guide: ModuleType) -> None:
+    """Models in different states differ; after the same transitions they are equal."""
     first, second = guide.Walker(name="Ada"), guide.Walker(name="Ada")
     assert first == second
     guide.chart.fire(first, "bumped", 9)
@@ -154,8 +154,8 @@ def test_equality_takes_in_what_is_declared(guide: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("name", ["Walker", "Porter"])
-def test_copies_are_as_the_guide_says(name: str, guide: ModuleType) -> None:
-    """A shallow copy shares the history, a deep one does not; all have the state."""
+def test_copies_behave_as_the_guide_says(name: str, guide: ModuleType) -> None:
+    """A shallow copy shares the history, a deep one does not; both have the state."""
     agent = moved(guide, getattr(guide, name)(name="Ada"))
     shallow, deep, own = agent.model_copy(), agent.model_copy(deep=True), copy.deepcopy(agent)
     assert shallow == deep == own == agent
@@ -164,8 +164,8 @@ def test_copies_are_as_the_guide_says(name: str, guide: ModuleType) -> None:
         assert twin.state_history is not agent.state_history
 
 
-def test_states_may_be_kept_as_text(guide: ModuleType) -> None:
-    """A model that keeps the values of enums is driven like any other, and its text stays text."""
+def test_states_may_be_stored_as_text(guide: ModuleType) -> None:
+    """A model that stores enum values as text can be fired, and its state stays text."""
 
     class Plain(guide.Walker):  # type: ignore[misc,name-defined]
         model_config = ConfigDict(use_enum_values=True, validate_default=True)
@@ -177,8 +177,8 @@ def test_states_may_be_kept_as_text(guide: ModuleType) -> None:
     assert guide.chart.fire(agent, "timeout") is guide.Mood.CALM
 
 
-def test_private_attributes_may_hold_the_state() -> None:
-    """A private state behind a property stays out of dump, schema and repr, though not out of equality."""
+def test_a_private_attribute_may_be_the_state() -> None:
+    """A private state behind a property is only in equality, not in dump and repr."""
 
     class Secretive(BaseModel):
         name: str
@@ -201,7 +201,7 @@ def test_private_attributes_may_hold_the_state() -> None:
 
 @pytest.mark.parametrize("bases", [(StatechartMixin, BaseModel), (BaseModel, StatechartMixin)])
 def test_the_mixin_on_a_model_says_what_to_do(bases: tuple[type, ...]) -> None:
-    """A model derived from the mixin is refused when it is defined, with the fields to declare instead."""
+    """Defining a model with the mixin raises an error with the fields to declare."""
     with pytest.raises(
         AgentError,
         match=r"Walker is a pydantic model, .*: leave StatechartMixin out and declare 'state'",
@@ -209,8 +209,8 @@ def test_the_mixin_on_a_model_says_what_to_do(bases: tuple[type, ...]) -> None:
         type(BaseModel)("Walker", bases, {"__module__": __name__})
 
 
-def test_the_mixin_on_a_pydantic_dataclass_is_refused_at_the_first_move() -> None:
-    """A pydantic dataclass drops what the mixin keeps, and the first move says that its state cannot be read."""
+def test_the_mixin_on_a_pydantic_dataclass_is_refused_at_the_first_event() -> None:
+    """The first event on a pydantic dataclass with the mixin raises an error."""
 
     @pydantic.dataclasses.dataclass
     class Walker(StatechartMixin):
@@ -221,7 +221,7 @@ def test_the_mixin_on_a_pydantic_dataclass_is_refused_at_the_first_move() -> Non
 
 
 def test_a_pydantic_dataclass_declares_the_fields() -> None:
-    """A pydantic dataclass with the fields is driven, validated and saved."""
+    """A pydantic dataclass with declared fields is driven, validated and saved."""
 
     @pydantic.dataclasses.dataclass(config=ConfigDict(validate_assignment=True), slots=True)
     class Walker:
@@ -236,7 +236,7 @@ def test_a_pydantic_dataclass_declares_the_fields() -> None:
 
 
 def test_adopting_needs_declared_fields() -> None:
-    """A model is not adopted, and the message names the fields; one that takes extras shows them in its dump."""
+    """Adopting a model raises an error, unless it allows extra fields."""
 
     class Closed(BaseModel):
         state: AgentState = AgentState.IDLE

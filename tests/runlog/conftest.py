@@ -11,7 +11,7 @@ from prism.runlog import RunLog, SimulatedClock
 
 @pytest.fixture
 def _in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Move the computer into a time zone that is far from UTC."""
+    """Set a time zone far from UTC."""
     with monkeypatch.context() as here:
         here.setenv("TZ", "Asia/Tokyo")
         time.tzset()
@@ -21,7 +21,7 @@ def _in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def open_log(tmp_path: Path) -> Iterator[Callable[..., RunLog]]:
-    """Return a function that opens a run log in a folder of its own; what is left open is closed at the end."""
+    """Return a function that opens a run log in a temporary folder and closes it at the end."""
     opened: list[RunLog] = []
 
     def open_log(name: str = "run.jsonl", clock: SimulatedClock | None = None) -> RunLog:

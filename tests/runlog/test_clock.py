@@ -14,16 +14,16 @@ zones = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(mi
 starts = st.datetimes(datetime(1970, 1, 2), datetime(2200, 1, 1), timezones=zones)
 
 
-def test_a_new_clock_stands_before_the_first_round() -> None:
-    """A clock starts at the turn of 2026 in UTC, in no round and no tick."""
+def test_a_new_clock_is_before_the_first_round() -> None:
+    """A clock starts at the beginning of 2026 in UTC, before round 1 and tick 1."""
     clock = SimulatedClock()
     assert (clock.timestamp, clock.round, clock.tick) == ("2026-01-01T00:00:00Z", 0, 0)
 
 
 @settings(max_examples=60, deadline=None)
 @given(starts, st.lists(st.integers(0, 30), max_size=6))
-def test_time_is_the_ticks_that_have_passed(start: datetime, rounds: list[int]) -> None:
-    """After any rounds of any ticks the clock shows the start plus a minute a tick, alike as text and as seconds."""
+def test_a_tick_is_one_minute(start: datetime, rounds: list[int]) -> None:
+    """The clock shows its start plus one minute a tick, as text and as seconds."""
     clock = SimulatedClock(start)
     for number, ticks in enumerate(rounds, start=1):
         before = clock()
@@ -38,8 +38,8 @@ def test_time_is_the_ticks_that_have_passed(start: datetime, rounds: list[int]) 
     assert datetime.fromisoformat(clock.timestamp) == now
 
 
-def test_reading_the_clock_does_not_move_it() -> None:
-    """However often it is read, only ticks move the clock."""
+def test_reading_the_clock_does_not_advance_it() -> None:
+    """Only ticks advance the clock, however often it is read."""
     clock = SimulatedClock()
     assert [clock() for _ in range(3)] == [DEFAULT_START.timestamp()] * 3
 
@@ -55,14 +55,14 @@ def test_reading_the_clock_does_not_move_it() -> None:
 )
 @pytest.mark.usefixtures("_in_tokyo")
 def test_the_text_is_utc_whatever_the_start(start: datetime, expected: str) -> None:
-    """A start in another zone is shown as UTC, and one without a zone is UTC, wherever the computer stands."""
+    """A start is shown in UTC; without a zone it counts as UTC, whatever the local time zone."""
     clock = SimulatedClock(start)
     assert clock.timestamp == expected
     assert clock() == datetime.fromisoformat(expected).timestamp()
 
 
-def test_round_and_tick_are_bound_for_a_while() -> None:
-    """Loggers without a clock find round and tick in structlog's context, which is left as it was."""
+def test_round_and_tick_are_bound_temporarily() -> None:
+    """Round and tick are bound in structlog's context, which is restored afterwards."""
     clock, context = SimulatedClock(), structlog.contextvars.get_contextvars
     clock.advance()
     assert context() == {}

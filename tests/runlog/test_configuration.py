@@ -40,7 +40,7 @@ def names(path: Path) -> list[str]:
 
 
 def move(agent_id: str = "ada") -> None:
-    """Let a new agent make one move."""
+    """Let a new agent make one transition."""
     social_media_chart().fire(SocialAgent(agent_id, interests=["tea"]), "feed_ready")
 
 
@@ -63,7 +63,7 @@ def fail() -> None:
 
 
 def test_one_line_writes_everything(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Prism's events and the application's own land in the file between a beginning and an end, and nowhere else."""
+    """Events of prism and of the application are in the file, between start and end."""
     log = structlog.get_logger()
     with configure(path) as opened:
         move()
@@ -77,7 +77,7 @@ def test_one_line_writes_everything(path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_times_are_real(path: Path) -> None:
-    """Every line bears the real time in UTC, and the times never go back."""
+    """Every line has the real time in UTC, and the times never decrease."""
     before = datetime.now(UTC)
     with configure(path):
         move()
@@ -88,8 +88,8 @@ def test_times_are_real(path: Path) -> None:
     assert times == sorted(times)
 
 
-def test_what_is_bound_stands_in_every_line(path: Path) -> None:
-    """Bound round and tick follow the time, other bound keys follow them, and none displaces a key of the event."""
+def test_every_line_contains_what_is_bound(path: Path) -> None:
+    """Bound round and tick follow the time, then other bound keys; event keys take precedence."""
     with configure(path):
         structlog.contextvars.bind_contextvars(
             seed=7, tick=3, event="bound", timestamp=0, trigger="bound", host="h", round=2
@@ -111,7 +111,7 @@ def test_what_is_bound_stands_in_every_line(path: Path) -> None:
 
 
 def test_a_fault_is_written_with_its_traceback(path: Path) -> None:
-    """A guard that raises leaves its traceback as text, and so does an exception that the application logs."""
+    """The traceback of a guard, or of an exception that the application logs, is written."""
     with configure(path):
         fail()
         try:
@@ -126,7 +126,7 @@ def test_a_fault_is_written_with_its_traceback(path: Path) -> None:
 
 
 def test_any_value_can_be_written(path: Path) -> None:
-    """A value that JSON has no room for is written as text."""
+    """A value that JSON cannot represent is written as text."""
     with configure(path):
         structlog.get_logger().info(
             "mine", path=Path("a/b"), half="\ud83d", when=datetime(2026, 1, 1, tzinfo=UTC)
@@ -139,8 +139,8 @@ def test_any_value_can_be_written(path: Path) -> None:
     )
 
 
-def test_others_can_read_along(path: Path) -> None:
-    """A line is in the file as soon as it was logged."""
+def test_lines_can_be_read_at_once(path: Path) -> None:
+    """A line is in the file as soon as it is logged."""
     with configure(path):
         move()
         assert names(path) == ["run.started", MOVE]
@@ -149,10 +149,10 @@ def test_others_can_read_along(path: Path) -> None:
 # Beginning and end
 
 
-def test_closing_leaves_structlog_as_it_was(
+def test_closing_restores_structlog(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """After the end moves are silent again, loggers print again, and another log can be begun that gets both."""
+    """After closing, structlog is as before, and another log can be opened."""
     log = structlog.get_logger()
     opened = configure(path)
     log.info("first")
@@ -170,7 +170,7 @@ def test_closing_leaves_structlog_as_it_was(
 
 
 def test_a_run_that_fails_is_closed(path: Path) -> None:
-    """Leaving the context by an exception closes the log like any other end."""
+    """An exception inside the ``with`` statement closes the log, too."""
     with pytest.raises(KeyError), configure(path):
         raise KeyError
     assert names(path) == list(ENDS)
@@ -179,16 +179,14 @@ def test_a_run_that_fails_is_closed(path: Path) -> None:
 @pytest.mark.parametrize(
     ("ending", "ends"), [("", True), ("sys.exit(3)", True), ("os._exit(3)", False)]
 )
-def test_a_log_that_nobody_closes_ends_with_the_process(
-    path: Path, ending: str, ends: bool
-) -> None:
-    """When Python exits the log is complete; after a crash it lacks its end, but nothing that was logged."""
+def test_an_open_log_ends_with_the_process(path: Path, ending: str, ends: bool) -> None:
+    """A log is complete when Python exits; after a crash only its end is missing."""
     run_python(f"configure({str(path)!r})\nmove()\n{ending}")
     assert names(path) == ["run.started", MOVE, *(["run.ended"] if ends else [])]
 
 
-def test_a_disk_that_is_full_in_the_end_is_told_of(path: Path) -> None:
-    """Where the end cannot be written when Python exits, one warning says so, and what was logged is there."""
+def test_a_full_disk_at_exit_is_a_warning(path: Path) -> None:
+    """If the end cannot be written when Python exits, a warning says so."""
     said = run_python(
         f"configure({str(path)!r})\nmove()\n"
         "import resource, signal\n"
@@ -203,7 +201,7 @@ def test_a_disk_that_is_full_in_the_end_is_told_of(path: Path) -> None:
 
 
 def run_python(code: str, *, strict: bool = True) -> str:
-    """Run code in a fresh interpreter, which may say nothing if strict; give what it says on stderr."""
+    """Run code in a fresh interpreter and return its stderr, which must be empty if strict."""
     opening = (
         "import os, sys\n"
         "from prism.runlog import configure\n"
@@ -225,7 +223,7 @@ def run_python(code: str, *, strict: bool = True) -> str:
 
 
 def test_a_log_is_never_overwritten(path: Path) -> None:
-    """A file that exists is refused with a way out, and stays as it is; structlog stays unconfigured."""
+    """An existing file is refused and not changed; structlog stays unconfigured."""
     path.write_text("mine", encoding="utf-8")
     with pytest.raises(InputError, match=r"events\.jsonl: exists already.*name another file"):
         configure(path)
@@ -234,7 +232,7 @@ def test_a_log_is_never_overwritten(path: Path) -> None:
 
 
 def test_a_path_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    """A file in a folder that does not exist is refused by name."""
+    """A file in a missing folder is refused by name."""
     with pytest.raises(
         InputError, match=r"nowhere/events\.jsonl: cannot be written to: No such file"
     ):
@@ -243,7 +241,7 @@ def test_a_path_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
 
 
 def test_two_logs_at_once_are_refused(path: Path, tmp_path: Path) -> None:
-    """A second log beside an open one is refused by the name of the first, which goes on; no file is left."""
+    """A second log is refused while one is open; no file is left."""
     with configure(path):
         with pytest.raises(
             InputError, match=r"second\.jsonl: a log is written to .*events\.jsonl already"
@@ -271,7 +269,7 @@ def as_json(file: Any, *, cached: bool) -> None:
 def test_a_configured_application_gets_the_same_events(
     path: Path, tmp_path: Path, cached: bool
 ) -> None:
-    """Structlog as configured gets every event that the file gets, from cached loggers too, and goes on without it."""
+    """A configured structlog gets every event of the file, from cached loggers, too."""
     with (tmp_path / "own.jsonl").open("w", encoding="utf-8") as own:
         as_json(own, cached=cached)
         before = structlog.get_config()
@@ -301,10 +299,10 @@ def test_a_configured_application_gets_the_same_events(
     assert same == written
 
 
-def test_the_file_gets_what_the_application_drops(
+def test_the_file_gets_events_that_the_application_drops(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Through structlog's standard library loggers, too quiet for moves, the file still gets them."""
+    """The file gets transitions even if structlog's standard library loggers drop them."""
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,
@@ -324,8 +322,8 @@ def test_the_file_gets_what_the_application_drops(
     ]
 
 
-def test_a_configuration_that_drops_moves_is_refused(path: Path) -> None:
-    """A wrapper class that drops info events is refused with a way out; no file and no processor is left."""
+def test_a_configuration_that_drops_transitions_is_refused(path: Path) -> None:
+    """A wrapper class that drops info events is refused; no file or processor is left."""
     processors: list[Any] = [structlog.processors.JSONRenderer()]
     structlog.configure(
         processors=processors, wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING)
@@ -339,7 +337,7 @@ def test_a_configuration_that_drops_moves_is_refused(path: Path) -> None:
 
 
 def test_a_configuration_that_fails_leaves_nothing(path: Path) -> None:
-    """An exception of the application's own processors ends the call, and leaves no file and no processor."""
+    """An exception of the application's processors leaves no file and no processor."""
 
     def broken(logger: Any, method: str, event: Any) -> Any:
         raise LookupError("broken")
@@ -353,7 +351,7 @@ def test_a_configuration_that_fails_leaves_nothing(path: Path) -> None:
 
 
 def test_processors_that_cannot_be_joined_are_refused(path: Path) -> None:
-    """Processors that are no list, which cached loggers would not see changed, are refused by their kind."""
+    """Processors that are not a list are refused, since cached loggers would not see a change."""
     structlog.configure(processors=(structlog.processors.JSONRenderer(),))
     with pytest.raises(InputError, match="configure them as a list, not a tuple"):
         configure(path)
@@ -361,29 +359,29 @@ def test_processors_that_cannot_be_joined_are_refused(path: Path) -> None:
 
 
 def configure_anew() -> None:
-    """Replace the processors, as an application that sets structlog up too late does."""
+    """Replace the processors, as an application that configures structlog too late does."""
     structlog.configure(
         processors=[structlog.processors.JSONRenderer()], logger_factory=ReturnLoggerFactory()
     )
 
 
 @pytest.mark.parametrize("displace", [configure_anew, structlog.reset_defaults])
-def test_a_log_that_was_displaced_says_so(path: Path, displace: Callable[[], None]) -> None:
-    """A log that lost its place to a later configuration warns at the end, and does not claim to be complete."""
+def test_a_displaced_log_warns(path: Path, displace: Callable[[], None]) -> None:
+    """A log that a later configuration displaced warns, and has no end event."""
     opened = configure(path)
     move()
     displace()
     configured = structlog.is_configured()
     with pytest.warns(
-        RuntimeWarning, match=r"events\.jsonl: lacks what was said.*configure structlog before"
+        RuntimeWarning, match=r"events\.jsonl: lacks all events since.*configure structlog before"
     ):
         opened.close()
     assert names(path) == ["run.started", MOVE]
     assert structlog.is_configured() is configured
 
 
-def test_what_comes_after_the_end_is_not_an_error(path: Path) -> None:
-    """A configuration that brings a closed log back does not make the application's events fail."""
+def test_an_event_after_the_end_is_not_an_error(path: Path) -> None:
+    """A configuration that contains a closed log does not make events fail."""
     structlog.configure(
         processors=[structlog.processors.JSONRenderer()], logger_factory=ReturnLoggerFactory()
     )
@@ -394,8 +392,8 @@ def test_what_comes_after_the_end_is_not_an_error(path: Path) -> None:
     assert names(path) == ["run.started"]
 
 
-def test_the_application_gets_events_as_they_are(path: Path) -> None:
-    """The application's processors see an exception itself, and nothing that was bound or stamped for the file."""
+def test_the_application_gets_events_unchanged(path: Path) -> None:
+    """The application's processors get events unchanged, without what the file adds."""
     received: list[Any] = []
     structlog.configure(
         processors=[lambda logger, method, event: received.append(dict(event)) or ""]
@@ -409,10 +407,10 @@ def test_the_application_gets_events_as_they_are(path: Path) -> None:
 
 
 @pytest.mark.parametrize("level", [logging.INFO, logging.WARNING])
-def test_standard_logging_gets_what_it_wants(
+def test_standard_logging_gets_events_that_it_is_enabled_for(
     path: Path, caplog: pytest.LogCaptureFixture, level: int
 ) -> None:
-    """Where structlog was not configured, events go on to the standard library's loggers that are enabled for them."""
+    """Without a configured structlog, events also go to enabled standard library loggers."""
     with caplog.at_level(level), configure(path):
         move()
         fail()
@@ -431,7 +429,7 @@ def test_standard_logging_gets_what_it_wants(
 
 @pytest.fixture
 def _restless() -> Iterator[None]:
-    """Let threads take turns as often as they can."""
+    """Let threads switch as often as possible."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
@@ -440,7 +438,7 @@ def _restless() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_restless")
 def test_lines_of_threads_are_whole(path: Path) -> None:
-    """Threads that log long and short lines at once leave every one of them whole, each thread's in order."""
+    """Lines of concurrent threads are whole, and in order for each thread."""
     threads, events = 8, 200
     barrier = Barrier(threads)
 
@@ -465,7 +463,7 @@ def test_lines_of_threads_are_whole(path: Path) -> None:
 
 
 def test_a_forked_process_writes_to_the_same_log(path: Path) -> None:
-    """A forked process adds whole lines beside its parent's, and its end is not the run's."""
+    """A forked process adds whole lines, and its end does not end the log."""
     run_python(
         f"configure({str(path)!r})\n"
         "child = os.fork()\n"

@@ -15,7 +15,7 @@ LINE = st.binary(max_size=30).map(lambda line: line.replace(b"\n", b"").replace(
 
 
 def lines_of(blocks: list[Block]) -> dict[int, bytes | None]:
-    """Return every line by its number; None where it could not be read."""
+    """Return every line by its number; None if it could not be read."""
     found: dict[int, bytes | None] = {}
     for block in blocks:
         if block.fault is not None:
@@ -36,7 +36,7 @@ def test_every_line_is_read_once_under_its_number(
     size: int,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    """Whatever the size of a block, lines come whole, in order and under their numbers; too long ones as a fault."""
+    """For any block size, lines are whole, in order and numbered; too long ones are faults."""
     data = b"\n".join(lines) + (b"\n" if lines and ends else b"")
     path = tmp_path_factory.mktemp("log") / "log"
     path.write_bytes(gzip.compress(data) if packed else data)
@@ -50,7 +50,7 @@ def test_every_line_is_read_once_under_its_number(
 
 
 def test_line_longer_than_a_block_is_a_fault(tmp_path: Path) -> None:
-    """A line that does not fit into a block is left out, and the lines around it keep their numbers."""
+    """A line longer than a block is a fault, and the other lines keep their numbers."""
     path = tmp_path / "log"
     path.write_bytes(b"one\n" + b"x" * 100 + b"\nthree\n")
     blocks = list(read_blocks(path, 16))
@@ -61,15 +61,15 @@ def test_line_longer_than_a_block_is_a_fault(tmp_path: Path) -> None:
     ]
 
 
-def test_compressed_logs_put_together_are_read_as_one(tmp_path: Path) -> None:
-    """A gzip file of several members gives the lines of all of them, whatever its name."""
+def test_concatenated_compressed_logs_are_read_as_one(tmp_path: Path) -> None:
+    """A gzip file of several members has the lines of all of them, whatever its name."""
     path = tmp_path / "log.jsonl"
     path.write_bytes(gzip.compress(b"one\ntw") + gzip.compress(b"o\n") + gzip.compress(b"three"))
     assert lines_of(list(read_blocks(path))) == {1: b"one", 2: b"two", 3: b"three"}
 
 
-def test_compressed_log_that_is_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
-    """Of a compressed file without its end everything before is given, then a fault at the next line."""
+def test_a_truncated_compressed_log_is_read_up_to_its_end(tmp_path: Path) -> None:
+    """A truncated gzip file is read up to its end, which is a fault."""
     path = tmp_path / "log.gz"
     packer = zlib.compressobj(wbits=31)
     path.write_bytes(packer.compress(b"one\ntwo\nthr") + packer.flush(zlib.Z_SYNC_FLUSH))
@@ -78,7 +78,7 @@ def test_compressed_log_that_is_cut_off_is_read_as_far_as_it_goes(tmp_path: Path
 
 
 def test_damaged_compressed_data_is_a_fault(tmp_path: Path) -> None:
-    """Where compressed bytes are damaged, that is said and reading ends."""
+    """Damaged compressed data is a fault, and reading ends there."""
     whole = gzip.compress(b"".join(b"line %d\n" % number for number in range(100_000)), mtime=0)
     path = tmp_path / "log.gz"
     path.write_bytes(whole[: len(whole) // 2] + b"\xff" * 64 + whole[len(whole) // 2 :])
@@ -88,14 +88,14 @@ def test_damaged_compressed_data_is_a_fault(tmp_path: Path) -> None:
 
 
 def test_empty_file_has_no_blocks(tmp_path: Path) -> None:
-    """An empty file, plain or compressed, gives nothing."""
+    """An empty file, plain or compressed, has no blocks."""
     (tmp_path / "plain").touch()
     (tmp_path / "packed").write_bytes(gzip.compress(b""))
     assert [*read_blocks(tmp_path / "plain"), *read_blocks(tmp_path / "packed")] == []
 
 
 def test_log_of_a_folder_is_found(tmp_path: Path) -> None:
-    """A folder stands for the log in it, the plain one before the compressed one; a file stands for itself."""
+    """In a folder the plain log is found before the compressed one; a file is itself the log."""
     (tmp_path / "events.jsonl.gz").touch()
     assert locate_log(tmp_path) == tmp_path / "events.jsonl.gz"
     (tmp_path / "events.jsonl").touch()
@@ -103,8 +103,8 @@ def test_log_of_a_folder_is_found(tmp_path: Path) -> None:
     assert locate_log(str(tmp_path / "events.jsonl.gz")) == tmp_path / "events.jsonl.gz"
 
 
-def test_log_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    """A missing file and a folder without a log are named, with what to do."""
+def test_a_missing_log_is_refused(tmp_path: Path) -> None:
+    """A missing file, or a folder without a log, is refused by name."""
     with pytest.raises(InputError, match=r"nowhere: cannot be read: No such file"):
         locate_log(tmp_path / "nowhere")
     with pytest.raises(
@@ -113,7 +113,7 @@ def test_log_that_is_not_there_is_refused(tmp_path: Path) -> None:
         locate_log(tmp_path)
 
 
-def test_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
-    """What cannot be read as a file is named."""
+def test_an_unreadable_file_is_refused(tmp_path: Path) -> None:
+    """An unreadable file is refused by name."""
     with pytest.raises(InputError, match=r"cannot be read: Is a directory"):
         list(read_blocks(tmp_path))

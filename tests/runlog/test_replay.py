@@ -27,13 +27,13 @@ Run = Callable[..., Path]
 
 
 def varied(asked: Asked) -> str:
-    """Choose differently from prompt to prompt, and the same in every run."""
+    """Choose by the prompt, and the same in every run."""
     return asked.options[sum(map(ord, asked.prompt)) % len(asked.options)]
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Return a function that runs 30 agents for 3 rounds and gives the log."""
+    """Return a function that runs 30 agents for 3 rounds and returns the log."""
     numbers = count()
 
     def run(reasoner: Any, seed: int = SEED) -> Path:
@@ -55,7 +55,7 @@ def run(tmp_path: Path) -> Run:
 
 @pytest.fixture(params=["chat", "decision", "chat with faults", "decision with faults", "policy"])
 def recorded(request: pytest.FixtureRequest, run: Run) -> Path:
-    """Return the log of a run, in each mode, with and without faults; its server is gone."""
+    """Return the log of a run in each mode, with and without faults; its server has stopped."""
     mode, _, faults = request.param.partition(" ")
     if mode == "policy":
         return run(PolicyReasoner(SEED))
@@ -88,14 +88,14 @@ def without_sources(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_verbatim_replay_writes_the_same_bytes(recorded: Path, run: Run) -> None:
-    """Replayed verbatim a run is the same to the byte, without a model, and again from its own log."""
+    """A verbatim replay writes the same bytes without a model, and so does a replay of it."""
     again = run(ReplayReasoner(recorded, verbatim=True))
     assert again.read_bytes() == recorded.read_bytes()
     assert run(ReplayReasoner(again, verbatim=True)).read_bytes() == recorded.read_bytes()
 
 
-def test_a_replay_says_that_it_is_one(recorded: Path, run: Run) -> None:
-    """Replayed otherwise a run is the same but for the decisions' source, and counts no fallbacks."""
+def test_a_replay_is_marked_as_one(recorded: Path, run: Run) -> None:
+    """A replay that is not verbatim differs only in the source of decisions and in fallbacks."""
     replayed = run(ReplayReasoner(recorded))
     assert {event["source"] for event in events_of(replayed, DECISION)} == {"replay"}
     assert list(map(without_sources, events_of(replayed))) == list(
@@ -107,7 +107,7 @@ def test_a_replay_says_that_it_is_one(recorded: Path, run: Run) -> None:
 
 @pytest.mark.parametrize("mode", ["chat", "decision"])
 def test_faults_are_recorded(mode: Any, run: Run) -> None:
-    """A run in which every answer fails is recorded with its reasons, and replayed with them."""
+    """A run in which every answer fails is recorded and replayed with the reasons."""
     with FakeOllama() as server:
         server.fail_always(Fault.status(400, "no"))
         recorded = run(Reasoner(OllamaChatClient(server.host, "nimble"), mode=mode))
@@ -119,8 +119,8 @@ def test_faults_are_recorded(mode: Any, run: Run) -> None:
     assert run(ReplayReasoner(recorded, verbatim=True)).read_bytes() == recorded.read_bytes()
 
 
-def test_another_seed_is_another_run(recorded: Path, run: Run) -> None:
-    """Replayed with another seed the first question that the log does not hold is an error that names it."""
+def test_another_seed_asks_other_questions(recorded: Path, run: Run) -> None:
+    """With another seed, a question that is not in the log raises an error that names it."""
     with pytest.raises(ReplayError) as caught:
         run(ReplayReasoner(recorded), seed=SEED + 1)
     message = str(caught.value)
@@ -164,7 +164,7 @@ def ask(agent: str = "a1", **changes: Any) -> Question:
 
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[..., Path]:
-    """Return a function that writes a log of these lines: events, or bytes as they are."""
+    """Return a function that writes a log of events or of raw lines."""
 
     def write(*lines: Any) -> Path:
         path = tmp_path / "written.jsonl"
@@ -179,7 +179,7 @@ def write(tmp_path: Path) -> Callable[..., Path]:
 
 
 async def test_answers_come_in_the_order_of_the_log(write: Callable[..., Path]) -> None:
-    """The same question asked again gets the log's next answer, until there is none left."""
+    """A repeated question gets the next answer of the log, until there is none left."""
     reasoner = ReplayReasoner(
         write(decision("scrolling"), decision("composing", agent_id="a2"), decision("composing"))
     )
@@ -189,8 +189,8 @@ async def test_answers_come_in_the_order_of_the_log(write: Callable[..., Path]) 
         await reasoner.decide_many([ask()])
 
 
-async def test_remembered_answers_are_passed_over(write: Callable[..., Path]) -> None:
-    """A decision that an interrupted run took is not given again, and one that the log does not hold is no matter."""
+async def test_remembered_answers_are_skipped(write: Callable[..., Path]) -> None:
+    """A remembered decision is not returned again; one that is not in the log is ignored."""
     first, other, second = decision("scrolling"), decision(agent_id="a2"), decision("composing")
     reasoner = ReplayReasoner(write(first, other, second))
     for taken in (first, decision(agent_id="a3")):
@@ -215,7 +215,7 @@ async def test_remembered_answers_are_passed_over(write: Callable[..., Path]) ->
 async def test_another_question_has_no_answer(
     question: Question, write: Callable[..., Path]
 ) -> None:
-    """A question that differs in agent, state, trigger, options or context is an error that names it."""
+    """A question that differs in any part from the recorded one raises an error that names it."""
     reasoner = ReplayReasoner(write(decision()))
     with pytest.raises(ReplayError) as caught:
         await reasoner.decide_many([question])
@@ -232,10 +232,10 @@ async def test_another_question_has_no_answer(
 @pytest.mark.parametrize(
     "context", [None, "a text", 7, 2.5, {"b": 1, "a": [S.IDLE, None]}, SimpleNamespace(id=4)]
 )
-async def test_a_context_is_known_again(
+async def test_any_context_is_found_again(
     context: Any, write: Callable[..., Path], tmp_path: Path
 ) -> None:
-    """A question about anything is found again in the log that it was written to."""
+    """A question with any context is found in the log to which it was written."""
     with RunLog(tmp_path / "run.jsonl", SimulatedClock()) as log:
         (first,) = await PolicyReasoner(0, logger=log.logger).decide_many([ask(context=context)])
     (again,) = await ReplayReasoner(log.path).decide_many([ask(context=context)])
@@ -252,8 +252,8 @@ async def test_a_context_is_known_again(
     ],
     ids=["large number", "half a character", "many", "trigger"],
 )
-async def test_what_the_log_can_only_describe_is_known_again(strange: Any, tmp_path: Path) -> None:
-    """A question about something that JSON has no room for is recorded, and replayed."""
+async def test_a_context_outside_json_is_found_again(strange: Any, tmp_path: Path) -> None:
+    """A question whose context JSON cannot represent is recorded and replayed."""
     path = tmp_path / "strange.jsonl"
     with RunLog(path, SimulatedClock()) as log:
         (first,) = await PolicyReasoner(SEED).decide_many([ask(**strange)], logger=log.logger)
@@ -265,14 +265,14 @@ async def test_what_the_log_can_only_describe_is_known_again(strange: Any, tmp_p
 
 
 async def test_a_folder_stands_for_its_log(write: Callable[..., Path]) -> None:
-    """A run's folder can be given for the log in it."""
+    """The folder of a run can be given instead of its log."""
     path = write(decision())
     path.rename(path.parent / "events.jsonl")
     assert (await ReplayReasoner(path.parent).decide_many([ask()]))[0].chosen is S.SCROLLING
 
 
-async def test_a_text_that_looks_like_a_decision_is_none(write: Callable[..., Path]) -> None:
-    """An event that only mentions decisions, by name or in a post, is no answer."""
+async def test_a_text_that_looks_like_a_decision_is_not_one(write: Callable[..., Path]) -> None:
+    """An event that only mentions decisions is not an answer."""
     text = orjson.dumps(decision("composing")).decode()
     posts = [
         {"event": POST_PUBLISHED, "text": text, "agent_id": DECISION},
@@ -302,7 +302,7 @@ GOOD = orjson.dumps(decision()) + b"\n"
 def test_a_damaged_log_is_refused(
     lines: list[bytes], line: int, problem: str, write: Callable[..., Path]
 ) -> None:
-    """A log with a line that is no event, whatever it recorded, is an error that names file and line."""
+    """A line that is not an event raises an error that names file and line."""
     path = write(*lines)
     with pytest.raises(InputError) as caught:
         ReplayReasoner(path)
@@ -330,27 +330,27 @@ STARTED = {"event": RUN_STARTED, "schema": 1, "agents": 2}
         ),
     ],
 )
-def test_what_is_not_one_run_of_this_schema_is_refused(
+def test_a_log_of_several_runs_or_another_schema_is_refused(
     lines: list[dict[str, Any]], message: str, write: Callable[..., Path]
 ) -> None:
-    """Two runs in a log, a newer schema, or a source that there is not, are errors that name the line."""
+    """Two runs, a newer schema, or an unknown source raises an error that names the line."""
     path = write(*lines)
     with pytest.raises(InputError) as caught:
         ReplayReasoner(path)
     assert str(caught.value).startswith(f"{path}, {message}")
 
 
-async def test_a_run_inside_a_log_of_ones_own_is_one(write: Callable[..., Path]) -> None:
-    """A simulation whose events went to a log that was begun by another is replayed as any other."""
+async def test_a_run_inside_an_applications_log_is_replayed(write: Callable[..., Path]) -> None:
+    """A run inside a log of an application's own loop can be replayed."""
     log = write({"event": RUN_STARTED, "schema": 1}, STARTED, decision())
     assert (await ReplayReasoner(log).decide_many([ask()]))[0].chosen is S.SCROLLING
 
 
 @pytest.mark.parametrize(("end", "is_told"), [([], True), ([{"event": RUN_ENDED}], False)])
-async def test_a_run_that_was_stopped_is_told_of(
+async def test_the_error_mentions_a_stopped_run(
     end: list[Any], is_told: bool, write: Callable[..., Path]
 ) -> None:
-    """Where a question is missing, the error says whether the recorded run may have been stopped before."""
+    """If a question is missing, the error says whether the recorded run may have been stopped."""
     with pytest.raises(ReplayError) as caught:
         await ReplayReasoner(write(decision(), *end)).decide_many([ask("a2")])
     assert ("its log has no run.ended" in str(caught.value)) == is_told
@@ -358,7 +358,7 @@ async def test_a_run_that_was_stopped_is_told_of(
 
 @pytest.mark.parametrize("key", [key for key in decision() if key != "event"])
 def test_an_incomplete_decision_is_refused(key: str, write: Callable[..., Path]) -> None:
-    """A decision without one of its keys is an error that names file, line and key."""
+    """A decision without one of its keys raises an error that names file, line and key."""
     incomplete = {name: value for name, value in decision().items() if name != key}
     path = write(decision(), incomplete)
     with pytest.raises(InputError) as caught:
@@ -367,13 +367,13 @@ def test_an_incomplete_decision_is_refused(key: str, write: Callable[..., Path])
 
 
 def test_an_incomplete_call_is_refused(write: Callable[..., Path]) -> None:
-    """A decision that says only in part what its call took is an error that names the missing key."""
+    """A decision with only some keys of its call raises an error that names the missing one."""
     with pytest.raises(InputError, match="line 1, field 'model': is missing from a decision"):
         ReplayReasoner(write(decision(latency=0.1)))
 
 
 def test_an_empty_log_is_refused(write: Callable[..., Path]) -> None:
-    """A log without a line is an error that names the file."""
+    """An empty log raises an error that names the file."""
     path = write()
     with pytest.raises(InputError) as caught:
         ReplayReasoner(path)
@@ -385,14 +385,14 @@ def test_an_empty_log_is_refused(write: Callable[..., Path]) -> None:
     [("gone.jsonl", "cannot be read: No such file"), ("", "holds no events.jsonl")],
 )
 def test_a_missing_log_is_refused(name: str, problem: str, tmp_path: Path) -> None:
-    """A log that is not there, or not in the folder given, is an error that names the file."""
+    """A missing log, or a folder without one, raises an error that names it."""
     with pytest.raises(InputError) as caught:
         ReplayReasoner(tmp_path / name)
     assert str(caught.value).startswith(f"{tmp_path / name}: {problem}")
 
 
-async def test_a_compressed_log_answers_too(write: Callable[..., Path]) -> None:
-    """A log that was packed with gzip is read as the plain one is; one that is cut off is refused as a whole."""
+async def test_a_compressed_log_can_be_replayed(write: Callable[..., Path]) -> None:
+    """A log that is compressed with gzip can be replayed, unless it is truncated."""
     packed = gzip.compress(write(decision(), decision("composing")).read_bytes())
     log = write(packed)
     answers = await ReplayReasoner(log).decide_many([ask(), ask()])
@@ -402,17 +402,17 @@ async def test_a_compressed_log_answers_too(write: Callable[..., Path]) -> None:
 
 
 async def test_an_answer_outside_the_options_is_refused(write: Callable[..., Path]) -> None:
-    """A log whose decision chose none of its options is an error that names agent and choice."""
+    """A choice outside the options raises an error that names agent and choice."""
     with pytest.raises(
         ReplayError, match="agent 'a1' chose 'flying', which is not among its options"
     ):
         await ReplayReasoner(write(decision("flying"))).decide_many([ask()])
 
 
-async def test_a_replayed_fallback_is_heard(
+async def test_a_replayed_fallback_is_logged(
     write: Callable[..., Path], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A fallback that is replayed verbatim is a warning as it was, otherwise it is an answer of the log."""
+    """A fallback is a warning in a verbatim replay, otherwise an answer of the log."""
     log = write(decision(source="fallback", reason="why"))
     for verbatim in (True, False):
         await ReplayReasoner(log, verbatim=verbatim).decide_many([ask()])

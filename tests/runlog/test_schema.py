@@ -17,7 +17,7 @@ KEYS = {event.name: {key.name: key for key in event.keys} for event in EVENTS}
 
 
 def test_every_event_name_is_defined_once() -> None:
-    """The events of the definition are exactly those that the engine and the simulation know by name."""
+    """The schema defines exactly the events of prism.telemetry."""
     named = {
         value for name, value in vars(events).items() if name.isupper() and isinstance(value, str)
     }
@@ -25,14 +25,14 @@ def test_every_event_name_is_defined_once() -> None:
 
 
 def test_keys_are_defined_once() -> None:
-    """No event defines a key twice, or one that every line has anyway."""
+    """No event defines a key twice, or one of the common keys."""
     for event in EVENTS:
         defined = [key.name for key in (*schema.COMMON, *event.keys)]
         assert len(defined) == len(set(defined)), event.name
 
 
 def test_counts_and_calls_are_those_of_the_code() -> None:
-    """Rounds and runs define what the simulation counts, and decisions what a call records."""
+    """The schema has all counts of the simulation and all keys of a call."""
     counts = {*Activity.COUNTED, "timeouts", "fallbacks"}
     assert KEYS[events.ROUND_ENDED].keys() - {"states"} == KEYS[events.RUN_ENDED].keys() == counts
     assert [name for name, key in KEYS[events.DECISION].items() if not key.required] == list(
@@ -40,8 +40,8 @@ def test_counts_and_calls_are_those_of_the_code() -> None:
     )
 
 
-def test_the_schema_bears_its_version() -> None:
-    """The version stands in the schema's name and is the only one that a log may begin with."""
+def test_the_schema_has_its_version() -> None:
+    """The version is in the id of the schema, and is the only one it allows."""
     assert json_schema()["$id"].endswith(f":{events.SCHEMA_VERSION}")
     assert (
         json_schema()["$defs"][events.RUN_STARTED]["properties"]["schema"]["const"]
@@ -49,8 +49,8 @@ def test_the_schema_bears_its_version() -> None:
     )
 
 
-def test_readers_are_told_to_ignore_what_they_do_not_know() -> None:
-    """The published schema closes no object, while the strict one closes every event."""
+def test_the_published_schema_allows_unknown_keys() -> None:
+    """The published schema allows unknown keys, the strict one does not."""
     assert '"additionalProperties": false' not in json.dumps(json_schema())
     strict = json_schema(strict=True)["$defs"]
     assert [definition["additionalProperties"] for definition in strict.values()] == [False] * len(
@@ -59,7 +59,7 @@ def test_readers_are_told_to_ignore_what_they_do_not_know() -> None:
 
 
 def test_the_page_describes_every_key(tmp_path: Path) -> None:
-    """The page that is written has a section for every event and a row for each of its keys."""
+    """The page has a section for every event and a row for each of its keys."""
     schema.write(tmp_path)
     first, *sections = (tmp_path / schema.PAGE_NAME).read_text(encoding="utf-8").split("\n## ")
     assert f"Version {events.SCHEMA_VERSION}" in first
@@ -82,13 +82,13 @@ def run_python(folder: Path, *arguments: str) -> None:
 
 
 def test_one_command_writes_both(tmp_path: Path) -> None:
-    """The module's command writes schema and page into a folder, and nothing else."""
+    """The command of the module writes the schema and the page, and nothing else."""
     run_python(tmp_path, "-m", "prism.runlog._schema", ".")
     assert {path.name for path in tmp_path.iterdir()} == {schema.PAGE_NAME, schema.SCHEMA_NAME}
 
 
 def test_importing_the_run_log_does_not_load_the_schema(tmp_path: Path) -> None:
-    """The definition is loaded only by those who ask for it, so that it costs a run nothing."""
+    """Importing prism.runlog does not import the schema, so that it costs a run nothing."""
     run_python(
         tmp_path, "-c", "import sys, prism.runlog; assert 'prism.runlog._schema' not in sys.modules"
     )

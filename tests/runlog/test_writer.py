@@ -20,17 +20,17 @@ OpenLog = Callable[..., RunLog]
 
 
 def lines(log: RunLog) -> list[dict[str, Any]]:
-    """Close a log and give its lines."""
+    """Close a log and return its lines."""
     log.close()
     return [json.loads(line) for line in log.path.read_bytes().splitlines()]
 
 
 def leave_unconfigured() -> None:
-    """Leave structlog as it is."""
+    """Do not configure structlog."""
 
 
 def configure_for_a_terminal() -> None:
-    """Set structlog up as an application might: only errors, as text, cached, with context from elsewhere."""
+    """Configure structlog for errors only, as text, cached, with a context."""
     structlog.contextvars.bind_contextvars(request="r1")
     structlog.configure(
         processors=[structlog.contextvars.merge_contextvars, structlog.dev.ConsoleRenderer()],
@@ -40,7 +40,7 @@ def configure_for_a_terminal() -> None:
 
 
 def configure_to_drop_everything() -> None:
-    """Set structlog up to write nothing at all."""
+    """Configure structlog to write nothing."""
 
     def drop(logger: Any, method: str, event: Any) -> Any:
         raise structlog.DropEvent
@@ -62,8 +62,8 @@ def run(log: RunLog, clock: SimulatedClock) -> None:
     log.logger.info(events.ROUND_ENDED, states={AgentState.IDLE: 1})
 
 
-def test_every_line_begins_with_what_happened_and_when(open_log: OpenLog) -> None:
-    """A line is one JSON object whose first keys are event, timestamp, round and tick, then those of the event."""
+def test_every_line_begins_with_event_and_time(open_log: OpenLog) -> None:
+    """The first keys of a line are event, timestamp, round and tick."""
     clock = SimulatedClock()
     log = open_log(clock=clock)
     log.logger.info("run.started", seed=7)
@@ -90,14 +90,14 @@ def test_every_line_begins_with_what_happened_and_when(open_log: OpenLog) -> Non
 
 @pytest.mark.parametrize("level", ["debug", "info", "warning", "error", "critical"])
 def test_every_level_is_written(open_log: OpenLog, level: str) -> None:
-    """An event of any level lands in the log."""
+    """Events of every level are written."""
     log = open_log()
     getattr(log.logger, level)("something")
     assert [line["event"] for line in lines(log)] == ["something"]
 
 
 def test_a_log_is_never_overwritten(open_log: OpenLog) -> None:
-    """Opening a log where there is a file already is an error and leaves the file as it was."""
+    """Opening a log on an existing file raises an error and does not change the file."""
     log = open_log()
     log.logger.info("first")
     log.close()
@@ -107,16 +107,16 @@ def test_a_log_is_never_overwritten(open_log: OpenLog) -> None:
     assert log.path.read_bytes() == before != b""
 
 
-def test_a_log_may_be_named_by_a_text(tmp_path: Path) -> None:
-    """A path given as text is a path like any other."""
+def test_the_path_may_be_a_string(tmp_path: Path) -> None:
+    """The path may be a string."""
     with RunLog(str(tmp_path / "log.jsonl")) as log:
         log.logger.info("hello")
     assert log.path == tmp_path / "log.jsonl"
     assert b"hello" in log.path.read_bytes()
 
 
-def test_flushing_shows_lines_to_others(open_log: OpenLog) -> None:
-    """What is flushed can be read by another reader while the log is open, and what is not may still be held back."""
+def test_flushed_lines_can_be_read(open_log: OpenLog) -> None:
+    """Flushed lines can be read by others while the log is open."""
     log = open_log()
     log.logger.info("first")
     log.logger.info("second")
@@ -128,7 +128,7 @@ def test_flushing_shows_lines_to_others(open_log: OpenLog) -> None:
 
 
 def test_without_a_clock_time_is_real(tmp_path: Path) -> None:
-    """A log without a clock writes the real time and what is bound, at once, and structlog stays unconfigured."""
+    """A log without a clock writes real time and bound keys, each line at once."""
     before = datetime.now(UTC)
     with RunLog(tmp_path / "run.jsonl") as log:
         log.logger.info("free", a=1)
@@ -142,8 +142,8 @@ def test_without_a_clock_time_is_real(tmp_path: Path) -> None:
     assert before <= times[0] <= times[1] <= datetime.now(UTC)
 
 
-def test_with_a_clock_nothing_else_is_written(open_log: OpenLog) -> None:
-    """A log of simulated time holds nothing that the application has bound."""
+def test_with_a_clock_bound_keys_are_not_written(open_log: OpenLog) -> None:
+    """A log of simulated time contains no bound keys."""
     log = open_log()
     structlog.contextvars.bind_contextvars(host="h", tick=2)
     log.logger.info("first")
@@ -152,7 +152,7 @@ def test_with_a_clock_nothing_else_is_written(open_log: OpenLog) -> None:
 
 
 def test_leaving_the_context_closes_the_log(tmp_path: Path) -> None:
-    """A log used as a context manager is whole on the disk afterwards, also if the run fails."""
+    """A log in a ``with`` statement is complete afterwards, even if the run fails."""
     log = RunLog(tmp_path / "run.jsonl", SimulatedClock())
 
     def fail() -> None:
@@ -168,7 +168,7 @@ def test_leaving_the_context_closes_the_log(tmp_path: Path) -> None:
 
 
 def test_identical_runs_write_identical_bytes(open_log: OpenLog) -> None:
-    """The same simulation gives the same file, byte by byte."""
+    """The same simulation writes the same bytes."""
     written = []
     for name in ("one.jsonl", "two.jsonl"):
         clock = SimulatedClock()
@@ -186,7 +186,7 @@ def test_identical_runs_write_identical_bytes(open_log: OpenLog) -> None:
 def test_the_log_does_not_depend_on_the_configuration(
     open_log: OpenLog, capsys: pytest.CaptureFixture[str], configure: Callable[[], None]
 ) -> None:
-    """Whatever structlog is configured to do, before or after, the log gets every event and the terminal none."""
+    """However structlog is configured, the log gets every event and the terminal none."""
     clocks = [SimulatedClock() for _ in range(3)]
     plain = open_log("plain.jsonl", clocks[0])
     run(plain, clocks[0])
@@ -200,7 +200,7 @@ def test_the_log_does_not_depend_on_the_configuration(
 
 
 def test_a_fault_is_logged_with_its_traceback(open_log: OpenLog) -> None:
-    """The traceback of a guard that raises stands in its line as text."""
+    """The traceback of a guard that raises is in its line as text."""
 
     def broken(agent: Any, context: Any) -> bool:
         raise RuntimeError("no such mood")
@@ -218,8 +218,8 @@ def test_a_fault_is_logged_with_its_traceback(open_log: OpenLog) -> None:
     assert "exc_info" not in line
 
 
-def test_the_exception_under_way_is_logged(open_log: OpenLog) -> None:
-    """Logging an exception while it is handled writes its traceback, too."""
+def test_the_current_exception_is_logged(open_log: OpenLog) -> None:
+    """Logging an exception while it is handled writes its traceback."""
     log = open_log()
     try:
         raise OSError("disk full")
@@ -234,7 +234,7 @@ class Mood(StrEnum):
 
 
 class Mute:
-    """An object that cannot even say what it is."""
+    """An object whose text raises an exception."""
 
     def __repr__(self) -> str:
         raise RuntimeError("mute")
@@ -264,7 +264,7 @@ ENDLESS.append(ENDLESS)
     ids=lambda value: ascii(value)[:20],
 )
 def test_any_value_can_be_logged(open_log: OpenLog, value: Any, expected: Any) -> None:
-    """A value that JSON knows is written as it is, any other as text, and neither ends the run or spoils its line."""
+    """A JSON value is written as it is, any other value as text."""
     log = open_log()
     log.logger.info("seen", value=value, other={"a": [1]})
     log.logger.info("next")
@@ -273,14 +273,14 @@ def test_any_value_can_be_logged(open_log: OpenLog, value: Any, expected: Any) -
 
 
 def test_any_key_can_be_logged(open_log: OpenLog) -> None:
-    """A key that is no UTF-8 is described, as a value is."""
+    """A key that is not UTF-8 is replaced by a description."""
     log = open_log()
     log.logger.info("seen", **{"\ud800": 1})
     assert lines(log)[0][r"'\ud800'"] == 1
 
 
 def test_a_stack_is_written(open_log: OpenLog) -> None:
-    """Asked for the stack, a line holds it as text."""
+    """With ``stack_info`` the line contains the stack as text."""
     log = open_log()
     log.logger.info("seen", stack_info=True)
     (line,) = lines(log)
@@ -289,7 +289,7 @@ def test_a_stack_is_written(open_log: OpenLog) -> None:
 
 
 def test_an_object_that_fails_to_describe_itself_is_logged(open_log: OpenLog) -> None:
-    """A value whose own text raises is written by the name of its class."""
+    """A value whose text raises is written as the name of its class."""
     log = open_log()
     log.logger.info("seen", value=Mute())
     (line,) = lines(log)
