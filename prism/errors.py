@@ -1,11 +1,11 @@
 """The exceptions prism raises.
 
-Every message names the offender and says how to mend it. Each class also derives from the built-in
+Every message names the offender and says how to correct it. Each class also derives from the built-in
 exception that a caller would expect, so ``except ValueError`` keeps working::
 
     PrismError
     ├── DefinitionError (ValueError)      a state enum, transition or chart that is not well defined
-    ├── FieldValueError (ValueError)      a field of an agent or record holds a value outside its range
+    ├── FieldValueError (ValueError)      a field of an agent or record has a value outside its range
     ├── FieldTypeError (TypeError)        a field of an agent holds a value of the wrong type
     ├── AgentError (TypeError)            an object that the engine cannot drive
     ├── UnknownStateError (ValueError)    an agent is in a state that the chart does not define
@@ -13,15 +13,15 @@ exception that a caller would expect, so ``except ValueError`` keeps working::
     ├── ReasonerError (ValueError)        a question without options, or an answer outside them
     ├── SimulationError (RuntimeError)    a simulation that was run already
     ├── ReplayError (LookupError)         a question that the log of an earlier run does not answer
-    ├── InputError (ValueError)           a file or argument given by the user: where it is wrong, and why
+    ├── InputError (ValueError)           a file or argument of the user: where it is wrong, and why
     ├── MissingExtraError (ImportError)   a room was used without the packages it needs
     └── LLMError                          a language model did not answer
-        ├── UnreachableError (ConnectionError)   nothing listens at the host, or the connection dropped
-        │   └── CircuitOpenError                 every host keeps failing, so that none is asked for now
+        ├── UnreachableError (ConnectionError)   nothing listens there, or the connection dropped
+        │   └── CircuitOpenError                 every host keeps failing, so none is asked now
         ├── TimedOutError (TimeoutError)         no complete answer within the time-out
         ├── OverloadedError                      the server is too busy: 429, 502, 503, 504
         ├── ModelMissingError                    the server does not have the model
-        ├── BadReplyError                        the server answered with something that is not a reply
+        ├── BadReplyError                        the server's answer is not a usable reply
         ├── DecisionsUnsupportedError            the server or model takes no decision questions
         └── BudgetSpentError                     the run has spent what it may
 """
@@ -138,7 +138,7 @@ class UnreachableError(LLMError, ConnectionError):
 
 
 class CircuitOpenError(UnreachableError):
-    """Every host keeps failing, so that its circuit breaker is open and none is asked for now."""
+    """Every host keeps failing, so all circuit breakers are open and none is asked now."""
 
 
 class TimedOutError(LLMError, TimeoutError):

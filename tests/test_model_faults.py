@@ -18,6 +18,7 @@ from prism.llm import AnswerCache, OllamaPool
 from prism.statechart import AgentState, Reasoner, social_media_chart
 from prism.telemetry.events import DECISION
 from prism.testing import Asked, FakeOllama, Fault
+from tests.kit.servers import wait_until
 
 S = AgentState
 CHART = social_media_chart()
@@ -335,14 +336,11 @@ async def test_a_cancelled_decision_leaves_nothing_half_done(
     server.fail(Fault.hang())
     agent = SocialAgent("ann", interests=["tea"], state=S.EVALUATING)
     task = asyncio.create_task(CHART.afire(agent, "decides", POST, reasoner=trial.reasoner))
-    async with asyncio.timeout(SECONDS):
-        while not server.questions:
-            await asyncio.sleep(0.005)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        while server.open_connections:
-            await asyncio.sleep(0.005)
+    await wait_until(lambda: len(server.questions) == 1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await wait_until(lambda: server.open_connections == 0)
     assert (agent.state, len(agent.state_history), trial.log.entries) == (S.EVALUATING, 0, [])
     assert (await trial.decide())[1]["source"] == "model"
 

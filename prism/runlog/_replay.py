@@ -1,4 +1,4 @@
-"""Answering from a log what a model answered before."""
+"""Answering from the log of an earlier run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ANSWER_KEYS = ("chosen", "source", "reason", "probabilities")
 
 
 class ReplayReasoner(BaseReasoner):
-    """Answers from the log of an earlier run, so that a run with a model can be repeated without one.
+    """Answers from the log of an earlier run, to repeat a run with a model without one.
 
     A question is known by its agent, state, trigger, options and context; the same question asked
     again gets the answers in the order of the log.
@@ -57,7 +57,7 @@ class ReplayReasoner(BaseReasoner):
             self._has_ended |= event.get("event") == RUN_ENDED
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
-        """Look the answers up.
+        """Look up the answers.
 
         Raises:
             ReplayError: If the log does not hold one of the questions.
@@ -71,12 +71,10 @@ class ReplayReasoner(BaseReasoner):
             recorded.popleft()
 
     def _advice(self) -> str:
-        stopped = (
-            ""
-            if self._has_ended
-            else " (which may have been stopped before: its log has no run.ended)"
-        )
-        return f"replay with the population, posts, seed, rounds and ticks of the recorded run{stopped}"
+        advice = "replay with the population, posts, seed, rounds and ticks of the recorded run"
+        if self._has_ended:
+            return advice
+        return f"{advice} (which may have been stopped before: its log has no run.ended)"
 
     def _look_up(self, question: Question) -> Decision:
         options = [state_text(option) for option in question.options]
@@ -88,8 +86,9 @@ class ReplayReasoner(BaseReasoner):
         recorded = self._recorded.get(_key(agent, state, question.trigger, options, context))
         if not recorded:
             raise ReplayError(
-                f"{self._path} holds no (further) decision of agent {agent!r} in {state!r} on {question.trigger!r} "
-                f"among {', '.join(options)} about {context}: {self._advice()}"
+                f"{self._path} holds no (further) decision of agent {agent!r} in {state!r} "
+                f"on {question.trigger!r} among {', '.join(options)} about {context}: "
+                f"{self._advice()}"
             )
 
         event = recorded.popleft()
@@ -98,7 +97,8 @@ class ReplayReasoner(BaseReasoner):
         )
         if chosen is None:
             raise ReplayError(
-                f"{self._path}: agent {agent!r} chose {event['chosen']!r}, which is not among its options"
+                f"{self._path}: agent {agent!r} chose {event['chosen']!r}, "
+                "which is not among its options"
             )
 
         source: Source = event["source"] if self._verbatim else "replay"
@@ -108,7 +108,7 @@ class ReplayReasoner(BaseReasoner):
 
 
 def _events(path: Path) -> Iterator[dict[str, Any]]:
-    """Return the events of a log that holds one run and is sound from the first line to the last."""
+    """Return the events of a log, which must hold one run and no damaged line."""
     number = 0
     has_run = False
     for block in read_blocks(path):

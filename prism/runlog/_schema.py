@@ -161,14 +161,15 @@ _ACTIVITY = (
     Key("timeouts", _COUNTS, "Time-outs that moved an agent on, by the state it was in."),
     Key("fallbacks", _COUNTS, "Decisions that took the fallback, by the reason."),
 )
-_CALL = (
+_COST = (
     Key("latency", _SECONDS, "Seconds from asking the model to its answer."),
     Key("model", _or_null(_TEXT), "Model that was asked, where known."),
     Key("host", _or_null(_TEXT), "Address of the server that was asked, where known."),
     Key(
         "attempts",
         _COUNT,
-        "Requests it took; 0 if none was made for this decision, such as when another's answer served it, too.",
+        "Requests it took; 0 if none was made for this decision, such as when another's answer "
+        "served it, too.",
     ),
     Key(
         "input_tokens",
@@ -297,7 +298,7 @@ EVENTS = (
                 "How likely each option was, where the chooser knows.",
             ),
             _CONTEXT,
-            *_optional(_CALL),
+            *_optional(_COST),
         ),
     ),
     Event(

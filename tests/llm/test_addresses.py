@@ -11,8 +11,7 @@ from prism.errors import FieldValueError, LLMError
 from prism.llm import OllamaPool
 from prism.llm._addresses import check_address, credentials, same_address, shown_address
 from prism.testing import FakeOllama
-
-HELLO = [{"role": "user", "content": "hello"}]
+from tests.kit.servers import HELLO
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,13 @@
 """What is wrong with a server, in words to act on."""
 
-from collections.abc import Callable
 from contextlib import aclosing
 
 import pytest
 
 from prism.llm import OllamaChatClient, diagnose
 from prism.testing import FakeOllama, Fault
+from tests.kit.servers import Serve
 
-Serve = Callable[..., FakeOllama]
 STEPS = ["server", "model", "decisions", "load", "answer"]
 
 

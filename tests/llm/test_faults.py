@@ -3,7 +3,6 @@
 import re
 import socket
 import time
-from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -20,14 +19,10 @@ from prism.errors import (
     TimedOutError,
     UnreachableError,
 )
-from prism.llm import OllamaPool
 from prism.llm._faults import is_host_fault, is_retryable, lacks_path
 from prism.statechart.reasoner import Cost
 from prism.testing import FakeOllama, Fault
-
-Connect = Callable[..., OllamaPool]
-HELLO = [{"role": "user", "content": "hello"}]
-QUESTION = {"q0": {"type": "choice", "instructions": "?", "criteria": {"a": None, "b": None}}}
+from tests.kit.servers import HELLO, QUESTION, Connect
 
 NOT_FOUND = b'{"error": "model \'tiny\' not found"}'
 SAID_A_LIST = Fault.status(503, body=b'["busy"]')

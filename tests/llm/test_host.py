@@ -14,9 +14,8 @@ from prism.llm import OllamaPool
 from prism.llm._host import ModelSettings, OllamaHost
 from prism.statechart.reasoner import Cost
 from prism.testing import FakeOllama, Fault
+from tests.kit.servers import HELLO, Connect, wait_until
 
-Connect = Callable[..., OllamaPool]
-HELLO = [{"role": "user", "content": "hello"}]
 QUESTION = {"q0": {"type": "choice", "instructions": "?", "criteria": {"a": "first", "b": None}}}
 
 
@@ -334,13 +333,6 @@ def test_connections_of_a_loop_that_rests_are_closed(server: FakeOllama) -> None
         first.run(wait_until(lambda: server.open_connections == 1))
         second.run(pool.close())
         second.run(wait_until(lambda: server.open_connections == 0))
-
-
-async def wait_until(condition: Callable[[], bool]) -> None:
-    """Return when a condition holds, and raise if it never does."""
-    async with asyncio.timeout(5):
-        while not condition():
-            await asyncio.sleep(0.005)
 
 
 async def test_a_cancelled_question_leaves_no_connection(

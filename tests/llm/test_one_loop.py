@@ -11,8 +11,7 @@ from prism.errors import LLMError
 from prism.llm import OllamaPool
 from prism.llm._slots import OneLoop
 from prism.testing import FakeOllama
-
-HELLO = [{"role": "user", "content": "hello"}]
+from tests.kit.servers import HELLO
 
 USES: list[Callable[[OllamaPool], Coroutine[Any, Any, Any]]] = [
     lambda pool: pool.chat(HELLO),

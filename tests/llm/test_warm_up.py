@@ -1,17 +1,14 @@
 """Loading a model on several servers before the first question."""
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from prism.errors import BadReplyError, ModelMissingError, TimedOutError, UnreachableError
-from prism.llm import OllamaPool
 from prism.testing import FakeOllama, Fault
+from tests.kit.servers import Connect, Serve
 
-Connect = Callable[..., OllamaPool]
-Serve = Callable[..., FakeOllama]
 LOAD, VERSION = "/api/generate", "/api/version"
 
 

@@ -51,7 +51,7 @@ class Dispatcher:
 
         Args:
             request: What to ask.
-            identity: What it asks; whoever asks the same meanwhile gets the same outcome.
+            identity: What it asks; equal requests at the same time have the same outcome.
         """
         return await self._flights.do(identity, lambda cost: self._reply(request, cost))
 
@@ -209,7 +209,7 @@ class Outcome(Generic[ResultT]):
 
 
 class SingleFlight(Generic[ResultT]):
-    """Calls under way, by what they ask; whoever asks the same meanwhile gets the same outcome.
+    """Calls under way, by what they ask: the same call is made once, for all who want it.
 
     A call ends with the last of those who wait for it: cancelling one of two leaves it running,
     cancelling both cancels it, and waits until it has closed its connection. A call that is

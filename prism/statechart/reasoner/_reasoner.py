@@ -207,7 +207,7 @@ class Reasoner(BaseReasoner):
 
     @property
     def cache(self) -> AnswerStore | None:
-        """Where answers are kept; whoever opened it closes it."""
+        """Where answers are kept; it is not closed here."""
         return self._cache
 
     async def close(self) -> None:

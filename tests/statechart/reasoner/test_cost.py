@@ -118,7 +118,8 @@ def test_the_limits_of_a_cost_are_no_part_of_it() -> None:
     """Costs are equal by what is logged of them, whatever bounds them."""
 
     class Recorder:
-        said: list[object] = []
+        def __init__(self) -> None:
+            self.said: list[object] = []
 
         def admitted(self) -> None:
             self.said.append("admitted")
@@ -126,11 +127,12 @@ def test_the_limits_of_a_cost_are_no_part_of_it() -> None:
         def stalled(self, is_stalled: bool) -> None:
             self.said.append(is_stalled)
 
-    cost = Cost(limits=Recorder())
+    recorder = Recorder()
+    cost = Cost(limits=recorder)
     cost.stalled(True)
     cost.stalled(False)
     cost.admitted()
-    assert Recorder.said == [True, False, "admitted"]
+    assert recorder.said == [True, False, "admitted"]
     assert cost == Cost()
     assert "limits" not in repr(cost)
     assert [name for name in asdict(Cost()) if name != "limits"] == list(COST_KEYS)

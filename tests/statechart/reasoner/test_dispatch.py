@@ -193,7 +193,8 @@ def test_a_call_of_a_closed_loop_is_made_anew() -> None:
 
     left = asyncio.new_event_loop()
     task = left.create_task(flights.do("a", hangs))
-    left.run_until_complete(asyncio.sleep(0.01))
+    left.run_until_complete(asyncio.sleep(0))
+    left.run_until_complete(asyncio.sleep(0))
     left.close()
     assert [asyncio.run(flights.do("a", answers)).result for _ in range(2)] == [2, 3]
     assert not task.done()
@@ -207,8 +208,7 @@ def test_each_event_loop_makes_its_own_call() -> None:
 
     async def first(_cost: Cost) -> str:
         is_asking.set()
-        while not may_answer.is_set():
-            await asyncio.sleep(0.001)
+        await asyncio.to_thread(may_answer.wait, 10)
         return "first"
 
     async def second(_cost: Cost) -> str:
