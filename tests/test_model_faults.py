@@ -67,7 +67,7 @@ class Trial:
         await self.pool.close()
 
     async def decide(self, post: dict[str, Any] = POST) -> tuple[S, dict[str, Any]]:
-        """Let an agent decide about a post; give the state it ends in, and the one event that tells of it."""
+        """Let an agent decide about a post; return its state and the event of the decision."""
         agent, before = (
             SocialAgent("ann", interests=["tea"], state=S.EVALUATING),
             len(self.log.entries),
@@ -87,7 +87,7 @@ class Trial:
 
 @pytest.fixture
 def server() -> Iterator[FakeOllama]:
-    """Return a server whose model obeys a post that gives orders, and else takes the first option."""
+    """Return a server whose model obeys orders in a post, and else takes the first option."""
 
     def choose(asked: Asked) -> str:
         return "resting" if "answer resting" in asked.prompt else asked.options[0]
@@ -211,7 +211,7 @@ FAULTS = [
 async def test_a_fault_costs_the_model_its_say_and_nothing_else(
     server: FakeOllama, begin: Any, mode: str, fault: Fault, why: str
 ) -> None:
-    """The agent takes the fallback, one event gives the reason and the cost, and the next decision is the model's."""
+    """A fault makes one decision a fallback with reason and cost; the next is the model's."""
     trial = await begin(mode=mode, timeout=0.2 if "TimedOut" in why else 5)
     server.fail(fault)
     state, event = await trial.decide()
@@ -275,7 +275,7 @@ async def test_a_post_cannot_order_a_state_outside_the_options(begin: Any, mode:
 async def test_a_host_that_dies_and_comes_back_decides_again(
     server: FakeOllama, begin: Any, mode: str
 ) -> None:
-    """While the server is gone decisions are the fallback, and once it is back they are the model's."""
+    """While the server is down decisions are the fallback; once it is back they are the model's."""
     trial = await begin(mode=mode)
     states, events = zip(*[await trial.decide()], strict=True)
     for change in (server.stop, server.start, server.stop, server.start):
@@ -291,7 +291,7 @@ async def test_a_host_that_dies_and_comes_back_decides_again(
 async def test_a_name_that_does_not_resolve_is_only_one_host(
     server: FakeOllama, begin: Any, mode: str
 ) -> None:
-    """A host that does not exist means the fallback if it is the only one, and another attempt if it is not."""
+    """A host that does not exist means the fallback if it is alone, else another attempt."""
     alone = await begin(mode=mode, hosts=("http://nowhere.invalid",))
     state, event = await alone.decide()
     assert (state, event["source"], event["host"]) == (
@@ -314,7 +314,7 @@ async def test_a_name_that_does_not_resolve_is_only_one_host(
 async def test_in_auto_mode_a_server_that_cannot_say_is_asked_again(
     server: FakeOllama, begin: Any
 ) -> None:
-    """If the server fails to tell what its model can do, one decision is a chat and a later one a decision."""
+    """If the server fails to say what its model can do, a chat comes first and decisions later."""
     trial = await begin(mode="auto")
     server.fail(Fault.status(500), path="/api/show")
     events = [(await trial.decide())[1]]
@@ -331,7 +331,7 @@ async def test_in_auto_mode_a_server_that_cannot_say_is_asked_again(
 async def test_a_cancelled_decision_leaves_nothing_half_done(
     server: FakeOllama, begin: Any
 ) -> None:
-    """Cancelling a decision under way moves no agent, leaves no connection open, and the next one is answered."""
+    """A cancelled decision moves no agent, leaves no connection, and the next is answered."""
     trial = await begin()
     server.fail(Fault.hang())
     agent = SocialAgent("ann", interests=["tea"], state=S.EVALUATING)

@@ -115,7 +115,7 @@ def free_port() -> int:
 async def test_every_fault_has_its_class(
     server: FakeOllama, connect: Connect, fault: Fault, kind: type, message: str, cause: type
 ) -> None:
-    """Whatever the server does wrong is one error of prism's tree, with a message to act on, its host and cause."""
+    """Every fault of a server is one error of prism's tree, with advice, its host and cause."""
     server.fail(fault)
     cost = Cost()
     with pytest.raises(LLMError, match=message) as caught:
@@ -138,7 +138,7 @@ async def test_every_fault_has_its_class(
 async def test_a_server_that_is_not_there_is_unreachable(
     server: FakeOllama, connect: Connect, host: str, why: str
 ) -> None:
-    """What cannot be connected to is also a ConnectionError that says which host, why, and what to start."""
+    """A failure to connect is a ConnectionError; it says which host, why, and what to start."""
     host = host.format(closed=free_port(), server=server.host.rpartition(":")[2])
     with pytest.raises(ConnectionError) as caught:
         await connect(host).chat(HELLO)
@@ -172,7 +172,7 @@ async def test_only_a_refusal_to_decide_is_one(
     fault: Fault | None,
     kind: type,
 ) -> None:
-    """A server or model without decisions is told from all other failures of a decision question."""
+    """A refusal to decide is told from all other failures of a decision question."""
     server = serve(**settings)
     server.fail(*[fault] if fault else [])
     with pytest.raises(LLMError) as caught:
@@ -203,7 +203,7 @@ async def test_a_question_that_cannot_be_sent_is_not_blamed_on_the_server(
     "date", ["%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%d %b %Y %H:%M:%S -0000"]
 )
 async def test_retry_after_may_be_a_date(server: FakeOllama, connect: Connect, date: str) -> None:
-    """A Retry-After header with a date, also of an older form, stands on the error as the seconds until then."""
+    """A date in Retry-After, also of an older form, is on the error as the seconds until then."""
     server.fail(Fault.status(503, retry_after=time.strftime(date, time.gmtime(time.time() + 3600))))
     with pytest.raises(OverloadedError) as caught:
         await connect().chat(HELLO)
@@ -250,7 +250,7 @@ async def test_retry_after_stands_on_the_error(
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
 )
 def test_only_failures_that_may_pass_are_retryable(error: Exception, retryable: bool) -> None:
-    """Busy servers, broken connections and time-outs may be better the next time, everything else stays as it is."""
+    """Busy servers, broken connections and time-outs are retryable, and nothing else is."""
     assert is_retryable(error) is retryable
 
 
@@ -270,7 +270,7 @@ def test_only_failures_that_may_pass_are_retryable(error: Exception, retryable: 
 async def test_an_answer_says_whether_the_host_is_at_fault(
     server: FakeOllama, connect: Connect, fault: Fault, faulty: bool, lacking: bool
 ) -> None:
-    """Whether a host answers without helping anybody, or lacks the path, is told by its answer's status and text."""
+    """Status and text of an answer say if the host is at fault, and if it lacks the path."""
     server.fail(fault)
     with pytest.raises(LLMError) as caught:
         await connect().chat(HELLO)

@@ -40,7 +40,7 @@ def test_no_limits_are_never_reached() -> None:
     ],
 )
 def test_what_is_spent_is_spent(limits: Any, costs: Any, taken: int, reason: str) -> None:
-    """Calls can be taken until they, with their retries and tokens, reach a limit; then the reason is given."""
+    """Calls can be taken until they, their retries or tokens reach a limit, which is named then."""
     budget = Budget(**limits)
     for _ in range(taken):
         assert budget.take() is None
@@ -50,7 +50,7 @@ def test_what_is_spent_is_spent(limits: Any, costs: Any, taken: int, reason: str
 
 
 def test_a_budget_is_restored_from_its_dict() -> None:
-    """A budget restored from what another tells has spent as much, and is spent at the same call."""
+    """A budget restored from another's dict has spent as much, and ends at the same call."""
     budget = Budget(max_calls=3)
     assert budget.take() is None
     budget.add(tokens=40)
@@ -63,7 +63,7 @@ def test_a_budget_is_restored_from_its_dict() -> None:
 
 
 def test_a_restored_deadline_goes_on_where_it_was() -> None:
-    """Seconds that an interrupted run has asked for count; a deadline that had not begun begins with a question."""
+    """Seconds of an interrupted run count; a deadline that had not begun begins with a question."""
     budget = Budget(deadline=100)
     budget.restore(calls=5, tokens=0, seconds=99.0)
     left = budget.seconds_left()
