@@ -244,7 +244,7 @@ async def test_a_fault_that_passes_costs_an_attempt(
     server: FakeOllama, begin: Any, mode: str, fault: Fault
 ) -> None:
     """With a second attempt the decision is the model's, and the event counts both requests."""
-    trial = await begin(mode=mode, attempts=2, timeout=0.3 if fault.name == "stall" else 5)
+    trial = await begin(mode=mode, attempts=2, timeout=0.5 if fault.name == "stall" else 5)
     trial.pool.backoff = lambda state: 0.0
     server.fail(fault)
     state, event = await trial.decide()

@@ -85,7 +85,7 @@ async def test_a_failed_capability_look_backs_off(
     """A look that took long and failed is not repeated with every question, and is logged once."""
     server.fail_always(Fault.hang(), path="/api/show")
     client = Counting(host=server.host)
-    reasoner = Reasoner(client, model="nimble", timeout=1)
+    reasoner = Reasoner(client, model="nimble", timeout=0.5)
     for _ in range(5):
         await reasoner.decide_many(crowd(3))
     await client.close()
@@ -94,7 +94,7 @@ async def test_a_failed_capability_look_backs_off(
     assert [(record.levelname, record.__dict__["prism"]) for record in caplog.records] == [
         (
             "WARNING",
-            {"event": "reasoner.mode_unknown", "error": "TimedOutError: no answer within 1 s"},
+            {"event": "reasoner.mode_unknown", "error": "TimedOutError: no answer within 0.5 s"},
         )
     ]
 
@@ -262,7 +262,7 @@ async def test_questions_wait_for_the_probe_of_a_recovered_server(
 async def test_a_hanging_capability_look_means_chat(server: FakeOllama, connect: Connect) -> None:
     """A server that never says what it offers delays a decision by no more than the time-out."""
     server.fail_always(Fault.hang(), path="/api/show")
-    reasoner = Reasoner(connect(kind="ollama"), model="nimble", timeout=2)
+    reasoner = Reasoner(connect(kind="ollama"), model="nimble", timeout=0.5)
     assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "model")]
     assert asked(server) == [CHAT]
 

@@ -138,7 +138,7 @@ def test_probabilities_are_read_in_the_options_order(given: Any, chances: dict[s
     [
         (None, "the reply has no probabilities but None"),
         ([0.5, 0.5], r"no probabilities but \[0.5, 0.5\]"),
-        ({}, "gives 'composing' the probability None, which is no number from 0 to 1"),
+        ({}, "gives 'composing' the probability None, which is not a number from 0 to 1"),
         ({"composing": 1.0}, "gives 'scrolling' the probability None"),
         ({"composing": float("nan"), "scrolling": 0.5}, "the probability nan"),
         ({"composing": float("inf"), "scrolling": 0.5}, "the probability inf"),
