@@ -1,11 +1,11 @@
 """The exceptions prism raises.
 
-Every message names the offender and says how to correct it. Each class also derives from the built-in
-exception that a caller would expect, so ``except ValueError`` keeps working::
+Every message names the offender and says how to correct it. Each class also derives from the
+built-in exception that a caller would expect, so ``except ValueError`` keeps working::
 
     PrismError
     ├── DefinitionError (ValueError)      a state enum, transition or chart that is not well defined
-    ├── FieldValueError (ValueError)      a field of an agent or record has a value outside its range
+    ├── FieldValueError (ValueError)      a field of an agent or record is out of its range
     ├── FieldTypeError (TypeError)        a field of an agent holds a value of the wrong type
     ├── AgentError (TypeError)            an object that the engine cannot drive
     ├── UnknownStateError (ValueError)    an agent is in a state that the chart does not define

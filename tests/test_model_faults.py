@@ -137,15 +137,15 @@ ON_THE_WIRE = [
         "OverloadedError: .* answered 503: busy",
     ),
     ("500", Fault.status(500, "crashed"), "LLMError: .* answered 500: crashed"),
-    ("not JSON", Fault.body(b"<html>"), "BadReplyError: .* is no reply"),
-    ("error with 200", Fault.body(b'{"error": "oops"}'), "BadReplyError: .* is no reply"),
-    ("array", Fault.body(b"[1, 2]"), "BadReplyError: .* is no reply"),
+    ("not JSON", Fault.body(b"<html>"), "BadReplyError: .* is not a reply"),
+    ("error with 200", Fault.body(b'{"error": "oops"}'), "BadReplyError: .* is not a reply"),
+    ("array", Fault.body(b"[1, 2]"), "BadReplyError: .* is not a reply"),
     (
         "10 MB of no reply",
         Fault.body(b'"' + b"x" * 10_000_000 + b'"'),
-        "BadReplyError: .* is no reply",
+        "BadReplyError: .* is not a reply",
     ),
-    ("error in mid-stream", Fault.stream_error(), "BadReplyError: .* is no reply"),
+    ("error in mid-stream", Fault.stream_error(), "BadReplyError: .* is not a reply"),
 ]
 IN_THE_REPLY = [
     ("empty message", "chat", Fault.says(""), "BadReplyError: nimble at .* gave an empty reply"),

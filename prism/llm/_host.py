@@ -91,7 +91,7 @@ class DecisionReply:
 
 
 class OllamaHost:
-    """A server and what is known of it.
+    """A server, its connection and its health.
 
     The connection is made with the first question, and again in every event loop it is used from.
     It ends with its loop, if nobody closes it before.

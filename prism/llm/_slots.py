@@ -44,7 +44,7 @@ class Slots:
 
     Those who wait do so for a question under way on a host that works, or that shows whether it
     does, or for the end of a busy host's hold, and are given the slot itself then; so no newcomer
-    gets it before them, and nobody waits for something that does not happen.
+    gets it before them, and each waits for something that will happen.
 
     Args:
         limit: Questions under way at once on each host.

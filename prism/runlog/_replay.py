@@ -135,12 +135,14 @@ def _parse(path: Path, number: int, line: bytes) -> dict[str, Any]:
     except orjson.JSONDecodeError:
         cut_off = not line.endswith(b"\n")
         problem = (
-            "is cut off: the run it records did not end" if cut_off else "is damaged: it is no JSON"
+            "is cut off: the run it records did not end"
+            if cut_off
+            else "is damaged: it is not valid JSON"
         )
         raise InputError(f"{problem}; repeat the run", path=path, line=number) from None
 
     if not isinstance(event, dict):
-        raise InputError("is no event: a JSON object is wanted", path=path, line=number)
+        raise InputError("is not an event: a JSON object is expected", path=path, line=number)
 
     return event
 

@@ -134,8 +134,8 @@ class _Limits:
     """The time and the budget of one request.
 
     A request that waits for a slot while others are served has all the time that the budget has;
-    the time for its answer begins with the slot, or when nobody is served, so that nobody waits
-    for a server that is gone without end.
+    the time for its answer begins with the slot, or when no request is served at all, so that a
+    request does not wait forever for a server that is gone.
     """
 
     __slots__ = ("_began", "_budget", "_is_by_budget", "_seconds", "_timer")

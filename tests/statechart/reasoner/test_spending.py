@@ -8,12 +8,16 @@ from typing import Any
 import pytest
 
 from prism.llm._health import FAILURES_TO_OPEN, CircuitBreaker, Throttle
+from prism.statechart import Question
 from prism.statechart.reasoner import Reasoner
 from prism.statechart.reasoner._cost import Budget
 from prism.testing import FakeOllama, Fault
 from tests.kit.reasoners import (
+    OPTIONS,
+    POST,
     Counting,
     S,
+    answer,
     ask,
     asked,
     crowd,
@@ -322,3 +326,28 @@ async def test_a_failed_request_logs_its_cost(
     assert (event["model"], event["host"], event["attempts"]) == ("tiny", server.host, 2)
     assert "503" in event["reason"]
     assert (event["input_tokens"], event["output_tokens"]) == (None, None)
+
+
+async def test_the_first_requests_are_sent_before_the_last_are_built() -> None:
+    """Of many questions the first are under way while prompts of the last are not built yet."""
+    built = 0
+    built_at_first: list[int] = []
+
+    class Counted:
+        agent_id = "a1"
+
+        @property
+        def name(self) -> str:
+            nonlocal built
+            built += 1
+            return f"Ada {built}"
+
+    class Client:
+        async def run(self, prompt: str) -> str:
+            built_at_first.append(built)
+            return answer("scrolling")
+
+    questions = [Question(Counted(), S.EVALUATING, "decides", OPTIONS, POST) for _ in range(500)]
+    decisions = await Reasoner(Client()).decide_many(questions)
+    assert outcomes(decisions) == [(S.SCROLLING, "model")] * 500
+    assert built_at_first[0] < 100
