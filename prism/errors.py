@@ -16,12 +16,12 @@ exception that fits, so ``except ValueError`` keeps working::
     ├── InputError (ValueError)           a file or argument of the user is wrong
     ├── MissingExtraError (ImportError)   a room needs an optional package that is not installed
     └── LLMError                          a language model did not answer
-        ├── UnreachableError (ConnectionError)   nothing listens at the host, or the connection dropped
-        │   └── CircuitOpenError                 every host keeps failing, so that none is asked for now
+        ├── UnreachableError (ConnectionError)   nothing listens there, or the connection dropped
+        │   └── CircuitOpenError                 every host keeps failing, so none is asked now
         ├── TimedOutError (TimeoutError)         no complete answer within the time-out
         ├── OverloadedError                      the server is too busy: 429, 502, 503, 504
         ├── ModelMissingError                    the server does not have the model
-        ├── BadReplyError                        the server answered with something that is not a reply
+        ├── BadReplyError                        the server's answer is not a usable reply
         ├── DecisionsUnsupportedError            the server or model takes no decision questions
         └── BudgetSpentError                     the run has spent what it may
 """
@@ -138,7 +138,7 @@ class UnreachableError(LLMError, ConnectionError):
 
 
 class CircuitOpenError(UnreachableError):
-    """Every host keeps failing, so that its circuit breaker is open and none is asked for now."""
+    """Every host keeps failing, so all circuit breakers are open and none is asked now."""
 
 
 class TimedOutError(LLMError, TimeoutError):

@@ -18,6 +18,7 @@ from prism.llm import AnswerCache, OllamaPool
 from prism.statechart import AgentState, Reasoner, social_media_chart
 from prism.telemetry.events import DECISION
 from prism.testing import Asked, FakeOllama, Fault
+from tests.kit.servers import wait_until
 
 S = AgentState
 CHART = social_media_chart()
@@ -66,7 +67,7 @@ class Trial:
         await self.pool.close()
 
     async def decide(self, post: dict[str, Any] = POST) -> tuple[S, dict[str, Any]]:
-        """Let an agent decide about a post; give the state it ends in, and the one event that tells of it."""
+        """Let an agent decide about a post; return its state and the event of the decision."""
         agent, before = (
             SocialAgent("ann", interests=["tea"], state=S.EVALUATING),
             len(self.log.entries),
@@ -86,7 +87,7 @@ class Trial:
 
 @pytest.fixture
 def server() -> Iterator[FakeOllama]:
-    """Return a server whose model obeys a post that gives orders, and else takes the first option."""
+    """Return a server whose model obeys orders in a post, and else takes the first option."""
 
     def choose(asked: Asked) -> str:
         return "resting" if "answer resting" in asked.prompt else asked.options[0]
@@ -136,15 +137,15 @@ ON_THE_WIRE = [
         "OverloadedError: .* answered 503: busy",
     ),
     ("500", Fault.status(500, "crashed"), "LLMError: .* answered 500: crashed"),
-    ("not JSON", Fault.body(b"<html>"), "BadReplyError: .* is no reply"),
-    ("error with 200", Fault.body(b'{"error": "oops"}'), "BadReplyError: .* is no reply"),
-    ("array", Fault.body(b"[1, 2]"), "BadReplyError: .* is no reply"),
+    ("not JSON", Fault.body(b"<html>"), "BadReplyError: .* is not a reply"),
+    ("error with 200", Fault.body(b'{"error": "oops"}'), "BadReplyError: .* is not a reply"),
+    ("array", Fault.body(b"[1, 2]"), "BadReplyError: .* is not a reply"),
     (
         "10 MB of no reply",
         Fault.body(b'"' + b"x" * 10_000_000 + b'"'),
-        "BadReplyError: .* is no reply",
+        "BadReplyError: .* is not a reply",
     ),
-    ("error in mid-stream", Fault.stream_error(), "BadReplyError: .* is no reply"),
+    ("error in mid-stream", Fault.stream_error(), "BadReplyError: .* is not a reply"),
 ]
 IN_THE_REPLY = [
     ("empty message", "chat", Fault.says(""), "BadReplyError: nimble at .* gave an empty reply"),
@@ -210,7 +211,7 @@ FAULTS = [
 async def test_a_fault_costs_the_model_its_say_and_nothing_else(
     server: FakeOllama, begin: Any, mode: str, fault: Fault, why: str
 ) -> None:
-    """The agent takes the fallback, one event gives the reason and the cost, and the next decision is the model's."""
+    """A fault makes one decision a fallback with reason and cost; the next is the model's."""
     trial = await begin(mode=mode, timeout=0.2 if "TimedOut" in why else 5)
     server.fail(fault)
     state, event = await trial.decide()
@@ -243,7 +244,7 @@ async def test_a_fault_that_passes_costs_an_attempt(
     server: FakeOllama, begin: Any, mode: str, fault: Fault
 ) -> None:
     """With a second attempt the decision is the model's, and the event counts both requests."""
-    trial = await begin(mode=mode, attempts=2, timeout=0.3 if fault.name == "stall" else 5)
+    trial = await begin(mode=mode, attempts=2, timeout=0.5 if fault.name == "stall" else 5)
     trial.pool.backoff = lambda state: 0.0
     server.fail(fault)
     state, event = await trial.decide()
@@ -274,7 +275,7 @@ async def test_a_post_cannot_order_a_state_outside_the_options(begin: Any, mode:
 async def test_a_host_that_dies_and_comes_back_decides_again(
     server: FakeOllama, begin: Any, mode: str
 ) -> None:
-    """While the server is gone decisions are the fallback, and once it is back they are the model's."""
+    """While the server is down decisions are the fallback; once it is back they are the model's."""
     trial = await begin(mode=mode)
     states, events = zip(*[await trial.decide()], strict=True)
     for change in (server.stop, server.start, server.stop, server.start):
@@ -290,7 +291,7 @@ async def test_a_host_that_dies_and_comes_back_decides_again(
 async def test_a_name_that_does_not_resolve_is_only_one_host(
     server: FakeOllama, begin: Any, mode: str
 ) -> None:
-    """A host that does not exist means the fallback if it is the only one, and another attempt if it is not."""
+    """A host that does not exist means the fallback if it is alone, else another attempt."""
     alone = await begin(mode=mode, hosts=("http://nowhere.invalid",))
     state, event = await alone.decide()
     assert (state, event["source"], event["host"]) == (
@@ -313,7 +314,7 @@ async def test_a_name_that_does_not_resolve_is_only_one_host(
 async def test_in_auto_mode_a_server_that_cannot_say_is_asked_again(
     server: FakeOllama, begin: Any
 ) -> None:
-    """If the server fails to tell what its model can do, one decision is a chat and a later one a decision."""
+    """If the server fails to say what its model can do, a chat comes first and decisions later."""
     trial = await begin(mode="auto")
     server.fail(Fault.status(500), path="/api/show")
     events = [(await trial.decide())[1]]
@@ -330,19 +331,16 @@ async def test_in_auto_mode_a_server_that_cannot_say_is_asked_again(
 async def test_a_cancelled_decision_leaves_nothing_half_done(
     server: FakeOllama, begin: Any
 ) -> None:
-    """Cancelling a decision under way moves no agent, leaves no connection open, and the next one is answered."""
+    """A cancelled decision moves no agent, leaves no connection, and the next is answered."""
     trial = await begin()
     server.fail(Fault.hang())
     agent = SocialAgent("ann", interests=["tea"], state=S.EVALUATING)
     task = asyncio.create_task(CHART.afire(agent, "decides", POST, reasoner=trial.reasoner))
-    async with asyncio.timeout(SECONDS):
-        while not server.questions:
-            await asyncio.sleep(0.005)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        while server.open_connections:
-            await asyncio.sleep(0.005)
+    await wait_until(lambda: len(server.questions) == 1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await wait_until(lambda: server.open_connections == 0)
     assert (agent.state, len(agent.state_history), trial.log.entries) == (S.EVALUATING, 0, [])
     assert (await trial.decide())[1]["source"] == "model"
 

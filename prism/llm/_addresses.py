@@ -1,4 +1,4 @@
-"""How servers are named, and what of it may be shown."""
+"""Addresses of servers, and which parts of them may be shown."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _PORTS = {"": 11434, "http": 80, "https": 443}
 
 
 def check_address(host: str) -> None:
-    """Refuse what is no address of a server.
+    """Refuse an invalid address of a server.
 
     Raises:
-        FieldValueError: If it is none; credentials in it are not shown.
+        FieldValueError: If it is invalid; credentials in it are not shown.
     """
     try:
         parts = _split(host)
@@ -31,14 +31,14 @@ def check_address(host: str) -> None:
 
 
 def same_address(host: str) -> tuple[str, str, int, str]:
-    """Return what is equal for all spellings of one address: scheme, name, port and path."""
+    """Return scheme, name, port and path: they are equal for all spellings of an address."""
     parts = _split(host)
     port = parts.port or _PORTS[parts.scheme if "://" in host else ""]
     return parts.scheme, parts.hostname or "", port, parts.path.strip("/")
 
 
 def shown_address(host: str) -> str:
-    """Return an address as it was written, but for the name and password of a user."""
+    """Return an address as it was written, without the name and password of a user."""
     return re.sub(r"^(\w+://)?[^/]*@", r"\1", host)
 
 

@@ -12,7 +12,7 @@ from prism.errors import InputError
 
 _SCHEMA = "CREATE TABLE answers (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
 _APPLICATION_ID = 0x7072736D
-"""Stands in the header of every file that was made here: "prsm" (SQLite, "PRAGMA application_id")."""
+"""Marks the files that are made here: "prsm" (SQLite, "PRAGMA application_id")."""
 
 _PATIENCE_SECONDS = 10.0
 
@@ -161,4 +161,5 @@ class AnswerCache:
 
 def _is_locked(error: sqlite3.Error) -> bool:
     code: int = getattr(error, "sqlite_errorcode", 0)
-    return code & 0xFF == sqlite3.SQLITE_BUSY  # the other bits tell on what occasion
+    # the other bits say on what occasion
+    return code & 0xFF == sqlite3.SQLITE_BUSY

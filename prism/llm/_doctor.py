@@ -1,4 +1,4 @@
-"""Finding out what is wrong with a server, in words that a person can act on."""
+"""Finding out what is wrong with a server, with advice."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _QUESTION = {
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at.
+    """One step of an examination.
 
     Args:
-        what: What was looked at.
-        ok: Whether it is as it should be; None while it is being looked at, if that may take long.
+        what: What was examined.
+        ok: Whether it is as it should be; None while a long step is under way.
         found: What was found, and what to do if it is not; or how long it may take.
     """
 
@@ -53,7 +53,7 @@ async def diagnose(client: OllamaChatClient) -> AsyncGenerator[Check, None]:
         client: The client that would be used.
 
     Yields:
-        What was looked at, in order, as soon as it is known; only the last may be wrong.
+        The steps in order, each as soon as it has ended; only the last may be wrong.
     """
     host = client.servers[0]
     for what, look in (

@@ -131,7 +131,9 @@ def _translate(error: Exception, *, host: str, model: str, timeout: float) -> LL
 
     if isinstance(error, (ValueError, TypeError, AttributeError, LookupError)):
         why = _first_line(error)
-        return BadReplyError(f"{model} at {host} answered with something that is no reply ({why})")
+        return BadReplyError(
+            f"{model} at {host} answered with something that is not a reply ({why})"
+        )
 
     return LLMError(f"{model} at {host} failed: {type(error).__name__}: {_first_line(error)}")
 

@@ -91,7 +91,7 @@ class DecisionReply:
 
 
 class OllamaHost:
-    """A server and what is known of it.
+    """A server, its connection and its health.
 
     The connection is made with the first question, and again in every event loop it is used from.
     It ends with its loop, if nobody closes it before.
@@ -131,7 +131,7 @@ class OllamaHost:
         format: dict[str, Any] | None,  # noqa: A002
         cost: Cost,
     ) -> ChatReply:
-        """Send a conversation; if the model refuses ``think=False``, again and from then on without."""
+        """Send a conversation, without ``think=False`` once the model has refused that."""
         think = None if self.omits_think else self.settings.think
         try:
             return await self._chat(messages, format, think, cost)
@@ -253,7 +253,7 @@ class OllamaHost:
         )
 
     async def close(self) -> None:
-        """Close the connections, or let the last question under way do so; later ones open new ones."""
+        """Close the connections, or have the last question under way do so."""
         is_here = self._loop is asyncio.get_running_loop()
         # those under way may be making connections that nobody would close
         if self._calls and is_here:

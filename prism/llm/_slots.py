@@ -44,7 +44,7 @@ class Slots:
 
     Those who wait do so for a question under way on a host that works, or that shows whether it
     does, or for the end of a busy host's hold, and are given the slot itself then; so no newcomer
-    gets it before them, and nobody waits for something that does not happen.
+    gets it before them, and each waits for something that will happen.
 
     Args:
         limit: Questions under way at once on each host.
@@ -67,7 +67,7 @@ class Slots:
 
         Args:
             hosts: Where the question may be put.
-            cost: What is told that the question has its slot, or that nobody is served.
+            cost: Hears that the question has its slot, or that nobody is served.
             avoid: Hosts not to take while there is room elsewhere.
 
         Raises:
@@ -91,7 +91,7 @@ class Slots:
         return lease
 
     def give_back(self, lease: Lease) -> None:
-        """Give a slot back, after its host's breaker was told how it went."""
+        """Return a slot, after the breaker of its host has noted the outcome."""
         lease.host.in_flight -= 1
         if self._queues:
             self._serve_all()
@@ -133,7 +133,7 @@ class Slots:
             raise
 
     def _leave(self, hosts: Hosts, turn: asyncio.Future[Lease | None]) -> None:
-        """Give up a place in the queue, or the slot that was given to it meanwhile."""
+        """Leave the queue, and return the slot if one was assigned meanwhile."""
         queue = self._queues.get(hosts, Queue())
         if queue.pop(turn, None) is not None and not queue:
             self._drop(hosts)
@@ -159,7 +159,7 @@ class Slots:
         self._set_alarm()
 
     def _serve(self, hosts: Hosts) -> None:
-        """Give what is free to those who wait for it; wake all if there is nothing to wait for."""
+        """Assign free slots to those who wait; wake all if there is nothing to wait for."""
         queue = self._queues[hosts]
         while queue:
             turn, waiter = next(iter(queue.items()))
@@ -174,7 +174,7 @@ class Slots:
         self._drop(hosts)
 
     def _note_stall(self, hosts: Hosts) -> None:
-        """Tell those who wait when their hosts stop serving anybody, and when they go on."""
+        """Notify those who wait when their hosts stop serving anybody, and when they go on."""
         is_served = any(host.in_flight and not host.breaker.is_open() for host in hosts)
         if is_served != (hosts in self._stalled):
             return

@@ -31,7 +31,7 @@ async def load_models(
 
 
 async def cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
-    """Cancel what is still under way, and wait until its connections are closed."""
+    """Cancel tasks, and wait until their connections are closed."""
     for task in tasks:
         task.cancel()
 

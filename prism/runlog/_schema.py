@@ -158,14 +158,15 @@ _ACTIVITY = (
     Key("timeouts", _COUNTS, "Time-outs, by the state that the agent left."),
     Key("fallbacks", _COUNTS, "Decisions that took the fallback, by reason."),
 )
-_CALL = (
+_COST = (
     Key("latency", _SECONDS, "Seconds from asking the model to its answer."),
     Key("model", _or_null(_TEXT), "Model that was asked, where known."),
     Key("host", _or_null(_TEXT), "Address of the server that was asked, where known."),
     Key(
         "attempts",
         _COUNT,
-        "Requests it took; 0 if none was made for this decision, such as when another's answer served it, too.",
+        "Requests it took; 0 if none was made for this decision, such as when another's answer "
+        "served it, too.",
     ),
     Key(
         "input_tokens",
@@ -294,7 +295,7 @@ EVENTS = (
                 "Probability of each option, if known.",
             ),
             _CONTEXT,
-            *_optional(_CALL),
+            *_optional(_COST),
         ),
     ),
     Event(

@@ -1,4 +1,4 @@
-"""A reasoner that answers from a script, and fails the test on a question that the script does not expect."""
+"""A reasoner that answers from a script, and fails the test on an unexpected question."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Answer = Enum | str
 """A state, or its text."""
 
 Matcher = str | int | Enum | Callable[[Question], object]
-"""Which questions a rule answers: those of an agent by id, on a trigger, in a state, or that a predicate accepts."""
+"""Which questions a rule answers: by agent id, trigger, state or predicate."""
 
 Script = Sequence[Answer] | Mapping[Any, Answer | Sequence[Answer]]
-"""Answers in their order, or by rule: a `Matcher` and its answer, or its answers in their order."""
+"""Answers in their order, or rules: a `Matcher` and its answer or list of answers."""
 
 
 @dataclass(slots=True)
@@ -58,15 +58,15 @@ class ScriptedReasoner(BaseReasoner):
     """Answers from a script; it needs no model, and works wherever a reasoner does.
 
     Args:
-        script: The answers. A list is given in its order. A mapping gives them by rule, the first
-            that fits: its keys are an agent's id, a trigger, a state, or a predicate on the
-            `Question`; its values one answer for every such question, or a list of answers in their
-            order.
+        script: The answers. A list is used in its order. A mapping holds rules, of which the first
+            that matches is used: its keys are an agent's id, a trigger, a state, or a predicate on
+            the `Question`; its values one answer for every such question, or a list of answers in
+            their order.
 
     Attributes:
         questions: Everything it was asked.
-        complaints: What it has failed on; the fixture reports these again, should an application
-            have swallowed them.
+        complaints: Questions that it failed on; the fixture reports these again, should an
+            application have swallowed them.
     """
 
     def __init__(self, script: Script) -> None:
@@ -79,7 +79,7 @@ class ScriptedReasoner(BaseReasoner):
         """Answer questions from the script.
 
         Raises:
-            AssertionError: If no answer is left for one of them, or it is none of the options;
+            AssertionError: If no answer is left for one of them, or the answer is not an option;
                 shows the prompt.
         """
         __tracebackhide__ = True
@@ -90,7 +90,7 @@ class ScriptedReasoner(BaseReasoner):
         return [text for rule in self._rules if (text := rule.left_over()) is not None]
 
     def assert_used_up(self) -> None:
-        """Check that all went by the script.
+        """Check that the script was followed to its end.
 
         Raises:
             AssertionError: If a question was not expected, or there are answers that nothing was
@@ -123,10 +123,13 @@ class ScriptedReasoner(BaseReasoner):
         return Decision(option, "policy")
 
     def _failure(self, question: Question, problem: str) -> AssertionError:
-        number, options = len(self.questions), ", ".join(map(state_text, question.options))
+        agent, state = agent_name(question.agent), state_text(question.state)
+        options = ", ".join(map(state_text, question.options))
         complaint = (
-            f"question {number}, of agent {agent_name(question.agent)!r} in {state_text(question.state)!r} on "
-            f"{question.trigger!r}: {problem}\noptions: {options}\nprompt:\n{chat_prompt(question)}"
+            f"question {len(self.questions)}, of agent {agent!r} in {state!r} "
+            f"on {question.trigger!r}: {problem}\n"
+            f"options: {options}\n"
+            f"prompt:\n{chat_prompt(question)}"
         )
         self.complaints.append(complaint)
 
@@ -134,7 +137,7 @@ class ScriptedReasoner(BaseReasoner):
 
 
 class ScriptMaker:
-    """Makes scripted reasoners, and knows them all, so that a test's end can ask whether they are used up."""
+    """Makes scripted reasoners, and checks at the end of a test whether all are used up."""
 
     def __init__(self) -> None:
         self._made: list[ScriptedReasoner] = []
@@ -159,7 +162,8 @@ def _rules_of(script: Script) -> list[_Rule]:
             else f"[{script!r}]"
         )
         raise TypeError(
-            f"a script must be a list of answers or a mapping of rules, got {script!r}: write {mend}"
+            "a script must be a list of answers or a mapping of rules, "
+            f"got {script!r}: write {mend}"
         )
 
     if not isinstance(script, Mapping):

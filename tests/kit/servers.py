@@ -31,7 +31,7 @@ class Clock:
 
 
 async def wait_until(holds: Callable[[], bool]) -> None:
-    """Return as soon as something holds that another thread brings about; raise if it never does."""
+    """Return as soon as something holds that another thread does; raise if it never does."""
     async with asyncio.timeout(10):
         while not holds():
             await asyncio.sleep(0.002)
@@ -62,7 +62,7 @@ def serve() -> Iterator[Serve]:
 
 @pytest.fixture
 def server(serve: Serve) -> FakeOllama:
-    """Return a running server with the models ``tiny``, which chats, and ``nimble``, which also decides."""
+    """Return a running server with the models ``tiny``, which chats, and ``nimble``."""
     return serve()
 
 

@@ -11,8 +11,7 @@ from prism.errors import FieldValueError, LLMError
 from prism.llm import OllamaPool
 from prism.llm._addresses import check_address, credentials, same_address, shown_address
 from prism.testing import FakeOllama
-
-HELLO = [{"role": "user", "content": "hello"}]
+from tests.kit.servers import HELLO
 
 
 @pytest.mark.parametrize(
@@ -31,7 +30,7 @@ HELLO = [{"role": "user", "content": "hello"}]
     ],
 )
 def test_spellings_of_one_address_are_the_same(spellings: list[str]) -> None:
-    """Case, a slash at the end, a scheme or port that would be taken anyway, and credentials make no difference."""
+    """Case, a slash at the end, the default scheme or port, and credentials make no difference."""
     assert len({same_address(spelling) for spelling in spellings}) == 1
 
 
@@ -71,7 +70,7 @@ def test_a_wrong_address_keeps_its_secret() -> None:
 
 
 async def test_a_user_is_sent_to_the_server(connect: Callable[..., OllamaPool]) -> None:
-    """A request carries the credentials (RFC 7617), while reply and errors name the server without them."""
+    """A request has the credentials (RFC 7617); reply and errors name the server without them."""
     heads: list[bytes] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -89,7 +88,7 @@ async def test_a_user_is_sent_to_the_server(connect: Callable[..., OllamaPool]) 
 
 
 async def test_a_server_spelt_in_two_ways_has_one_limit(server: FakeOllama, connect: Any) -> None:
-    """However often and in whatever way a server is named, it is asked no more at once than the limit says."""
+    """However often a server is named, it gets no more questions at once than the limit."""
     server.latency = 0.05
     pool = connect(server, server.host + "/", server.host.removeprefix("http://"), concurrency=2)
     assert pool.hosts == [server.host]

@@ -23,7 +23,7 @@ from tests.kit.servers import HELLO, Connect, Serve
 async def test_a_failing_server_opens_its_circuit_and_is_probed_once(
     server: FakeOllama, connect: Connect, until: Any
 ) -> None:
-    """After five failures nothing is asked at once, then one question probes, and its success lets all through."""
+    """After five failures nothing is asked, then one question probes; its success admits all."""
     pool, cost = impatient(connect(concurrency=8), pause=0.2), Cost()
     await open_breaker(server, pool)
     with pytest.raises(
@@ -64,7 +64,7 @@ async def test_a_failed_probe_fails_those_who_wait_for_it(
 async def test_waiting_for_a_probe_has_a_limit(
     server: FakeOllama, connect: Connect, until: Any
 ) -> None:
-    """A probe that is not answered holds the others for a moment only, and later ones not at all."""
+    """A probe that is not answered delays the others only for a moment, later ones not at all."""
     pool = impatient(connect(concurrency=8, timeout=60), probe_wait=0.1)
     await open_breaker(server, pool)
     await until(pool.servers[0].breaker.allows)
@@ -96,7 +96,7 @@ async def test_a_cancelled_probe_is_replaced(
 async def test_a_question_that_waits_for_one_server_probes_another(
     serve: Serve, connect: Connect
 ) -> None:
-    """While the other server answers nothing, a question that waits for it goes to the one that works again."""
+    """A question that waits for a hanging server goes to the one whose pause is over."""
     slow, back = serve(), serve()
     slow.fail_always(Fault.hang())
     pool = impatient(connect(slow, back, concurrency=1, timeout=60), pause=0.2)
@@ -112,7 +112,7 @@ async def test_a_question_that_waits_for_one_server_probes_another(
 async def test_a_question_that_was_not_sent_changes_no_circuit(
     server: FakeOllama, connect: Connect, until: Any, state: str
 ) -> None:
-    """Questions that cannot be sent neither open a breaker nor close one, and leave the probe to others."""
+    """Questions that cannot be sent neither open nor close a circuit, and are no probe."""
     pool = impatient(connect(), pause=0.05 if state == "open" else 60)
     breaker, cost = pool.servers[0].breaker, Cost()
     if state == "open":
@@ -129,7 +129,7 @@ async def test_a_question_that_was_not_sent_changes_no_circuit(
 async def test_a_failed_probe_doubles_the_pause(
     server: FakeOllama, connect: Connect, until: Any
 ) -> None:
-    """A probe that fails is an error like any other, and the server has a pause of twice the length."""
+    """A probe that fails is an error like any other, and the pause is twice as long."""
     pool = impatient(connect(), pause=0.2)
     await open_breaker(server, pool)
     breaker = pool.servers[0].breaker
@@ -144,7 +144,7 @@ async def test_a_failed_probe_doubles_the_pause(
 async def test_when_the_last_circuit_opens_waiting_questions_fail(
     server: FakeOllama, connect: Connect
 ) -> None:
-    """When the last server opens, those who wait for it fail at once instead of being asked or waiting on."""
+    """When the last circuit opens, those who wait fail at once, without being asked."""
     server.fail_always(Fault.status(504))
     pool = connect(concurrency=1)
     async with asyncio.timeout(5):
@@ -158,7 +158,7 @@ async def test_when_the_last_circuit_opens_waiting_questions_fail(
 
 
 async def test_retries_end_when_all_circuits_are_open(server: FakeOllama, connect: Connect) -> None:
-    """A question that opened the only circuit ends with the error it met, not that of the circuit."""
+    """A question that opened the only circuit ends with its own error, not that of the circuit."""
     server.fail_always(Fault.status(502))
     pool, cost = connect(attempts=10), Cost()
     pool.backoff = lambda state: 0.0
@@ -170,7 +170,7 @@ async def test_retries_end_when_all_circuits_are_open(server: FakeOllama, connec
 async def test_with_patience_an_outage_is_waited_out(
     server: FakeOllama, connect: Connect, until: Any
 ) -> None:
-    """While a server is down for less than the patience no question fails that does not probe, and all are answered."""
+    """During an outage shorter than the patience only probes fail, and all others are answered."""
     pool = impatient(connect(concurrency=2), patience=60)
     server.stop()
     open_at_once(pool)
@@ -187,7 +187,7 @@ async def test_with_patience_an_outage_is_waited_out(
 
 
 async def test_patience_has_an_end(server: FakeOllama, connect: Connect) -> None:
-    """Who waits for a server fails when the patience is over, though no question comes to its end, and so do others."""
+    """Those who wait fail when the patience is over, though no question ends; so do others then."""
     pool = impatient(connect(), pause=60, patience=0.2)
     open_at_once(pool)
     tasks = [asyncio.create_task(pool.chat(HELLO)) for _ in range(5)]
@@ -215,7 +215,7 @@ def test_the_patience_of_a_pool_is_that_of_its_circuits() -> None:
 async def test_a_server_that_fails_fast_does_not_attract_questions(
     serve: Serve, connect: Connect, fault: Fault
 ) -> None:
-    """A server that fails faster than the others answer is left alone, and costs five questions at most."""
+    """A server that fails faster than others answer costs five questions at most."""
     useless, good = serve(), serve()
     useless.fail_always(fault)
     pool = connect(useless, good)

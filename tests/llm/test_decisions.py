@@ -40,7 +40,7 @@ async def test_decision_questions_go_to_servers_that_decide(serve: Serve, connec
 async def test_a_refused_decision_question_goes_to_the_next_server(
     serve: Serve, connect: Connect
 ) -> None:
-    """Without having asked before, a refusal sends the question on to one that decides, and is remembered."""
+    """A refusal sends the question on to the next server, and is remembered."""
     old, new = serve(models=["nimble"], decision_models=[], decides=False), serve()
     pool = connect(old, new, model="nimble")
     assert [await attempts(pool) for _ in range(2)] == [2, 1]
@@ -51,7 +51,7 @@ async def test_a_refused_decision_question_goes_to_the_next_server(
 
 
 async def test_a_pool_in_which_no_server_decides_says_so(serve: Serve, connect: Connect) -> None:
-    """When every server has refused, the error names model and servers; they may have learned it by the next time."""
+    """If every server refuses, the error names model and servers; the next time all are asked."""
     servers = [serve(decides=False) for _ in range(2)]
     pool, cost = connect(*servers, model="nimble"), Cost()
     for _ in range(2):
@@ -67,7 +67,7 @@ async def test_a_pool_in_which_no_server_decides_says_so(serve: Serve, connect: 
 async def test_only_servers_that_did_not_answer_are_looked_at_again(
     serve: Serve, connect: Connect
 ) -> None:
-    """If none decides and some cannot say, that is an error, and only those are asked the next time."""
+    """If none decides and some do not answer it is an error; only those are looked at again."""
     chats, gone = serve(models=["nimble"], decision_models=[]), serve()
     gone.stop()
     pool = connect(chats, gone, model="nimble")
@@ -81,7 +81,7 @@ async def test_only_servers_that_did_not_answer_are_looked_at_again(
 async def test_the_first_server_that_decides_settles_the_look(
     serve: Serve, connect: Connect, until: Any
 ) -> None:
-    """A silent server keeps nobody from knowing that another decides: it is not waited for, nor blamed."""
+    """A silent server is neither waited for nor blamed once another has said that it decides."""
     good, silent = serve(), serve()
     silent.fail_always(Fault.hang(), path=SHOW)
     pool = connect(good, silent, model="nimble", timeout=60)
@@ -93,7 +93,7 @@ async def test_the_first_server_that_decides_settles_the_look(
 
 
 async def test_failed_looks_open_the_circuit(serve: Serve, connect: Connect) -> None:
-    """Failed looks count as failures: after five in a row nobody looks, until a question has shown that it works."""
+    """Failed looks count as failures: after five in a row nobody looks until the circuit closes."""
     server = serve()
     pool = connect(server, model="nimble")
     server.fail(*[Fault.status(502)] * FAILURES_TO_OPEN, path=SHOW)
@@ -118,7 +118,7 @@ async def test_busy_looks_open_no_circuit(serve: Serve, connect: Connect) -> Non
 
 
 async def test_a_server_without_api_show_is_taken_to_decide(serve: Serve, connect: Connect) -> None:
-    """Servers that know decisions, but not Ollama's own paths, are taken to decide until they refuse."""
+    """Servers that decide but lack Ollama's own paths are taken to decide until they refuse."""
     other, chats = serve(), serve(models=["nimble"], decision_models=[])
     other.fail_always(Fault.status(404, body=b"Not Found"), path=SHOW)
     pool = connect(chats, other, model="nimble")
@@ -149,7 +149,7 @@ async def test_that_all_deciding_servers_are_down_is_said(
 async def test_a_look_at_servers_that_are_all_down_is_an_error(
     serve: Serve, connect: Connect
 ) -> None:
-    """With all servers down the question whether they decide is an error, and is asked again when one is back."""
+    """While all servers are down a look is an error; it is repeated when one is back."""
     servers = [serve() for _ in range(2)]
     pool = connect(*servers, model="nimble")
     for server in servers:

@@ -1,14 +1,13 @@
 """What is wrong with a server, in words to act on."""
 
-from collections.abc import Callable
 from contextlib import aclosing
 
 import pytest
 
 from prism.llm import OllamaChatClient, diagnose
 from prism.testing import FakeOllama, Fault
+from tests.kit.servers import Serve
 
-Serve = Callable[..., FakeOllama]
 STEPS = ["server", "model", "decisions", "load", "answer"]
 
 
@@ -55,7 +54,7 @@ TROUBLES: list[tuple[str, str, str, list[Fault], str | None, str]] = [
         "tiny",
         [Fault.body(b"<html>")],
         "/api/version",
-        "something that is no reply",
+        "something that is not a reply",
     ),
     ("silent", "server", "tiny", [Fault.hang()], "/api/version", "within 0.3 s"),
     ("no model", "model", "vast", [], None, "run  ollama pull vast"),
@@ -98,7 +97,7 @@ TROUBLES: list[tuple[str, str, str, list[Fault], str | None, str]] = [
 async def test_each_kind_of_trouble_is_found(
     server: FakeOllama, step: str, model: str, faults: list[Fault], path: str | None, message: str
 ) -> None:
-    """The examination ends at the first step that fails, with what is wrong; all before it were right."""
+    """The examination ends at the first failing step and says what is wrong."""
     # the load is well
     coming = [Fault("nothing wrong"), *faults] if step == "answer" and path is None else faults
     server.fail(*coming, path=path)
@@ -119,7 +118,7 @@ OWN_PATHS = ("/api/version", "/api/tags", "/api/show", "/api/generate", "/api/ch
 async def test_other_servers_are_judged_by_their_answer(
     serve: Serve, decides: bool, answer: str
 ) -> None:
-    """A server without Ollama's own paths is well if it decides, and if it does nothing the answer shows that."""
+    """A server without Ollama's own paths is fine if it answers; else the answer step fails."""
     server = serve(decides=decides)
     for path in OWN_PATHS:
         server.fail_always(Fault.status(404, body=b"no such page"), path=path)
@@ -177,8 +176,8 @@ async def test_a_server_that_is_not_there_is_the_first_finding(server: FakeOllam
     ((what, ok, found),) = await findings(server, "tiny")
     assert (what, ok) == ("server", False)
     assert (
-        found
-        == f"cannot reach {server.host} (All connection attempts failed): is 'ollama serve' running there?"
+        found == f"cannot reach {server.host} (All connection attempts failed): "
+        "is 'ollama serve' running there?"
     )
 
 

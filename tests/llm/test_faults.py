@@ -3,7 +3,6 @@
 import re
 import socket
 import time
-from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -20,14 +19,10 @@ from prism.errors import (
     TimedOutError,
     UnreachableError,
 )
-from prism.llm import OllamaPool
 from prism.llm._faults import is_host_fault, is_retryable, lacks_path
 from prism.statechart.reasoner import Cost
 from prism.testing import FakeOllama, Fault
-
-Connect = Callable[..., OllamaPool]
-HELLO = [{"role": "user", "content": "hello"}]
-QUESTION = {"q0": {"type": "choice", "instructions": "?", "criteria": {"a": None, "b": None}}}
+from tests.kit.servers import HELLO, QUESTION, Connect
 
 NOT_FOUND = b'{"error": "model \'tiny\' not found"}'
 SAID_A_LIST = Fault.status(503, body=b'["busy"]')
@@ -96,13 +91,19 @@ FAULTS: list[tuple[str, Fault, type[LLMError], str, type[BaseException]]] = [
         ollama.ResponseError,
     ),
     ("error list", SAID_A_LIST, OverloadedError, "answered 503: ", AttributeError),
-    ("not JSON", Fault.body(b"<html>"), BadReplyError, "is no reply", ValueError),
-    ("no body", Fault.body(b""), BadReplyError, "is no reply", ValueError),
-    ("error with 200", Fault.body(b'{"error": "oops"}'), BadReplyError, "is no reply", ValueError),
-    ("an array", Fault.body(b"[1]"), BadReplyError, "is no reply", TypeError),
-    ("null", Fault.body(b"null"), BadReplyError, "is no reply", TypeError),
-    ("wrong shape", Fault.body(b'{"message": "hi"}'), BadReplyError, "is no reply", ValueError),
-    ("error in a stream", Fault.stream_error(), BadReplyError, "is no reply", ValueError),
+    ("not JSON", Fault.body(b"<html>"), BadReplyError, "is not a reply", ValueError),
+    ("no body", Fault.body(b""), BadReplyError, "is not a reply", ValueError),
+    (
+        "error with 200",
+        Fault.body(b'{"error": "oops"}'),
+        BadReplyError,
+        "is not a reply",
+        ValueError,
+    ),
+    ("an array", Fault.body(b"[1]"), BadReplyError, "is not a reply", TypeError),
+    ("null", Fault.body(b"null"), BadReplyError, "is not a reply", TypeError),
+    ("wrong shape", Fault.body(b'{"message": "hi"}'), BadReplyError, "is not a reply", ValueError),
+    ("error in a stream", Fault.stream_error(), BadReplyError, "is not a reply", ValueError),
     ("empty", Fault.says(""), BadReplyError, "tiny at .* gave an empty reply", type(None)),
 ]
 
@@ -120,7 +121,7 @@ def free_port() -> int:
 async def test_every_fault_has_its_class(
     server: FakeOllama, connect: Connect, fault: Fault, kind: type, message: str, cause: type
 ) -> None:
-    """Whatever the server does wrong is one error of prism's tree, with a message to act on, its host and cause."""
+    """Every fault of a server is one error of prism's tree, with advice, its host and cause."""
     server.fail(fault)
     cost = Cost()
     with pytest.raises(LLMError, match=message) as caught:
@@ -143,7 +144,7 @@ async def test_every_fault_has_its_class(
 async def test_a_server_that_is_not_there_is_unreachable(
     server: FakeOllama, connect: Connect, host: str, why: str
 ) -> None:
-    """What cannot be connected to is also a ConnectionError that says which host, why, and what to start."""
+    """A failure to connect is a ConnectionError; it says which host, why, and what to start."""
     host = host.format(closed=free_port(), server=server.host.rpartition(":")[2])
     with pytest.raises(ConnectionError) as caught:
         await connect(host).chat(HELLO)
@@ -177,7 +178,7 @@ async def test_only_a_refusal_to_decide_is_one(
     fault: Fault | None,
     kind: type,
 ) -> None:
-    """A server or model without decisions is told from all other failures of a decision question."""
+    """A refusal to decide is told from all other failures of a decision question."""
     server = serve(**settings)
     server.fail(*[fault] if fault else [])
     with pytest.raises(LLMError) as caught:
@@ -208,7 +209,7 @@ async def test_a_question_that_cannot_be_sent_is_not_blamed_on_the_server(
     "date", ["%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%d %b %Y %H:%M:%S -0000"]
 )
 async def test_retry_after_may_be_a_date(server: FakeOllama, connect: Connect, date: str) -> None:
-    """A Retry-After header with a date, also of an older form, stands on the error as the seconds until then."""
+    """A date in Retry-After, also of an older form, is on the error as the seconds until then."""
     server.fail(Fault.status(503, retry_after=time.strftime(date, time.gmtime(time.time() + 3600))))
     with pytest.raises(OverloadedError) as caught:
         await connect().chat(HELLO)
@@ -255,7 +256,7 @@ async def test_retry_after_stands_on_the_error(
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
 )
 def test_only_failures_that_may_pass_are_retryable(error: Exception, retryable: bool) -> None:
-    """Busy servers, broken connections and time-outs may be better the next time, everything else stays as it is."""
+    """Busy servers, broken connections and time-outs are retryable, and nothing else is."""
     assert is_retryable(error) is retryable
 
 
@@ -275,7 +276,7 @@ def test_only_failures_that_may_pass_are_retryable(error: Exception, retryable: 
 async def test_an_answer_says_whether_the_host_is_at_fault(
     server: FakeOllama, connect: Connect, fault: Fault, faulty: bool, lacking: bool
 ) -> None:
-    """Whether a host answers without helping anybody, or lacks the path, is told by its answer's status and text."""
+    """Status and text of an answer say if the host is at fault, and if it lacks the path."""
     server.fail(fault)
     with pytest.raises(LLMError) as caught:
         await connect().chat(HELLO)

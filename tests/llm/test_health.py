@@ -60,7 +60,7 @@ def test_a_half_open_breaker_lets_one_probe_through(breaker: CircuitBreaker, clo
 
 
 def test_a_successful_probe_closes_the_breaker(breaker: CircuitBreaker, clock: Clock) -> None:
-    """After a good probe the host is used as before, and has five failures and the first pause again."""
+    """After a good probe the breaker has five failures and the first pause again."""
     open_up(breaker)
     clock.time += FIRST_PAUSE_SECONDS
     breaker.failed(probe=breaker.asked())
@@ -98,7 +98,7 @@ def test_a_cancelled_probe_makes_room_for_another(breaker: CircuitBreaker, clock
 def test_older_questions_do_not_end_a_probe(
     breaker: CircuitBreaker, clock: Clock, ends: object
 ) -> None:
-    """A question put before it opened neither lengthens the pause nor lets a second probe through."""
+    """A question put before it opened neither lengthens the pause nor admits a second probe."""
     older = breaker.asked()
     open_up(breaker)
     clock.time += FIRST_PAUSE_SECONDS
@@ -109,7 +109,7 @@ def test_older_questions_do_not_end_a_probe(
 
 
 def test_questions_wait_for_a_new_probe_only(breaker: CircuitBreaker, clock: Clock) -> None:
-    """It pays to wait for a host that works or is being probed, but not in the pause, nor for a probe without end."""
+    """Questions wait for a host that works or is probed, but for no pause or endless probe."""
     assert not breaker.fails_fast()
     open_up(breaker)
     assert breaker.fails_fast()
@@ -124,7 +124,7 @@ def test_questions_wait_for_a_new_probe_only(breaker: CircuitBreaker, clock: Clo
 
 
 def test_questions_wait_until_the_patience_is_over(clock: Clock) -> None:
-    """With patience it pays to wait from the first opening on, through failed probes, but not for ever."""
+    """With patience questions wait from the first opening on, through failed probes, to its end."""
     breaker = CircuitBreaker(clock, patience=5)
     open_up(breaker)
     assert (breaker.fails_fast(), breaker.allows(), breaker.seconds_left()) == (False, False, 1)
@@ -181,7 +181,7 @@ def test_a_host_that_refuses_nothing_has_no_limit(throttle: Throttle) -> None:
 
 
 def test_a_refusal_shows_how_many_are_taken(throttle: Throttle) -> None:
-    """Of eight at once five are refused, one after the other: three are what it takes, and there is no hold."""
+    """Of eight at once five are refused in turn: three are what it takes, and there is no hold."""
     for others in (7, 6, 5, 4, 3):
         assert throttle.refused(others) is False
     assert (limit_of(throttle), throttle.seconds_left()) == (3, 0)
@@ -195,7 +195,7 @@ def test_a_late_refusal_does_not_raise_the_limit(throttle: Throttle) -> None:
 
 
 def test_answers_raise_the_limit_one_by_one(throttle: Throttle) -> None:
-    """One more is tried when the limit has been filled with answers five times; a refusal begins the count anew."""
+    """The limit grows by one after five rounds of answers; a refusal starts the count anew."""
     throttle.refused(2)
     limits = []
     for number in range(26):
@@ -262,7 +262,7 @@ def test_nothing_shortens_a_hold(throttle: Throttle) -> None:
 
 
 def test_a_host_that_has_long_refused_everything_fails(throttle: Throttle, clock: Clock) -> None:
-    """A refusal is a failure after half a minute without an answer, unless others are still under way."""
+    """A refusal after half a minute without an answer is a failure, unless others are under way."""
     assert throttle.refused(0) is False
     clock.time += LONGEST_BUSY_SECONDS - 1
     assert throttle.refused(0) is False

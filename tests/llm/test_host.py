@@ -14,9 +14,8 @@ from prism.llm import OllamaPool
 from prism.llm._host import ModelSettings, OllamaHost
 from prism.statechart.reasoner import Cost
 from prism.testing import FakeOllama, Fault
+from tests.kit.servers import HELLO, Connect, wait_until
 
-Connect = Callable[..., OllamaPool]
-HELLO = [{"role": "user", "content": "hello"}]
 QUESTION = {"q0": {"type": "choice", "instructions": "?", "criteria": {"a": "first", "b": None}}}
 
 
@@ -32,7 +31,7 @@ async def host(server: FakeOllama) -> Any:
 async def test_a_question_is_sent_as_the_server_expects_it(
     server: FakeOllama, connect: Connect
 ) -> None:
-    """The request names the model, and carries messages, schema, seed, thinking and keep-alive where they belong."""
+    """The request has model, messages, schema, seed, think and keep-alive where they belong."""
     schema = {"type": "object", "properties": {"next_state": {"enum": ["idle"]}}}
     pool = connect(seed=7, temperature=0.5, think=None, keep_alive="5m")
     reply = await pool.chat(HELLO, format=schema)
@@ -53,7 +52,7 @@ async def test_a_question_is_sent_as_the_server_expects_it(
 
 
 async def test_by_default_a_model_does_not_think(server: FakeOllama, connect: Connect) -> None:
-    """Unless told otherwise a model answers without thinking, as likely as it can, in any form, and stays loaded."""
+    """By default a model answers without thinking, at temperature 0, and stays loaded."""
     await connect().chat(HELLO)
     body = server.questions[0].body
     assert (body["think"], body["options"], body["keep_alive"]) == (
@@ -70,7 +69,7 @@ REFUSES = Fault.status(400, 'invalid think value: false (must be "high", "medium
 async def test_a_refused_think_is_left_out_from_then_on(
     server: FakeOllama, connect: Connect
 ) -> None:
-    """The question is put once more without a word on thinking, which counts, and later ones are put so at once."""
+    """The question is sent again without think, which counts; later ones leave it out at once."""
     server.fail(REFUSES)
     pool, costs = connect(), [Cost() for _ in range(3)]
     for cost in costs:
@@ -100,7 +99,7 @@ async def test_a_failure_without_think_has_cost_two_requests(
 async def test_other_refusals_are_raised(
     server: FakeOllama, connect: Connect, think: Any, fault: Fault
 ) -> None:
-    """What the user wants a model to do about thinking is not dropped, nor are other refusals mistaken for that."""
+    """A think that the user set is not dropped, and other refusals are not mistaken for its own."""
     server.fail(fault)
     with pytest.raises(LLMError, match="answered 400"):
         await connect(think=think).chat(HELLO)
@@ -108,7 +107,7 @@ async def test_other_refusals_are_raised(
 
 
 async def test_a_decision_is_asked_in_the_wire_format(server: FakeOllama, connect: Connect) -> None:
-    """A decision question goes out as it is, and comes back with choice, probabilities, usage and host."""
+    """A decision question is sent as it is; choice, probabilities, usage and host come back."""
     reply = await connect(model="nimble").systemone("Ann is tired.", QUESTION)
     assert reply.answers["q0"]["choice"] == "a"
     assert reply.answers["q0"]["probabilities"] == pytest.approx({"a": 0.9, "b": 0.1})
@@ -134,7 +133,7 @@ async def test_ten_megabytes_are_a_reply(server: FakeOllama, connect: Connect) -
 async def test_capabilities_are_asked_for_once(
     serve: Any, connect: Connect, models: Any, decides: bool
 ) -> None:
-    """The server is asked once for the model's capabilities; later its answer is remembered, even if it is gone."""
+    """The server is asked once for capabilities; its answer is remembered, even if it is gone."""
     server = serve(models=models, decision_models=["nimble"] if decides else [])
     pool = connect(server, model="nimble")
     assert await pool.offers_decisions() is decides
@@ -150,7 +149,7 @@ async def test_capabilities_are_asked_for_once(
 async def test_capabilities_are_asked_for_again_after_a_failure(
     server: FakeOllama, host: OllamaHost, fault: Fault
 ) -> None:
-    """After a passing failure it is not known whether the model decides, so the next one who wants to know asks."""
+    """After a failure that passes it is unknown whether the model decides, and asked again."""
     server.fail(fault, path="/api/show")
     with pytest.raises(LLMError):
         await host.decides()
@@ -164,7 +163,7 @@ async def test_capabilities_are_asked_for_again_after_a_failure(
 async def test_a_server_that_refuses_to_show_a_model_takes_no_decisions(
     server: FakeOllama, host: OllamaHost, code: int, decides: bool | None
 ) -> None:
-    """A server that refuses to tell what its models can do has none that decide; of one that cannot, nobody knows."""
+    """A server that refuses to show a model takes no decisions; without the path it is unknown."""
     server.fail(Fault.status(code, "no such page"), path="/api/show")
     assert await host.decides() is decides
     assert host.known_to_decide is decides
@@ -180,7 +179,7 @@ async def test_a_model_that_comes_later_can_decide(server: FakeOllama, host: Oll
 
 
 async def test_version_models_and_loading(server: FakeOllama, host: OllamaHost) -> None:
-    """A server tells its version and models, and loads one on request without that counting as a question."""
+    """A server tells its version and models, and loads one without that counting as a question."""
     assert await host.version() == server.version
     assert await host.models() == ["tiny", "nimble"]
     await host.load()
@@ -193,13 +192,13 @@ async def test_an_invalid_version_is_a_bad_reply(
 ) -> None:
     """Something else than Ollama at the address is told by its answer to the first request."""
     server.fail(Fault.body(body), path="/api/version")
-    with pytest.raises(LLMError, match="answered with something that is no reply"):
+    with pytest.raises(LLMError, match="answered with something that is not a reply"):
         await host.version()
 
 
 @pytest.fixture
 def front(server: FakeOllama) -> Iterator[ThreadingHTTPServer]:
-    """Return a server that sends whoever has the key ``k`` on to the fake one, and keeps what it was sent."""
+    """Return a server that redirects requests with the key ``k`` to the fake one."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -272,7 +271,7 @@ LOOKS: list[tuple[str, Callable[[OllamaHost], Awaitable[Any]], str]] = [
 async def test_looks_have_their_own_time_limits(
     server: FakeOllama, path: str, look: Callable[[OllamaHost], Awaitable[Any]], limit: str
 ) -> None:
-    """What needs no model has a short time-out, and loading one has its own, whatever that of a question is."""
+    """Looks have a short time-out and loading its own, whatever that of a question is."""
     settings = ModelSettings(
         "nimble", 60, 0.1, 0.0, 0, think=False, keep_alive="1m", look_timeout=0.2
     )
@@ -286,7 +285,7 @@ async def test_looks_have_their_own_time_limits(
 async def test_a_connection_is_kept_until_it_is_closed(
     server: FakeOllama, connect: Connect, until: Any
 ) -> None:
-    """Questions share a connection, closing hangs up and may be said twice, and a later question connects again."""
+    """Questions share a connection; closing twice is fine, and a later question connects again."""
     pool = connect()
     for _ in range(3):
         await pool.chat(HELLO)
@@ -298,7 +297,7 @@ async def test_a_connection_is_kept_until_it_is_closed(
 
 
 def test_a_closed_pool_serves_another_loop(server: FakeOllama) -> None:
-    """Once closed, a pool makes new connections and slots, so it can be used in the next event loop."""
+    """A closed pool makes new connections and slots for the next event loop."""
     pool = OllamaPool([server.host], "tiny", concurrency=1, timeout=5)
 
     async def ask_and_close() -> list[str]:
@@ -312,7 +311,7 @@ def test_a_closed_pool_serves_another_loop(server: FakeOllama) -> None:
 
 @pytest.mark.parametrize("closes", [True, False])
 def test_connections_end_with_their_loop(server: FakeOllama, closes: bool) -> None:
-    """A pool that nobody closes leaves no connection of an earlier event loop, and may be closed in a later one."""
+    """A pool that is not closed keeps no connection of an earlier loop, and may be closed later."""
     pool = OllamaPool([server.host], "tiny", timeout=5)
 
     async def ask() -> str:
@@ -326,7 +325,7 @@ def test_connections_end_with_their_loop(server: FakeOllama, closes: bool) -> No
 
 
 def test_connections_of_a_loop_that_rests_are_closed(server: FakeOllama) -> None:
-    """A pool that is taken to another event loop closes its connections in the first when that goes on."""
+    """A pool that moves to another event loop closes its connections in the first."""
     pool = OllamaPool([server.host], "tiny", timeout=5)
     with asyncio.Runner() as first, asyncio.Runner() as second:
         for runner in (first, second):
@@ -336,17 +335,10 @@ def test_connections_of_a_loop_that_rests_are_closed(server: FakeOllama) -> None
         second.run(wait_until(lambda: server.open_connections == 0))
 
 
-async def wait_until(condition: Callable[[], bool]) -> None:
-    """Return when a condition holds, and raise if it never does."""
-    async with asyncio.timeout(5):
-        while not condition():
-            await asyncio.sleep(0.005)
-
-
 async def test_a_cancelled_question_leaves_no_connection(
     server: FakeOllama, connect: Connect, until: Any
 ) -> None:
-    """Wherever a question is broken off, also just after its connection was made, nothing stays open."""
+    """Wherever a question is cancelled, also just after connecting, no connection stays open."""
     server.fail_always(Fault.hang())
     pool = connect(timeout=60)
     for steps in range(40):
@@ -363,7 +355,7 @@ async def test_a_cancelled_question_leaves_no_connection(
 async def test_a_cancelled_question_leaves_others_their_connection(
     server: FakeOllama, connect: Connect, until: Any
 ) -> None:
-    """While another question is under way its connection is kept; when it has ended too, all are closed."""
+    """While another question is under way its connection is kept; afterwards all are closed."""
     server.fail_always(Fault.hang())
     pool = connect()
     broken_off = asyncio.create_task(pool.chat(HELLO))
@@ -382,7 +374,7 @@ async def test_a_cancelled_question_leaves_others_their_connection(
 async def test_closing_leaves_no_connection_of_questions_under_way(
     server: FakeOllama, connect: Connect, until: Any, steps: int
 ) -> None:
-    """Questions under way when a pool is closed, also those that still connect, are answered and then let go."""
+    """Questions under way when a pool is closed are answered; then their connections close."""
     pool = connect()
     costs = [Cost() for _ in range(3)]
     tasks = [asyncio.create_task(pool.chat(HELLO, cost=cost)) for cost in costs]

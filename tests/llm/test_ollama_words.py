@@ -59,7 +59,7 @@ def _words_in(node: ast.AST, *, statuses: bool) -> Iterator[object]:
 
 @pytest.mark.parametrize("path", OTHERS)
 def test_only_one_room_knows_ollamas_words(path: str) -> None:
-    """Outside `prism.llm`, the fake server and one adapter no code holds a path, option or status."""
+    """Outside `prism.llm` no code holds one of its words, but for the known exceptions."""
     source = (ROOT / path).read_text(encoding="utf-8")
     assert words_of(source, statuses=not path.startswith(DRAWING)) == []
 

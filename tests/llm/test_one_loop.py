@@ -11,8 +11,7 @@ from prism.errors import LLMError
 from prism.llm import OllamaPool
 from prism.llm._slots import OneLoop
 from prism.testing import FakeOllama
-
-HELLO = [{"role": "user", "content": "hello"}]
+from tests.kit.servers import HELLO
 
 USES: list[Callable[[OllamaPool], Coroutine[Any, Any, Any]]] = [
     lambda pool: pool.chat(HELLO),
@@ -26,7 +25,7 @@ USES: list[Callable[[OllamaPool], Coroutine[Any, Any, Any]]] = [
 def test_two_loops_at_once_are_refused(
     server: FakeOllama, use: Callable[[OllamaPool], Coroutine[Any, Any, Any]]
 ) -> None:
-    """While one event loop asks, another one gets an error that says what to do, and the first its answer."""
+    """While one event loop asks, another gets an error with advice, and the first its answer."""
     pool = OllamaPool([server.host], "tiny", concurrency=1, timeout=5)
     asking, refused = threading.Event(), threading.Event()
     answers = []

@@ -70,7 +70,7 @@ def test_a_host_named_twice_counts_once() -> None:
 async def test_concurrency_is_limited_on_each_host(
     serve: Serve, connect: Connect, limit: int
 ) -> None:
-    """Of many questions exactly as many as the limit reach each server at the same time, and all are answered."""
+    """Exactly as many questions as the limit reach each server at once, and all are answered."""
     servers = [serve(latency=0.1) for _ in range(2)]
     pool = connect(*servers, concurrency=limit)
     assert len(await ask(pool, 8 * limit)) == 8 * limit
@@ -81,7 +81,7 @@ async def test_concurrency_is_limited_on_each_host(
 async def test_questions_go_to_the_host_with_the_fewest_under_way(
     serve: Serve, connect: Connect, until: Any
 ) -> None:
-    """Of three equal servers each gets its third, and one that does not answer gets no more than its limit."""
+    """Three equal servers get a third each; one that hangs gets no more than its limit."""
     servers = [serve(latency=0.02) for _ in range(3)]
     pool = connect(*servers, concurrency=4)
     assert Counter(await ask(pool, 12)) == {server.host: 4 for server in servers}
@@ -98,7 +98,7 @@ async def test_questions_go_to_the_host_with_the_fewest_under_way(
 
 
 async def test_waiting_questions_are_served_in_order(serve: Serve, connect: Connect) -> None:
-    """Those who wait for a slot get it in the order in which they came, and no newcomer comes in between."""
+    """Those who wait get slots in the order in which they came; no newcomer comes in between."""
     server, served = serve(latency=0.01), []
     pool = connect(server, concurrency=1)
 
@@ -118,7 +118,7 @@ async def test_waiting_questions_are_served_in_order(serve: Serve, connect: Conn
 async def test_a_cancelled_question_leaves_nothing_behind(
     server: FakeOllama, connect: Connect, until: Any, where: str
 ) -> None:
-    """Cancelling a question, asked or still waiting, frees its place; after closing no connection is open."""
+    """Cancelling a question, under way or waiting, frees its place and leaves no connection."""
     server.fail_always(Fault.hang())
     pool = connect(concurrency=1)
     under_way, waiting = (asyncio.create_task(pool.chat(HELLO)) for _ in range(2))
@@ -144,7 +144,7 @@ async def test_a_cancelled_question_leaves_nothing_behind(
 async def test_no_waiter_is_forgotten(
     serve: Serve, connect: Connect, until: Any, seed: int
 ) -> None:
-    """Of hundreds of questions of both kinds, cancelled at random, all that are left are answered."""
+    """Of hundreds of questions of both kinds, half cancelled at random, the others are answered."""
     chance = random.Random(seed)
     both = serve(latency=0.002, models=[])
     chats = serve(latency=0.002, models=["nimble"], decision_models=[], decides=False)
@@ -168,7 +168,7 @@ async def test_no_waiter_is_forgotten(
 
 
 async def test_a_server_without_the_model_loses_no_answer(serve: Serve, connect: Connect) -> None:
-    """What one server lacks the model for is asked of the next, which counts; soon the first is not asked any more."""
+    """A question goes on from a server without the model, which counts; soon it is not asked."""
     lacking, good = serve(models=[]), serve()
     pool = connect(lacking, good)
     cost = Cost()
@@ -188,7 +188,7 @@ async def test_a_model_that_no_server_has_is_an_error(serve: Serve, connect: Con
 async def test_a_server_that_dies_and_comes_back_is_used_again(
     serve: Serve, connect: Connect, until: Any
 ) -> None:
-    """While one of two servers is down the other answers everything; once it is back it takes its share again."""
+    """While one of two servers is down the other answers all; afterwards both do again."""
     mortal, other = serve(latency=0.01), serve(latency=0.01)
     pool = impatient(connect(mortal, other, attempts=6, concurrency=2))
     assert set(await ask(pool, 4)) == {mortal.host, other.host}
@@ -223,7 +223,7 @@ async def test_questions_under_way_survive_the_death_of_their_server(
 async def test_the_cost_of_a_cancelled_question_is_known(
     server: FakeOllama, connect: Connect, until: Any
 ) -> None:
-    """The cost handed to a question that is cancelled has the requests that were sent, and the host."""
+    """The cost of a cancelled question has the requests that were sent, and the host."""
     server.fail(Fault.status(502), Fault.status(502), Fault.hang())
     pool, cost = connect(attempts=4), Cost()
     pool.backoff = lambda state: 0.0
@@ -281,7 +281,7 @@ async def test_refusals_count_if_the_next_server_fails(
 async def test_one_failed_question_does_not_affect_the_next(
     server: FakeOllama, connect: Connect, fault: Fault
 ) -> None:
-    """With the usual attempts a question that fails for good does not keep the next one from being answered."""
+    """A question that fails, with the usual attempts, does not keep the next from its answer."""
     pool = connect(attempts=3)
     server.fail_always(fault)
     with pytest.raises(LLMError):

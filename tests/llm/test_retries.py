@@ -35,7 +35,7 @@ async def test_a_retryable_failure_is_retried(
 ) -> None:
     """A failure that passes costs attempts, which are counted, but not the answer."""
     server.fail(fault, fault)
-    pool, cost = connect(attempts=3, timeout=0.3), Cost()
+    pool, cost = connect(attempts=3, timeout=0.5), Cost()
     pool.backoff = lambda state: 0.0
     pool.servers[0].throttle = Throttle(first_hold=0.01)
     reply = await pool.chat(HELLO, cost=cost)
@@ -67,7 +67,7 @@ async def test_the_last_attempt_raises_its_error(
 async def test_a_permanent_failure_is_not_retried(
     server: FakeOllama, connect: Connect, fault: Fault
 ) -> None:
-    """A refusal or a useless reply is not tried again, and does not keep later questions from being asked."""
+    """A refusal or a bad reply is not retried, and later questions are asked."""
     server.fail(*[fault] * (FAILURES_TO_OPEN + 1))
     pool, cost = connect(attempts=3), Cost()
     for number in range(1, FAILURES_TO_OPEN + 2):
@@ -78,7 +78,7 @@ async def test_a_permanent_failure_is_not_retried(
 
 
 async def test_a_retry_goes_to_another_server(serve: Serve, connect: Connect) -> None:
-    """A question that failed on one server is put to the other at once, whatever pause the first has asked for."""
+    """A question that failed on one server goes to the other at once, whatever Retry-After says."""
     broken, good = serve(), serve()
     broken.fail_always(Fault.status(503, retry_after="60"))
     cost = Cost()
@@ -87,7 +87,7 @@ async def test_a_retry_goes_to_another_server(serve: Serve, connect: Connect) ->
 
 
 async def test_retry_after_is_respected(server: FakeOllama, connect: Connect, until: Any) -> None:
-    """With Retry-After the second request comes no earlier than the longest jitter would have let it."""
+    """With Retry-After the second request does not come within the usual jitter."""
     server.fail(Fault.status(503, retry_after="20"))
     task = asyncio.create_task(connect(attempts=2).chat(HELLO))
     await until(lambda: len(server.questions) == 1)
@@ -115,7 +115,7 @@ async def test_retry_after_is_respected_if_all_other_circuits_are_open(
 
 @pytest.mark.parametrize(("attempt", "longest"), [(1, 0.2), (2, 0.4), (3, 0.8), (20, 5.0)])
 def test_backoff_grows_and_is_random(attempt: int, longest: float) -> None:
-    """The pause after a failure is random, up to a bound that doubles with every attempt until it is 5 s."""
+    """The pause after a failure is random; its bound doubles with every attempt up to 5 s."""
     state, error = RetryCallState(None, None, (), {}), UnreachableError("gone")
     state.attempt_number = attempt
     state.set_exception((UnreachableError, error, None))
@@ -128,7 +128,7 @@ def test_backoff_grows_and_is_random(attempt: int, longest: float) -> None:
 async def test_a_busy_server_opens_no_circuit(
     serve: Serve, connect: Connect, slots: int, queue_limit: int
 ) -> None:
-    """A server that takes fewer questions at once than it is asked answers all, and is not asked much more often."""
+    """A server that takes fewer at once than it is asked answers all, with few refusals."""
     server = serve(slots=slots, queue_limit=queue_limit, latency=0.005)
     pool = connect(server, concurrency=8, attempts=3)
     cost = Cost()
@@ -144,7 +144,7 @@ async def test_a_busy_server_opens_no_circuit(
 async def test_a_burst_of_refusals_loses_no_answer(
     server: FakeOllama, connect: Connect, code: int, retry_after: str | None
 ) -> None:
-    """Questions that were refused together, and with them those that wait, are answered when the server can."""
+    """Questions refused together, and those that wait, are answered when the server can."""
     server.fail(*[Fault.status(code, retry_after=retry_after)] * 8)
     pool = connect(concurrency=8, attempts=3)
     async with asyncio.timeout(20):
@@ -155,7 +155,7 @@ async def test_a_burst_of_refusals_loses_no_answer(
 async def test_other_questions_respect_retry_after_too(
     server: FakeOllama, connect: Connect, until: Any
 ) -> None:
-    """After Retry-After the other questions wait, too, instead of being refused one after the other."""
+    """After Retry-After the other questions wait, too, instead of being refused in turn."""
     server.fail(Fault.status(429, retry_after="20"))
     pool = connect(concurrency=1, attempts=3)
     tasks = [asyncio.create_task(pool.chat(HELLO)) for _ in range(10)]
@@ -170,7 +170,7 @@ async def test_other_questions_respect_retry_after_too(
 async def test_a_server_that_is_always_busy_opens_its_circuit(
     server: FakeOllama, connect: Connect
 ) -> None:
-    """One that has refused everything for long counts as one that fails, so that every question comes to an end."""
+    """A server that has refused everything for long counts as failing, so that questions end."""
     server.fail_always(Fault.status(503))
     pool = connect(concurrency=8, attempts=3)
     pool.servers[0].throttle = Throttle(first_hold=0.01, longest_busy=0)

@@ -60,7 +60,7 @@ async def test_waiters_for_different_hosts_are_served_in_one_order(
 async def test_the_probe_of_a_cancelled_waiter_goes_to_the_next(
     hosts: tuple[OllamaHost, OllamaHost], clock: Clock
 ) -> None:
-    """A waiter that is cancelled in the very step in which it became the probe leaves it to the next."""
+    """A waiter that is cancelled as it becomes the probe leaves that to the next."""
     one, _ = hosts
     slots = Slots(1)
     lease = await slots.take((one,), Cost())
@@ -77,7 +77,7 @@ async def test_the_probe_of_a_cancelled_waiter_goes_to_the_next(
 async def test_a_waiter_is_woken_when_a_pause_is_over(
     hosts: tuple[OllamaHost, OllamaHost],
 ) -> None:
-    """Without any question coming to its end, the first who waits probes a host as soon as it may be."""
+    """Although no question ends, the first who waits probes a host as soon as it may."""
     two = hosts[1]
     slots = Slots(1)
     open_circuit(two)
@@ -94,7 +94,7 @@ async def test_a_waiter_is_woken_when_a_pause_is_over(
 async def test_a_probe_that_lasts_too_long_fails_those_who_wait(
     hosts: tuple[OllamaHost, OllamaHost], until: Until
 ) -> None:
-    """Without the probe coming to its end, those who wait for it fail when they have waited long enough."""
+    """Although the probe does not end, those who wait for it fail after a while."""
     one, _ = hosts
     slots = Slots(1)
     one.breaker = CircuitBreaker(first_pause=0.01, probe_wait=0.1)
@@ -124,7 +124,7 @@ async def test_the_slot_of_a_cancelled_waiter_goes_to_the_next(
 async def test_a_slot_that_the_first_waiter_cannot_use_goes_to_the_next(
     hosts: tuple[OllamaHost, OllamaHost],
 ) -> None:
-    """A slot that the first in the queue cannot use, as it waits for another host, goes to the next."""
+    """A slot that the first in the queue cannot use, as it waits for another host, goes on."""
     slots, (one, other) = Slots(1), hosts
     leases = [await slots.take((one,), Cost()), await slots.take((other,), Cost())]
     picky, anywhere = await queue_up(slots, (one,), (one, other))

@@ -1,17 +1,14 @@
 """Loading a model on several servers before the first question."""
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from prism.errors import BadReplyError, ModelMissingError, TimedOutError, UnreachableError
-from prism.llm import OllamaPool
 from prism.testing import FakeOllama, Fault
+from tests.kit.servers import Connect, Serve
 
-Connect = Callable[..., OllamaPool]
-Serve = Callable[..., FakeOllama]
 LOAD, VERSION = "/api/generate", "/api/version"
 
 
@@ -27,7 +24,7 @@ async def test_warming_up_reports_for_each_server(serve: Serve, connect: Connect
 
 
 async def test_one_warm_server_is_enough(serve: Serve, connect: Connect, until: Any) -> None:
-    """A server that does not load the model while another has it is given up, and nothing stays open there."""
+    """A load that takes much longer than another is cancelled, and no connection stays open."""
     good, silent = serve(), serve()
     silent.fail_always(Fault.hang(), path=LOAD)
     report = await connect(good, silent, load_timeout=600).warm_up()
@@ -65,7 +62,7 @@ async def test_patience_has_an_end(serve: Serve, connect: Connect) -> None:
 async def test_a_silent_server_is_found_out_before_the_long_wait(
     server: FakeOllama, connect: Connect, fault: Fault, found: str | None
 ) -> None:
-    """A server that does not even tell its version is not asked to load; one that only has none is."""
+    """A server that does not tell its version is not asked to load; one with an odd version is."""
     server.fail_always(fault, path=VERSION)
     if found:
         server.fail_always(Fault.body(b"<html>"), path=LOAD)  # which would be another error

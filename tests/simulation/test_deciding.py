@@ -21,7 +21,7 @@ from prism.telemetry.events import DECISION, POST_PUBLISHED, TRANSITION
 
 
 class Slow(BaseReasoner):
-    """Answers as the policy does, each question after a delay of its own, several at the same time."""
+    """Answers as the policy does, each question after a delay, several at the same time."""
 
     concurrency = 4
 
@@ -43,7 +43,8 @@ class Slow(BaseReasoner):
         self.most = max(self.most, len(self.under_way))
         self.moments.add(frozenset(self._asked_at[id(one)] for one in self.under_way))
         try:
-            await asyncio.sleep(self._delays.random() / 500)
+            for _ in range(self._delays.randrange(60)):
+                await asyncio.sleep(0)
         finally:
             self.overtaken += question is not self.under_way[0]
             self.under_way.remove(question)
@@ -83,7 +84,7 @@ def lines(log: bytes) -> list[bytes]:
 def test_a_run_writes_the_same_bytes_however_long_answers_take(
     seed: int, run_logged: Callable[..., Any]
 ) -> None:
-    """Answers that come late and out of order change no byte of the log and no figure of the results."""
+    """Answers that come late and out of order change no byte of the log and no result."""
     slow = Slow(seed)
     late, at_once = (
         run_logged(seed=seed, reasoner=slow),
@@ -111,7 +112,7 @@ class Told:
 def test_every_logger_learns_round_and_tick(
     make: Callable[[], Any], run_logged: Callable[..., Any]
 ) -> None:
-    """A logger that knows nothing of the run's clock gets the same events, each with its round and tick."""
+    """A logger that does not know the run's clock gets every event with its round and tick."""
     expected = [orjson.loads(line) for line in run_logged(reasoner=make()).log.splitlines()]
     for event in expected:
         del event["timestamp"]
@@ -122,7 +123,7 @@ def test_every_logger_learns_round_and_tick(
 
 
 def test_agents_go_on_while_others_decide() -> None:
-    """Questions of the next tick are asked while some of this tick are still out, and never of a third one."""
+    """Questions of the next tick are asked while some of this one are out, never of a third."""
     population = synthetic_population(60)
     slow = Slow()
     slow.clock = SimulatedClock()
@@ -141,7 +142,7 @@ def test_the_reasoner_limits_how_many_questions_are_under_way() -> None:
 
 
 def test_events_stand_in_the_order_of_ticks(run_logged: Callable[..., Any]) -> None:
-    """However answers overlap, rounds and ticks never go back in the log, and decisions precede their moves."""
+    """Rounds and ticks never go back in the log, and decisions precede their transitions."""
     run = run_logged(reasoner=Slow())
     moments = [(event["round"], event["tick"]) for event in run.events()]
     assert moments == sorted(moments)
@@ -177,7 +178,7 @@ def test_an_answer_outside_the_options_ends_the_run(run_logged: Callable[..., An
 
 
 def test_an_exception_of_the_reasoner_ends_the_run(tmp_path: Any) -> None:
-    """What a reasoner raises reaches the caller; what had happened by then is in the log, each line whole."""
+    """What a reasoner raises reaches the caller; the log has what happened before."""
 
     def fail() -> None:
         raise RuntimeError("out of order")
@@ -227,7 +228,7 @@ class GivesUp(Slow):
 
 
 async def test_a_reasoner_that_cancels_itself_ends_the_run() -> None:
-    """A reasoner that raises CancelledError of its own ends the run with an error that says so, and hangs nobody."""
+    """A reasoner that cancels itself ends the run with an error that says so."""
     reasoner = GivesUp()
     with pytest.raises(
         ReasonerError, match="the reasoner raised CancelledError, though nobody had cancelled it"
@@ -238,7 +239,7 @@ async def test_a_reasoner_that_cancels_itself_ends_the_run() -> None:
 
 @pytest.mark.usefixtures("_unheard")
 async def test_a_client_that_cancels_itself_costs_only_its_decision() -> None:
-    """A client whose call is cancelled from within, at every third question, costs those decisions, and no run."""
+    """A client that cancels every third call of its own costs those decisions, and no run."""
 
     class Client:
         asked = 0
@@ -286,7 +287,7 @@ async def test_a_cancelled_run_leaves_nothing_under_way() -> None:
 
 
 def test_buffered_events_keep_their_time_and_level() -> None:
-    """Events held back are written later with the level they had, at the time when they happened or at a given one."""
+    """Buffered events keep their level, and their time unless another is given."""
     clock, capture = SimulatedClock(), LogCapture()
     times: list[str] = []
 

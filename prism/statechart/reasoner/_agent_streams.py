@@ -1,4 +1,4 @@
-"""Random numbers of agents that bring no stream of their own."""
+"""Random numbers of agents that have no stream."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class AgentStreams:
     """The random numbers of agents' decisions, for reasoners that draw.
 
     Args:
-        seed: Seed of the streams of agents that bring none of their own.
+        seed: Seed of the streams of agents that have none.
     """
 
     def __init__(self, seed: int) -> None:
@@ -23,7 +23,7 @@ class AgentStreams:
         self._met = 0
 
     def of(self, agent: Any) -> RandomStream:
-        """Return ``agent.random`` where that is a `RandomStream`, as in a simulation, else one kept for the agent.
+        """Return ``agent.random`` where that is a `RandomStream`, else a stream kept for the agent.
 
         That one belongs to the agent's id or name, or, for an agent without any, to its place in
         the order in which such agents were first asked.

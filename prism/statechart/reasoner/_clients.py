@@ -68,7 +68,7 @@ def check_client(client: object, *, only_decides: bool = False) -> None:
 
 
 def check_model(client: object, model: str | None, *, only_decides: bool = False) -> None:
-    """Refuse a client that needs a model with every call, such as ``ollama.AsyncClient``, without one.
+    """Refuse a client that needs a model with every call if there is none.
 
     Args:
         client: What would be asked.

@@ -21,7 +21,7 @@ class Limits(Protocol):
         """
 
     def stalled(self, is_stalled: bool) -> None:
-        """Note whether the question waits in a queue that nobody serves."""
+        """Note whether the question waits while no other is being served."""
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ class Cost:
             self.limits.admitted()
 
     def stalled(self, is_stalled: bool) -> None:
-        """Note whether the question waits in a queue that nobody serves: that time counts, too."""
+        """Note whether the question waits while no other is being served: that time counts."""
         if self.limits is not None:
             self.limits.stalled(is_stalled)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Hashable
+from collections.abc import Callable, Coroutine, Hashable, Iterable
 from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -46,14 +46,18 @@ class Dispatcher:
         self._flights: SingleFlight[Reply] = SingleFlight()
         self._slots: tuple[Any, Semaphore] | None = None
 
-    async def ask(self, request: Request, identity: str) -> Outcome[Reply]:
-        """Return the outcome of a request.
+    def put(self, request: Request, identity: str) -> Flight[Reply]:
+        """Put a request, or join an equal one that is under way; `leave` it in the end.
 
         Args:
             request: What to ask.
-            identity: What it asks; whoever asks the same meanwhile gets the same outcome.
+            identity: What it asks; equal requests at the same time have the same outcome.
         """
-        return await self._flights.do(identity, lambda cost: self._reply(request, cost))
+        return self._flights.join(identity, lambda cost: self._reply(request, cost))
+
+    async def leave(self, flights: Iterable[Flight[Reply]]) -> None:
+        """Note that the outcomes of some requests are not waited for any more."""
+        await self._flights.leave(flights)
 
     def seconds_allowed(self) -> float:
         """Return the seconds that an answer may take now."""
@@ -130,8 +134,8 @@ class _Limits:
     """The time and the budget of one request.
 
     A request that waits for a slot while others are served has all the time that the budget has;
-    the time for its answer begins with the slot, or when nobody is served, so that nobody waits
-    for a server that is gone without end.
+    the time for its answer begins with the slot, or when no request is served at all, so that a
+    request does not wait forever for a server that is gone.
     """
 
     __slots__ = ("_began", "_budget", "_is_by_budget", "_seconds", "_timer")
@@ -208,8 +212,30 @@ class Outcome(Generic[ResultT]):
         return self.cost
 
 
+class Flight(Generic[ResultT]):
+    """A call under way, and the number of those who wait for it."""
+
+    __slots__ = ("key", "task", "waiting")
+
+    def __init__(self, key: Hashable, make: Callable[[Cost], Coroutine[Any, Any, ResultT]]) -> None:
+        import asyncio
+
+        self.key = key
+        self.waiting = 0
+        self.task: Task[Outcome[ResultT]] = asyncio.create_task(_outcome_of(make))
+
+    async def outcome(self) -> Outcome[ResultT]:
+        """Wait for the outcome; cancelling this leaves the call running."""
+        if self.task.done():
+            return self.task.result()
+
+        import asyncio
+
+        return await asyncio.shield(self.task)
+
+
 class SingleFlight(Generic[ResultT]):
-    """Calls under way, by what they ask; whoever asks the same meanwhile gets the same outcome.
+    """Calls under way, by what they ask: the same call is made once, for all who want it.
 
     A call ends with the last of those who wait for it: cancelling one of two leaves it running,
     cancelling both cancels it, and waits until it has closed its connection. A call that is
@@ -218,12 +244,12 @@ class SingleFlight(Generic[ResultT]):
     """
 
     def __init__(self) -> None:
-        self._under_way: dict[Hashable, _Flight[ResultT]] = {}
+        self._under_way: dict[Hashable, Flight[ResultT]] = {}
 
-    async def do(
+    def join(
         self, key: Hashable, make: Callable[[Cost], Coroutine[Any, Any, ResultT]]
-    ) -> Outcome[ResultT]:
-        """Return the outcome of a call.
+    ) -> Flight[ResultT]:
+        """Start a call, or join the one under way; `leave` it in the end.
 
         Args:
             key: What is asked.
@@ -237,43 +263,48 @@ class SingleFlight(Generic[ResultT]):
             or flight.task.done()
             or flight.task.get_loop() is not asyncio.get_running_loop()
         ):
-            flight = self._under_way[key] = _Flight(make)
+            flight = self._under_way[key] = Flight(key, make)
 
         flight.waiting += 1
 
+        return flight
+
+    async def leave(self, flights: Iterable[Flight[ResultT]]) -> None:
+        """Leave calls; those for which nobody waits are cancelled, and over afterwards."""
+        ending = [flight.task for flight in flights if self._is_last(flight)]
+        if not ending:
+            return
+
+        import asyncio
+
+        for task in ending:
+            task.cancel()
+
+        await asyncio.wait(ending)
+
+    async def do(
+        self, key: Hashable, make: Callable[[Cost], Coroutine[Any, Any, ResultT]]
+    ) -> Outcome[ResultT]:
+        """Return the outcome of a call: `join` it, wait, and `leave` it."""
+        flight = self.join(key, make)
         try:
-            return await asyncio.shield(flight.task)
+            return await flight.outcome()
         finally:
-            flight.waiting -= 1
-            if not flight.waiting:
-                await self._end(key, flight)
+            await self.leave([flight])
 
     def __len__(self) -> int:
         """Return the number of calls under way."""
         return len(self._under_way)
 
-    async def _end(self, key: Hashable, flight: _Flight[ResultT]) -> None:
-        if self._under_way.get(key) is flight:
-            self._under_way.pop(key, None)
-        if flight.task.done() or flight.task.get_loop().is_closed():
-            return
+    def _is_last(self, flight: Flight[ResultT]) -> bool:
+        """Leave one call; return True if it is still running, and nobody waits for it."""
+        flight.waiting -= 1
+        if flight.waiting:
+            return False
+        if self._under_way.get(flight.key) is flight:
+            del self._under_way[flight.key]
 
-        import asyncio
-
-        flight.task.cancel()
-        await asyncio.wait({flight.task})
-
-
-class _Flight(Generic[ResultT]):
-    """A call under way, and the number of those who wait for it."""
-
-    __slots__ = ("task", "waiting")
-
-    def __init__(self, make: Callable[[Cost], Coroutine[Any, Any, ResultT]]) -> None:
-        import asyncio
-
-        self.waiting = 0
-        self.task: Task[Outcome[ResultT]] = asyncio.create_task(_outcome_of(make))
+        return not flight.task.done() and not flight.task.get_loop().is_closed()
 
 
 async def _outcome_of(

@@ -1,4 +1,4 @@
-"""Calling what is not known, and reading what it returns."""
+"""Calling objects of unknown types, and reading what they return."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class _Choice:
 def requests_for(
     kind: Kind, questions: Sequence[Question], descriptions: Mapping[Any, str]
 ) -> Iterator[Request]:
-    """Return the requests that ask some questions, each made when it is needed."""
+    """Return the requests for some questions, each made when it is needed."""
     make = chat_requests if kind == "chat" else decision_requests
     return make(questions, descriptions)
 
@@ -153,7 +153,7 @@ def decision_state(agent: Any) -> str:
 def decision_question(
     question: Question, descriptions: Mapping[Any, str] = STATE_DESCRIPTIONS
 ) -> dict[str, Any]:
-    """Build one choice question for a decision model, with the options' meanings as its criteria."""
+    """Build one choice question for a decision model; its criteria are the options' meanings."""
     situation = f'The user is in the "{state_text(question.state)}" state'
     instructions = (
         f'{situation} and received the "{question.trigger}" event.\n\n'
@@ -211,7 +211,7 @@ Respond with JSON only:
 
 
 def format_context(context: Any) -> str:
-    """Describe an event's context: a post by author, text and topics, anything else by its fields."""
+    """Describe an event's context: a post by author, text and topics, all else by its fields."""
     if context is None:
         return "There are no further details."
     if isinstance(context, str):

@@ -6,9 +6,9 @@ in `_replies`.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from prism.errors import (
     CircuitOpenError,
@@ -22,7 +22,7 @@ from prism.statechart.reasoner._agent_streams import AgentStreams
 from prism.statechart.reasoner._answer_store import AnswerStore, ReplyCache
 from prism.statechart.reasoner._clients import adapt, check_client, check_model, has_slots
 from prism.statechart.reasoner._cost import Budget, Cost, require_positive
-from prism.statechart.reasoner._dispatch import Dispatcher, Outcome
+from prism.statechart.reasoner._dispatch import Dispatcher, Flight, Outcome
 from prism.statechart.reasoner._mode import ModeFinder
 from prism.statechart.reasoner._model_client import Reply
 from prism.statechart.reasoner._prompts import (
@@ -43,8 +43,6 @@ _STARTS_PER_TURN = 32
 
 Mode = Literal["auto", "decision", "chat"]
 Pick = Literal["draw", "argmax"]
-
-ResultT = TypeVar("ResultT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +205,7 @@ class Reasoner(BaseReasoner):
 
     @property
     def cache(self) -> AnswerStore | None:
-        """Where answers are kept; whoever opened it closes it."""
+        """Where answers are kept; it is not closed here."""
         return self._cache
 
     async def close(self) -> None:
@@ -232,16 +230,8 @@ class Reasoner(BaseReasoner):
         kind = self._kind or await self._find_kind()
         requests = requests_for(kind, questions, self._descriptions)
         placed: dict[int, Found] = {}
-        answered: dict[str, Outcome[Reply]] = {}
-
-        async def place(request: Request) -> None:
-            found = await self._decide(request, answered)
-            placed.update(zip(request.places, found, strict=True))
-
-        if len(questions) == 1:
-            await place(next(requests))
-        else:
-            await _in_parallel(place(request) for request in requests)
+        chats = await self._ask_all(((request, 0) for request in requests), placed)
+        await self._ask_all(chats, placed)
 
         return [placed[number] for number in range(len(questions))]
 
@@ -256,72 +246,106 @@ class Reasoner(BaseReasoner):
 
         return found or "chat"
 
-    async def _decide(
-        self, request: Request, answered: dict[str, Outcome[Reply]], earlier: int = 0
-    ) -> Sequence[Found]:
-        """Return the answers to one request; a failure is a fallback for each of its questions.
+    async def _ask_all(
+        self, requests: Iterable[tuple[Request, int]], placed: dict[int, Found]
+    ) -> list[tuple[Request, int]]:
+        """Ask, and note what was found for each question by its place.
 
         Args:
-            request: What to ask.
-            answered: Outcomes of requests that were made together with this one.
-            earlier: Requests that already asked the same in another way, and failed.
+            requests: What to ask, each with the number of requests that asked the same before.
+            placed: Where to note it.
+
+        Returns:
+            The chats that may help where decision questions failed, with the requests these cost.
         """
-        if request.fault is not None:
-            return [self._without_asking(question, request.fault) for question in request.questions]
+        # costs a third of importing the engine, and is loaded already where this runs
+        import asyncio
 
-        identity = request.identity()
-        key = "" if self._replies is None else self._replies.key(self._depends_on, identity)
-        stored = None if self._replies is None else self._replies.get(key)
-        if stored is not None:
-            found = self._read_all(request, stored, "cache", None)
-            if _all_valid(found):
-                return found
+        flights: dict[str, Flight[Reply]] = {}
+        asked: list[tuple[Request, int, str]] = []
+        chats: list[tuple[Request, int]] = []
+        try:
+            for request, earlier in requests:
+                if request.fault is not None:
+                    faulty = [self._without_asking(one, request.fault) for one in request.questions]
+                    placed.update(zip(request.places, faulty, strict=True))
+                    continue
 
-        # what was asked together is not asked again, also if it failed
-        if identity not in answered:
-            answered[identity] = await self._dispatcher.ask(request, identity)
+                identity = request.identity()
+                stored = self._stored(request, identity)
+                if stored is not None:
+                    placed.update(zip(request.places, stored, strict=True))
+                    continue
 
-        outcome = answered[identity]
-        cost = outcome.charge()
-        cost.attempts += earlier
+                # what was asked together is not asked again, also if it failed
+                if identity not in flights:
+                    flights[identity] = self._dispatcher.put(request, identity)
+
+                asked.append((request, earlier, identity))
+                # so that the first are under way before the last prompt is built
+                if len(asked) % _STARTS_PER_TURN == 0:
+                    await asyncio.sleep(0)
+
+            for request, earlier, identity in asked:
+                outcome = await flights[identity].outcome()
+                cost = outcome.charge()
+                cost.attempts += earlier
+                if outcome.error is not None and self._may_chat(request, outcome.error):
+                    chats.extend(self._chats_instead(request, cost.attempts))
+                else:
+                    found = self._read_outcome(request, identity, outcome, cost)
+                    placed.update(zip(request.places, found, strict=True))
+
+            return chats
+        finally:
+            await self._dispatcher.leave(flights.values())
+
+    def _stored(self, request: Request, identity: str) -> Sequence[Found] | None:
+        """Return the answers that an earlier run has stored, if they are valid."""
+        if self._replies is None:
+            return None
+
+        reply = self._replies.get(self._replies.key(self._depends_on, identity))
+        if reply is None:
+            return None
+
+        found = self._read_all(request, reply, "cache", None)
+        return found if _all_valid(found) else None
+
+    def _may_chat(self, request: Request, error: Exception) -> bool:
+        """Return True if a chat may help after a failure; where nobody decides, from now on."""
+        if self._mode != "auto" or request.kind != "decision":
+            return False
+        if isinstance(error, DecisionsUnsupportedError):
+            self._kind = "chat"
+            return True
+
+        # the servers that decide are down, which may pass
+        return isinstance(error, CircuitOpenError)
+
+    def _chats_instead(self, request: Request, attempts: int) -> Iterator[tuple[Request, int]]:
+        """Return the chats that ask the same; the requests so far stand with the first."""
+        for number, chat in enumerate(chat_requests(request.questions, self._descriptions)):
+            places = [request.places[number]]
+            yield replace(chat, places=places), attempts if number == 0 else 0
+
+    def _read_outcome(
+        self, request: Request, identity: str, outcome: Outcome[Reply], cost: Cost
+    ) -> Sequence[Found]:
+        """Return the answers to a request; a failure is a fallback for each of its questions."""
         if outcome.error is not None:
-            return await self._do_without(request, outcome.error, cost, answered)
+            return [
+                self._fall_back(question, outcome.error, own)
+                for question, own in _costs(request, cost)
+            ]
 
         assert outcome.result is not None
         found = self._read_all(request, outcome.result, "model", cost)
         if self._replies is not None and _all_valid(found):
+            key = self._replies.key(self._depends_on, identity)
             self._replies.put(key, outcome.result)
 
         return found
-
-    async def _do_without(
-        self,
-        request: Request,
-        error: Exception,
-        cost: Cost,
-        answered: dict[str, Outcome[Reply]],
-    ) -> Sequence[Found]:
-        """Fall back after a failure, or chat where that may help.
-
-        Where nobody takes decisions all later questions are chats, too; where those that do are
-        down it is only this one.
-        """
-        may_chat = isinstance(error, (DecisionsUnsupportedError, CircuitOpenError))
-        if not may_chat or self._mode != "auto" or request.kind != "decision":
-            return [
-                self._fall_back(question, error, own) for question, own in _costs(request, cost)
-            ]
-
-        if isinstance(error, DecisionsUnsupportedError):
-            self._kind = "chat"
-
-        chats = enumerate(chat_requests(request.questions, self._descriptions))
-        found = await _in_parallel(
-            self._decide(chat, answered, earlier=0 if number else cost.attempts)
-            for number, chat in chats
-        )
-
-        return [item for items in found for item in items]
 
     def _read_all(
         self, request: Request, reply: Reply, source: Source, cost: Cost | None
@@ -374,27 +398,6 @@ class Reasoner(BaseReasoner):
         options = question.options
         chosen = next((option for option in options if option == self._fallback), options[0])
         return Decision(chosen, "fallback", reason=describe(error), cost=cost)
-
-
-async def _in_parallel(works: Iterable[Coroutine[Any, Any, ResultT]]) -> list[ResultT]:
-    """Do several things at once; if one raises, the others are cancelled and over before."""
-    import asyncio
-
-    tasks: list[asyncio.Task[ResultT]] = []
-    try:
-        for work in works:
-            tasks.append(asyncio.create_task(work))
-            # so that the first are under way before the last prompt is built
-            if len(tasks) % _STARTS_PER_TURN == 0:
-                await asyncio.sleep(0)
-
-        return await asyncio.gather(*tasks)
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise
 
 
 def _costs(request: Request, cost: Cost | None) -> Iterator[tuple[Question, Cost | None]]:

@@ -11,13 +11,13 @@ from prism.errors import ReasonerError
 from prism.statechart.states import state_text
 
 MOST_REPLY_CHARACTERS = 10_000
-"""How much of a reply is searched, from its end, where models put their answer; braces in braces cost its square."""
+"""How much of a reply is searched, from its end; nested braces take the square of it."""
 
 _THINK = "<think>"
 _TAG = re.compile("</?think>")
 
 ROUNDING = 0.05
-"""How far probabilities may be from summing to one before they count as wrong rather than rounded."""
+"""How far from one the sum of probabilities may be, as rounding makes it."""
 
 
 def read_probabilities(given: Any, options: list[Any]) -> dict[str, float]:
@@ -31,8 +31,8 @@ def read_probabilities(given: Any, options: list[Any]) -> dict[str, float]:
         The probabilities, in the options' order.
 
     Raises:
-        ReasonerError: (a ValueError) if one is missing, is no number from 0 to 1, belongs to no
-            option, or they do not sum to one.
+        ReasonerError: (a ValueError) if one is missing, is not a number from 0 to 1 or belongs to
+            no option, or if they do not sum to one.
     """
     texts = [state_text(option) for option in options]
     if not isinstance(given, Mapping):
@@ -41,9 +41,9 @@ def read_probabilities(given: Any, options: list[Any]) -> dict[str, float]:
     for text in texts:
         value = given.get(text)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
-            given_text = _excerpt(value)
             raise ReasonerError(
-                f"the reply gives {text!r} the probability {given_text}, which is no number from 0 to 1"
+                f"the reply gives {text!r} the probability {_excerpt(value)}, "
+                "which is not a number from 0 to 1"
             )
 
     strangers = [text for text in given if text not in texts]
@@ -116,7 +116,8 @@ def _answers_in(text: str) -> list[Any]:
 
 
 def _without_thoughts(text: str) -> str:
-    """Drop ``<think>`` blocks; what precedes a lone end tag, or follows a lone start tag, is thought, too."""
+    """Drop ``<think>`` blocks."""
+    # what precedes a lone end tag, or follows a lone start tag, is a thought, too
     said: list[str] = []
     position, is_thinking = 0, False
     for tag in _TAG.finditer(text):

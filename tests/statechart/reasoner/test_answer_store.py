@@ -80,7 +80,7 @@ def test_replies_that_were_stored_with_their_cost_are_read() -> None:
     ],
 )
 def test_a_text_that_is_not_a_reply_counts_as_none(text: str) -> None:
-    """A text in the store that is no reply counts as nothing, and is replaced by the next reply."""
+    """A text in the store that is not a reply counts as none, and is replaced by the next."""
     store = Store()
     cache = ReplyCache(store, None)
     key = cache.key("what next?")

@@ -36,7 +36,7 @@ class BrokenStore:
 async def test_a_second_run_asks_nothing(
     mode: Any, model: str, server: FakeOllama, connect: Connect, tmp_path: Any, events: Any
 ) -> None:
-    """With a cache on disk a second run decides the same without the model, and its events say so."""
+    """With a cache on disk a second run decides the same without the model, as its events say."""
     for _ in range(2):
         with AnswerCache(tmp_path / "answers.db") as cache:
             await Reasoner(connect(model=model), mode=mode, cache=cache).decide_many(crowd(20))
@@ -64,7 +64,7 @@ async def test_a_second_run_asks_nothing(
 async def test_answers_are_kept_by_what_was_asked(
     change: Any, question: Question, server: FakeOllama, connect: Connect
 ) -> None:
-    """An answer is used again for the same model, options, prompt and seed, and for nothing else."""
+    """An answer is used again for the same model, options, prompt and seed only."""
     store: Any = Store()
     usual = {"model": "tiny", "mode": "chat", "cache": store}
     client = connect(kind="ollama")
@@ -81,7 +81,7 @@ async def test_answers_are_kept_by_what_was_asked(
 
 @pytest.mark.parametrize("name", ["model", "seed", "temperature", "think"])
 async def test_answers_are_kept_by_the_clients_settings(name: str) -> None:
-    """Where a client tells its model, seed, temperature or thinking, answers are kept apart by them."""
+    """Answers are kept apart by a client's model, seed, temperature and think."""
     store: Any = Store()
     for value in ("1", "2", "2"):
         client = Model(answer("scrolling"))

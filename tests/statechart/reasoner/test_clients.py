@@ -182,7 +182,7 @@ def test_a_client_without_a_method_is_refused(client: Any) -> None:
 async def test_a_client_gets_the_arguments_that_it_takes(
     client: Any, model: str | None, told: Any
 ) -> None:
-    """Each kind of client gets the prompt in the form it takes, with schema and model where it has room for them."""
+    """Each kind of client gets the prompt in its form, and schema and model if it takes them."""
     assert await ask_chat(client, model=model, seed=7) == "yes"
     assert client.told == told
 
@@ -227,7 +227,7 @@ async def test_the_text_of_a_reply_is_found(reply: Any) -> None:
     ],
 )
 async def test_an_answer_may_be_data(reply: Any, chosen: Any) -> None:
-    """What agents with typed results give, alone or as their output, is read like the JSON that it stands for."""
+    """The data that agents with typed results return is read like the JSON that it stands for."""
     text = await ask_chat(Runner(reply(chosen)))
     assert parse_reasoner_response(text, OPTIONS) is S.SCROLLING
 
@@ -311,7 +311,7 @@ QUESTIONS = {
 
 @pytest.mark.parametrize("kind", ["prism", "pool", "ollama"])
 async def test_real_clients_decide(kind: str, server: FakeOllama, connect: Any) -> None:
-    """prism's clients and Ollama's own put decision questions; probabilities and tokens are read."""
+    """prism's clients and Ollama's own put decision questions; chances and tokens are read."""
     cost = Cost()
     model = "nimble" if kind == "ollama" else None
     chances = await ask_decision(connect(kind=kind, model="nimble"), model, cost)
@@ -384,7 +384,7 @@ async def test_a_decision_without_answers_is_an_error(reply: Any) -> None:
 async def test_a_missing_endpoint_is_told_from_other_failures(
     error: Exception, raised: type[Exception]
 ) -> None:
-    """A server or model without decisions raises prism's error for that; anything else is raised unchanged."""
+    """A server or model without decisions raises prism's error for it; all else is unchanged."""
     with pytest.raises(raised, match=str(error.args[0])) as caught:
         await ask_decision(Deciding(error))
     assert (caught.value is error) == (raised is type(error))
@@ -415,7 +415,7 @@ async def test_an_ollama_client_without_a_model_offers_no_decisions(connect: Any
 async def test_a_server_without_api_show_may_decide(
     code: int, server: FakeOllama, connect: Any
 ) -> None:
-    """A server without the path that tells capabilities may have decisions, while a failure is raised."""
+    """A server without the path that shows capabilities may decide; a failure is raised."""
     server.fail(Fault.status(code, body=b"no such page"), Fault.status(500), path="/api/show")
     assert await offers_decisions(connect(kind="ollama"), "nimble") is True
     with pytest.raises(ollama.ResponseError):
@@ -450,7 +450,7 @@ NO_THINK = ollama.ResponseError("invalid think value", 400)
 async def test_think_is_false_until_a_model_refuses_it(
     accepts: Any, error: Exception, asked: list[Any]
 ) -> None:
-    """Where thinking is an argument it is forbidden, but to a model that refuses to be told, and that is remembered."""
+    """A chat with a think gets False, until the model refuses it, which is remembered."""
     client, cost = Thinker(accepts, error), Cost()
     adapted = adapt(client, None, None)
     for _ in range(2):
@@ -507,9 +507,12 @@ class Settled(Told):
 def test_a_client_without_a_model_is_refused(
     client: Any, model: str | None, only_decides: bool
 ) -> None:
-    """A client that has to be told a model is an error that says how to give one, and accepted with one."""
+    """A client that needs a model is refused without one, with advice, and accepted with one."""
     method = "systemone" if only_decides else "chat"
-    message = rf"{type(client).__name__}.{method} needs the name of a model: give one, such as Reasoner\(client, model="
+    message = (
+        rf"{type(client).__name__}.{method} needs the name of a model: "
+        r"give one, such as Reasoner\(client, model="
+    )
     with pytest.raises(ReasonerError, match=message):
         check_model(client, model, only_decides=only_decides)
     check_model(client, "m1", only_decides=only_decides)
@@ -525,7 +528,7 @@ def test_other_clients_need_no_model(client: Any, only_decides: bool) -> None:
 
 
 def test_mode_decision_needs_only_systemone() -> None:
-    """A client that only decides is accepted where only decisions are asked, and one that does not is refused."""
+    """A client that only decides is accepted where only decisions are asked, and needed there."""
     check_client(Deciding(), only_decides=True)
     with pytest.raises(ReasonerError, match="Runner has none"):
         check_client(Runner(), only_decides=True)

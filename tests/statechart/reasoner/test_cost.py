@@ -1,7 +1,7 @@
 """What answers cost, and how much a run may spend."""
 
 from dataclasses import asdict
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
@@ -40,7 +40,7 @@ def test_no_limits_are_never_reached() -> None:
     ],
 )
 def test_what_is_spent_is_spent(limits: Any, costs: Any, taken: int, reason: str) -> None:
-    """Calls can be taken until they, with their retries and tokens, reach a limit; then the reason is given."""
+    """Calls can be taken until they, their retries or tokens reach a limit, which is named then."""
     budget = Budget(**limits)
     for _ in range(taken):
         assert budget.take() is None
@@ -50,7 +50,7 @@ def test_what_is_spent_is_spent(limits: Any, costs: Any, taken: int, reason: str
 
 
 def test_a_budget_is_restored_from_its_dict() -> None:
-    """A budget restored from what another tells has spent as much, and is spent at the same call."""
+    """A budget restored from another's dict has spent as much, and ends at the same call."""
     budget = Budget(max_calls=3)
     assert budget.take() is None
     budget.add(tokens=40)
@@ -63,7 +63,7 @@ def test_a_budget_is_restored_from_its_dict() -> None:
 
 
 def test_a_restored_deadline_goes_on_where_it_was() -> None:
-    """Seconds that an interrupted run has asked for count; a deadline that had not begun begins with a question."""
+    """Seconds of an interrupted run count; a deadline that had not begun begins with a question."""
     budget = Budget(deadline=100)
     budget.restore(calls=5, tokens=0, seconds=99.0)
     left = budget.seconds_left()
@@ -118,7 +118,8 @@ def test_the_limits_of_a_cost_are_no_part_of_it() -> None:
     """Costs are equal by what is logged of them, whatever bounds them."""
 
     class Recorder:
-        said: ClassVar[list[object]] = []
+        def __init__(self) -> None:
+            self.said: list[object] = []
 
         def admitted(self) -> None:
             self.said.append("admitted")
@@ -126,11 +127,12 @@ def test_the_limits_of_a_cost_are_no_part_of_it() -> None:
         def stalled(self, is_stalled: bool) -> None:
             self.said.append(is_stalled)
 
-    cost = Cost(limits=Recorder())
+    recorder = Recorder()
+    cost = Cost(limits=recorder)
     cost.stalled(True)
     cost.stalled(False)
     cost.admitted()
-    assert Recorder.said == [True, False, "admitted"]
+    assert recorder.said == [True, False, "admitted"]
     assert cost == Cost()
     assert "limits" not in repr(cost)
     assert [name for name in asdict(Cost()) if name != "limits"] == list(COST_KEYS)

@@ -63,7 +63,7 @@ async def test_a_call_that_has_ended_is_made_anew() -> None:
 
 
 def test_an_outcome_is_charged_once() -> None:
-    """Of all who receive an outcome only the first bears its cost; the others know model and host."""
+    """Only the first who receives an outcome bears its cost; others know model and host."""
     outcome = Outcome(Cost(0.5, "m1", "h1", 2, 30, 4), result=1)
     assert outcome.charge() is outcome.cost
     assert [outcome.charge() for _ in range(2)] == [Cost(0.5, "m1", "h1", 0, 0, 0)] * 2
@@ -82,7 +82,7 @@ async def test_a_call_has_one_cost_however_it_ends() -> None:
 
 
 async def test_a_failure_is_the_outcome_for_all_waiters() -> None:
-    """An exception is the outcome for everyone who waits, and is not kept for those who come later."""
+    """An exception is the outcome for everyone who waits, and is not kept for later calls."""
     flights, asking = SingleFlight[int](), Asking()
     asking.error = ConnectionError("nobody there")
     tasks = await start(flights, asking, "a", "a")
@@ -160,7 +160,7 @@ async def cancels_itself(_cost: Cost) -> int:
 async def test_a_call_that_cancels_itself_has_failed(
     call: Callable[[Cost], Coroutine[Any, Any, int]],
 ) -> None:
-    """A call that is cancelled though others wait for it is a failure that all of them share, and cancels nobody."""
+    """A call that cancels itself is a failure for all who wait, and cancels none of them."""
     flights = SingleFlight[int]()
     tasks = [asyncio.create_task(flights.do("a", call)) for _ in range(2)]
     async with asyncio.timeout(10):
@@ -180,7 +180,7 @@ async def test_a_time_out_around_a_call_stays_one() -> None:
 
 
 def test_a_call_of_a_closed_loop_is_made_anew() -> None:
-    """A loop that was closed in the middle of a call keeps nobody in a later one from asking the same."""
+    """A loop that was closed during a call keeps no later one from making the same."""
     flights, numbers = SingleFlight[int](), count(1)
 
     async def hangs(_cost: Cost) -> int:
@@ -193,22 +193,22 @@ def test_a_call_of_a_closed_loop_is_made_anew() -> None:
 
     left = asyncio.new_event_loop()
     task = left.create_task(flights.do("a", hangs))
-    left.run_until_complete(asyncio.sleep(0.01))
+    left.run_until_complete(asyncio.sleep(0))
+    left.run_until_complete(asyncio.sleep(0))
     left.close()
     assert [asyncio.run(flights.do("a", answers)).result for _ in range(2)] == [2, 3]
     assert not task.done()
 
 
 def test_each_event_loop_makes_its_own_call() -> None:
-    """While one event loop asks, another that asks the same makes a call of its own, and both get their answers."""
+    """Two event loops that ask the same at once make a call each, and both get their answers."""
     flights = SingleFlight[str]()
     is_asking, may_answer = threading.Event(), threading.Event()
     answers: list[Outcome[str]] = []
 
     async def first(_cost: Cost) -> str:
         is_asking.set()
-        while not may_answer.is_set():
-            await asyncio.sleep(0.001)
+        await asyncio.to_thread(may_answer.wait, 10)
         return "first"
 
     async def second(_cost: Cost) -> str:

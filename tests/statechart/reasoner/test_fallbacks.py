@@ -65,7 +65,7 @@ FAILURES = [
 async def test_a_failure_is_a_fallback(
     client: Any, reason: str, fallback: Any, chosen: S, logger: Any, capture: Any
 ) -> None:
-    """Whatever fails, the fallback or else the first option is taken, with a warning that says why."""
+    """Whatever fails, the fallback or the first option is taken, with a warning that says why."""
     decision = await decide(
         client, fallback=fallback, timeout=0.01 if isinstance(client, Silent) else 5, logger=logger
     )
@@ -101,7 +101,9 @@ def test_a_fallback_is_heard_without_structlog() -> None:
         "class Model:\n"
         "    async def run(self, prompt): return 'nonsense'\n"
         "options = [AgentState.COMPOSING, AgentState.SCROLLING]\n"
-        "asyncio.run(Reasoner(Model()).decide(SimpleNamespace(id=1), AgentState.EVALUATING, 'decides', options))\n"
+        "agent = SimpleNamespace(id=1)\n"
+        "deciding = Reasoner(Model()).decide(agent, AgentState.EVALUATING, 'decides', options)\n"
+        "asyncio.run(deciding)\n"
         "assert 'structlog' not in sys.modules\n"
     )
     done = subprocess.run(
@@ -113,7 +115,7 @@ def test_a_fallback_is_heard_without_structlog() -> None:
 
 
 async def test_one_failure_affects_no_other_question(server: FakeOllama, connect: Connect) -> None:
-    """A question that fails falls back without disturbing those asked with it, and the next is answered."""
+    """A question that fails affects none of those asked with it, and the next is answered."""
     server.fail(Fault.status(500, "boom"))
     reasoner = Reasoner(connect(concurrency=1))
     decisions = await reasoner.decide_many(crowd(3))
@@ -142,7 +144,7 @@ class Detached:
 async def test_an_unreadable_post_or_agent_is_a_fallback(
     mode: Any, model: str, unreadable: Any, server: FakeOllama, connect: Connect
 ) -> None:
-    """A post or agent that raises when it is read costs its own question the model, and no other."""
+    """A post or agent that raises when read makes its own question a fallback, and no other."""
     reasoner = Reasoner(connect(model=model), mode=mode, fallback=S.SCROLLING)
     decisions = await reasoner.decide_many([ask("Ben"), unreadable(), ask("Cy")])
     assert [decision.source for decision in decisions] == ["model", "fallback", "model"]
@@ -191,7 +193,7 @@ async def test_an_unreadable_agent_affects_no_other_decision(
     connect: Connect,
     events: Any,
 ) -> None:
-    """An agent whose id or stream raises falls back for that reason, under a name that it can have, and nobody else."""
+    """An agent whose id or stream raises falls back for that reason, and no other agent does."""
     bad = kind()
     questions = [ask("Ben"), Question(bad, S.EVALUATING, "decides", OPTIONS, POST), ask("Cy")]
     decisions = await Reasoner(connect(model=model), mode=mode).decide_many(questions)
@@ -211,7 +213,7 @@ async def test_an_unreadable_agent_affects_no_other_decision(
 async def test_a_time_out_of_a_raw_client_is_named_in_the_reason(
     mode: Any, server: FakeOllama
 ) -> None:
-    """Where a raw client's own time-out comes first, the reason is its name alone, as it says no more."""
+    """A raw client's own time-out is given by its name alone, as it says no more."""
     server.fail_always(Fault.hang())
     client = ollama.AsyncClient(host=server.host, timeout=httpx.Timeout(10, read=0.1))
     assert (await decide(client, model="nimble", mode=mode)).reason == "ReadTimeout"
@@ -219,7 +221,7 @@ async def test_a_time_out_of_a_raw_client_is_named_in_the_reason(
 
 
 def test_a_second_event_loop_at_once_falls_back_with_advice(server: FakeOllama) -> None:
-    """While one event loop asks, another that asks the same falls back and says why; the first gets its answer."""
+    """A second loop that asks at the same time falls back and says why; the first is answered."""
     is_asking, may_answer = threading.Event(), threading.Event()
     decisions: list[Decision] = []
 

@@ -37,7 +37,7 @@ from tests.kit.servers import CHAT, DECISIONS, Connect, Until
 async def test_mode_auto_takes_decisions_where_they_are_offered(
     kind: str, mode: Any, model: str, paths: list[str], server: FakeOllama, connect: Connect
 ) -> None:
-    """Mode auto asks a decision model for a decision and any other to chat; the other modes do as they are told."""
+    """Mode auto asks a decision model for decisions, others to chat; the other modes are fixed."""
     server.choose = lambda question: "scrolling"
     reasoner = Reasoner(
         connect(kind=kind, model=model),
@@ -50,7 +50,7 @@ async def test_mode_auto_takes_decisions_where_they_are_offered(
 
 
 async def test_capabilities_are_looked_up_once(server: FakeOllama) -> None:
-    """A hundred questions at once, together or each on its own, and those after them look once at the model."""
+    """A hundred questions, together or each on its own, and later ones look once at the model."""
     client = Counting(host=server.host)
     reasoner = Reasoner(client, model="nimble")
     alone = (
@@ -66,7 +66,7 @@ async def test_capabilities_are_looked_up_once(server: FakeOllama) -> None:
 async def test_a_failed_capability_look_is_repeated_later(
     server: FakeOllama, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A server that cannot say what it offers is asked to chat, and asked again after a while; that is told once."""
+    """While a look fails the server is asked to chat; it is repeated, and logged once."""
     client = Counting(host=server.host)
     reasoner = Reasoner(client, model="nimble")
     server.fail(Fault.status(500), Fault.status(500), path="/api/show")
@@ -82,10 +82,10 @@ async def test_a_failed_capability_look_is_repeated_later(
 async def test_a_failed_capability_look_backs_off(
     server: FakeOllama, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A look that failed after a long time is not repeated with every question, and is told of once."""
+    """A look that took long and failed is not repeated with every question, and is logged once."""
     server.fail_always(Fault.hang(), path="/api/show")
     client = Counting(host=server.host)
-    reasoner = Reasoner(client, model="nimble", timeout=1)
+    reasoner = Reasoner(client, model="nimble", timeout=0.5)
     for _ in range(5):
         await reasoner.decide_many(crowd(3))
     await client.close()
@@ -94,7 +94,7 @@ async def test_a_failed_capability_look_backs_off(
     assert [(record.levelname, record.__dict__["prism"]) for record in caplog.records] == [
         (
             "WARNING",
-            {"event": "reasoner.mode_unknown", "error": "TimedOutError: no answer within 1 s"},
+            {"event": "reasoner.mode_unknown", "error": "TimedOutError: no answer within 0.5 s"},
         )
     ]
 
@@ -107,7 +107,7 @@ async def test_a_failed_capability_look_is_logged_once(
     capture: Any,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """That a server could not say what it offers goes once to the reasoner's logger, or else to structlog."""
+    """A failed look is logged once, to the reasoner's logger or else to structlog."""
     server.fail_always(Fault.status(500, "boom"), path="/api/show")
     for given, told in ((None, events), (logger, capture.entries)):
         reasoner = Reasoner(connect(model="nimble"), logger=given)
@@ -124,7 +124,7 @@ async def test_a_failed_capability_look_is_logged_once(
 
 
 async def test_a_look_that_the_client_cancels_means_chat(events: Any) -> None:
-    """A client whose look at what it offers is cancelled from within chats, and the reasoner goes on."""
+    """A client that cancels its own look is asked to chat, and the reasoner goes on."""
 
     class GivesUp(Model):
         async def offers_decisions(self) -> bool:
@@ -142,7 +142,7 @@ async def test_a_look_that_the_client_cancels_means_chat(events: Any) -> None:
 
 @pytest.mark.slow
 async def test_a_capability_look_has_its_own_time_limit(server: FakeOllama) -> None:
-    """However long an answer may take, a server that does not say what it offers is waited for only briefly."""
+    """However long an answer may take, a look at what a server offers takes seconds at most."""
     server.fail_always(Fault.hang(), path="/api/show")
     client = Counting(host=server.host)
     async with asyncio.timeout(60):
@@ -191,7 +191,7 @@ async def test_a_server_without_api_show_is_asked_for_decisions(
 async def test_think_is_false_until_the_model_refuses_it(
     server: FakeOllama, connect: Connect
 ) -> None:
-    """A raw Ollama client asks without thoughts; of a model that refuses to be told so nothing more is said of it."""
+    """A raw Ollama client is given think=False, until the model refuses it; that is remembered."""
     reasoner = Reasoner(connect(kind="ollama"), model="tiny", mode="chat")
     await reasoner.decide_many([ask()])
     server.fail(Fault.status(400, '"tiny" takes "low", "medium" or "high" for think'))
@@ -214,7 +214,7 @@ async def test_think_is_false_until_the_model_refuses_it(
 async def test_while_the_deciding_server_is_down_others_chat(
     server: FakeOllama, events: Any
 ) -> None:
-    """When the one server that decides goes down nobody falls back, and when it is back it decides again."""
+    """While the one server that decides is down the others chat; afterwards it decides again."""
     with FakeOllama() as decides:
         pool = mixed(server, decides)
         reasoner = Reasoner(pool)
@@ -233,7 +233,7 @@ async def test_while_the_deciding_server_is_down_others_chat(
 
 
 async def test_one_server_that_only_chats_does_not_settle_the_mode(server: FakeOllama) -> None:
-    """While a server could not say whether it decides, that another does not is no reason to chat for good."""
+    """While one server has not said whether it decides, another that only chats settles nothing."""
     with FakeOllama() as decides:
         decides.fail(Fault.status(503), path="/api/show")
         pool = mixed(server, decides)
@@ -262,7 +262,7 @@ async def test_questions_wait_for_the_probe_of_a_recovered_server(
 async def test_a_hanging_capability_look_means_chat(server: FakeOllama, connect: Connect) -> None:
     """A server that never says what it offers delays a decision by no more than the time-out."""
     server.fail_always(Fault.hang(), path="/api/show")
-    reasoner = Reasoner(connect(kind="ollama"), model="nimble", timeout=2)
+    reasoner = Reasoner(connect(kind="ollama"), model="nimble", timeout=0.5)
     assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "model")]
     assert asked(server) == [CHAT]
 
@@ -289,7 +289,7 @@ async def test_a_server_without_decisions_is_asked_to_chat(
 async def test_mode_decision_never_chats(
     kind: str, model: str, server: FakeOllama, connect: Connect
 ) -> None:
-    """In mode decision a model that does not decide, or is not there, is a fallback and not a chat."""
+    """In mode decision a model that does not decide, or is missing, is a fallback, not a chat."""
     reasoner = Reasoner(
         connect(kind=kind, model=model), model=model if kind == "ollama" else None, mode="decision"
     )

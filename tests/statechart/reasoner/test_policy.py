@@ -92,7 +92,7 @@ async def test_agents_do_not_disturb_each_other() -> None:
 
 
 async def test_an_agents_own_stream_is_used() -> None:
-    """An agent with a random stream of its own decides by that stream, whatever the reasoner's seed."""
+    """An agent with a random stream decides by that, whatever the reasoner's seed."""
     first = await choices(PolicyReasoner(1), ask(random=RandomStream(5, "a1")))
     second = await choices(PolicyReasoner(2), ask(random=RandomStream(5, "a1")))
     stream = RandomStream(5, "a1")
@@ -100,7 +100,7 @@ async def test_an_agents_own_stream_is_used() -> None:
 
 
 async def test_another_kind_of_random_is_left_alone() -> None:
-    """An agent whose random is something else, as Mesa's agents have, decides by the reasoner's streams."""
+    """An agent whose random is something else, as in Mesa, decides by the reasoner's streams."""
     foreign = random.Random(5)
     before = foreign.getstate()
     assert await choices(PolicyReasoner(7), ask(random=foreign)) == await choices(

@@ -33,7 +33,7 @@ from tests.kit.servers import Connect
 async def test_decisions_of_one_agent_go_in_one_request(
     kind: str, server: FakeOllama, connect: Connect
 ) -> None:
-    """Several questions of one agent are one request with one state, and each gets its own answer."""
+    """Several questions of one agent are one request, and each gets its own answer."""
     server.choose = lambda question: question.options[-1]
     reasoner = Reasoner(
         connect(kind=kind, model="nimble"),
@@ -79,7 +79,7 @@ async def test_the_cost_of_a_common_request_is_logged_once(
 
 
 async def test_large_questions_are_split(server: FakeOllama, connect: Connect) -> None:
-    """Questions of one agent that do not fit into one request are spread over several below 64 KiB."""
+    """Questions of one agent that do not fit into one request go in several below 64 KiB."""
     agent = ask().agent
     questions = [
         Question(agent, S.EVALUATING, "decides", OPTIONS, f"{n}" + "x" * 10_000) for n in range(20)
@@ -93,7 +93,7 @@ async def test_large_questions_are_split(server: FakeOllama, connect: Connect) -
 async def test_a_question_too_large_for_any_request_is_not_asked(
     server: FakeOllama, connect: Connect
 ) -> None:
-    """A question beyond what servers take is a fallback that gives its size, beside others that are answered."""
+    """A question too large for any request is a fallback with its size; others are answered."""
     agent = ask().agent
     questions = [
         Question(agent, S.EVALUATING, "decides", OPTIONS, text) for text in ("a", "x" * 70_000)
@@ -111,7 +111,7 @@ def weighing(**chances: float) -> Any:
 
 
 async def test_draws_follow_the_probabilities() -> None:
-    """Over many draws each option comes about as often as its probability says, and one of zero never."""
+    """Over many draws each option comes about as often as its probability says."""
     reasoner = Reasoner(
         Weighing({"composing": 0.3, "scrolling": 0.7, "resting": 0.0}), mode="decision"
     )
@@ -138,7 +138,7 @@ async def test_argmax_takes_the_likeliest() -> None:
 
 
 async def test_draws_belong_to_the_agent() -> None:
-    """A draw depends on seed and agent alone, not on the company it is made in; another seed gives others."""
+    """A draw depends on seed and agent alone, not on other questions; another seed differs."""
     half = {"composing": 0.5, "scrolling": 0.5}
     together = await Reasoner(Weighing(half), mode="decision").decide_many(crowd(40))
     reasoner = Reasoner(Weighing(half), mode="decision")
@@ -149,7 +149,7 @@ async def test_draws_belong_to_the_agent() -> None:
 
 
 async def test_draws_come_in_the_order_of_the_questions() -> None:
-    """The questions of one agent draw in their order, whichever of its requests is answered first."""
+    """The questions of one agent draw in their order, whichever request is answered first."""
     agent = SimpleNamespace(agent_id="a1", random=RandomStream(3, "a1"))
     questions = [
         Question(agent, S.EVALUATING, "decides", OPTIONS, f"{n}" + "x" * 50_000) for n in range(10)
@@ -162,7 +162,7 @@ async def test_draws_come_in_the_order_of_the_questions() -> None:
 
 
 class Even:
-    """A decision model that gives even odds, and answers a question the later the earlier it comes in an order."""
+    """A decision model with even odds that answers questions in the reverse of an order."""
 
     def __init__(self, order: Sequence[str] = (), fails: str | None = None) -> None:
         self.order, self.fails = list(order), fails
@@ -197,7 +197,7 @@ async def test_draws_of_agents_without_a_name_come_in_the_order_of_asking(order:
 
 @pytest.mark.parametrize("order", [MARKS, MARKS[::-1]])
 async def test_draws_of_one_agent_come_in_the_order_of_asking(order: list[str]) -> None:
-    """One agent's questions that are asked at once, each on its own, draw in their order, whichever answer is first."""
+    """One agent's questions put at once draw in their order, whichever answer is first."""
     reasoner = Reasoner(Even(order), mode="decision")
     ada = ask().agent
     chosen = [reasoner.decide(ada, S.EVALUATING, "decides", list(OPTIONS), mark) for mark in MARKS]
@@ -207,7 +207,7 @@ async def test_draws_of_one_agent_come_in_the_order_of_asking(order: list[str]) 
 
 @pytest.mark.parametrize("together", [True, False])
 async def test_a_fallback_shifts_no_later_draw(together: bool) -> None:
-    """A question that got no answer has used its number up: the draws after it are those of a run without a failure."""
+    """A question without an answer uses up its number: later draws are those without a failure."""
     questions = [
         Question(ask().agent, S.EVALUATING, "decides", OPTIONS, mark + "x" * 50_000)
         for mark in MARKS
@@ -252,7 +252,7 @@ async def test_chats_and_argmax_draw_nothing(server: FakeOllama, connect: Connec
 async def test_bad_probabilities_are_a_fallback(
     chances: Any, reason: str, server: FakeOllama, connect: Connect
 ) -> None:
-    """Probabilities that are none are never drawn from: the fallback says what is wrong with them."""
+    """Invalid probabilities are never drawn from: the fallback says what is wrong with them."""
     server.fail(Fault.weighs(chances))
     reasoner = Reasoner(connect(model="nimble"), fallback=S.SCROLLING)
     (decision,) = await reasoner.decide_many([ask()])

@@ -79,7 +79,7 @@ def test_states_are_described_as_in_the_contract(state: S, text: str) -> None:
 
 
 def test_states_without_description_are_told_by_their_text() -> None:
-    """A state that nobody described is told by its own text, and descriptions may be the caller's."""
+    """A state without a description has its own text; descriptions may be the caller's."""
     mood = state_enum("Mood", ["very_calm", "cross"])
     prompt = build_reasoner_prompt(
         "x", [], "", mood("cross"), "go", list(mood), None, descriptions={"cross": "Shout"}
@@ -115,7 +115,7 @@ def test_states_without_description_are_told_by_their_text() -> None:
     ],
 )
 def test_a_context_is_described_in_words(context: Any, text: str) -> None:
-    """A post is described by author, text and topics, a text by itself, anything else by its fields."""
+    """A post is described by author, text and topics, a text by itself, all else by its fields."""
     assert format_context(context) == text
 
 
@@ -137,7 +137,7 @@ def test_an_agent_speaks_for_itself() -> None:
     ],
 )
 def test_any_profile_can_be_told(agent: Any, profile: tuple[str, str, str]) -> None:
-    """An agent without a name is asked by its identifier, and whatever it holds as a profile is told as text."""
+    """An agent without a name goes by its identifier; its profile is shown as text."""
     name, interests, personality = profile
     told = f"Your interests: {interests}\nYour personality: {personality}\n"
     assert chat_prompt(ask(agent)).startswith(f"You are {name}, a social media user.\n\n{told}")
@@ -146,7 +146,7 @@ def test_any_profile_can_be_told(agent: Any, profile: tuple[str, str, str]) -> N
 
 
 def test_a_decision_question_is_that_of_the_wire_format() -> None:
-    """A choice question carries the event as instructions, and the options with their descriptions as criteria."""
+    """A choice question has the event as instructions, and described options as criteria."""
     assert decision_question(ask()) == {
         "type": "choice",
         "instructions": (

@@ -37,8 +37,11 @@ def question(name: str = "a1", **changes: Any) -> Question:
 
 
 def test_a_question_needs_options() -> None:
-    """A question without options is a ValueError that names agent and trigger and says when to ask."""
-    message = r"agent 'a1' was asked what to do on 'decides' with no options: ask only when chart.enabled_targets\(\)"
+    """A question without options is a ValueError that names agent and trigger, with advice."""
+    message = (
+        "agent 'a1' was asked what to do on 'decides' with no options: "
+        r"ask only when chart.enabled_targets\(\)"
+    )
     with pytest.raises(ValueError, match=message) as caught:
         question(options=())
     assert isinstance(caught.value, ReasonerError)
@@ -74,7 +77,7 @@ async def test_decide_refuses_empty_options() -> None:
 
 
 async def test_every_decision_is_announced(events: list[Any]) -> None:
-    """Each decision is one event with its question in plain texts, its source and its probabilities."""
+    """Each decision is one event: its question in plain texts, its source and probabilities."""
     await LastOption().decide_many([question(context=SimpleNamespace(post_id="p1"))])
     assert events == [
         {
@@ -121,7 +124,7 @@ class Lost(dict[str, str]):
 
 
 async def test_what_cannot_be_read_is_announced_by_its_class(events: list[Any]) -> None:
-    """An agent whose id raises goes by class and address, a context that raises by its class; others do not suffer."""
+    """An unreadable agent is logged by class and address, an unreadable context by its class."""
     agent = Detached()
     unreadable = Question(agent, S.EVALUATING, "decides", (S.IDLE,), Lost())
     decisions = await LastOption().decide_many([question("a1"), unreadable, question("a3")])
@@ -147,7 +150,7 @@ async def test_no_questions_give_no_answers(events: list[Any]) -> None:
 
 @pytest.mark.parametrize("given_to", ["reasoner", "call"])
 async def test_a_given_logger_hears_the_decisions(given_to: str, logger: Any, capture: Any) -> None:
-    """Decisions go to the logger of the reasoner or of the call, though structlog is not configured."""
+    """Decisions go to the logger of the reasoner or the call, without structlog, too."""
     reasoner = LastOption(logger if given_to == "reasoner" else None)
     await reasoner.decide_many([question()], logger=logger if given_to == "call" else None)
     assert [entry["event"] for entry in capture.entries] == ["reasoner.decision"]

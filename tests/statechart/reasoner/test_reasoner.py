@@ -93,7 +93,7 @@ def test_ollamas_client_without_a_model_is_refused(mode: Any) -> None:
 
 
 async def test_a_chat_is_bound_to_the_options(server: FakeOllama, connect: Connect) -> None:
-    """A raw Ollama client gets model, prompt, a schema whose enum is the options, and the seed inside options."""
+    """A raw Ollama client gets model, prompt, a schema with the options, and the seed."""
     await decide(connect(kind="ollama"), model="tiny", mode="chat", seed=7)
     body = server.questions[0].body
     assert (body["model"], body["stream"], body["options"]["seed"]) == ("tiny", False, 7)
@@ -114,7 +114,7 @@ async def test_a_reasoner_serves_a_chart(server: FakeOllama, connect: Connect) -
 
 @pytest.mark.parametrize(("reopens", "closed"), [(True, 1), (False, 0), (None, 0)])
 async def test_closing_closes_only_clients_that_reopen(reopens: bool | None, closed: int) -> None:
-    """Closing a reasoner closes a client that can be used afterwards, and leaves any other to its owner."""
+    """Closing a reasoner closes only a client that can be used afterwards."""
 
     class Closing(Silent):
         closed = 0
@@ -157,15 +157,17 @@ class Unstable(Store):
 async def test_an_unexpected_exception_leaves_no_task_running(
     server: FakeOllama, connect: Connect, until: Until
 ) -> None:
-    """If something raises that is no failure of a model, all that was asked with it is over before the caller knows."""
+    """If something unexpected raises, all requests are over before the caller knows."""
 
     class Unwritable:
         def warning(self, event: str, **keys: Any) -> None:
             raise OSError("disk full")
 
+        info = error = warning
+
     server.latency = 0.2
     client = connect(concurrency=4)
-    reasoner = Reasoner(client, mode="chat", cache=Unstable(), logger=Unwritable())  # type: ignore[arg-type]
+    reasoner = Reasoner(client, mode="chat", cache=Unstable(), logger=Unwritable())
     with pytest.raises(OSError, match="disk full"):
         await reasoner.decide_many(crowd(12))
     assert len(server.questions) >= 4
@@ -198,7 +200,7 @@ async def test_a_cancelled_afire_changes_nothing(
     agent: Any,
     events: Any,
 ) -> None:
-    """Wherever an afire is cancelled, the agent has not moved, and nothing is announced or left open."""
+    """Wherever an afire is cancelled, no agent has moved, and nothing is logged or left open."""
     chart = social_media_chart()
     agent.should_engage = lambda post: True
     steps, ended = 0, False
@@ -222,7 +224,7 @@ async def test_a_cancelled_afire_changes_nothing(
 async def test_a_cancelled_decision_leaves_nothing_behind(
     several: bool, server: FakeOllama, connect: Connect, until: Until, events: Any
 ) -> None:
-    """Wherever decide or decide_many is cancelled, no stream has been drawn from and no decision announced."""
+    """Wherever a decision is cancelled, no stream was drawn from and nothing is announced."""
     streams = [RandomStream(0, number) for number in range(4)]
     agents = [SimpleNamespace(agent_id=f"n{n}", random=stream) for n, stream in enumerate(streams)]
     questions = [Question(agent, S.EVALUATING, "decides", OPTIONS, POST) for agent in agents]

@@ -48,7 +48,7 @@ def answer(state: str) -> str:
     ids=range(17),
 )
 def test_a_reply_may_be_wrapped(reply: str) -> None:
-    """The answer is found in fences, other text, thoughts, broken JSON and any case; the last object counts."""
+    """The answer is found in fences, text, thoughts, broken JSON and any case; the last counts."""
     assert parse_reasoner_response(reply, OPTIONS) is S.COMPOSING
 
 
@@ -138,7 +138,7 @@ def test_probabilities_are_read_in_the_options_order(given: Any, chances: dict[s
     [
         (None, "the reply has no probabilities but None"),
         ([0.5, 0.5], r"no probabilities but \[0.5, 0.5\]"),
-        ({}, "gives 'composing' the probability None, which is no number from 0 to 1"),
+        ({}, "gives 'composing' the probability None, which is not a number from 0 to 1"),
         ({"composing": 1.0}, "gives 'scrolling' the probability None"),
         ({"composing": float("nan"), "scrolling": 0.5}, "the probability nan"),
         ({"composing": float("inf"), "scrolling": 0.5}, "the probability inf"),
@@ -158,7 +158,7 @@ def test_probabilities_are_read_in_the_options_order(given: Any, chances: dict[s
     ],
 )
 def test_probabilities_that_are_none_are_refused(given: Any, message: str) -> None:
-    """Each option needs a number from 0 to 1, no other may have one, and they sum to one but for rounding."""
+    """Each option needs a number from 0 to 1, no other has one, and they sum to about one."""
     with pytest.raises(ValueError, match=message) as caught:
         read_probabilities(given, OPTIONS)
     assert isinstance(caught.value, ReasonerError)
@@ -168,14 +168,14 @@ def test_probabilities_that_are_none_are_refused(given: Any, message: str) -> No
 @pytest.mark.parametrize(
     "reply",
     [
-        '{"next_state": "composing"} <think>I could also scroll {"next_state": "scrolling"}</think>',
+        '{"next_state": "composing"} <think>or also {"next_state": "scrolling"}</think>',
         '<think>{"next_state": "scrolling"}</think>{"next_state": "composing"}<think>well</think>',
         'scrolling? {"next_state": "scrolling"}</think>{"next_state": "composing"}',
         '{"next_state": "composing"}<think>or {"next_state": "scrolling"}',
     ],
 )
 def test_thoughts_do_not_count(reply: str) -> None:
-    """What stands in a think block is no answer, wherever the block stands and even if one of its tags is missing."""
+    """A think block holds no answer, wherever it stands, even if one of its tags is missing."""
     assert (
         parse_reasoner_response(reply, [AgentState.COMPOSING, AgentState.SCROLLING])
         is AgentState.COMPOSING
@@ -205,7 +205,7 @@ def step_by_step(text: str) -> str:
     ).map("".join)
 )
 def test_thoughts_are_dropped_as_step_by_step(text: str) -> None:
-    """Whatever tags a text holds, in whatever order, what is left of it is what searching step by step leaves."""
+    """Whatever tags a text has, in any order, what is left is what a stepwise search leaves."""
     assert _without_thoughts(text) == step_by_step(text)
 
 

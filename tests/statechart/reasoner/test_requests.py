@@ -74,7 +74,7 @@ def test_no_questions_make_no_request() -> None:
 )
 @pytest.mark.parametrize("personality", ["", "dry " * 8_000])
 def test_requests_stay_below_what_servers_take(text: str, personality: str) -> None:
-    """However many questions an agent has, each is asked once, in its order, in requests below 64 KiB."""
+    """However many questions an agent has, each is asked once, in order, below 64 KiB."""
     agent = SimpleNamespace(agent_id="a1", personality=personality)
     requests = decisions([ask(agent, f"{number} {text}") for number in range(60)])
     assert [place for request in requests for place in request.places] == list(range(60))
@@ -99,7 +99,7 @@ class Unreadable:
 
 @pytest.mark.parametrize("make", [chat_requests, decision_requests])
 def test_an_unreadable_agent_or_post_is_a_faulty_request(make: Any) -> None:
-    """A question whose post or agent cannot be read is a request that says why, and the others are as they would be."""
+    """A question whose post or agent cannot be read says why; the others are as they would be."""
     good = [ask(ADA, "one"), ask(ADA, "two"), ask(BEN, "three")]
     bad = [ask(ADA, Unreadable()), ask(Unreadable(), "four")]
     requests = list(make([good[0], bad[0], good[1], bad[1], good[2]], STATE_DESCRIPTIONS))

@@ -8,12 +8,16 @@ from typing import Any
 import pytest
 
 from prism.llm._health import FAILURES_TO_OPEN, CircuitBreaker, Throttle
+from prism.statechart import Question
 from prism.statechart.reasoner import Reasoner
 from prism.statechart.reasoner._cost import Budget
 from prism.testing import FakeOllama, Fault
 from tests.kit.reasoners import (
+    OPTIONS,
+    POST,
     Counting,
     S,
+    answer,
     ask,
     asked,
     crowd,
@@ -39,7 +43,7 @@ async def test_concurrency_is_that_of_the_reasoner_or_of_its_client(
 async def test_equal_questions_under_way_are_one_request(
     mode: Any, model: str, server: FakeOllama, connect: Connect, events: Any
 ) -> None:
-    """Agents alike that ask the same at once share one request, whose cost stands with one of them."""
+    """Equal questions of several agents are one request, whose cost is logged once."""
     server.latency = 0.05
     reasoner = Reasoner(connect(model=model), mode=mode, pick="argmax")
     decisions = await reasoner.decide_many([ask() for _ in range(10)])
@@ -70,7 +74,7 @@ async def test_the_cost_of_a_common_failure_is_logged_once(
 async def test_cancelling_one_of_two_equal_questions_leaves_the_other(
     leaver: int, server: FakeOllama, connect: Connect, until: Until, events: Any
 ) -> None:
-    """Of two that share a request one may be cancelled: the other gets the answer, and bears the cost."""
+    """Of two equal questions one may be cancelled: the other is answered, and bears the cost."""
     server.latency = 0.1
     reasoner = Reasoner(connect(), mode="chat")
     tasks = [asyncio.create_task(reasoner.decide_many([ask()])) for _ in range(2)]
@@ -120,7 +124,7 @@ async def test_a_spent_budget_sends_no_request(
     connect: Connect,
     events: Any,
 ) -> None:
-    """When calls or tokens are spent nothing is asked any more, and decisions fall back with the reason."""
+    """When calls or tokens are spent nothing is asked, and decisions fall back with the reason."""
     reasoner = Reasoner(connect(model="nimble", concurrency=1), mode=mode, budget=Budget(**limits))
     await reasoner.decide_many(crowd(6))
     await reasoner.decide_many(crowd(2))
@@ -149,7 +153,7 @@ async def test_retries_come_out_of_the_budget(server: FakeOllama, connect: Conne
 async def test_the_deadline_ends_calls_under_way(
     server: FakeOllama, connect: Connect, until: Until
 ) -> None:
-    """Calls under way at the deadline end there, and nothing is asked after it, for one plain reason."""
+    """Calls under way end at the deadline and nothing is asked after it, for one plain reason."""
     server.fail_always(Fault.hang())
     reasoner = Reasoner(connect(concurrency=2), mode="chat", budget=Budget(deadline=0.3))
     decisions = await reasoner.decide_many(crowd(5))
@@ -170,7 +174,7 @@ async def test_the_deadline_ends_calls_under_way(
 async def test_a_time_out_logs_the_requests_made(
     server: FakeOllama, connect: Connect, events: Any
 ) -> None:
-    """When the time for an answer is over the event knows the requests that were made, and the host."""
+    """A decision that timed out logs the requests that were made, and the host."""
     server.fail(*[Fault.status(503, retry_after="0")] * 2, Fault.hang())
     client = connect(attempts=4)
     client.servers[0].throttle = Throttle(first_hold=0.01)
@@ -184,7 +188,7 @@ async def test_a_time_out_logs_the_requests_made(
 async def test_the_time_for_an_answer_begins_with_the_slot(
     server: FakeOllama, connect: Connect, until: Until, events: Any
 ) -> None:
-    """Questions that wait for others of the client longer than the time-out are answered after that."""
+    """Questions that wait for a slot longer than the time-out are answered after that."""
     server.fail(Fault.hang())
     client = connect(concurrency=1, timeout=60)
     stuck = asyncio.create_task(client.chat(HELLO))
@@ -216,7 +220,7 @@ def on_hold(client: Any) -> None:
 async def test_the_time_for_an_answer_runs_while_nobody_is_served(
     keep_from_serving: Callable[[Any], None], server: FakeOllama, connect: Connect, events: Any
 ) -> None:
-    """Where no question of a client is under way, those that wait time out, and have cost nothing."""
+    """Where no question is under way at all, those that wait time out, and have cost nothing."""
     client = connect(concurrency=1)
     keep_from_serving(client)
     reasoner = Reasoner(client, mode="chat", timeout=0.1)
@@ -244,7 +248,7 @@ async def test_the_time_for_an_answer_begins_anew_when_others_are_served(
 async def test_a_cancelled_request_comes_out_of_the_budget(
     kind: str, server: FakeOllama, connect: Connect, until: Until
 ) -> None:
-    """A request that was made comes out of the budget, also if nobody waits for its answer any more."""
+    """A request that was sent comes out of the budget, also if its question was cancelled."""
     server.fail(Fault.status(503, retry_after="0"), Fault.hang())
     reasoner = Reasoner(
         connect(kind=kind, **({"attempts": 2} if kind == "prism" else {})),
@@ -264,7 +268,7 @@ async def test_a_cancelled_request_comes_out_of_the_budget(
 async def test_refused_decision_requests_are_logged_and_counted(
     decides: bool, server: FakeOllama, events: Any
 ) -> None:
-    """The request that told that a server does not decide stands in the events and in the budget."""
+    """A request that a server refused to decide is in the events and in the budget."""
     with FakeOllama() as other:
         pool = mixed(server, other, attempts=1)
         if decides:
@@ -322,3 +326,28 @@ async def test_a_failed_request_logs_its_cost(
     assert (event["model"], event["host"], event["attempts"]) == ("tiny", server.host, 2)
     assert "503" in event["reason"]
     assert (event["input_tokens"], event["output_tokens"]) == (None, None)
+
+
+async def test_the_first_requests_are_sent_before_the_last_are_built() -> None:
+    """Of many questions the first are under way while prompts of the last are not built yet."""
+    built = 0
+    built_at_first: list[int] = []
+
+    class Counted:
+        agent_id = "a1"
+
+        @property
+        def name(self) -> str:
+            nonlocal built
+            built += 1
+            return f"Ada {built}"
+
+    class Client:
+        async def run(self, prompt: str) -> str:
+            built_at_first.append(built)
+            return answer("scrolling")
+
+    questions = [Question(Counted(), S.EVALUATING, "decides", OPTIONS, POST) for _ in range(500)]
+    decisions = await Reasoner(Client()).decide_many(questions)
+    assert outcomes(decisions) == [(S.SCROLLING, "model")] * 500
+    assert built_at_first[0] < 100
