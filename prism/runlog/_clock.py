@@ -101,7 +101,7 @@ class SimulatedClock:
 
     @contextmanager
     def bound(self) -> Iterator[None]:
-        """Keep round and tick bound in structlog's context for a while, and leave it then as it was."""
+        """Bind round and tick in structlog's context, and leave it as it was afterwards."""
         before = structlog.contextvars.get_contextvars()
         self._is_bound = True
         self._show(self.moment)

@@ -57,7 +57,7 @@ class Post:
 
 
 class Reader:
-    """An agent at its feed: what it has not read yet, what it looks at, and what it is about to publish.
+    """An agent at its feed: what it has yet to read, what it reads, and what it is writing.
 
     Args:
         agent: The agent.
@@ -163,7 +163,7 @@ class Network:
         self.likes[post.post_id] += 1
 
     def refresh(self, reader: Reader) -> bool:
-        """Bring a reader's feed up to date: posts of those it follows and on its interests, newest first.
+        """Bring a reader's feed up to date with what it follows and is interested in, newest first.
 
         Nobody is shown a post twice, nor its own. Posts left over from the last feed follow the new
         ones.

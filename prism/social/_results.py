@@ -147,7 +147,7 @@ def summarize(network: Network, rounds: Iterable[RoundSummary]) -> Results:
 
 
 def largest_cascades(posts: Iterable[Post], most: int = LARGEST_CASCADES) -> tuple[Cascade, ...]:
-    """Find the largest cascades of more than one post; of equal ones the deeper, then the earlier first."""
+    """Return the largest cascades of more than one post; of equal ones deeper, then earlier first."""
     depths: dict[str, Counter[int]] = {}
     roots: dict[str, Post] = {}
     for post in posts:

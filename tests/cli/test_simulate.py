@@ -136,7 +136,7 @@ def test_nothing_is_written_without_a_folder(tmp_path: Path) -> None:
 
 
 def test_model_on_a_server_decides(command: Any, ollama: Any) -> None:
-    """With ``--reasoner ollama`` a real server is asked, with the model's name and a schema of the options."""
+    """With ``--reasoner ollama`` a server is asked, by model and with a schema of the options."""
     ran = command(
         *("simulate", "--agents", PERSONAS, "--rounds", "1", "--out", "run"),
         *("--reasoner", "ollama", "--model", "tiny", "--host", ollama.url),
@@ -168,7 +168,7 @@ def test_model_on_a_server_decides(command: Any, ollama: Any) -> None:
 
 
 def test_answers_outlast_a_locked_cache(command: Any, ollama: Any) -> None:
-    """Answers for which another process holds the cache's file are written when the run ends, or that is told."""
+    """Answers kept back by a locked cache file are written when the run ends."""
     run = (
         *(
             "simulate",
@@ -204,7 +204,7 @@ def test_answers_outlast_a_locked_cache(command: Any, ollama: Any) -> None:
 
 
 def test_unreachable_model_does_not_stop_a_run(tmp_path: Path) -> None:
-    """Where nothing listens a run still ends well, and says how many decisions fell back and why."""
+    """Where nothing listens a run ends well, and says how many decisions fell back and why."""
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
@@ -215,7 +215,8 @@ def test_unreachable_model_does_not_stop_a_run(tmp_path: Path) -> None:
         )
     assert ran.status == 0
     assert ran.err.splitlines() == [
-        f"prism: cannot reach {url} (All connection attempts failed): is 'ollama serve' running there?; "
+        f"prism: cannot reach {url} (All connection attempts failed): "
+        "is 'ollama serve' running there?; "
         "its decisions will fall back (see: prism doctor)"
     ]
     totals = summary_of(tmp_path / "run")["results"]["totals"]
@@ -236,7 +237,7 @@ def test_unreachable_model_does_not_stop_a_run(tmp_path: Path) -> None:
 def test_a_model_thinks_as_it_is_told(
     given: list[str], told: Any, tmp_path: Path, ollama: Any
 ) -> None:
-    """With ``--think`` every question says whether the model may think; without it, that it may not."""
+    """With ``--think`` every question says whether the model may think; by default it may not."""
     ran = run_inside(
         tmp_path,
         *("simulate", "--agents", PERSONAS, "--rounds", "1", "--ticks", "4", *given),
@@ -271,7 +272,7 @@ def test_defaults_and_extremes_run(given: list[str], tmp_path: Path) -> None:
     ],
 )
 def test_confusions_are_told_apart(given: list[str], message: str, tmp_path: Path) -> None:
-    """Numbers, files, empty texts and options that do not go together are each refused in one line."""
+    """Numbers, files, empty texts and options that contradict each other are told apart."""
     ran = run_inside(tmp_path, "simulate", *given)
     assert (ran.status, ran.out, list(tmp_path.iterdir())) == (2, "", [])
     assert message in ran.err
