@@ -86,7 +86,8 @@ def _run() -> int:
 
 
 def _give_up_output() -> None:
-    """Keep the interpreter from trying once more, at exit, to write what could not be written."""
+    """Discard output that could not be written."""
+    # the interpreter would try to write it once more at exit, and fail with a traceback
     try:
         sys.stdout.flush()
     except OSError:

@@ -219,10 +219,9 @@ def simulate(
         "cache": cache,
     }
     folder = None if out is None else _own_folder("--out", out)
-    with _hinting_at(folder), _naming_options(), ExitStack() as stack:
+    with _screen(folder) as screen:
         decider = _decider(reasoner, replay, asked)
         run = SocialRun(agents, posts, rounds, ticks, seed, decider)
-        screen = _Screen(stack)
         outcome = runs.begin(
             run,
             folder,
@@ -235,8 +234,7 @@ def simulate(
 
 
 def _resume(folder: Path, checkpoint_every: float, *, as_json: bool) -> None:
-    with _hinting_at(folder), _naming_options(), ExitStack() as stack:
-        screen = _Screen(stack)
+    with _screen(folder) as screen:
         outcome = runs.resume(
             folder,
             SocialRun,
@@ -300,6 +298,13 @@ def _print(outcome: Outcome[Results], *, as_json: bool) -> None:
         typer.echo(json.dumps(outcome.summary, indent=2))
     else:
         print_results(outcome.results, outcome.folder)
+
+
+@contextmanager
+def _screen(folder: Path | None) -> Iterator[_Screen]:
+    """Show a run, and what goes wrong in it in the words of the command line."""
+    with _hinting_at(folder), _naming_options(), ExitStack() as stack:
+        yield _Screen(stack)
 
 
 @contextmanager

@@ -37,7 +37,7 @@ class Moment:
     stamp: dict[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Work out, once for all who read it, what is written of this instant."""
+        """Prepare, once for all readers, the forms in which this instant is written."""
         text = self.time.isoformat().replace("+00:00", "Z")
         object.__setattr__(self, "seconds", self.time.timestamp())
         object.__setattr__(
@@ -46,7 +46,7 @@ class Moment:
 
 
 class SimulatedClock:
-    """A clock that only the simulation moves: one minute a tick, from a fixed start.
+    """A clock that only the simulation advances: one minute a tick, from a fixed start.
 
     Calling it gives seconds since the epoch, so it can serve as a chart's ``clock``. Two runs of
     the same simulation read the same times from it, which a real clock never gives. A `RunLog` that

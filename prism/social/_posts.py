@@ -64,7 +64,7 @@ class Reader:
 
     Attributes:
         topics: Its interests, as topics are indexed.
-        inbox: New posts of those it follows, oldest first; the oldest are dropped when it is full.
+        inbox: New posts by authors it follows, oldest first; the oldest are dropped when it is full.
         unread: Its feed, newest first.
         post: The post it looks at.
         draft: What it is about to publish.
@@ -165,7 +165,7 @@ class Network:
     def refresh(self, reader: Reader) -> bool:
         """Bring a reader's feed up to date with what it follows and is interested in, newest first.
 
-        Nobody is shown a post twice, nor its own. Posts left over from the last feed follow the new
+        No post is shown twice, nor to its author. Posts left over from the last feed follow the new
         ones.
 
         Returns:

@@ -18,14 +18,14 @@ class Activity:
 
     Attributes:
         agent_ticks: Steps taken: agents times ticks.
-        transitions: Moves between states.
-        posts: Posts of their own.
+        transitions: Transitions made.
+        posts: Posts that are neither replies nor reshares.
         replies: Replies.
         reshares: Reshares.
         likes: Likes.
         decisions_asked: Questions put to the reasoner.
-        decisions_answered: Those it answered itself; the others took the fallback.
-        timeouts: Time-outs that moved an agent on, by the state it was in.
+        decisions_answered: Questions that it answered itself; the others took the fallback.
+        timeouts: Time-outs, by the state that the agent was in.
         fallbacks: Decisions that took the fallback, by the reason.
     """
 

@@ -30,6 +30,11 @@ def summary_of(folder: Path) -> dict[str, Any]:
     return dict(json.loads((folder / "run.json").read_text(encoding="utf-8")))
 
 
+def troubles(err: str) -> list[str]:
+    """Return the lines on stderr, without the note that a busy machine takes its time to connect."""
+    return [line for line in err.splitlines() if not line.startswith("prism: waiting for ")]
+
+
 def test_tables_show_the_results(tmp_path: Path) -> None:
     """Every state, every count of engagement and the five largest cascades stand in the tables."""
     ran = run_inside(tmp_path, "simulate", "--agents", "60", "--rounds", "5", "--out", "run")
@@ -141,7 +146,7 @@ def test_model_on_a_server_decides(command: Any, ollama: Any) -> None:
         *("simulate", "--agents", PERSONAS, "--rounds", "1", "--out", "run"),
         *("--reasoner", "ollama", "--model", "tiny", "--host", ollama.url),
     )
-    assert (ran.status, ran.err) == (0, "")
+    assert (ran.status, troubles(ran.err)) == (0, [])
     totals = summary_of(command.folder / "run")["results"]["totals"]
     assert totals["decisions_answered"] == totals["decisions_asked"] == len(ollama.chats) > 0
     decisions = [
@@ -214,7 +219,7 @@ def test_unreachable_model_does_not_stop_a_run(tmp_path: Path) -> None:
             *("--reasoner", "ollama", "--model", "tiny", "--host", url),
         )
     assert ran.status == 0
-    assert ran.err.splitlines() == [
+    assert troubles(ran.err) == [
         f"prism: cannot reach {url} (All connection attempts failed): "
         "is 'ollama serve' running there?; "
         "its decisions will fall back (see: prism doctor)"
@@ -243,7 +248,7 @@ def test_a_model_thinks_as_it_is_told(
         *("simulate", "--agents", PERSONAS, "--rounds", "1", "--ticks", "4", *given),
         *("--reasoner", "ollama", "--model", "tiny", "--host", ollama.url),
     )
-    assert (ran.status, ran.err) == (0, "")
+    assert (ran.status, troubles(ran.err)) == (0, [])
     assert {request["think"] for request in ollama.chats} == {told}
 
 

@@ -147,10 +147,7 @@ def test_states_of_every_round_are_those_before_it_ends() -> None:
     clock, composer = SimulatedClock(), TemplateComposer()
 
     def make_world(logger: Any) -> Watched:
-        posts = population.posts
-        return Watched(
-            population.agents, posts, composer=composer, seed=0, clock=clock, logger=logger
-        )
+        return Watched(population.agents, population.posts, composer, 0, clock, logger)
 
     loop = Loop(make_world, rounds=4, clock=clock)
     seen: list[Counter[str]] = []
