@@ -41,7 +41,7 @@ class Checkpoint:
     log_checksum: int
 
     def to_bytes(self) -> bytes:
-        """Return the checkpoint as its file has it: a line of JSON, after a line with its SHA-256."""
+        """Return the content of its file: a line with the SHA-256 of the next, which is JSON."""
         body = orjson.dumps(
             [self.round, self.config, self.snapshot, self.log_bytes, self.log_checksum]
         )

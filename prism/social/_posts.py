@@ -64,7 +64,7 @@ class Reader:
 
     Attributes:
         topics: Its interests, as topics are indexed.
-        inbox: New posts by authors it follows, oldest first; the oldest are dropped when it is full.
+        inbox: New posts by authors it follows, oldest first; when full, the oldest are dropped.
         unread: Its feed, newest first.
         post: The post it looks at.
         draft: What it is about to publish.

@@ -147,7 +147,7 @@ def summarize(network: Network, rounds: Iterable[RoundSummary]) -> Results:
 
 
 def largest_cascades(posts: Iterable[Post], most: int = LARGEST_CASCADES) -> tuple[Cascade, ...]:
-    """Return the largest cascades of more than one post; of equal ones deeper, then earlier first."""
+    """Return the largest cascades of more than one post; of equal ones the deepest first."""
     depths: dict[str, Counter[int]] = {}
     roots: dict[str, Post] = {}
     for post in posts:
@@ -159,6 +159,7 @@ def largest_cascades(posts: Iterable[Post], most: int = LARGEST_CASCADES) -> tup
         for root_id, root in roots.items()
         if depths[root_id].total() > 1
     ]
+    # the sort is stable: of cascades as large and as deep, the earlier comes first
     found.sort(key=lambda cascade: (-cascade.size, -cascade.depth))
 
     return tuple(found[:most])

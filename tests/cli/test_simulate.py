@@ -31,7 +31,7 @@ def summary_of(folder: Path) -> dict[str, Any]:
 
 
 def troubles(err: str) -> list[str]:
-    """Return the lines on stderr, without the note that a busy machine takes its time to connect."""
+    """Return the lines on stderr but for the note that a busy machine takes long to connect."""
     return [line for line in err.splitlines() if not line.startswith("prism: waiting for ")]
 
 
