@@ -126,7 +126,7 @@ def varied(asked: Asked) -> str:
 def test_a_killed_run_comes_to_the_same_bytes(
     number: int, scenario: Scenario, tmp_path: Path
 ) -> None:
-    """Killed at an instant of its life, and maybe again while it is resumed, a run leaves what it would have left."""
+    """Killed at any instant, also while it is resumed, a run leaves what it would have left."""
     draw = random.Random(f"{scenario.line} {number}")
     run = tmp_path / "run"
     instant = scenario.seconds * (number + draw.random()) / KILLS

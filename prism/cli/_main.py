@@ -1,4 +1,4 @@
-"""Entry point: runs a command, and turns what the user got wrong into one line and exit status 2."""
+"""Entry point: runs a command, and turns wrong input into one line and exit status 2."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _INTERRUPTED = 130
 
 app: typer.Typer = typer.Typer(
     name="prism",
-    help="Statecharts for LLM-driven agents: run a simulation whose every move is explicit, logged and repeatable.",
+    help="Statecharts for LLM-driven agents: run a simulation in which every transition is "
+    "explicit, logged and repeatable.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
@@ -55,7 +56,7 @@ def _common(
 
 
 def main() -> None:
-    """Run the command line and exit: 0 done, 1 failed, 2 wrong input, 130 interrupted; one line says what is wrong."""
+    """Run the command line and exit: 0 done, 1 failed, 2 wrong input, 130 interrupted."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         # posts may say what the user's terminal cannot show
         sys.stdout.reconfigure(errors="replace")
@@ -85,7 +86,8 @@ def _run() -> int:
 
 
 def _give_up_output() -> None:
-    """Keep the interpreter from trying once more, at exit, to write what could not be written."""
+    """Discard output that could not be written."""
+    # the interpreter would try to write it once more at exit, and fail with a traceback
     try:
         sys.stdout.flush()
     except OSError:

@@ -49,8 +49,10 @@ def simulate(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Posts to begin with, JSON Lines with author_id and text, and topics and post_id if there are any. "
-            "Without it, made-up agents and agents of a file that has no posts begin with one post each.",
+            help="Posts to begin with, JSON Lines with author_id and text, and topics and post_id "
+            "if there are any. "
+            "Without it, made-up agents and agents of a file that has no posts begin with one "
+            "post each.",
         ),
     ] = None,
     rounds: Annotated[int, typer.Option(min=1, help="Number of rounds.")] = DEFAULT_ROUNDS,
@@ -72,7 +74,7 @@ def simulate(
         list[str] | None,
         typer.Option(
             metavar="URL",
-            help=f"Ollama server, by default {DEFAULT_HOST}. Say it several times for several servers.",
+            help=f"Ollama server, by default {DEFAULT_HOST}. Repeat it for several servers.",
             rich_help_panel=_MODEL,
         ),
     ] = None,
@@ -93,7 +95,8 @@ def simulate(
     think: Annotated[
         Think | None,
         typer.Option(
-            help="Whether the model may think before it answers; some take only low, medium or high. false by default.",
+            help="Whether the model may think before it answers; some take only low, medium or "
+            "high. false by default.",
             rich_help_panel=_MODEL,
         ),
     ] = None,
@@ -115,7 +118,8 @@ def simulate(
         float | None,
         typer.Option(
             min=0,
-            help="Seconds to wait for a server that fails; 0, the default, to fall back at once meanwhile.",
+            help="Seconds to wait for a server that fails; 0, the default, to fall back at once "
+            "meanwhile.",
             rich_help_panel=_MODEL,
         ),
     ] = None,
@@ -150,7 +154,8 @@ def simulate(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Folder for the run: events.jsonl (every move, one JSON object a line) and run.json. "
+            help="Folder for the run: events.jsonl (every transition, one JSON object a line) and "
+            "run.json. "
             "Without it nothing is written. A folder that holds a run is refused.",
             rich_help_panel=_KEEPING,
         ),
@@ -214,10 +219,9 @@ def simulate(
         "cache": cache,
     }
     folder = None if out is None else _own_folder("--out", out)
-    with _hinting_at(folder), _naming_options(), ExitStack() as stack:
+    with _screen(folder) as screen:
         decider = _decider(reasoner, replay, asked)
         run = SocialRun(agents, posts, rounds, ticks, seed, decider)
-        screen = _Screen(stack)
         outcome = runs.begin(
             run,
             folder,
@@ -230,8 +234,7 @@ def simulate(
 
 
 def _resume(folder: Path, checkpoint_every: float, *, as_json: bool) -> None:
-    with _hinting_at(folder), _naming_options(), ExitStack() as stack:
-        screen = _Screen(stack)
+    with _screen(folder) as screen:
         outcome = runs.resume(
             folder,
             SocialRun,
@@ -298,6 +301,13 @@ def _print(outcome: Outcome[Results], *, as_json: bool) -> None:
 
 
 @contextmanager
+def _screen(folder: Path | None) -> Iterator[_Screen]:
+    """Show a run, and what goes wrong in it in the words of the command line."""
+    with _hinting_at(folder), _naming_options(), ExitStack() as stack:
+        yield _Screen(stack)
+
+
+@contextmanager
 def _naming_options() -> Iterator[None]:
     """Name the option where a value is refused that was not read from a file."""
     try:
@@ -347,7 +357,7 @@ def _option(name: str) -> str:
 
 
 def _own_folder(option: str, path: Path) -> Path:
-    """Refuse an empty path, which an unset variable of the shell leaves: it is the current folder."""
+    """Refuse an empty path: it is what an unset shell variable leaves, and the current folder."""
     if str(path) in ("", "."):
         raise InputError(f"{option} must name a folder of its own, got {str(path)!r}")
     return path

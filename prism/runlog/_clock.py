@@ -37,7 +37,7 @@ class Moment:
     stamp: dict[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Compute the time in the forms in which it is read, once for all readers."""
+        """Prepare, once for all readers, the forms in which this instant is written."""
         text = self.time.isoformat().replace("+00:00", "Z")
         object.__setattr__(self, "seconds", self.time.timestamp())
         object.__setattr__(
@@ -46,7 +46,7 @@ class Moment:
 
 
 class SimulatedClock:
-    """A clock that advances by one minute a tick, from a fixed start.
+    """A clock that only the simulation advances: one minute a tick, from a fixed start.
 
     Calling it returns seconds since the epoch, so it can be a chart's ``clock``. Two runs of the
     same simulation get the same times from it. A `RunLog` with this clock writes its time; other
@@ -100,7 +100,7 @@ class SimulatedClock:
 
     @contextmanager
     def bound(self) -> Iterator[None]:
-        """Bind round and tick in structlog's context inside the block; restore it afterwards."""
+        """Bind round and tick in structlog's context, and leave it as it was afterwards."""
         before = structlog.contextvars.get_contextvars()
         self._is_bound = True
         self._show(self.moment)

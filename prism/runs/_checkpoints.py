@@ -1,4 +1,4 @@
-"""Checkpoints: what a run needs to go on after it was stopped in any way, at any time."""
+"""Checkpoints: what a run is resumed from after it was stopped in any way, at any time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Checkpoint:
     Args:
         round: The round, counted from 1.
         config: What the run is, as ``run.json`` says it.
-        snapshot: The simulation, as `take_snapshot` gave it.
+        snapshot: The run, as its own `snapshot` returned it.
         log_bytes: Length of the log until then.
         log_checksum: CRC-32 of those bytes.
     """
@@ -41,7 +41,7 @@ class Checkpoint:
     log_checksum: int
 
     def to_bytes(self) -> bytes:
-        """Return the checkpoint as it is kept: a SHA-256 of the second line, and a line of JSON."""
+        """Return the content of its file: a line with the SHA-256 of the next, which is JSON."""
         body = orjson.dumps(
             [self.round, self.config, self.snapshot, self.log_bytes, self.log_checksum]
         )
@@ -49,7 +49,7 @@ class Checkpoint:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Checkpoint | None:
-        """Read what `to_bytes` gave; None if it is damaged in any way."""
+        """Read what `to_bytes` returned; None if it is damaged in any way."""
         digest, _, body = content.partition(b"\n")
         if digest != sha256(body).hexdigest().encode():
             return None
@@ -57,7 +57,7 @@ class Checkpoint:
 
 
 class Checkpoints:
-    """The checkpoints of one run: the last two are kept, so that one may turn out damaged.
+    """The checkpoints of one run: the last two, so that one may turn out damaged.
 
     Args:
         folder: The run's folder.
@@ -78,12 +78,12 @@ class Checkpoints:
     def write(
         self, number: int, config: Mapping[str, Any], snapshot: Mapping[str, Any], log_bytes: int
     ) -> None:
-        """Keep a checkpoint, durably, and the one before it; others go.
+        """Write a checkpoint durably, keep the one before it, and remove all others.
 
         Args:
             number: The round that has ended.
             config: What the run is.
-            snapshot: The simulation as it is now.
+            snapshot: The run as it is now.
             log_bytes: Length of its log, which the disk must have already.
 
         Raises:
@@ -101,11 +101,11 @@ class Checkpoints:
         self._log_bytes, self._log_checksum = log_bytes, checksum
 
     def newest_sound(self) -> tuple[Checkpoint | None, list[str]]:
-        """Find the newest checkpoint that is whole and fits the log.
+        """Return the newest checkpoint that is whole and fits the log.
 
         Returns:
-            The checkpoint, or None if there is none to go on from; and what is wrong with each that
-            was passed over.
+            The checkpoint, or None if there is none to resume from; and the faults of those that
+            were passed over.
         """
         faults: list[str] = []
         for path in reversed(self._paths()):
@@ -129,7 +129,7 @@ class Checkpoints:
                 yield orjson.loads(line)
 
     def discard(self) -> None:
-        """Remove all checkpoints: the run is complete, or was none."""
+        """Remove all checkpoints of a run that is complete."""
         if self._folder.exists():
             with suppress(FileNotFoundError):  # another process is removing them, too
                 rmtree(self._folder)

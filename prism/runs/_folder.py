@@ -1,4 +1,4 @@
-"""The folder that a run leaves behind: its log and a summary, and checkpoints until it is complete."""
+"""The folder that a run leaves behind: log, summary, and checkpoints until it is complete."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from prism.runlog import ReplayReasoner
 from prism.statechart import BaseReasoner, Budget, Reasoner
 
 Kinds = Mapping[str, Any]
-"""What each key may hold: a type, or a tuple of the texts to choose from. A list is one of texts."""
+"""What each key may hold: a type, or a tuple of texts to choose from; a list is one of texts."""
 
 Mode = Literal["auto", "decision", "chat"]
 Pick = Literal["draw", "argmax"]

@@ -15,7 +15,6 @@ class Results(Protocol):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data, for ``run.json``."""
-        ...
 
 
 ResultsT = TypeVar("ResultsT", bound=Results)
@@ -28,25 +27,20 @@ class Runnable(Protocol[ResultsT_co]):
     @property
     def rounds(self) -> int:
         """Number of rounds."""
-        ...
 
     @property
     def finished(self) -> Sequence[Any]:
         """The rounds that have ended."""
-        ...
 
     @property
     def reasoner(self) -> Any:
         """Who decides; None if nobody does."""
-        ...
 
     def run(self, on_round: Callable[[Any], object]) -> ResultsT_co:
         """Run the rounds that are left, and call a function with every round as it ends."""
-        ...
 
     def snapshot(self) -> Mapping[str, Any]:
         """Return as plain data, between two rounds, what the log does not tell."""
-        ...
 
     def restore(self, snapshot: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> None:
         """Make a new run go on where another one was.
@@ -63,12 +57,10 @@ class RunOptions(Protocol[ResultsT_co]):
     @property
     def is_repeatable(self) -> bool:
         """Whether the run would write the same log again; not where a model decides."""
-        ...
 
     @property
     def deadline(self) -> float | None:
         """Seconds that the run may ask a model for; None without a limit."""
-        ...
 
     def prepare(
         self,
@@ -81,11 +73,9 @@ class RunOptions(Protocol[ResultsT_co]):
         Raises:
             PrismError: If the run is impossible.
         """
-        ...
 
     def to_config(self) -> dict[str, Any]:
         """Return the run as plain data, with the digests of the files that it reads."""
-        ...
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], path: Path) -> Self:
@@ -98,8 +88,6 @@ class RunOptions(Protocol[ResultsT_co]):
         Raises:
             InputError: If it is something else, or a file that the run reads has changed.
         """
-        ...
 
     def replaying(self, recorded: Path) -> Self:
         """Return the same run with its decisions taken from an earlier one."""
-        ...

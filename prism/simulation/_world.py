@@ -22,7 +22,6 @@ class BatchDecider(Protocol):
         self, questions: Sequence[Question], *, logger: EventLogger | None = None
     ) -> list[Decision]:
         """Answer several questions, in their order."""
-        ...
 
 
 @runtime_checkable
@@ -38,7 +37,6 @@ class Summary(Protocol):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
-        ...
 
 
 class Results(Summary, Protocol):
@@ -47,7 +45,6 @@ class Results(Summary, Protocol):
     @property
     def totals(self) -> Summary:
         """What ``run.ended`` says in the log."""
-        ...
 
 
 SummaryT = TypeVar("SummaryT", bound=Summary)
@@ -68,11 +65,9 @@ class World(Protocol[SummaryT, ResultsT_co]):
     @property
     def agents(self) -> Sequence[Any]:
         """The agents, in the order in which they act."""
-        ...
 
     def describe(self) -> dict[str, Any]:
         """Return what ``run.started`` says about the world."""
-        ...
 
     def begin(self) -> None:
         """Begin a run; one that is resumed has begun already."""
@@ -86,22 +81,18 @@ class World(Protocol[SummaryT, ResultsT_co]):
         Returns:
             What the agent has to decide, if its step leads to a decision.
         """
-        ...
 
     def apply(self, question: Question, decision: Decision) -> None:
         """Carry out a decision, which is one of the question's options."""
 
     def end_round(self, number: int) -> SummaryT:
         """End a round; all its questions are settled."""
-        ...
 
     def results(self, rounds: Sequence[SummaryT]) -> ResultsT_co:
         """Return what came of the run."""
-        ...
 
     def snapshot(self) -> dict[str, Any]:
         """Return as plain data, between two rounds, what the log does not tell."""
-        ...
 
     def restore(self, snapshot: Mapping[str, Any], events: Iterable[Event]) -> list[SummaryT]:
         """Make a new world what another one was.
@@ -116,4 +107,3 @@ class World(Protocol[SummaryT, ResultsT_co]):
         Raises:
             SimulationError: If the snapshot does not fit the world.
         """
-        ...

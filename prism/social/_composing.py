@@ -46,10 +46,10 @@ class Composer(Protocol):
 
 
 class TemplateComposer:
-    """Writes from a few set sentences: enough to carry topics on, and costs nothing."""
+    """Writes from a few set sentences, without a model: enough to carry topics on."""
 
     def compose(self, agent: SocialAgent, post: Post, stream: RandomStream) -> Draft:
-        """Draw a kind by ``KIND_WEIGHTS`` and a sentence on the post's topic, or on an own interest."""
+        """Draw a kind by ``KIND_WEIGHTS``, and a sentence on the post's topic or an interest."""
         kinds = list(KIND_WEIGHTS)
         kind = kinds[stream.weighted_index(list(KIND_WEIGHTS.values()))]
         topics = post.topics

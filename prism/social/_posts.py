@@ -57,14 +57,14 @@ class Post:
 
 
 class Reader:
-    """An agent at its feed: what it has not read yet, what it looks at, and what it is about to publish.
+    """An agent at its feed: what it has yet to read, what it reads, and what it is writing.
 
     Args:
         agent: The agent.
 
     Attributes:
         topics: Its interests, as topics are indexed.
-        inbox: New posts of those it follows, oldest first; the oldest are dropped when it is full.
+        inbox: New posts by authors it follows, oldest first; when full, the oldest are dropped.
         unread: Its feed, newest first.
         post: The post it looks at.
         draft: What it is about to publish.
@@ -163,9 +163,9 @@ class Network:
         self.likes[post.post_id] += 1
 
     def refresh(self, reader: Reader) -> bool:
-        """Bring a reader's feed up to date: posts of those it follows and on its interests, newest first.
+        """Bring a reader's feed up to date with what it follows and is interested in, newest first.
 
-        Nobody is shown a post twice, nor its own. Posts left over from the last feed follow the new
+        No post is shown twice, nor to its author. Posts left over from the last feed follow the new
         ones.
 
         Returns:

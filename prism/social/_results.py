@@ -18,14 +18,14 @@ class Activity:
 
     Attributes:
         agent_ticks: Steps taken: agents times ticks.
-        transitions: Moves between states.
-        posts: Posts of their own.
+        transitions: Transitions made.
+        posts: Posts that are neither replies nor reshares.
         replies: Replies.
         reshares: Reshares.
         likes: Likes.
         decisions_asked: Questions put to the reasoner.
-        decisions_answered: Those it answered itself; the others took the fallback.
-        timeouts: Time-outs that moved an agent on, by the state it was in.
+        decisions_answered: Questions that it answered itself; the others took the fallback.
+        timeouts: Time-outs, by the state that the agent was in.
         fallbacks: Decisions that took the fallback, by the reason.
     """
 
@@ -147,7 +147,7 @@ def summarize(network: Network, rounds: Iterable[RoundSummary]) -> Results:
 
 
 def largest_cascades(posts: Iterable[Post], most: int = LARGEST_CASCADES) -> tuple[Cascade, ...]:
-    """Find the largest cascades of more than one post; of equal ones the deeper, then the earlier first."""
+    """Return the largest cascades of more than one post; of equal ones the deepest first."""
     depths: dict[str, Counter[int]] = {}
     roots: dict[str, Post] = {}
     for post in posts:
@@ -159,6 +159,7 @@ def largest_cascades(posts: Iterable[Post], most: int = LARGEST_CASCADES) -> tup
         for root_id, root in roots.items()
         if depths[root_id].total() > 1
     ]
+    # the sort is stable: of cascades as large and as deep, the earlier comes first
     found.sort(key=lambda cascade: (-cascade.size, -cascade.depth))
 
     return tuple(found[:most])

@@ -34,7 +34,8 @@ from prism.telemetry._loggers import EventLogger
 
 DEFAULT_AGENTS = "100"
 
-_MOST_SEED = 2**53  # the largest whole number that every reader of JSON reads as it is
+_MOST_SEED = 2**53
+"""The largest whole number that every reader of JSON reads exactly."""
 
 _KINDS: Mapping[str, Any] = {
     "agents": str,

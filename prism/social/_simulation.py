@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from prism.agents import SeedPost, SocialAgent
 from prism.runlog import SimulatedClock
@@ -65,18 +66,10 @@ class Simulation(Loop[RoundSummary, Results]):
         logger: EventLogger | None = None,
         clock: SimulatedClock | None = None,
     ) -> None:
-        def make_world(ordered: EventLogger | None) -> SocialWorld:
-            return SocialWorld(
-                agents,
-                posts,
-                composer=composer or TemplateComposer(),
-                seed=seed,
-                clock=self.clock,
-                logger=ordered,
-            )
-
+        clock = clock or SimulatedClock()
+        composer = composer or TemplateComposer()
         super().__init__(
-            make_world,
+            partial(SocialWorld, agents, posts, composer, seed, clock),
             rounds=rounds,
             ticks_per_round=ticks_per_round,
             seed=seed,

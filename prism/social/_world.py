@@ -74,7 +74,6 @@ class SocialWorld:
         self,
         agents: Iterable[SocialAgent],
         posts: Iterable[SeedPost],
-        *,
         composer: Composer,
         seed: int,
         clock: SimulatedClock,

@@ -24,12 +24,14 @@ FILES = {
     "missing.json": f'[\n{PERSONA},\n{{"username": "ben"}}\n]',
     "no_interests.json": f'[\n{PERSONA},\n{{"username": "ben", "interested_topics": []}}\n]',
     "twice.json": f"[\n{PERSONA},\n{PERSONA}\n]",
-    "no_interests.jsonl": '{"agent_id": "a", "interests": ["art"]}\n{"agent_id": "b", "interests": []}\n',
-    "twice.jsonl": '{"agent_id": "a", "interests": ["art"]}\n{"agent_id": "a", "interests": ["art"]}\n',
+    "no_interests.jsonl": '{"agent_id": "a", "interests": ["art"]}\n'
+    '{"agent_id": "b", "interests": []}\n',
+    "twice.jsonl": '{"agent_id": "a", "interests": ["art"]}\n' * 2,
     "unknown.jsonl": '{"agent_id": "a", "interests": ["art"], "intrests": ["art"]}\n',
     "range.jsonl": '{"agent_id": "a", "interests": ["art"], "engagement_threshold": 2}\n',
     "truncated.jsonl": '{"agent_id": "a", "interests": ["art"]}\n{"agent_id": "b", "inter',
-    "folder.csv": "user_id,name,username,following_agentid_list,previous_tweets,user_char\n0,A,a,[7],[],art lover\n",
+    "folder.csv": "user_id,name,username,following_agentid_list,previous_tweets,user_char\n"
+    "0,A,a,[7],[],art lover\n",
     "columns.csv": "username,previous_tweets,user_char\na,[],art lover\n",
     "agents.txt": "ann\n",
     "latin.json": '[{"username": "é"}]',
@@ -133,7 +135,7 @@ def tree(folder: Path) -> dict[str, bytes | None]:
 
 @pytest.mark.parametrize("case", WRONG)
 def test_wrong_input_is_one_line_and_status_2(case: str, tmp_path: Path) -> None:
-    """Wrong input ends with status 2 and one line that names the offender, and nothing is written."""
+    """Wrong input ends with status 2 and one line that names it, and nothing is written."""
     arguments, named = WRONG[case]
     for name, text in FILES.items():
         (tmp_path / name).write_text(
@@ -151,15 +153,15 @@ def test_wrong_input_is_one_line_and_status_2(case: str, tmp_path: Path) -> None
 
 
 def test_folder_that_holds_a_run_is_refused(tmp_path: Path) -> None:
-    """A second run into the same folder ends with status 2 and one line, and the first stays as it was."""
+    """A second run into the same folder ends with status 2 and one line, and changes nothing."""
     arguments = ("simulate", "--agents", "5", "--rounds", "1", "--out", "run")
     assert run_inside(tmp_path, *arguments).status == 0
     before = tree(tmp_path)
     ran = run_inside(tmp_path, *arguments, "--seed", "1")
     assert (ran.status, ran.out) == (2, "")
     assert (
-        ran.err
-        == "prism: run: already holds a run (events.jsonl, run.json): choose another folder, or resume it\n"
+        ran.err == "prism: run: already holds a run (events.jsonl, run.json): "
+        "choose another folder, or resume it\n"
     )
     assert tree(tmp_path) == before
 
@@ -226,7 +228,7 @@ def test_unknown_command_is_one_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("arguments", [[], ["--json"], ["--help"]])
 def test_reader_that_goes_away_causes_no_traceback(arguments: list[str], command: Any) -> None:
-    """When nobody reads the output any more, as behind ``head``, the command ends without a word."""
+    """When nobody reads the output any more, as behind ``head``, the command ends silently."""
     reading, writing = os.pipe()
     os.close(reading)
     try:
@@ -238,7 +240,7 @@ def test_reader_that_goes_away_causes_no_traceback(arguments: list[str], command
 
 @pytest.mark.parametrize("agents", ["1", "300"])
 def test_interrupted_run_says_so(agents: str, command: Any) -> None:
-    """Ctrl-C during a long run ends it at once with status 130 and how to go on; log and configuration stay."""
+    """Ctrl-C ends a long run at once with status 130 and how to resume it; its folder stays."""
     with command.start(
         "simulate", "--agents", agents, "--rounds", "1000000", "--out", "run"
     ) as process:
@@ -253,7 +255,7 @@ def test_interrupted_run_says_so(agents: str, command: Any) -> None:
 
 
 def test_text_that_the_output_cannot_show_is_replaced(make_command: Callable[..., Any]) -> None:
-    """Where the output knows only ASCII, other characters are replaced and the run is shown all the same."""
+    """Where the output knows only ASCII, other characters are replaced."""
     command = make_command(PYTHONIOENCODING="ascii")
     person = '{{"agent_id": "{}", "interests": ["café 😀"], "archetype": "superuser"}}\n'
     (command.folder / "people.jsonl").write_text(

@@ -45,7 +45,7 @@ def wait_for(process: Popen[str], path: Path) -> None:
 
 
 def limit_files(process: Popen[str], size: int) -> None:
-    """Let a process that has just been started write no file longer than so many bytes, as on a full disk."""
+    """Let a process write no file longer than so many bytes, as on a full disk."""
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (size, size))
 
 
@@ -59,7 +59,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Tree:
 
 @pytest.fixture(scope="module")
 def full(whole: Tree, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ended]:
-    """Run until the disk is full, in the fourth round; give the folder, and how the command ended."""
+    """Run until the disk is full in the fourth round; return folder, status, output and errors."""
     folder = tmp_path_factory.mktemp("full")
     fourth = [found.end() for found in finditer(b'"round.started"', whole["events.jsonl"] or b"")][
         3
@@ -93,7 +93,7 @@ def stopped(full: tuple[Path, Ended], run: Path) -> Path:
 def test_a_full_disk_ends_a_run_in_one_line(
     full: tuple[Path, Ended], command: Any, stopped: Path, whole: Tree
 ) -> None:
-    """A log that cannot grow ends the run with status 1 and one line that says how to go on, to the same bytes."""
+    """A log that cannot grow ends the run with status 1 and one line; it is resumed from there."""
     assert full[1] == (1, "", f"prism: run: File too large; {HINT}\n")
     assert "results" not in json.loads((stopped / "run.json").read_bytes())
     ran = run_inside(command.folder, *RESUME)
@@ -108,7 +108,7 @@ def test_a_full_disk_ends_a_run_in_one_line(
 def test_a_full_disk_elsewhere_can_be_gone_on_from(
     file: str, command: Any, stopped: Path, whole: Tree
 ) -> None:
-    """A checkpoint or summary for which there is no space ends the run the same way, and it can go on."""
+    """A checkpoint or summary without space ends the run the same way, and it is resumed."""
     (stopped / file).symlink_to("/dev/full")
     ran = run_inside(command.folder, *RESUME)
     assert (ran.status, ran.out) == (1, "")
@@ -121,7 +121,7 @@ def test_a_full_disk_elsewhere_can_be_gone_on_from(
 
 
 def test_a_disk_full_from_the_start_leaves_no_run(command: Any, run: Path, whole: Tree) -> None:
-    """Where not even the configuration can be written no run has begun, and the same command begins it later."""
+    """Where not even run.json can be written no run has begun, and the same command begins it."""
     run.mkdir()
     (run / ".run.json.part").symlink_to("/dev/full")
     ran = run_inside(command.folder, *RUN, *KEEPING)
@@ -162,7 +162,7 @@ def test_a_signal_leaves_a_run_that_goes_on(
 
 
 def test_a_damaged_folder_is_told_of(command: Any, stopped: Path, whole: Tree) -> None:
-    """What is damaged is named on stderr, with where the run goes on instead; both damaged, it begins again."""
+    """Damage is named on stderr, and where the run goes on; with both damaged it begins again."""
     for name in ("round_00000002", "round_00000003"):
         (stopped / "checkpoints" / name).write_bytes(b"damaged")
     ran = run_inside(command.folder, *RESUME)
@@ -178,7 +178,7 @@ def test_a_damaged_folder_is_told_of(command: Any, stopped: Path, whole: Tree) -
 
 
 def test_a_run_going_on_is_left_alone(command: Any, run: Path) -> None:
-    """While a run goes on, resuming it is refused in one line, and it comes to its end undisturbed."""
+    """While a run goes on, resuming it is refused in one line, and the run is not disturbed."""
     with command.start(*RUN, *KEEPING) as process:
         wait_for(process, run / "checkpoints" / "round_00000001")
         process.send_signal(signal.SIGSTOP)
@@ -189,8 +189,8 @@ def test_a_run_going_on_is_left_alone(command: Any, run: Path) -> None:
         _, err = process.communicate()
     assert (ran.status, ran.out) == (2, "")
     assert (
-        ran.err
-        == "prism: run/events.jsonl: is being written by another process: wait until it ends, or end it\n"
+        ran.err == "prism: run/events.jsonl: is being written by another process: "
+        "wait until it ends, or end it\n"
     )
     assert (process.returncode, err) == (0, "")
     assert after == before
@@ -199,7 +199,7 @@ def test_a_run_going_on_is_left_alone(command: Any, run: Path) -> None:
 def test_of_two_that_resume_at_once_one_is_refused(
     full: tuple[Path, Ended], stopped: Path, command: Any, whole: Tree
 ) -> None:
-    """Two processes that resume a run at once do not both write it, and it comes to the same bytes."""
+    """Of two processes that resume a run at once only one writes it, and to the same bytes."""
     with command.start(*RESUME) as one, command.start(*RESUME) as other:
         said = [process.communicate() for process in (one, other)]
     assert sorted(process.returncode for process in (one, other)) in ([0, 2], [0, 0])
@@ -231,7 +231,8 @@ def test_a_complete_run_needs_nothing(command: Any, run: Path, whole: Tree) -> N
         (["--resume", ""], "--resume must name a folder of its own, got '.'"),
         (
             ["--resume", "nowhere", "--agents", "100", "--out", "x", "--max-calls", "3"],
-            "--resume takes everything from the run's folder: leave out --agents, --max-calls, --out",
+            "--resume takes everything from the run's folder: "
+            "leave out --agents, --max-calls, --out",
         ),
         (
             ["--checkpoint-every", "5"],
@@ -240,7 +241,7 @@ def test_a_complete_run_needs_nothing(command: Any, run: Path, whole: Tree) -> N
     ],
 )
 def test_what_cannot_be_resumed_is_one_line(given: list[str], message: str, command: Any) -> None:
-    """A folder without a run, and options that do not go together, end with status 2 and one line."""
+    """A folder without a run and options that contradict each other end with one line."""
     (command.folder / "file").touch()
     ran = run_inside(command.folder, "simulate", *given)
     assert (ran.status, ran.out, ran.err) == (2, "", f"prism: {message}\n")
@@ -248,7 +249,7 @@ def test_what_cannot_be_resumed_is_one_line(given: list[str], message: str, comm
 
 
 def test_changed_inputs_are_refused(command: Any, run: Path) -> None:
-    """A replay whose posts are not what they were is refused by name, and goes on when they are put back."""
+    """A run whose posts have changed is refused by name, and resumed when they are put back."""
     persons = (f'{{"agent_id": "a{number}", "interests": ["art"]}}\n' for number in range(20))
     (command.folder / "people.jsonl").write_text("".join(persons))
     posts = b'{"author_id": "a1", "text": "Look.", "topics": ["art"]}\n'
@@ -277,7 +278,7 @@ def test_changed_inputs_are_refused(command: Any, run: Path) -> None:
 
 
 def test_a_run_with_a_model_goes_on(command: Any, run: Path) -> None:
-    """What a model decided before the last checkpoint is kept, it is asked on, and the budget goes on where it was."""
+    """A run with a model keeps its decisions up to the checkpoint, and its budget goes on."""
 
     answers = count(1)
 

@@ -30,6 +30,11 @@ def summary_of(folder: Path) -> dict[str, Any]:
     return dict(json.loads((folder / "run.json").read_text(encoding="utf-8")))
 
 
+def troubles(err: str) -> list[str]:
+    """Return the lines on stderr but for the note that a busy machine takes long to connect."""
+    return [line for line in err.splitlines() if not line.startswith("prism: waiting for ")]
+
+
 def test_tables_show_the_results(tmp_path: Path) -> None:
     """Every state, every count of engagement and the five largest cascades stand in the tables."""
     ran = run_inside(tmp_path, "simulate", "--agents", "60", "--rounds", "5", "--out", "run")
@@ -136,12 +141,12 @@ def test_nothing_is_written_without_a_folder(tmp_path: Path) -> None:
 
 
 def test_model_on_a_server_decides(command: Any, ollama: Any) -> None:
-    """With ``--reasoner ollama`` a real server is asked, with the model's name and a schema of the options."""
+    """With ``--reasoner ollama`` a server is asked, by model and with a schema of the options."""
     ran = command(
         *("simulate", "--agents", PERSONAS, "--rounds", "1", "--out", "run"),
         *("--reasoner", "ollama", "--model", "tiny", "--host", ollama.url),
     )
-    assert (ran.status, ran.err) == (0, "")
+    assert (ran.status, troubles(ran.err)) == (0, [])
     totals = summary_of(command.folder / "run")["results"]["totals"]
     assert totals["decisions_answered"] == totals["decisions_asked"] == len(ollama.chats) > 0
     decisions = [
@@ -168,7 +173,7 @@ def test_model_on_a_server_decides(command: Any, ollama: Any) -> None:
 
 
 def test_answers_outlast_a_locked_cache(command: Any, ollama: Any) -> None:
-    """Answers for which another process holds the cache's file are written when the run ends, or that is told."""
+    """Answers kept back by a locked cache file are written when the run ends."""
     run = (
         *(
             "simulate",
@@ -204,7 +209,7 @@ def test_answers_outlast_a_locked_cache(command: Any, ollama: Any) -> None:
 
 
 def test_unreachable_model_does_not_stop_a_run(tmp_path: Path) -> None:
-    """Where nothing listens a run still ends well, and says how many decisions fell back and why."""
+    """Where nothing listens a run ends well, and says how many decisions fell back and why."""
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
@@ -214,8 +219,9 @@ def test_unreachable_model_does_not_stop_a_run(tmp_path: Path) -> None:
             *("--reasoner", "ollama", "--model", "tiny", "--host", url),
         )
     assert ran.status == 0
-    assert ran.err.splitlines() == [
-        f"prism: cannot reach {url} (All connection attempts failed): is 'ollama serve' running there?; "
+    assert troubles(ran.err) == [
+        f"prism: cannot reach {url} (All connection attempts failed): "
+        "is 'ollama serve' running there?; "
         "its decisions will fall back (see: prism doctor)"
     ]
     totals = summary_of(tmp_path / "run")["results"]["totals"]
@@ -236,13 +242,13 @@ def test_unreachable_model_does_not_stop_a_run(tmp_path: Path) -> None:
 def test_a_model_thinks_as_it_is_told(
     given: list[str], told: Any, tmp_path: Path, ollama: Any
 ) -> None:
-    """With ``--think`` every question says whether the model may think; without it, that it may not."""
+    """With ``--think`` every question says whether the model may think; by default it may not."""
     ran = run_inside(
         tmp_path,
         *("simulate", "--agents", PERSONAS, "--rounds", "1", "--ticks", "4", *given),
         *("--reasoner", "ollama", "--model", "tiny", "--host", ollama.url),
     )
-    assert (ran.status, ran.err) == (0, "")
+    assert (ran.status, troubles(ran.err)) == (0, [])
     assert {request["think"] for request in ollama.chats} == {told}
 
 
@@ -271,7 +277,7 @@ def test_defaults_and_extremes_run(given: list[str], tmp_path: Path) -> None:
     ],
 )
 def test_confusions_are_told_apart(given: list[str], message: str, tmp_path: Path) -> None:
-    """Numbers, files, empty texts and options that do not go together are each refused in one line."""
+    """Numbers, files, empty texts and options that contradict each other are told apart."""
     ran = run_inside(tmp_path, "simulate", *given)
     assert (ran.status, ran.out, list(tmp_path.iterdir())) == (2, "", [])
     assert message in ran.err

@@ -107,7 +107,7 @@ def test_no_damage_goes_unnoticed(checkpoint: Checkpoint, data: Any) -> None:
 
 
 def test_the_last_two_are_kept(run: Kept) -> None:
-    """However many rounds end, two checkpoints are in the folder, and the newer is the one to go on from."""
+    """However many rounds end, two checkpoints are kept, and a run goes on from the newer."""
     assert run.names() == ["round_00000004", "round_00000005"]
     checkpoint, faults = run.again().newest_sound()
     assert checkpoint is not None
@@ -117,13 +117,13 @@ def test_the_last_two_are_kept(run: Kept) -> None:
 
 @pytest.mark.parametrize("bit", [0, 300, 520, 700, -1])
 def test_a_damaged_one_is_passed_over(bit: int, run: Kept) -> None:
-    """With a turned bit in the newest, digest or content, the one before is taken, and the damaged one is named."""
+    """With a bit turned in the newest, the one before is taken, and the damaged one is named."""
     flip(run.path(5), bit)
     assert found(run.again()) == (4, [f"{run.path(5)}: is damaged, so it is passed over"])
 
 
 def test_an_unreadable_one_is_passed_over(run: Kept) -> None:
-    """A checkpoint that the system does not give back is named with its reason, and the one before is taken."""
+    """A checkpoint that cannot be read is named with the reason, and the one before is taken."""
     run.path(5).unlink()
     run.path(5).symlink_to("nowhere")
     assert found(run.again()) == (
@@ -167,13 +167,13 @@ def test_an_altered_log_is_noticed(line: int, expected: int | None, run: Kept) -
     number, faults = found(run.again())
     assert number == expected
     assert (
-        faults[0]
-        == f"{run.path(5)}: does not fit events.jsonl, which is damaged or another, so it is passed over"
+        faults[0] == f"{run.path(5)}: does not fit events.jsonl, which is damaged or another, "
+        "so it is passed over"
     )
 
 
 def test_later_ones_of_another_past_go(run: Kept) -> None:
-    """When a run goes on from the beginning, its first checkpoints stay and those that were passed over go."""
+    """A run that begins again keeps its new checkpoints and removes those passed over."""
     for number in (4, 5):
         flip(run.path(number), 99)
     run.checkpoints = run.again()

@@ -27,7 +27,7 @@ from tests.kit.dice import (
 
 @pytest.mark.parametrize("place", [".", "new", "a/b/c"])
 def test_run_is_written_into_its_folder(place: str, tmp_path: Path, whole: Any) -> None:
-    """A folder that is empty or not there yet, however deep, receives the log and the summary and nothing else."""
+    """An empty or missing folder, however deep, receives log and summary and nothing else."""
     folder = RunFolder.for_new(tmp_path / place)
     assert folder.is_new
     assert throw_in(folder) == 0
@@ -36,7 +36,7 @@ def test_run_is_written_into_its_folder(place: str, tmp_path: Path, whole: Any) 
 
 
 def test_summary_tells_what_the_run_is_from_the_beginning(tmp_path: Path) -> None:
-    """``run.json`` holds version, schema and configuration while the run goes on, and its results in the end."""
+    """``run.json`` has version, schema and configuration from the beginning, results at the end."""
     folder = RunFolder.for_new(tmp_path)
     assert not folder.is_begun
     with folder.writing({"text": "é"}, SimulatedClock()):
@@ -61,7 +61,7 @@ def test_nothing_is_made_before_the_log_is_opened(tmp_path: Path) -> None:
     "held", [[LOG_NAME], [SUMMARY_NAME], [LOG_NAME, SUMMARY_NAME], [FOLDER_NAME]]
 )
 def test_folder_with_a_run_is_refused(held: list[str], tmp_path: Path) -> None:
-    """A folder that holds any part of a run is refused by name and stays as it was, byte for byte."""
+    """A folder that holds any part of a run is refused by name and stays as it was."""
     for name in held:
         (tmp_path / name).write_bytes(b"precious")
     before = tree(tmp_path)
@@ -77,7 +77,7 @@ def test_folder_with_a_run_is_refused(held: list[str], tmp_path: Path) -> None:
 def test_run_that_was_killed_before_it_began_may_begin_again(
     left: dict[str, bytes], tmp_path: Path, whole: Any
 ) -> None:
-    """What a process leaves that is killed before ``run.json`` is there is no run, and in nobody's way."""
+    """What a process leaves that was killed before ``run.json`` was there is not a run."""
     for name, content in left.items():
         (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match="holds no run to resume"):
@@ -96,7 +96,7 @@ def test_run_that_was_killed_before_it_began_may_begin_again(
     ],
 )
 def test_impossible_folder_is_refused(place: str, problem: str, tmp_path: Path) -> None:
-    """A file, a place below a file, and a name that no folder can have are refused, and nothing is changed."""
+    """A file, a place below a file and an impossible name are refused, and nothing is changed."""
     (tmp_path / "file").write_bytes(b"precious")
     before = tree(tmp_path)
     with pytest.raises(InputError, match=problem):
@@ -105,7 +105,7 @@ def test_impossible_folder_is_refused(place: str, problem: str, tmp_path: Path) 
 
 
 def test_folder_that_cannot_be_made_is_refused() -> None:
-    """A place where the system lets nobody make a folder is refused when the log is opened, if not before."""
+    """A folder that the system does not let anybody make is refused."""
     with pytest.raises(InputError, match="/proc/nope/run: cannot be written to"):
         throw_in(RunFolder.for_new(Path("/proc/nope/run")))
 
@@ -120,7 +120,7 @@ def test_run_that_came_in_between_is_not_overwritten(tmp_path: Path, whole: Any)
 
 
 def test_of_two_that_begin_at_once_one_is_refused(tmp_path: Path, whole: Any) -> None:
-    """While a run is being written nobody else begins one in its folder, and it is not disturbed."""
+    """While a run is being written nobody else begins one in its folder."""
     second = RunFolder.for_new(tmp_path)
 
     def begin_another(_: int) -> None:
@@ -146,7 +146,7 @@ def test_nothing_is_kept_before_the_folder_is_opened(tmp_path: Path) -> None:
 def test_run_that_fails_in_its_first_round_leaves_nothing(
     kept_before: list[str], tmp_path: Path
 ) -> None:
-    """An error of prism's own before a round has ended takes the run away again, and nothing else."""
+    """An error of prism's own in the first round removes the run, and nothing else."""
     path = tmp_path / "run"
     for name in kept_before:
         path.mkdir()
@@ -162,7 +162,7 @@ def test_run_that_fails_in_its_first_round_leaves_nothing(
 def test_rounds_that_have_ended_are_never_deleted(
     seconds_between: float, tmp_path: Path, whole: Any
 ) -> None:
-    """An error of prism's own in a later round leaves the run as it is, with or without a checkpoint."""
+    """An error of prism's own in a later round keeps the run, with or without a checkpoint."""
 
     def fail(number: int) -> None:
         if number == 2:

@@ -40,7 +40,7 @@ def test_stopped_run_goes_on_to_the_same_bytes(last: int, tmp_path: Path, whole:
 
 
 def test_checkpoints_are_as_far_apart_as_wanted(tmp_path: Path) -> None:
-    """With long between them a short run has none, and what it has written can be read after each round."""
+    """With long between them a short run has no checkpoints; each round can be read at once."""
     seen = []
 
     def look(_: int) -> None:
@@ -137,7 +137,7 @@ DAMAGED, UNFIT = (
 def test_damage_costs_time_and_nothing_else(
     damage: Callable[[Path], None], done: int, faults: list[str], stopped: Path, whole: Any
 ) -> None:
-    """However a folder is damaged, the run goes on from what is sound, or from the beginning, to the same bytes."""
+    """However a folder is damaged, the run goes on from what is sound, to the same bytes."""
     damage(stopped)
     assert resume_in(stopped) == (done, faults)
     assert tree(stopped) == whole
@@ -163,7 +163,7 @@ def test_damage_does_no_harm_to_a_second_resume(
 
 
 def test_answers_that_cannot_be_had_again_are_kept(stopped: Path) -> None:
-    """Where no checkpoint fits, the log of a run that would not write the same again is kept, and that is told."""
+    """Where no checkpoint fits, the log of a run that a model was paid for is kept aside."""
     flip_log(stopped)
     paid = (stopped / LOG_NAME).read_bytes()
     folder, config = RunFolder.to_resume(stopped)
@@ -177,7 +177,7 @@ def test_answers_that_cannot_be_had_again_are_kept(stopped: Path) -> None:
 
 
 def test_complete_run_whose_checkpoints_are_left_is_complete(stopped: Path, whole: Any) -> None:
-    """A process that was killed while it removed the checkpoints leaves a complete run, which is only tidied up."""
+    """A complete run whose checkpoints were not removed yet is complete, and is tidied up."""
     left = {
         name: content for name, content in tree(stopped).items() if name.startswith(FOLDER_NAME)
     }
@@ -210,7 +210,7 @@ def test_run_that_another_process_is_going_on_with_is_refused(stopped: Path, who
 
 
 def test_other_configuration_is_refused(stopped: Path) -> None:
-    """A run whose configuration was changed since its checkpoint is refused, and its folder stays as it is."""
+    """A run whose configuration has changed since its checkpoint is refused."""
     before = tree(stopped)
     folder, _ = RunFolder.to_resume(stopped)
     with (

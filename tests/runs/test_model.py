@@ -45,12 +45,12 @@ def load(reasoner: Any, deadline: float | None = None, **options: Any) -> tuple[
 
 def test_a_loaded_model_is_no_news(servers: list[FakeOllama]) -> None:
     """Where the model is loaded nothing is said, and nothing is asked of it yet."""
-    assert load(reasoner_at(servers[0])) == ([], [])
+    assert load(reasoner_at(servers[0]), quiet_seconds=60) == ([], [])
     assert servers[0].questions == []
 
 
 def test_one_server_is_enough_to_begin(servers: list[FakeOllama]) -> None:
-    """A server that does not load its model is named, and does not keep a run with another waiting."""
+    """A server that does not load its model is named, and the run does not wait for it."""
     _, warnings = load(reasoner_at(*servers))
     (warning,) = warnings
     assert warning == (
@@ -88,7 +88,7 @@ def test_spending_is_that_of_the_budget(servers: list[FakeOllama]) -> None:
 def test_a_cache_that_cannot_be_written_is_a_warning(
     tmp_path: Path, servers: list[FakeOllama], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Answers that cannot be written at the end of a run are told of, and the run ends as it would."""
+    """Answers that cannot be written at the end of a run are a warning."""
 
     def fail(cache: AnswerCache) -> None:
         raise InputError("is locked", path=tmp_path / "answers.db")

@@ -45,7 +45,7 @@ def stopped_at(path: Path, last: int) -> None:
 
 
 def test_a_run_is_kept_in_its_folder(tmp_path: Path, whole: Any) -> None:
-    """A run leaves log and summary in its folder, and gives its results and what the summary says."""
+    """A run leaves log and summary in its folder, and returns results and summary."""
     rounds: list[int] = []
     outcome = runs.begin(DiceOptions(), tmp_path / "run", on_round=rounds.append)
     assert tree(tmp_path / "run") == whole
@@ -70,7 +70,7 @@ def test_a_run_without_a_folder_writes_nothing(tmp_path: Path, monkeypatch: Any)
 def test_a_run_stopped_at_a_checkpoint_is_resumed_to_the_same_bytes(
     last: int, tmp_path: Path, whole: Any
 ) -> None:
-    """Stopped after any round and resumed, a run does not run that round again, and writes the same."""
+    """Stopped after any round and resumed, a run writes the same, without running it again."""
     stopped_at(tmp_path, last)
     rounds: list[int] = []
     outcome = runs.resume(tmp_path, DiceOptions, on_round=rounds.append)
@@ -110,7 +110,7 @@ def test_a_complete_run_has_nothing_to_resume(tmp_path: Path, whole: Any) -> Non
 
 
 def test_a_replay_writes_the_same_log(tmp_path: Path) -> None:
-    """A run replayed from its folder takes what was decided from the log, and writes the same one."""
+    """A run replayed from its folder takes its decisions from the log, and writes the same."""
     runs.begin(DiceOptions(), tmp_path / "run")
     outcome = runs.replay(tmp_path / "run", DiceOptions, tmp_path / "again")
     logs = [(tmp_path / name / "events.jsonl").read_bytes() for name in ("run", "again")]

@@ -31,7 +31,7 @@ def test_folder_without_a_run_cannot_be_resumed(tmp_path: Path) -> None:
 
 
 def test_folder_that_lost_its_summary_is_told_of(stopped: Path) -> None:
-    """Without its summary a run can neither be resumed nor begun in its folder, and neither advice leads back."""
+    """A folder that lost its summary can neither be resumed nor begun in, and the advice fits."""
     (stopped / SUMMARY_NAME).unlink()
     with pytest.raises(InputError, match=r"it is lost, .*: begin it anew, in another folder"):
         RunFolder.to_resume(stopped)
@@ -40,7 +40,7 @@ def test_folder_that_lost_its_summary_is_told_of(stopped: Path) -> None:
 
 
 def test_run_of_another_version_is_refused(stopped: Path) -> None:
-    """A run that another version of prism began is refused by the versions' names, unless it is complete."""
+    """A run that another version of prism began is refused by both versions, unless complete."""
     summary = json.loads((stopped / SUMMARY_NAME).read_bytes())
     (stopped / SUMMARY_NAME).write_text(json.dumps({**summary, "prism": "0.0.9"}))
     with pytest.raises(

@@ -234,7 +234,7 @@ def test_the_log_tells_the_run_in_the_words_of_the_world(tmp_path: Path) -> None
 
 
 def test_answers_that_come_late_change_nothing(tmp_path: Path) -> None:
-    """A reasoner that is asked about several questions at once writes the bytes of one that is not."""
+    """A reasoner that is asked about several questions at once writes the same bytes."""
     assert (
         spread(tmp_path / "late", Late(1)).log.read_bytes()
         == spread(tmp_path / "prompt", PolicyReasoner(1)).log.read_bytes()
@@ -299,7 +299,7 @@ def test_a_budget_goes_on_after_a_restore(tmp_path: Path) -> None:
 
 
 def test_a_choice_outside_the_options_ends_the_run(tmp_path: Path) -> None:
-    """A reasoner that chooses what is not enabled is an error with the agent, choice and options."""
+    """A choice that is not among the options is an error with agent, choice and options."""
     with pytest.raises(
         ReasonerError, match=r"agent 'p.': the reasoner chose .* not one of spreader, ignorant"
     ):

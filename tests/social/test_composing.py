@@ -36,7 +36,7 @@ def test_kinds_come_by_their_weights() -> None:
     ("kind", "topic"), [("reply", "bees"), ("reshare", "bees"), ("post", "art")]
 )
 def test_topics_are_carried_on(kind: str, topic: str) -> None:
-    """An answer is about the topics of the post it answers, an own post about an interest of its author."""
+    """A reply is about the topics of its post, an own post about an interest of its author."""
     found = [draft for draft in drafts(SocialAgent("ann", interests=["art"])) if draft.kind == kind]
     assert {draft.topics for draft in found} == {(topic,)}
     assert all(topic in draft.text for draft in found)
@@ -50,7 +50,7 @@ def test_every_interest_finds_its_post() -> None:
 
 
 def test_there_is_something_to_say_without_topics() -> None:
-    """A post without topics is answered, and an agent without interests writes, without an empty place."""
+    """Posts without topics and agents without interests leave no empty place in a text."""
     found = drafts(SocialAgent("ann"), Post("p1", "ben", "Hm."))
     assert {draft.topics for draft in found} == {()}
     assert all("this" in draft.text and "{" not in draft.text for draft in found)

@@ -25,7 +25,7 @@ COUNTS = (
 
 
 def forest_of(choices: Sequence[int]) -> list[Post]:
-    """Make posts, each an answer to the post of that number, or an own one for numbers not yet there."""
+    """Make posts, each an answer to the post of that number, or of its own if there is none."""
     network = Network([SocialAgent("ann")])
     for choice in choices:
         about = network.posts[choice] if 0 <= choice < len(network.posts) else None
@@ -43,7 +43,7 @@ def by_brute_force(posts: Sequence[Post], root: Post) -> tuple[int, int, int]:
 
 @given(st.lists(st.integers(-1, 25), max_size=30))
 def test_cascades_are_measured_as_by_brute_force(choices: list[int]) -> None:
-    """Size, depth and breadth of every cascade of any forest are those found by walking it level by level."""
+    """Size, depth and breadth of every cascade are those found by walking it level by level."""
     posts = forest_of(choices)
     found = {cascade.root_id: cascade for cascade in largest_cascades(posts, most=len(posts))}
     expected = {post.post_id: by_brute_force(posts, post) for post in posts if post.parent is None}
@@ -113,7 +113,7 @@ def test_totals_are_the_sum_of_the_rounds(rounds: int) -> None:
 
 
 def test_results_are_plain_data() -> None:
-    """Results as plain data survive JSON, and hold rounds, totals and cascades under their names."""
+    """Results as plain data survive JSON, with rounds, totals and cascades by their names."""
     network = Network([SocialAgent("ann")])
     root = network.publish("ann", Draft("post", "text", ()), None)
     network.publish("ann", Draft("reply", "text", ()), root)

@@ -267,7 +267,7 @@ def test_personas_of_oasis_live(tmp_path: Path) -> None:
 
 
 def test_twitter_population_lives(tmp_path: Path) -> None:
-    """A run on a Twitter population begins with the tweets of its file and uses its follow graph."""
+    """A run on a Twitter population begins with its tweets and uses its follow graph."""
     runs.begin(SocialRun(DATA / "twitter.csv", rounds=2), tmp_path)
     population, events = load_population(DATA / "twitter.csv"), events_of(tmp_path)
     begun = [

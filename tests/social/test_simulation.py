@@ -48,7 +48,9 @@ from prism.social import Simulation
 population = synthetic_population(60, seed=3)
 clock = SimulatedClock()
 with RunLog(Path(sys.argv[1]), clock) as log:
-    Simulation(population.agents, population.posts, seed=3, rounds=4, logger=log.logger, clock=clock).run()
+    Simulation(
+        population.agents, population.posts, seed=3, rounds=4, logger=log.logger, clock=clock
+    ).run()
 """
 
 
@@ -151,7 +153,7 @@ def test_processes_with_other_hash_seeds_write_the_same_bytes(tmp_path: Path) ->
 
 
 def test_order_of_answers_does_not_matter(run_logged: Callable[..., Any]) -> None:
-    """A reasoner whose answers overtake each other gives the same bytes as one that answers at once."""
+    """A reasoner whose answers overtake each other gives the same bytes as a prompt one."""
     slow = SlowReasoner()
     assert (
         run_logged(reasoner=slow, rounds=4).log
@@ -192,7 +194,7 @@ def test_decisions_of_a_tick_are_asked_together_and_applied_in_order(
 def test_decision_is_asked_only_where_several_moves_are_open(
     run_logged: Callable[..., Any],
 ) -> None:
-    """Every question comes from EVALUATING with at least two distinct options and the post it is about."""
+    """Every question comes from EVALUATING, with at least two distinct options and a post."""
     reasoner = RecordingReasoner()
     run_logged(reasoner=reasoner)
     questions = [question for asked in reasoner.asked for question in asked]
@@ -236,7 +238,7 @@ class DownClient:
 def test_fallbacks_are_counted_by_reason(
     run_logged: Callable[..., Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Answered decisions and every reason of a fallback are counted, and a fallback means scrolling on."""
+    """Answered decisions and the reasons of fallbacks are counted; a fallback scrolls on."""
     client = DownClient()
     run = run_logged(reasoner=Reasoner(client, fallback=S.SCROLLING))
     totals, decisions = run.results.totals, run.events(DECISION)
@@ -255,7 +257,7 @@ def test_fallbacks_are_counted_by_reason(
 
 
 async def test_runs_inside_an_event_loop() -> None:
-    """`arun` gives the results of `run` in a loop that exists, and lets others in that loop go on."""
+    """`arun` gives the results of `run` in an event loop that exists, and others go on there."""
 
     def simulation() -> Simulation:
         population = synthetic_population(40)
@@ -326,7 +328,7 @@ def test_garbage_collector_is_left_as_it_was(
 
 
 def test_events_go_to_configured_structlog(capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a logger of its own a run speaks to structlog once that is configured, and is silent before."""
+    """Without a logger a run writes to structlog once that is configured, else nowhere."""
     population = synthetic_population(5)
     Simulation(population.agents, population.posts, rounds=1).run()
     assert capsys.readouterr() == ("", "")
@@ -357,7 +359,7 @@ def test_impossible_simulation_is_refused(
 
 
 def test_a_simulation_runs_once() -> None:
-    """A second run of the same simulation is refused, because agents and posts are no longer what they were."""
+    """A second run of the same simulation is refused: agents and posts have changed."""
     population = synthetic_population(5)
     simulation = Simulation(population.agents, population.posts, rounds=1)
     simulation.run()

@@ -49,7 +49,7 @@ class Late(BaseReasoner):
 
 
 class Spending(PolicyReasoner):
-    """Pays for each answer out of a budget, and falls back when it is spent, as a reasoner with a model does."""
+    """Pays for each answer out of a budget, and falls back when it is spent, as a model does."""
 
     def __init__(self, budget: Budget) -> None:
         super().__init__()
@@ -176,7 +176,7 @@ def assert_equal(again: Run, run: Run) -> None:
 def test_stopping_after_any_round_changes_nothing(
     drawn: Settings, decides: Callable[[int], BaseReasoner]
 ) -> None:
-    """Whatever the run and whichever round it is stopped after, log, results and agents are those of the whole run."""
+    """Stopped after any round, log, results and agents are those of the whole run."""
     chosen = Settings(
         drawn.agents, drawn.seed, drawn.rounds, drawn.ticks, lambda: decides(drawn.seed)
     )
@@ -203,7 +203,7 @@ def test_a_replay_goes_on_with_the_answers_that_are_left(verbatim: bool, runs: R
 
 @pytest.mark.parametrize("limit", [{"max_calls": 3}, {"max_tokens": 20}, {}])
 def test_a_budget_goes_on(limit: dict[str, int], runs: Runs) -> None:
-    """What was spent before counts afterwards: decisions fall back from the same one on, and the sums agree."""
+    """A restored budget counts what was spent before: decisions fall back from the same one on."""
     chosen = Settings(reasoner=lambda: Spending(Budget(**limit)))
     run = runs.whole(chosen)
     fallbacks = run.results.totals.fallbacks.total()
@@ -217,7 +217,7 @@ def test_a_budget_goes_on(limit: dict[str, int], runs: Runs) -> None:
 
 
 def test_a_reasoner_without_a_budget_can_take_over(runs: Runs) -> None:
-    """A snapshot that tells of a budget restores a run whose reasoner has none, and the other way round."""
+    """A snapshot with a budget restores a run whose reasoner has none, and vice versa."""
     with_budget, without = Settings(reasoner=lambda: Spending(Budget())), Settings()
     run = runs.whole(without)
     assert_equal(runs.resumed(runs.whole(with_budget), without, 2), run)
@@ -225,7 +225,7 @@ def test_a_reasoner_without_a_budget_can_take_over(runs: Runs) -> None:
 
 
 def test_what_agents_lived_through_before_is_kept(tmp_path: Path) -> None:
-    """Agents that came with a history, a state and an intention have them after a resume as after a whole run."""
+    """Agents keep the history, state and intention that they came with after a resume."""
     past = StateTransition(
         AgentState.IDLE, AgentState.COMPOSING, "woke", datetime(2025, 1, 1, tzinfo=UTC), {"why": 1}
     )

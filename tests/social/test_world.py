@@ -116,7 +116,7 @@ def test_results_count_what_the_log_holds(logged: Any) -> None:
 
 
 def test_log_holds_the_results(logged: Any) -> None:
-    """The log tells how the run was set up, each round's states and counts, and the totals at its end."""
+    """The log says how the run was set up, each round's states and counts, and the totals."""
     events, results = logged.events(), logged.results
     names = [event["event"] for event in events]
     assert (names[0], names[-1]) == (RUN_STARTED, RUN_ENDED)
@@ -147,10 +147,7 @@ def test_states_of_every_round_are_those_before_it_ends() -> None:
     clock, composer = SimulatedClock(), TemplateComposer()
 
     def make_world(logger: Any) -> Watched:
-        posts = population.posts
-        return Watched(
-            population.agents, posts, composer=composer, seed=0, clock=clock, logger=logger
-        )
+        return Watched(population.agents, population.posts, composer, 0, clock, logger)
 
     loop = Loop(make_world, rounds=4, clock=clock)
     seen: list[Counter[str]] = []
@@ -193,7 +190,7 @@ def test_answers_follow_what_they_answer(logged: Any) -> None:
 
 
 def test_likes_are_honest(logged: Any) -> None:
-    """Nobody likes a post twice, nor its own, nor one that is not published yet, and the network agrees."""
+    """Nobody likes a post twice, nor its own, nor one not yet published; the network agrees."""
     authors: dict[str, str] = {}
     liked = []
     for event in logged.events(POST_PUBLISHED, POST_LIKED):
@@ -230,7 +227,7 @@ def test_nobody_evaluates_a_post_twice(logged: Any) -> None:
 def test_composing_leads_to_what_was_composed(
     kind: str, path: list[str], counter: str, run_logged: Callable[..., Any]
 ) -> None:
-    """An agent that composes goes through the state of its kind and publishes once, with the true parent."""
+    """An agent that composes passes through the state of its kind and publishes once."""
     run = run_logged(
         two_agents(),
         [SeedPost("ben", "old", ("art",))],

@@ -7,8 +7,9 @@ from prism.analysis import read_log
 from prism.drawing import Arrow, Diagram, draw_svg, to_mermaid
 from prism.files import write_durably
 from prism.report import Report, make_report
-from prism.runs import RunFolder
+from prism.runs import ModelOptions, Outcome, RunFolder, begin, replay, resume
 from prism.simulation import BatchDecider
+from prism.social import Results, SocialRun
 from prism.statechart import PolicyReasoner
 from prism.telemetry import EventLogger, StandardLogger
 
@@ -17,6 +18,10 @@ assert_type(draw_svg(diagram), str)
 assert_type(to_mermaid(diagram), str)
 assert_type(make_report(read_log("runs/a")), Report)
 assert_type(RunFolder.for_new(Path("runs/b")), RunFolder)
+assert_type(begin(SocialRun(20, seed=7), "runs/c"), Outcome[Results])
+assert_type(resume("runs/c", SocialRun), Outcome[Results] | None)
+assert_type(replay("runs/c", SocialRun).results, Results)
+SocialRun(reasoner=ModelOptions("llama3.2", mode="loud"))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 write_durably("note.txt", b"")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
