@@ -127,7 +127,7 @@ WRONG = {
 
 
 def fill(folder: Path) -> None:
-    """Put charts into a folder, right ones and wrong ones."""
+    """Put valid and invalid charts into a folder."""
     for name, text in FILES.items():
         (folder / name).write_text(
             text, encoding="latin-1" if name.startswith("latin") else "utf-8"
@@ -143,7 +143,7 @@ def charts(prism: Prism, folder: Path) -> Prism:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Make a folder with charts the current one, and forget afterwards what was imported from it."""
+    """Make a folder with charts the current one, and forget its modules afterwards."""
     fill(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
@@ -156,8 +156,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("text", NO_CHARTS)
-def test_what_is_no_chart_is_refused(text: str, folder: Path) -> None:
-    """Whatever does not lead to a chart gives an InputError that names the offender and says what would."""
+def test_invalid_charts_are_refused(text: str, folder: Path) -> None:
+    """An invalid chart gives an InputError that names it and says what is wrong."""
     if text == "long.json":
         (folder / text).write_text(" " * 10_000_001, encoding="utf-8")
     with pytest.raises(InputError) as caught:
@@ -167,7 +167,7 @@ def test_what_is_no_chart_is_refused(text: str, folder: Path) -> None:
 
 @pytest.mark.parametrize("text", ["moods:chart", "moods:make", "moods:Charts.tidy"])
 def test_charts_of_modules_in_the_current_folder_are_found(text: str, folder: Path) -> None:
-    """A chart, a function that gives one and an attribute of a class are found in a module of the current folder."""
+    """A chart, a function that returns one and a class attribute are found in a module."""
     assert "calm" in chart_from(text).states
 
 
@@ -187,8 +187,8 @@ def test_wrong_input_is_one_line_and_status_2(case: str, charts: Prism) -> None:
     )
 
 
-def test_show_gives_states_and_transitions(charts: Prism) -> None:
-    """``show`` prints a table of states, with initial, decision and limit, and one of transitions with their guards."""
+def test_show_prints_states_and_transitions(charts: Prism) -> None:
+    """``show`` prints states with their marks and limits, and transitions with their guards."""
     ran = charts("show", "social_media")
     assert (ran.status, ran.err) == (0, "")
     lines = [" ".join(line.split()) for line in ran.out.splitlines()]
@@ -207,7 +207,7 @@ def test_show_gives_states_and_transitions(charts: Prism) -> None:
 
 
 def test_show_prints_no_control_characters(charts: Prism) -> None:
-    """Text that a terminal would obey, or that looks like markup, is shown as it is or as blanks."""
+    """Control characters and markup are printed as plain text or blanks."""
     states = ["\x1b[31mred", "[bold]x[/bold]", "a\nb"]
     document = {
         **DOCUMENT,
@@ -226,7 +226,7 @@ def test_show_prints_no_control_characters(charts: Prism) -> None:
 
 
 def test_export_prints_the_format(charts: Prism) -> None:
-    """``export`` prints exactly what ``format`` gives."""
+    """``export`` prints exactly the result of ``format``."""
     ran = charts("export", "social_media", "--format", "svg")
     assert (ran.status, ran.out, ran.err) == (0, f"{social_media_chart():svg}", "")
 
@@ -239,7 +239,7 @@ def test_an_exported_chart_loads_back(charts: Prism) -> None:
 
 
 def test_functions_of_a_file_need_no_code(folder: Path) -> None:
-    """Guards and actions that a file names are shown and written by their names, though nobody has the functions."""
+    """Guards and actions of a file are shown and written by name, without the functions."""
     doors = chart_from("doors.json")
     assert "push [is_strong] / creak" in [
         element.text for element in ET.fromstring(format(doors, "svg")).iter()
@@ -263,7 +263,7 @@ def test_check_lists_findings(charts: Prism) -> None:
 
 
 def test_check_as_json_lists_the_same(charts: Prism) -> None:
-    """``check --json`` gives chart and findings as JSON, with the same statuses."""
+    """``check --json`` prints chart and findings as JSON, with the same statuses."""
     ran = charts("check", "moods:chart", "--json")
     found = json.loads(ran.out)
     assert (ran.status, found["chart"], len(found["findings"])) == (1, "moods", 5)
@@ -272,7 +272,7 @@ def test_check_as_json_lists_the_same(charts: Prism) -> None:
 
 
 def test_help_explains_what_a_chart_is(charts: Prism) -> None:
-    """The help of a command says what a chart may be, and shows an example."""
+    """The help of a command explains its chart argument, and shows an example."""
     shown = " ".join(charts("export", "--help").out.split())
     assert [
         text
@@ -282,7 +282,7 @@ def test_help_explains_what_a_chart_is(charts: Prism) -> None:
 
 
 def test_a_function_known_by_name_only_says_so(tmp_path: Path) -> None:
-    """A chart that was read from a file for showing tells whoever fires it how to load it with its functions."""
+    """A guard known by name only says how to load the chart with its functions."""
     (tmp_path / "doors.json").write_text(FILES["doors.json"], encoding="utf-8")
     guard = chart_from(str(tmp_path / "doors.json")).transitions[0].guard
     assert guard is not None
@@ -294,7 +294,7 @@ def test_a_function_known_by_name_only_says_so(tmp_path: Path) -> None:
 
 
 def test_the_documented_form_is_a_chart(tmp_path: Path) -> None:
-    """The example of the documentation is a chart with the transitions it shows, the wildcard's among them."""
+    """The example of the documentation is a chart with the transitions it shows."""
     page = (Path(__file__).parents[2] / "docs" / "charts.md").read_text(encoding="utf-8")
     example = page.partition("```json\n")[2].partition("```")[0]
     (tmp_path / "doors.json").write_text(example, encoding="utf-8")
