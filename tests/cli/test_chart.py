@@ -19,8 +19,8 @@ MODULE = """
 from prism.statechart import Statechart, Transition, state_enum
 
 Mood = state_enum("Mood", ["calm", "angry", "lost"])
-chart = Statechart(Mood, [Transition("bumped", Mood("calm"), Mood("angry"), guard=lambda agent, force: force > 3)],
-                   Mood("calm"), name="moods")
+bumped = Transition("bumped", Mood("calm"), Mood("angry"), guard=lambda agent, force: force > 3)
+chart = Statechart(Mood, [bumped], Mood("calm"), name="moods")
 
 
 class Charts:
@@ -173,7 +173,7 @@ def test_charts_of_modules_in_the_current_folder_are_found(text: str, folder: Pa
 
 @pytest.mark.parametrize("case", WRONG)
 def test_wrong_input_is_one_line_and_status_2(case: str, charts: Prism) -> None:
-    """Wrong input ends with status 2 and one line that names the offender, and nothing is written."""
+    """Wrong input ends with status 2 and one line that names it, and nothing is written."""
     arguments, named = WRONG[case]
     before = sorted(path for path in charts.folder.rglob("*") if "__pycache__" not in path.parts)
     ran = charts(*arguments)

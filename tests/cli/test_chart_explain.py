@@ -39,7 +39,7 @@ Explain = Callable[..., tuple[int, str]]
 
 @pytest.fixture
 def explain(capsys: pytest.CaptureFixture[str]) -> Explain:
-    """Return a function that runs the command in this process, and returns its status and output."""
+    """Return a function that runs the command and returns its status and output."""
 
     def run(*arguments: str) -> tuple[int, str]:
         status = app(["chart", "explain", *arguments], prog_name="prism", standalone_mode=False)

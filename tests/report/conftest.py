@@ -91,7 +91,7 @@ class Page(HTMLParser):
 
 @pytest.fixture
 def parse() -> Callable[[str], Page]:
-    """Return a function that reads a page, and refuses one whose elements are not closed in turn."""
+    """Return a function that reads a page, and refuses one with elements left open."""
 
     def read(html: str) -> Page:
         page = Page()
@@ -116,7 +116,7 @@ def report(run: tuple[Path, Any]) -> Report:
 
 @pytest.fixture(scope="session")
 def model_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the log of a run decided by a model server, slow and quick, with valid and bad answers."""
+    """Return the log of a run decided by a model server, with quick, slow and bad answers."""
     path = tmp_path_factory.mktemp("model") / "model.jsonl"
     population, clock = synthetic_population(40, seed=5), SimulatedClock()
     with FakeOllama() as server, RunLog(path, clock) as log:

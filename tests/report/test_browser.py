@@ -28,18 +28,21 @@ from prism.social import Simulation
 pytestmark = pytest.mark.slow
 
 CELLS = """
-    return Object.fromEntries([...document.querySelectorAll("table[id]")].map(table => [table.id.replace("table-", ""),
-        [...table.rows].map(row => [...row.cells].map(cell => cell.dataset.value ?? cell.textContent))]));
+    const textOf = (cell) => cell.dataset.value ?? cell.textContent;
+    const rowsOf = (table) => [...table.rows].map(row => [...row.cells].map(textOf));
+    return Object.fromEntries([...document.querySelectorAll("table[id]")]
+        .map(table => [table.id.replace("table-", ""), rowsOf(table)]));
 """
 MARKS = """
-    return Object.fromEntries([...document.querySelectorAll(".figure")].map(figure => [figure.id.replace("figure-", ""),
+    return Object.fromEntries([...document.querySelectorAll(".figure")]
+        .map(figure => [figure.id.replace("figure-", ""),
         figure.querySelectorAll("svg [class*=mark-] path, svg .mark-text text").length]));
 """
 
 
 @pytest.fixture(scope="module")
 def long_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a run with so many ticks that rounds are drawn, and with large cascades."""
+    """Return the folder of a run that is drawn by round, with large cascades."""
     folder = tmp_path_factory.mktemp("runs") / "long"
     folder.mkdir()
     population, clock = synthetic_population(150, seed=2), SimulatedClock()
@@ -127,7 +130,8 @@ def numbers_of(logs: RunLogs) -> dict[str, object]:
 def data_of(browser: Any, figure: str) -> list[dict[str, Any]]:
     """Return the longest table that a figure on the page is drawn from."""
     datasets = browser.run(
-        f"return JSON.parse(document.getElementById('figures').textContent)['figure-{figure}'].datasets"
+        "return JSON.parse(document.getElementById('figures').textContent)"
+        f"['figure-{figure}'].datasets"
     )
     found: list[dict[str, Any]] = max(datasets.values(), key=len)
     return found
@@ -204,7 +208,7 @@ def test_numbers_of_two_runs_equal_those_of_the_analysis(
 def test_figures_have_the_data_of_the_analysis(
     browser: Any, long_run: Path, folder: Path, tmp_path: Path
 ) -> None:
-    """The data of the figures are the tables of the analysis: ticks, means, shares, sizes, depths."""
+    """The figures have the tables of the analysis: ticks, means, shares, sizes, depths."""
     logs = read_log(folder)
     browser.open(make_report(logs).html(), tmp_path)
     drawn = {(row["when"], row["state"]): row["agents"] for row in data_of(browser, "states-1")}
@@ -302,7 +306,8 @@ def test_figures_can_be_saved_from_the_page(shown: Any) -> None:
         assert link.get_attribute("download") == f"states-1.{kind}"
         link.click()
         shown.wait(
-            f"document.querySelector('#figure-states-1 [download$={kind}]').href.match(/^(data:image.{kind}|blob:)/)"
+            f"document.querySelector('#figure-states-1 [download$={kind}]')"
+            f".href.match(/^(data:image.{kind}|blob:)/)"
         )
     assert shown.console() == []
 
@@ -335,10 +340,11 @@ def test_the_page_fits_the_window(
         for paths in ((model_log,), (folder, model_log)):
             browser.open(make_report(read_log(*paths)).html(), tmp_path)
             assert browser.run(
-                "return document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+                "const page = document.documentElement; return page.scrollWidth <= page.clientWidth"
             )
             stretched = browser.run(
-                "return [...document.querySelectorAll('.figure')].filter(figure => !figure.id.startsWith('figure-fit'))"
+                "return [...document.querySelectorAll('.figure')]"
+                ".filter(figure => !figure.id.startsWith('figure-fit'))"
                 ".every(figure => figure.scrollWidth <= figure.clientWidth + 1)"
             )
             assert stretched

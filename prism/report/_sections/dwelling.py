@@ -14,9 +14,9 @@ EXPLANATION = (
     "Ticks from entering a state to leaving it. Above: the tick is the median, the bar reaches "
     "from it to the 90th percentile, the line on to the 99th, the diamond is the mean. Below, for "
     "states not always left after one tick: bars are the share of visits of each length, up to "
-    "the 99th percentile; dots are a geometric distribution, as if agents left with the same probability p "
-    "in every tick. Visits of no tick are outside of it. The distance, 0 to 1, is how far the two "
-    "are apart (Kolmogorov)."
+    "the 99th percentile; dots are a geometric distribution, as if agents left with the same "
+    "probability p in every tick. Visits of no tick are outside of it. The distance, 0 to 1, is "
+    "how far the two are apart (Kolmogorov)."
 )
 NOTHING = "No transition says how long its agent had stayed."
 

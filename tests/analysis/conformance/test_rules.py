@@ -37,10 +37,12 @@ RULES = Rules(CHART)
         ),
         (
             ("calm", "angry", "leave", 1),
-            [("unknown_move", "calm to angry on leave", "calm allows bump to angry, bump to gone, leave to gone")],
+            [("unknown_move", "calm to angry on leave",
+               "calm allows bump to angry, bump to gone, leave to gone")],
         ),
         (("angry", "gone", "leave", 4), [("overstayed", "4 ticks in angry", "a time-out after 3")]),
-        (("angry", "calm", "timeout", 2), [("early_timeout", "2 ticks in angry", "a time-out after 3")]),
+        (("angry", "calm", "timeout", 2),
+         [("early_timeout", "2 ticks in angry", "a time-out after 3")]),
         (("mad", "mad", None, None), [("unknown_state", "mad", "the states calm, angry, gone")] * 2
          + [("unknown_trigger", "None", "mad allows no transition")]),
     ],
@@ -82,7 +84,7 @@ def test_decisions_are_checked_by_the_rules(
 
 
 def test_agents_threshold_is_the_limit_of_states_without_one() -> None:
-    """A state without a limit takes the agent's own, if it is known and a time-out leaves the state."""
+    """A state without a limit takes the agent's own, if known and if a time-out leaves it."""
     chart = social_media_chart()
     rules = Rules(chart)
     assert not list(rules.transition_faults("scrolling", "resting", "timeout", 40, None))

@@ -120,7 +120,7 @@ def test_sound_path_is_sound_across_blocks(write_log: WriteLog, make: SimpleName
 
 
 def test_path_begins_where_the_agent_joined(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """An agent's first transition starts in the state it joined in; an unknown state is reported."""
+    """An agent's first transition starts where it joined; an unknown state is reported."""
     lines = [make.joined("x", "b"), make.move("x", "a", "b"), make.joined("y", "nowhere")]
     found = check_log(read_log(write_log(lines)), CHART).violations
     assert found.select("line", "agent_id", "kind", "allowed").rows() == [
@@ -130,7 +130,7 @@ def test_path_begins_where_the_agent_joined(write_log: WriteLog, make: SimpleNam
 
 
 def test_decisions_are_checked(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """Options that the chart lacks and choices that were not offered are reported with their lines."""
+    """Options that the chart lacks and choices that were not offered are reported."""
     lines = [
         make.decision("x", ["b"], "b"),
         make.decision("x", ["b", "c"], "b"),

@@ -57,7 +57,7 @@ def move(agent: str, begin: str | None, end: str | None, **keys: Any) -> Row:
 def follow(
     rows: Sequence[Row], cuts: Sequence[int] = (), paths: AgentPaths | None = None
 ) -> pl.DataFrame:
-    """Follow events that come in blocks, each linked at once; return steps in the order of lines."""
+    """Follow events in blocks, each linked at once; return steps in the order of lines."""
     paths = paths or AgentPaths(rows_at_once=0)
     numbered = pl.DataFrame(
         [{"line": line, **row} for line, row in enumerate(rows, start=1)], schema=SCHEMA

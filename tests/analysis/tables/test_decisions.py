@@ -68,7 +68,7 @@ def test_decisions_are_counted_by_source(write_log: WriteLog, make: SimpleNamesp
 def test_costs_are_added_up_and_latencies_described(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:
-    """Requests and tokens are summed without unknown ones; percentiles are interpolated, in seconds."""
+    """Requests and tokens are summed without unknown ones; percentiles are interpolated."""
     latencies = [number / 10 for number in range(1, 102)]
     lines = [asked(make, latency=latency) for latency in latencies]
     lines += [asked(make, latency=1, attempts=3, input_tokens=None, output_tokens=None)]

@@ -65,7 +65,10 @@ def test_dwell_times_are_described_as_by_hand(
     """Counts, percentiles and the fit agree with their definitions, computed value by value."""
     path = tmp_path_factory.mktemp("dwell") / "log.jsonl"
     values = [0] * zeros + dwells
-    line = '{{"event":"statechart.transition","agent_id":"x","from_state":"a","to_state":"b","ticks_in_state":{}}}\n'
+    line = (
+        '{{"event":"statechart.transition","agent_id":"x",'
+        '"from_state":"a","to_state":"b","ticks_in_state":{}}}\n'
+    )
     path.write_text("".join(line.format(value) for value in values))
     (row,) = dwell_times(read_log(path)).iter_rows(named=True)
     assert (row["state"], row["visits"], row["zero"], row["max"]) == (
@@ -100,7 +103,7 @@ def test_no_other_p_is_likelier(write_log: WriteLog, make: SimpleNamespace) -> N
 
 
 def test_visits_of_no_tick_have_no_fit(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """A state that is only passed through has zero visits and no fit; unknown ticks do not count."""
+    """A state that is only passed through has no fit; visits of unknown length do not count."""
     lines = [
         make.move("x", "a", "b", ticks_in_state=0),
         make.move("x", "a", "b", ticks_in_state=None),

@@ -31,7 +31,7 @@ def test_visits_are_those_of_dwell_times(logs: RunLogs) -> None:
 
 
 def test_agents_are_those_of_the_log(logs: RunLogs, events: list[dict[str, Any]]) -> None:
-    """Each agent has its name, last state, transitions and decisions, as plain counting finds them."""
+    """Each agent has its name, last state, transitions and decisions, as counted plainly."""
     table = agent_table(logs)
     moves = Counter(
         event["agent_id"] for event in events if event["event"] == "statechart.transition"

@@ -11,7 +11,7 @@ from prism.report._sections.dwelling import fit_table
 
 
 def test_fit_is_that_of_the_analysis(logs: RunLogs) -> None:
-    """Shares are of visits of one tick or more, and the expected ones follow from p of dwell_times."""
+    """Shares are of visits of one tick or more; the expected ones follow from p."""
     dwelling, visits = dwell_times(logs), visit_counts(logs)
     fitted = fit_table(visits, dwelling)
     assert (

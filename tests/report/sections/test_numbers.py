@@ -44,7 +44,7 @@ def test_two_runs_have_a_difference(
 
 
 def test_numbers_that_a_log_lacks_are_left_out(write_log: Callable[..., Path], make: Any) -> None:
-    """A log without rounds and seed has no such rows; planned rounds are shown if fewer were made."""
+    """A log without rounds and seed has no such rows; planned rounds show if fewer were made."""
     bare = key_numbers(
         make_report(read_log(write_log([make.move("ada", "a", "b", round=None, tick=None)]))).runs[
             0
