@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 
 from prism.statechart import Statechart, Transition, state_enum
 
-pytest_plugins = ["tests.kit.commands", "tests.kit.logs", "tests.kit.runs", "tests.kit.structlogs"]
+pytest_plugins = [
+    "tests.kit.charts",
+    "tests.kit.commands",
+    "tests.kit.logs",
+    "tests.kit.runs",
+    "tests.kit.structlogs",
+]
 
 WORDS = [
     "*",
