@@ -19,7 +19,8 @@ from prism.statechart._definition import in_definition_order
 from prism.statechart.formats._document import from_text
 from prism.statechart.states import state_text
 
-_MOVED = ("moves", "stays")
+_MADE = ("moves", "stays")
+"""Outcomes in which a transition is made; a loop stays in its state."""
 
 
 def explain(
@@ -70,7 +71,7 @@ def explain(
         for line in str(explanation).splitlines():
             typer.echo(printable(showable(line)))
 
-    if explanation.outcome not in _MOVED:
+    if explanation.outcome not in _MADE:
         raise typer.Exit(1)
 
 
@@ -89,6 +90,7 @@ def _agent(chart: Statechart[Any], state: str, fields: Any) -> Any:
             f"chart {chart.name!r} has no state {state!r}: use one of {', '.join(states)}",
             field="--state",
         )
+
     if not isinstance(fields, Mapping):
         raise InputError(f"must be an object of fields, got {fields!r}", field="--agent")
     if "state" in fields:
@@ -97,6 +99,7 @@ def _agent(chart: Statechart[Any], state: str, fields: Any) -> Any:
     named = {"agent_id": "agent", **fields}
     if set(states) <= set(AgentState):
         return _social_agent(AgentState(state), named)
+
     return SimpleNamespace(**named, state=states[state])
 
 

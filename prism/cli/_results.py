@@ -74,6 +74,7 @@ def print_results(results: Results, folder: Path | None) -> None:
         console.print(plain(f"Fallback taken {count:,} x: {reason}"))
 
     console.print("[bold]Largest cascades[/bold]")
+
     if results.cascades:
         console.print(_cascade_table(results.cascades))
     else:
@@ -114,6 +115,7 @@ def _most_rounds(results: Results, width: int) -> int:
 
     # Each column has a blank on either side.
     fitting = (width - names - 2) // (widest + 2)
+
     return min(_MOST_ROUNDS_SHOWN, max(2, fitting))
 
 

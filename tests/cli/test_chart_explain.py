@@ -39,7 +39,7 @@ Explain = Callable[..., tuple[int, str]]
 
 @pytest.fixture
 def explain(capsys: pytest.CaptureFixture[str]) -> Explain:
-    """Return a function that runs the command in this process, and gives its exit status and what it printed."""
+    """Return a function that runs the command and returns its status and output."""
 
     def run(*arguments: str) -> tuple[int, str]:
         status = app(["chart", "explain", *arguments], prog_name="prism", standalone_mode=False)
@@ -50,7 +50,7 @@ def explain(capsys: pytest.CaptureFixture[str]) -> Explain:
 
 @pytest.fixture
 def _moods(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Put a chart of one's own, whose guard looks at a field of the agent, into the current folder."""
+    """Put a chart whose guard reads a field of the agent into the current folder."""
     (tmp_path / "moods_for_explain.py").write_text(MODULE, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
@@ -59,7 +59,7 @@ def _moods(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_command_explains(command: Any) -> None:
-    """The command shows every candidate, its guard's outcome, and what would come of the event."""
+    """The command shows every candidate, the outcome of its guard, and that of the event."""
     ran = command("chart", "explain", *EVALUATING, "--context", "0.9")
     assert (ran.status, ran.err) == (0, "")
     assert ran.out.splitlines() == [
@@ -73,7 +73,7 @@ def test_command_explains(command: Any) -> None:
 
 
 def test_agent_of_the_social_chart_is_a_social_agent(explain: Explain) -> None:
-    """For the states of social agents the fields are those of one, its pending action among them."""
+    """A chart of social agents gets a social agent, with its pending action."""
     persona = '{"agent_id": "ada", "interests": ["music"], "engagement_threshold": 0.2}'
     _, shown = explain(*EVALUATING, "--context", '{"topics": ["music"]}', "--agent", persona)
     assert "agent 'ada' in 'evaluating'" in shown
@@ -94,7 +94,7 @@ def test_agent_of_the_social_chart_is_a_social_agent(explain: Explain) -> None:
 def test_agent_of_another_chart_has_the_fields_given(
     explain: Explain, patience: int, status: int, outcome: str
 ) -> None:
-    """For other charts the agent has just the fields given; status 1 says that no transition would be made."""
+    """Another chart gets an agent with just the fields given; status 1 means no transition."""
     found, shown = explain(*BUMPED, "--context", "5", "--agent", json.dumps({"patience": patience}))
     assert (found, shown.splitlines()[1]) == (
         status,
@@ -104,7 +104,7 @@ def test_agent_of_another_chart_has_the_fields_given(
 
 @pytest.mark.usefixtures("_moods")
 def test_guard_that_raises_is_shown(explain: Explain) -> None:
-    """A field that the agent lacks is what the guard's exception says."""
+    """If the agent lacks a field, the guard's exception is shown."""
     status, shown = explain(*BUMPED, "--context", "5")
     assert status == 1
     assert "raised     calm --bumped--> angry [is_strong]: AttributeError" in shown
@@ -112,7 +112,7 @@ def test_guard_that_raises_is_shown(explain: Explain) -> None:
 
 
 def test_guards_of_a_file_are_known_by_name_only(explain: Explain, tmp_path: Path) -> None:
-    """A chart from a file has guards by name, apart from prism's own; what they would say is told to be unknown."""
+    """The guards of a file are unknown, apart from those of built-in charts."""
     transition = {"trigger": "push", "source": "shut", "target": "open", "guard": "is_strong"}
     document = {
         "schema": 1,
@@ -143,8 +143,8 @@ def test_json_is_the_explanation_as_data(explain: Explain) -> None:
 
 
 @pytest.mark.usefixtures("_moods")
-def test_what_a_terminal_would_obey_is_not_printed(explain: Explain) -> None:
-    """What a guard says in its exception is shown without control characters."""
+def test_control_characters_are_not_printed(explain: Explain) -> None:
+    """The exception of a guard is printed without control characters."""
     _, shown = explain(*BUMPED, "--context", '"a\\u0007b"')
     assert "ValueError: a" in shown
     assert "\x07" not in shown
@@ -174,10 +174,10 @@ def test_what_a_terminal_would_obey_is_not_printed(explain: Explain) -> None:
         ),
     ],
 )
-def test_wrong_input_is_named(
+def test_wrong_option_is_named(
     explain: Explain, arguments: tuple[str, ...], field: str, problem: str
 ) -> None:
-    """What is wrong with an option is said with the option's name."""
+    """A wrong value is reported with its option."""
     with pytest.raises(InputError) as caught:
         explain("social_media", "feed_ready", *arguments)
     assert caught.value.field == field

@@ -20,7 +20,7 @@ def server() -> Iterator[FakeOllama]:
 
 
 def test_a_good_server_is_well(prism: Prism, server: FakeOllama) -> None:
-    """Every step is a line, and the exit status says that a simulation could use the server."""
+    """Every check is a line, and the exit status is 0 if a simulation can use the server."""
     ran = prism("doctor", "--model", "llama3.2", "--host", server.host)
     assert (ran.status, ran.err) == (0, "")
     told = [line.split(":")[0].split() for line in ran.out.splitlines()]
@@ -35,18 +35,16 @@ def test_a_good_server_is_well(prism: Prism, server: FakeOllama) -> None:
     assert told == steps
 
 
-def test_a_server_that_is_not_there_is_wrong(prism: Prism, server: FakeOllama) -> None:
-    """What is wrong is the last line, and the exit status says so."""
+def test_an_unreachable_server_is_wrong(prism: Prism, server: FakeOllama) -> None:
+    """What is wrong is the last line, and the exit status is 1."""
     server.stop()
     ran = prism("doctor", "--model", "llama3.2", "--host", server.host)
     assert (ran.status, ran.err) == (1, "")
     assert ran.out.startswith(f"wrong server: cannot reach {server.host}")
 
 
-def test_what_was_found_is_said_before_the_model_is_loaded(
-    command: Any, server: FakeOllama
-) -> None:
-    """While a model takes its time the user sees what is well, and what is waited for; Ctrl-C loses none of it."""
+def test_checks_are_printed_before_the_model_is_loaded(command: Any, server: FakeOllama) -> None:
+    """While a model loads, earlier checks are printed already; Ctrl-C loses none of them."""
     server.fail_always(Fault.hang(), path="/api/generate")
     with command.start(
         "doctor", "--model", "llama3.2", "--host", server.host, stdout=PIPE

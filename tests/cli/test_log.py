@@ -42,12 +42,12 @@ def log(prism: Prism) -> Prism:
 
 @pytest.fixture(scope="session")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a run that the command line made."""
+    """Return the folder of a run."""
     return simulated(tmp_path_factory.mktemp("logged") / "run", "--agents", "40", "--rounds", "3")
 
 
 def simulated(folder: Path, *options: str) -> Path:
-    """Make a run in a process of its own, and give its folder."""
+    """Make a run in its own process, and return its folder."""
     line = "from prism.cli import main; main()"
     arguments = ["simulate", "--seed", "5", "--out", str(folder), *options]
     subprocess.run([sys.executable, "-c", line, *arguments], check=True, capture_output=True)
@@ -64,7 +64,7 @@ def arguments_for(table: str, run: Path) -> list[str | Path]:
 def test_every_table_is_readable_in_80_columns(
     table: str, several: bool, run: Path, log: Prism
 ) -> None:
-    """Every table fits the terminal, with no word of a heading or number cut, and nothing is said beside it."""
+    """Every table fits the terminal, with no heading or number cut, and without notes."""
     (log.folder / "other.jsonl").write_bytes((run / "events.jsonl").read_bytes())
     said = log(*arguments_for(table, run), *(["other.jsonl"] if several else []))
     assert (said.status, said.err) == (0, "")
@@ -78,7 +78,7 @@ def test_every_table_is_readable_in_80_columns(
 
 @pytest.mark.parametrize("table", TABLES)
 def test_every_format_has_the_same_rows(table: str, run: Path, log: Prism) -> None:
-    """CSV, JSON and Parquet hold the same columns and as many rows, whole."""
+    """CSV, JSON and Parquet have the same columns and rows."""
     arguments = arguments_for(table, run)
     as_csv = list(csv.DictReader(io.StringIO(log(*arguments, "--format", "csv").out)))
     as_json = log(*arguments, "--format", "json").rows
@@ -91,7 +91,7 @@ def test_every_format_has_the_same_rows(table: str, run: Path, log: Prism) -> No
 
 
 def test_drawn_states_are_those_at_the_ends_of_rounds(run: Path, log: Prism) -> None:
-    """The drawn states are those of the run's summary, and it is said where those of every tick are."""
+    """Drawn states are those of the run's summary, with a hint at the other ticks."""
     said = log("states", run)
     summary = json.loads((run / "run.json").read_text())
     split = [line.split() for line in said.out.splitlines()]
@@ -108,8 +108,8 @@ def test_drawn_states_are_those_at_the_ends_of_rounds(run: Path, log: Prism) -> 
     assert "Agents at the end of 3 of 3 rounds; all of them with --format csv" in said.out
 
 
-def test_states_of_other_logs_are_drawn_too(run: Path, log: Prism) -> None:
-    """States of one round are drawn by tick, those of a log without rounds by time, both together in a long table."""
+def test_states_are_drawn_by_tick_or_time(run: Path, log: Prism) -> None:
+    """One round is drawn by tick, a log without rounds by time, both together in a long table."""
     events = [json.loads(line) for line in (run / "events.jsonl").read_bytes().splitlines()]
     moves = [event for event in events if event["event"] == "statechart.transition"]
     one = [event for event in moves if event["round"] == 1]
@@ -133,7 +133,7 @@ def test_states_of_other_logs_are_drawn_too(run: Path, log: Prism) -> None:
 
 
 def drawn_by_run(text: str) -> dict[str, dict[str, list[str]]]:
-    """Read a drawn table of the states of several runs: cells by run and state."""
+    """Return the cells of a drawn table of several runs, by run and state."""
     found: dict[str, dict[str, list[str]]] = {}
     for line in text.splitlines():
         cells = line.split()
@@ -146,8 +146,8 @@ def drawn_by_run(text: str) -> dict[str, dict[str, list[str]]]:
     return found
 
 
-def test_runs_of_other_ticks_per_round_are_drawn_beside_each_other(run: Path, log: Prism) -> None:
-    """Each run is drawn at the last tick that a round has in it, however many ticks rounds have in the other."""
+def test_runs_with_other_ticks_are_drawn_side_by_side(run: Path, log: Prism) -> None:
+    """Each run is drawn at the last tick of its own rounds."""
     short = simulated(log.folder / "short", "--agents", "20", "--rounds", "2", "--ticks", "2")
     said = log("states", run, short)
     drawn = drawn_by_run(said.out)
@@ -170,7 +170,7 @@ def test_runs_of_other_ticks_per_round_are_drawn_beside_each_other(run: Path, lo
 
 
 def test_unfinished_run_is_drawn_beside_a_finished_one(run: Path, log: Prism) -> None:
-    """A run that was stopped in the midst of its second round is drawn up to there."""
+    """A run that was stopped in its second round is drawn up to there."""
     lines = (run / "events.jsonl").read_bytes().splitlines(keepends=True)
     middle = next(n for n, line in enumerate(lines) if json.loads(line).get("round") == 2) + 40
     (log.folder / "stopped.jsonl").write_bytes(b"".join(lines[:middle]))
@@ -183,8 +183,8 @@ def test_unfinished_run_is_drawn_beside_a_finished_one(run: Path, log: Prism) ->
     assert sum(int(cells[1]) for cells in drawn["stopped"].values()) == 40
 
 
-def test_runs_of_other_times_are_all_drawn(run: Path, log: Prism) -> None:
-    """Runs without rounds that were at other times, too many to draw a moment of each, are drawn in a long table."""
+def test_runs_of_different_times_are_all_drawn(run: Path, log: Prism) -> None:
+    """Runs without rounds and common times are drawn in a long table."""
     for day in range(1, 7):
         move = {
             "event": "statechart.transition",
@@ -214,7 +214,7 @@ def test_long_table_says_how_to_get_the_rest(run: Path, log: Prism) -> None:
     assert (log.folder / "all.txt").read_text().count("post_0") == count
 
 
-def test_several_runs_are_told_apart(run: Path, log: Prism) -> None:
+def test_several_runs_have_a_column(run: Path, log: Prism) -> None:
     """Several runs make one table with a column for the run."""
     (log.folder / "other.jsonl").write_bytes((run / "events.jsonl").read_bytes())
     rows = log("transitions", run, "other.jsonl", "--format", "json").rows
@@ -224,8 +224,8 @@ def test_several_runs_are_told_apart(run: Path, log: Prism) -> None:
     assert "other" in drawn.out
 
 
-def test_decisions_are_told_apart_by_names(run: Path, log: Prism) -> None:
-    """``--by`` chooses the groups; a name that is none is refused in one line."""
+def test_decisions_are_grouped_by_the_option(run: Path, log: Prism) -> None:
+    """``--by`` chooses the groups; an unknown name is refused in one line."""
     rows = log("decisions", run, "--by", "source, round", "--format", "json").rows
     assert [(row["source"], row["round"]) for row in rows] == [
         ("policy", 1),
@@ -238,7 +238,7 @@ def test_decisions_are_told_apart_by_names(run: Path, log: Prism) -> None:
 
 
 def test_notes_go_to_stderr_one_line_each(run: Path, log: Prism) -> None:
-    """What is wrong with a log is said on stderr, a line each, and the table is given all the same."""
+    """Notes on a log go to standard error, a line each, and the table is printed all the same."""
     data = (run / "events.jsonl").read_bytes().splitlines(keepends=True)
     broken = log.folder / "broken.jsonl"
     broken.write_bytes(
@@ -270,7 +270,7 @@ def test_notes_go_to_stderr_one_line_each(run: Path, log: Prism) -> None:
 def test_nothing_to_show_is_status_2(
     content: bytes | None, problem: str, table: str, log: Prism
 ) -> None:
-    """Where a log holds nothing, or is not there, the command says so and ends with status 2."""
+    """An empty or missing log is reported, and ends with status 2."""
     if content is not None:
         (log.folder / "log.jsonl").write_bytes(content)
     said = log(table, "log.jsonl")
@@ -280,7 +280,7 @@ def test_nothing_to_show_is_status_2(
 
 
 def test_unknown_agent_is_status_2(run: Path, log: Prism) -> None:
-    """An agent that the log does not know is one line."""
+    """An unknown agent is reported in one line."""
     said = log("agent", "nobody", run)
     assert (said.status, said.out) == (2, "")
     assert said.err.startswith(
@@ -317,10 +317,8 @@ def test_unknown_agent_is_status_2(run: Path, log: Prism) -> None:
         ),
     ],
 )
-def test_agent_that_is_not_there_does_not_hide_what_is_wrong_with_the_log(
-    content: bytes, told: list[str], log: Prism
-) -> None:
-    """Where an agent is not found, what is to be said of the log is said first: the agent may stand in what is lost."""
+def test_notes_precede_an_unknown_agent(content: bytes, told: list[str], log: Prism) -> None:
+    """Notes come before the error about an agent, which may be in the lines that were lost."""
     (log.folder / "log.jsonl").write_bytes(content)
     said = log("agent", "bo", "log.jsonl")
     assert (said.status, said.out) == (2, "")
@@ -328,15 +326,15 @@ def test_agent_that_is_not_there_does_not_hide_what_is_wrong_with_the_log(
 
 
 def test_check_of_a_sound_run_passes(run: Path, log: Prism) -> None:
-    """A run agrees with its own chart: status 0, no output, and how many steps were checked."""
+    """A run agrees with its chart: status 0, no output, and the number of steps checked."""
     said = log("check", run, "--chart", "social_media")
     assert (said.status, said.out) == (0, "")
     assert said.err.startswith("prism: ")
     assert said.err.endswith(" steps agree\n")
 
 
-def test_check_reports_what_the_chart_does_not_allow(run: Path, log: Prism) -> None:
-    """Violations are given with line and agent, counted by kind, and end with status 1; every format has them."""
+def test_check_reports_violations(run: Path, log: Prism) -> None:
+    """Violations have line and agent, are counted by kind, and end with status 1 in any format."""
     text = (run / "events.jsonl").read_text().replace('"trigger":"ignores"', '"trigger":"snubs"', 2)
     (log.folder / "log.jsonl").write_text(text)
     said = log("check", "log.jsonl", "--chart", "social_media")
@@ -352,8 +350,8 @@ def test_check_reports_what_the_chart_does_not_allow(run: Path, log: Prism) -> N
     assert first["allowed"].startswith("evaluating allows ignores to scrolling, ")
 
 
-def test_check_gives_every_violation(run: Path, log: Prism) -> None:
-    """However many violations there are, programs are given them all, and a drawn table says how many there are."""
+def test_check_writes_every_violation(run: Path, log: Prism) -> None:
+    """Formats for programs have every violation; a drawn table says how many there are."""
     chart = {
         "schema": 1,
         "name": "social_media",
@@ -379,8 +377,8 @@ def test_check_gives_every_violation(run: Path, log: Prism) -> None:
     )
 
 
-def test_check_against_a_chart_of_ones_own(run: Path, log: Prism) -> None:
-    """A chart can come from a module; a log of another chart is said to hold nothing to check."""
+def test_check_against_a_chart_of_a_module(run: Path, log: Prism) -> None:
+    """A chart can come from a module; a log of another chart has nothing to check."""
     (log.folder / "mine.py").write_text(
         "from prism.statechart import Statechart, Transition, state_enum\n"
         "S = state_enum('S', ['a', 'b'])\n"
@@ -412,7 +410,7 @@ def test_check_against_a_chart_of_ones_own(run: Path, log: Prism) -> None:
 
 
 def test_parquet_is_not_for_a_terminal(run: Path, command: Any, log: Prism) -> None:
-    """On a terminal Parquet is refused in a sentence; into a pipe it goes."""
+    """Parquet is refused on a terminal, and written into a pipe."""
     reading, writing = pty.openpty()
     try:
         ran = command("log", "transitions", run, "--format", "parquet", stdout=writing)
@@ -433,10 +431,10 @@ def test_parquet_is_not_for_a_terminal(run: Path, command: Any, log: Prism) -> N
 @pytest.mark.parametrize(
     ("table", "as_format"), [("transitions", "table"), ("events", "csv"), ("events", "parquet")]
 )
-def test_reader_that_goes_away_causes_no_traceback(
+def test_closed_pipe_causes_no_traceback(
     table: str, as_format: str, run: Path, command: Any
 ) -> None:
-    """When nobody reads the output any more, as behind ``head``, the command ends without a word."""
+    """If nobody reads the output any more, as behind ``head``, the command ends silently."""
     reading, writing = os.pipe()
     os.close(reading)
     try:
@@ -448,13 +446,13 @@ def test_reader_that_goes_away_causes_no_traceback(
 
 @pytest.mark.parametrize("as_format", ["table", "csv", "json", "parquet"])
 def test_full_disk_is_one_line(as_format: str, run: Path, log: Prism) -> None:
-    """Where there is no room for a table, that is said in one line, and the status is 1."""
+    """A full disk is reported in one line with status 1."""
     said = log("events", run, "--format", as_format, "-o", "/dev/full")
     assert (said.status, said.err) == (1, "prism: output: No space left on device\n")
 
 
 def test_file_that_cannot_be_written_is_one_line(run: Path, log: Prism) -> None:
-    """An output that cannot be written is named, and ends with status 2."""
+    """An output that cannot be written is named, with status 2."""
     said = log("transitions", run, "-o", "nowhere/table.csv")
     assert (said.status, said.out) == (2, "")
     assert said.err == "prism: nowhere/table.csv: cannot be written to: No such file or directory\n"
@@ -474,7 +472,7 @@ def test_help_names_every_table(log: Prism) -> None:
 
 
 def test_without_polars_the_extra_is_named(run: Path, command: Any) -> None:
-    """Without polars a table is refused in one line with the install command; other commands do not need it."""
+    """Without polars a table is refused with the install command; other commands work."""
     blocked = "import sys; sys.modules['polars'] = None; from prism.cli import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", blocked, "log", "states", str(run)], capture_output=True, text=True

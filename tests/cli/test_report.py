@@ -33,7 +33,7 @@ def run(prism: Prism, source: bytes) -> Path:
 
 
 def test_a_page_is_written(prism: Prism, run: Path) -> None:
-    """A page of the run is made where it is asked for, replacing an older one, its figures in a folder beside it."""
+    """A page replaces an older one, with its figures in a folder beside it."""
     page = prism.folder / "page.html"
     page.write_text("<!doctype html> an older page", encoding="utf-8")
     ran = prism(
@@ -52,8 +52,8 @@ def test_a_page_is_written(prism: Prism, run: Path) -> None:
     assert len(saved) > 5
 
 
-def test_two_runs_and_what_is_wrong_with_them(prism: Prism, run: Path, source: bytes) -> None:
-    """What is wrong with logs is told on stderr; a page for standard output stands there alone, whole."""
+def test_notes_go_to_stderr_and_the_page_to_stdout(prism: Prism, run: Path, source: bytes) -> None:
+    """Notes on logs go to standard error; a page on standard output is alone there, and whole."""
     (prism.folder / "second.jsonl").write_bytes(source[:-30])
     ran = prism("report", "first", "second.jsonl", "nowhere", "-o", "-", "--figures", "figures")
     assert ran.status == 0
@@ -90,10 +90,8 @@ def test_two_runs_and_what_is_wrong_with_them(prism: Prism, run: Path, source: b
         ),
     ],
 )
-def test_mistakes_are_told_in_one_line(
-    prism: Prism, run: Path, arguments: list[str], said: str
-) -> None:
-    """What the user got wrong is one line on stderr with status 2, nothing is written, and no log is touched."""
+def test_mistakes_are_one_line(prism: Prism, run: Path, arguments: list[str], said: str) -> None:
+    """A mistake is one line on standard error with status 2, and no file is changed."""
     (prism.folder / "other").mkdir()
     (prism.folder / "notes.txt").write_text("a note\n", encoding="utf-8")
     (prism.folder / "empty.jsonl").touch()
@@ -105,7 +103,7 @@ def test_mistakes_are_told_in_one_line(
     assert {path: path.read_bytes() for path in prism.folder.rglob("*") if path.is_file()} == before
 
 
-def test_a_missing_package_is_told(
+def test_a_missing_package_names_the_extra(
     make_command: Callable[..., Any], tmp_path: Path, source: bytes
 ) -> None:
     """Without the packages that draw, one line names the command that installs them."""

@@ -17,7 +17,7 @@ Shown = Callable[..., list[str]]
 
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shown:
-    """Return a function that prints results at a width and gives the lines."""
+    """Return a function that prints results at a width and returns the lines."""
 
     def show(results: Results, folder: Path | None = None, *, width: int = 80) -> list[str]:
         monkeypatch.setenv("COLUMNS", str(width))
@@ -30,7 +30,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
 def results_of(
     rounds: int = 10, agents: int = 100, cascades: tuple[Cascade, ...] = (), **totals: Any
 ) -> Results:
-    """Make results in which the n-th state holds an n-th of the agents in every round."""
+    """Return results in which the n-th state has an n-th of the agents in every round."""
     states = {state.value: agents // place for place, state in enumerate(AgentState, start=1)}
     summaries = tuple(RoundSummary(number, states, Activity()) for number in range(1, rounds + 1))
     return Results(agents, summaries, Activity(**totals), cascades)
@@ -46,7 +46,7 @@ def rows(lines: list[str]) -> Mapping[str, list[str]]:
 @pytest.mark.parametrize("agents", [1, 100, 10_000, 9_999_999])
 @pytest.mark.parametrize("rounds", [1, 9, 10, 11, 1000])
 def test_tables_fit_eighty_columns(agents: int, rounds: int, shown: Shown) -> None:
-    """However many agents and rounds, every state's name and number is shown whole within 80 columns."""
+    """Any number of agents and rounds fits 80 columns, with every state and number whole."""
     lines = shown(results_of(rounds, agents))
     table = rows(lines)
     assert max(map(len, lines)) <= 80
@@ -60,7 +60,7 @@ def test_tables_fit_eighty_columns(agents: int, rounds: int, shown: Shown) -> No
     ("rounds", "width", "columns"), [(1, 80, 1), (10, 80, 10), (200, 200, 10), (200, 40, 4)]
 )
 def test_rounds_are_picked_evenly(rounds: int, width: int, columns: int, shown: Shown) -> None:
-    """The first and the last round are always shown, those between at even distances, and that some are left out."""
+    """The first and last rounds are shown, with others evenly between, and a caption if cut."""
     lines = shown(results_of(rounds), width=width)
     numbers = [int(number) for number in rows(lines)["round"]]
     steps = [after - before for before, after in pairwise(numbers)]
@@ -70,7 +70,7 @@ def test_rounds_are_picked_evenly(rounds: int, width: int, columns: int, shown: 
 
 
 def test_engagement_is_counted(shown: Shown) -> None:
-    """All counts stand in the table, with separators, and time-outs by state."""
+    """The table has all counts with separators, and time-outs by state."""
     totals = {
         "posts": 1,
         "replies": 2_000,
@@ -96,8 +96,8 @@ def test_engagement_is_counted(shown: Shown) -> None:
     ]
 
 
-def test_commonest_reasons_are_told(shown: Shown) -> None:
-    """The three commonest reasons of a fallback are given with their counts, commonest first."""
+def test_commonest_reasons_of_fallbacks_are_printed(shown: Shown) -> None:
+    """The three commonest reasons of fallbacks are printed with their counts."""
     fallbacks = Counter({"rare": 1, "common": 3_000, "some": 20, "[few]": 3})
     lines = shown(results_of(decisions_asked=4_000, fallbacks=fallbacks))
     assert [line for line in lines if "Fallback" in line] == [
@@ -120,8 +120,8 @@ def test_commonest_reasons_are_told(shown: Shown) -> None:
         ("word " * 30, "word word word word word word word word…"),
     ],
 )
-def test_what_others_wrote_is_shown_as_it_is(text: str, line: str, shown: Shown) -> None:
-    """Post and author of a cascade are shown on one line, as plain text that no terminal obeys."""
+def test_texts_are_printed_as_they_are(text: str, line: str, shown: Shown) -> None:
+    """Post and author of a cascade are plain text on one line."""
     lines = shown(
         results_of(cascades=(Cascade("p1", "[b]ann", text, size=1_234, depth=2, breadth=3),))
     )
@@ -132,7 +132,7 @@ def test_what_others_wrote_is_shown_as_it_is(text: str, line: str, shown: Shown)
 
 
 def test_wide_cascades_fit_eighty_columns(shown: Shown) -> None:
-    """Long names and texts are cut so that a cascade stays within its line."""
+    """Long names and texts are cut so that a cascade fits its line."""
     lines = shown(
         results_of(
             cascades=(Cascade("p1", "a" * 60, "t" * 200, size=10**6, depth=10**4, breadth=10**5),)
@@ -145,41 +145,41 @@ def test_wide_cascades_fit_eighty_columns(shown: Shown) -> None:
     )
 
 
-def test_no_cascade_is_said_in_words(shown: Shown) -> None:
-    """Where nobody answered anybody there is a sentence instead of an empty table."""
+def test_no_cascade_is_a_sentence(shown: Shown) -> None:
+    """Without cascades there is a sentence instead of an empty table."""
     assert shown(results_of())[-1] == "No post was replied to or reshared."
 
 
 def test_files_are_named_on_one_line(shown: Shown) -> None:
-    """The run's files are named as they are, however long, so that they can be copied."""
+    """The run's files are named on one line, however long, so that they can be copied."""
     folder = Path("[bold]") / ("long" * 30)
     assert shown(results_of(), folder)[-1] == (
         f"Every transition is in {folder / 'events.jsonl'}, this summary in {folder / 'run.json'}."
     )
 
 
-def test_progress_is_silent_where_nobody_watches(capsys: pytest.CaptureFixture[str]) -> None:
-    """Where the output is no terminal no bar is drawn."""
+def test_progress_is_not_drawn_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """If the output is no terminal no bar is drawn."""
     with RoundProgress(3) as progress:
         for summary in results_of(rounds=3).rounds:
             progress.round_ended(summary)
     assert capsys.readouterr() == ("", "")
 
 
-def test_progress_goes_on_where_a_run_was_stopped(
+def test_progress_of_a_resumed_run_goes_on(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The bar of a resumed run begins after the rounds that have ended, and comes to its end."""
+    """The bar of a resumed run begins after its finished rounds, and comes to its end."""
     monkeypatch.setenv("FORCE_COLOR", "1")
     with RoundProgress(5, done=3) as progress:
         progress.round_ended(results_of(rounds=1).rounds[0])
     assert "4/5" in capsys.readouterr().err
 
 
-def test_progress_is_drawn_for_a_person(
+def test_progress_is_drawn_on_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """On a terminal the bar shows the round and what most agents are at, on stderr alone."""
+    """On a terminal the bar shows the round and the commonest state, on standard error."""
     monkeypatch.setenv("FORCE_COLOR", "1")
     with RoundProgress(2) as progress:
         for summary in results_of(rounds=2).rounds:

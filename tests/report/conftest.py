@@ -91,7 +91,7 @@ class Page(HTMLParser):
 
 @pytest.fixture
 def parse() -> Callable[[str], Page]:
-    """Return a function that reads a page, and refuses one whose elements are not closed in turn."""
+    """Return a function that reads a page, and refuses one with elements left open."""
 
     def read(html: str) -> Page:
         page = Page()
@@ -116,7 +116,7 @@ def report(run: tuple[Path, Any]) -> Report:
 
 @pytest.fixture(scope="session")
 def model_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the log of a run that a model server decided, slowly and quickly, rightly and wrongly."""
+    """Return the log of a run decided by a model server, with quick, slow and bad answers."""
     path = tmp_path_factory.mktemp("model") / "model.jsonl"
     population, clock = synthetic_population(40, seed=5), SimulatedClock()
     with FakeOllama() as server, RunLog(path, clock) as log:
@@ -145,7 +145,7 @@ def _answer(server: FakeOllama, options: Sequence[str]) -> str:
 
 @pytest.fixture
 def hostile_log(write_log: Callable[..., Path], make: Any) -> Path:
-    """Return a log in which every text that others write tries to get out of its place."""
+    """Return a log in which every text tries to get out of its place on the page."""
     events = [make.started()]
     for number, text in enumerate(HOSTILE):
         agent, state, post = f"{number}{text}", f"{text}{number}", f"p{number}{text}"
@@ -204,7 +204,7 @@ class Browser:
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def requests(self) -> list[str]:
-        """Return the addresses that were asked for since the page was opened, but for the browser's own pages."""
+        """Return the addresses requested since the page was opened, except the browser's own."""
         messages = [
             json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")
         ]

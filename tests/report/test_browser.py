@@ -28,18 +28,21 @@ from prism.social import Simulation
 pytestmark = pytest.mark.slow
 
 CELLS = """
-    return Object.fromEntries([...document.querySelectorAll("table[id]")].map(table => [table.id.replace("table-", ""),
-        [...table.rows].map(row => [...row.cells].map(cell => cell.dataset.value ?? cell.textContent))]));
+    const textOf = (cell) => cell.dataset.value ?? cell.textContent;
+    const rowsOf = (table) => [...table.rows].map(row => [...row.cells].map(textOf));
+    return Object.fromEntries([...document.querySelectorAll("table[id]")]
+        .map(table => [table.id.replace("table-", ""), rowsOf(table)]));
 """
 MARKS = """
-    return Object.fromEntries([...document.querySelectorAll(".figure")].map(figure => [figure.id.replace("figure-", ""),
+    return Object.fromEntries([...document.querySelectorAll(".figure")]
+        .map(figure => [figure.id.replace("figure-", ""),
         figure.querySelectorAll("svg [class*=mark-] path, svg .mark-text text").length]));
 """
 
 
 @pytest.fixture(scope="module")
 def long_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a run of so many ticks that rounds are drawn, with cascades of some size."""
+    """Return the folder of a run that is drawn by round, with large cascades."""
     folder = tmp_path_factory.mktemp("runs") / "long"
     folder.mkdir()
     population, clock = synthetic_population(150, seed=2), SimulatedClock()
@@ -51,20 +54,20 @@ def long_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def told(value: object) -> str:
-    """Write a value of a table as a cell holds it."""
+def written(value: object) -> str:
+    """Return a value of a table as a cell has it."""
     if value is None:
         return ""
     return repr(value) if isinstance(value, (int, float)) else str(value)
 
 
 def rows_of(table: pl.DataFrame, columns: Sequence[str]) -> list[list[str]]:
-    """Return rows as cells hold them."""
-    return [[told(value) for value in row] for row in table.select(columns).iter_rows()]
+    """Return rows as cells have them."""
+    return [[written(value) for value in row] for row in table.select(columns).iter_rows()]
 
 
 def assert_tables(found: dict[str, list[list[str]]], logs: RunLogs, suffix: str) -> None:
-    """Hold every cell of a run's tables against the analysis of its log."""
+    """Compare every cell of a run's tables with the analysis of its log."""
     tables = {
         "transitions": (transition_counts(logs), None),
         "dwell": (dwell_times(logs).drop("log_likelihood"), None),
@@ -101,7 +104,7 @@ def assert_tables(found: dict[str, list[list[str]]], logs: RunLogs, suffix: str)
 
 
 def numbers_of(logs: RunLogs) -> dict[str, object]:
-    """Work the key numbers out from the tables of the analysis."""
+    """Compute the key numbers from the tables of the analysis."""
     acts, asked = activity(logs), decisions(logs)
     spread = cascades(logs).filter(pl.col("size") > 1)
     given = engagement(logs).filter(measure="given", what="all").row(0, named=True)
@@ -127,7 +130,8 @@ def numbers_of(logs: RunLogs) -> dict[str, object]:
 def data_of(browser: Any, figure: str) -> list[dict[str, Any]]:
     """Return the longest table that a figure on the page is drawn from."""
     datasets = browser.run(
-        f"return JSON.parse(document.getElementById('figures').textContent)['figure-{figure}'].datasets"
+        "return JSON.parse(document.getElementById('figures').textContent)"
+        f"['figure-{figure}'].datasets"
     )
     found: list[dict[str, Any]] = max(datasets.values(), key=len)
     return found
@@ -135,15 +139,15 @@ def data_of(browser: Any, figure: str) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def shown(browser: Any, report: Report, tmp_path: Path) -> Any:
-    """Show the report of the real run."""
+    """Return a function that prints results at a width and returns the lines."""
     browser.open(report.html(), tmp_path)
     return browser
 
 
-def test_figures_are_drawn_without_a_word_or_a_request(
+def test_figures_are_drawn_without_errors_or_requests(
     browser: Any, folder: Path, long_run: Path, model_log: Path, tmp_path: Path
 ) -> None:
-    """Alone and beside others, every figure has marks, the console stays empty, and only the file is asked for."""
+    """Every figure has marks, the console stays empty, and only the file is requested."""
     for paths in (
         (folder,),
         (long_run,),
@@ -166,14 +170,14 @@ def test_figures_are_drawn_without_a_word_or_a_request(
 def test_numbers_equal_those_of_the_analysis(
     browser: Any, tmp_path: Path, request: pytest.FixtureRequest, which: str
 ) -> None:
-    """Every cell of every table on the page, and every key number, is what prism.analysis gives of the log."""
+    """Every cell of every table and every key number is that of prism.analysis."""
     path = request.getfixturevalue(which)
     logs = read_log(path)
     browser.open(make_report(logs).html(), tmp_path)
     tables = browser.run(CELLS)
     assert_tables(tables, logs, "1")
     assert tables["numbers"][1:] == [
-        [name, told(value)] for name, value in numbers_of(logs).items()
+        [name, written(value)] for name, value in numbers_of(logs).items()
     ]
     if "reasons-1" in tables:
         reasons = (
@@ -182,14 +186,14 @@ def test_numbers_equal_those_of_the_analysis(
             .sort("asked", "reason", descending=[True, False])
         )
         assert [row[1] for row in tables["reasons-1"][1:]] == [
-            told(count) for count in reasons["asked"]
+            written(count) for count in reasons["asked"]
         ]
 
 
 def test_numbers_of_two_runs_equal_those_of_the_analysis(
     browser: Any, folder: Path, model_log: Path, tmp_path: Path
 ) -> None:
-    """Side by side, each run's tables are those of its own log, and the difference is that of the two."""
+    """Side by side, each run has the tables of its own log, and the differences are right."""
     browser.open(make_report(read_log(folder, model_log)).html(), tmp_path)
     tables = browser.run(CELLS)
     both = [numbers_of(read_log(path)) for path in (folder, model_log)]
@@ -197,14 +201,14 @@ def test_numbers_of_two_runs_equal_those_of_the_analysis(
         assert_tables(tables, read_log(path), str(number))
     for name, one, other, difference in tables["numbers"][1:]:
         values = [numbers[name] for numbers in both]
-        assert [one, other] == [told(value) for value in values]
+        assert [one, other] == [written(value) for value in values]
         assert name == "seed" or isclose(float(difference), values[1] - values[0])
 
 
-def test_figures_show_what_the_analysis_gives(
+def test_figures_have_the_data_of_the_analysis(
     browser: Any, long_run: Path, folder: Path, tmp_path: Path
 ) -> None:
-    """The data under the figures are the tables of the analysis: ticks, means of rounds, shares, sizes and depths."""
+    """The figures have the tables of the analysis: ticks, means, shares, sizes, depths."""
     logs = read_log(folder)
     browser.open(make_report(logs).html(), tmp_path)
     drawn = {(row["when"], row["state"]): row["agents"] for row in data_of(browser, "states-1")}
@@ -241,7 +245,7 @@ def test_figures_show_what_the_analysis_gives(
 
 
 def test_the_table_of_agents_can_be_searched(shown: Any, folder: Path) -> None:
-    """A search keeps the agents that all its words are found in, and says how many they are."""
+    """A search keeps the agents that match all its words, and says how many they are."""
     from selenium.webdriver.common.by import By
 
     box = shown.driver.find_element(By.ID, "search")
@@ -258,8 +262,8 @@ def test_the_table_of_agents_can_be_searched(shown: Any, folder: Path) -> None:
     assert len(shown.run(CELLS)["agents"]) == 1
 
 
-def test_the_table_of_agents_can_be_sorted_by_keys(shown: Any, folder: Path) -> None:
-    """Each heading is reached by the keyboard; numbers are sorted as numbers, the largest first, then the least."""
+def test_the_table_of_agents_can_be_sorted_by_keyboard(shown: Any, folder: Path) -> None:
+    """Each heading is reached by keyboard; numbers sort as numbers, falling, then rising."""
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
 
@@ -285,7 +289,7 @@ def test_the_table_of_agents_can_be_sorted_by_keys(shown: Any, folder: Path) -> 
 
 
 def test_figures_can_be_saved_from_the_page(shown: Any) -> None:
-    """Each figure's menu offers SVG and PNG, and nothing that would need a network; what it gives is a picture."""
+    """Each figure's menu offers SVG and PNG, nothing that needs a network, and saves a picture."""
     from selenium.webdriver.common.by import By
 
     for figure in shown.driver.find_elements(By.CSS_SELECTOR, ".figure"):
@@ -302,13 +306,14 @@ def test_figures_can_be_saved_from_the_page(shown: Any) -> None:
         assert link.get_attribute("download") == f"states-1.{kind}"
         link.click()
         shown.wait(
-            f"document.querySelector('#figure-states-1 [download$={kind}]').href.match(/^(data:image.{kind}|blob:)/)"
+            f"document.querySelector('#figure-states-1 [download$={kind}]')"
+            f".href.match(/^(data:image.{kind}|blob:)/)"
         )
     assert shown.console() == []
 
 
 def test_pointing_at_a_figure_shows_its_numbers(shown: Any, folder: Path) -> None:
-    """The bar under the pointer says which state, when, and how many agents."""
+    """The bar under the pointer shows its state, its moment, and its agents."""
     from selenium.webdriver import ActionChains
     from selenium.webdriver.common.by import By
 
@@ -329,16 +334,17 @@ def test_pointing_at_a_figure_shows_its_numbers(shown: Any, folder: Path) -> Non
 def test_the_page_fits_the_window(
     browser: Any, folder: Path, model_log: Path, tmp_path: Path, width: int
 ) -> None:
-    """In windows wide and narrow nothing sticks out of the page, and no figure of its place without scrolling."""
+    """In wide and narrow windows nothing overflows the page, or its place without scrolling."""
     browser.driver.set_window_size(width, 900)
     try:
         for paths in ((model_log,), (folder, model_log)):
             browser.open(make_report(read_log(*paths)).html(), tmp_path)
             assert browser.run(
-                "return document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+                "const page = document.documentElement; return page.scrollWidth <= page.clientWidth"
             )
             stretched = browser.run(
-                "return [...document.querySelectorAll('.figure')].filter(figure => !figure.id.startsWith('figure-fit'))"
+                "return [...document.querySelectorAll('.figure')]"
+                ".filter(figure => !figure.id.startsWith('figure-fit'))"
                 ".every(figure => figure.scrollWidth <= figure.clientWidth + 1)"
             )
             assert stretched
@@ -346,10 +352,10 @@ def test_the_page_fits_the_window(
         browser.driver.set_window_size(1200, 1000)
 
 
-def test_nothing_that_others_write_is_run(
+def test_no_text_of_a_log_is_run_as_code(
     browser: Any, hostile_log: Path, folder: Path, tmp_path: Path
 ) -> None:
-    """Names, texts, states and reasons that try to be code are shown as they are, pointed at, searched and sorted."""
+    """Texts that try to be code are shown as they are, pointed at, searched and sorted."""
     from selenium.webdriver import ActionChains
     from selenium.webdriver.common.by import By
 
@@ -373,7 +379,7 @@ def test_nothing_that_others_write_is_run(
         assert "</script><script>window.hacked = 1</script>" in shown
 
 
-def test_a_very_large_table_answers_at_once(
+def test_a_very_large_table_is_searched_quickly(
     browser: Any, report: Report, tmp_path: Path, make: Any, write_log: Callable[..., Path]
 ) -> None:
     """Of tens of thousands of agents some are shown, and a search finds any of them."""

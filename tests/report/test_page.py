@@ -28,13 +28,13 @@ def html(report: Report) -> str:
 
 
 def policy(page: Any) -> str:
-    """Return what the page allows itself."""
+    """Return the content security policy of a page."""
     (meta,) = page.all("meta", **{"http-equiv": "Content-Security-Policy"})
     return str(meta.attributes["content"])
 
 
 def test_sections_stand_under_headings(html: str, parse: Callable[[str], Any]) -> None:
-    """Each section has a heading of its own, named by it, and a link in front; no id is given twice."""
+    """Each section has its heading and a link to it, and ids are unique."""
     page = parse(html)
     assert [section.attributes["id"] for section in page.all("section")] == SECTIONS
     assert [link.attributes["href"] for link in page.all("a")] == [f"#{name}" for name in SECTIONS]
@@ -48,7 +48,7 @@ def test_sections_stand_under_headings(html: str, parse: Callable[[str], Any]) -
 
 
 def test_tables_name_their_columns(html: str, parse: Callable[[str], Any]) -> None:
-    """Every heading of a table says what it heads, what sorts is a button, and the search has a name."""
+    """Every heading has a scope, sorting is done by buttons, and the search is labelled."""
     page = parse(html)
     assert {head.attributes.get("scope") for head in page.all("th")} == {"col", "row"}
     (search,) = page.all("input", id="search")
@@ -60,7 +60,7 @@ def test_tables_name_their_columns(html: str, parse: Callable[[str], Any]) -> No
 
 
 def test_only_our_scripts_may_run(html: str, parse: Callable[[str], Any]) -> None:
-    """The page allows its own two scripts by their digests, evaluates no text, and loads nothing."""
+    """The page allows its two scripts by their digests, evaluates no text, and loads nothing."""
     page = parse(html)
     scripts = [script.text for script in page.all("script") if "type" not in script.attributes]
     digests = [f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in scripts]
@@ -72,7 +72,7 @@ def test_only_our_scripts_may_run(html: str, parse: Callable[[str], Any]) -> Non
 
 
 def test_nothing_is_fetched(html: str, parse: Callable[[str], Any]) -> None:
-    """No element names another file, and outside of the library no address stands but those that name a format."""
+    """No element names another file, and outside the library addresses only name formats."""
     page = parse(html)
     for element in page.elements:
         for name in ("src", "href", "srcset", "action", "data", "poster"):
@@ -85,7 +85,7 @@ def test_nothing_is_fetched(html: str, parse: Callable[[str], Any]) -> None:
 
 
 def test_every_figure_has_its_place(html: str, parse: Callable[[str], Any]) -> None:
-    """The figures that the page holds are those that it has places for, each with a description and data."""
+    """Each figure of the page has its place, a description and data."""
     page = parse(html)
     figures = page.data("figures")
     assert [
@@ -113,7 +113,7 @@ def test_every_figure_has_its_place(html: str, parse: Callable[[str], Any]) -> N
 def test_two_runs_stand_side_by_side(
     folder: Path, model_log: Path, parse: Callable[[str], Any]
 ) -> None:
-    """Each section shows both runs, under their names, and all states have one colour on the page."""
+    """Each section shows both runs by name, and a state has one colour everywhere."""
     page = parse(make_report(read_log(folder, model_log)).html())
     (title,) = page.all("h1")
     assert title.text == "real and model"
@@ -128,10 +128,10 @@ def test_two_runs_stand_side_by_side(
     assert first == second
 
 
-def test_texts_of_others_stay_texts(
+def test_texts_of_a_log_stay_texts(
     hostile_log: Path, html: str, parse: Callable[[str], Any]
 ) -> None:
-    """Whatever agents, posts, states and reasons are called, the page has no element more, and shows it as it is."""
+    """Texts of a log add no element to the page, and are shown as they are."""
     hostile = make_report(read_log(hostile_log)).html()
     page = parse(hostile)
     assert len(page.all("script")) == len(parse(html).all("script")) == 4
@@ -147,7 +147,7 @@ def test_texts_of_others_stay_texts(
 
 
 def test_figures_are_saved_as_svg(report: Report, tmp_path: Path) -> None:
-    """Each figure is a file of well-formed SVG that needs no variables, the chart and the trees among them."""
+    """Each figure, chart and tree is a file of well-formed SVG without variables."""
     saved = report.save_figures(tmp_path / "new" / "figures")
     assert sorted(saved) == sorted((tmp_path / "new" / "figures").iterdir())
     names = {path.name for path in saved}
@@ -162,7 +162,7 @@ def test_figures_are_saved_as_svg(report: Report, tmp_path: Path) -> None:
 
 
 def test_figures_are_saved_as_png(report: Report, tmp_path: Path) -> None:
-    """As PNG each figure is a picture of some size, more than one colour, and replaces an older one."""
+    """As PNG each figure is a picture of more than one colour, and replaces an older file."""
     (tmp_path / "states-1.png").write_bytes(b"old")
     for path in report.save_figures(tmp_path, "png"):
         data = path.read_bytes()
@@ -173,7 +173,7 @@ def test_figures_are_saved_as_png(report: Report, tmp_path: Path) -> None:
 
 
 def test_another_format_is_refused(report: Report, tmp_path: Path) -> None:
-    """A format that figures cannot be saved in is named together with those that they can."""
+    """An unknown format is refused, with the known ones named."""
     with pytest.raises(InputError, match="svg or png, not 'pdf'"):
         report.save_figures(tmp_path, "pdf")  # type: ignore[arg-type]
 
@@ -203,7 +203,7 @@ def test_damaged_logs_give_a_report_that_says_so(
     damage: Callable[[list[bytes]], list[bytes]],
     said: str,
 ) -> None:
-    """What is wrong with a log stands in front of all that can be told of it nevertheless."""
+    """What is wrong with a log stands on top of the page, above all that could be read."""
     lines = damage((folder / "events.jsonl").read_bytes().splitlines())
     log = tmp_path / "damaged.jsonl"
     log.write_bytes(b"\n".join(lines) + (b"" if said.startswith("cut off") else b"\n"))
@@ -216,8 +216,8 @@ def test_damaged_logs_give_a_report_that_says_so(
     assert made.runs[0].agents.height == 80
 
 
-def test_packed_logs_are_read(folder: Path, tmp_path: Path) -> None:
-    """A log that is compressed gives the same report."""
+def test_compressed_logs_give_the_same_report(folder: Path, tmp_path: Path) -> None:
+    """A compressed log gives the same report."""
     log = tmp_path / "real.jsonl.gz"
     log.write_bytes(gzip.compress((folder / "events.jsonl").read_bytes()))
     packed, plain = (make_report(read_log(path)).html() for path in (log, folder))
@@ -225,7 +225,7 @@ def test_packed_logs_are_read(folder: Path, tmp_path: Path) -> None:
 
 
 def test_an_empty_log_gives_no_report(tmp_path: Path) -> None:
-    """A log without a single event is refused, with what is wrong with it."""
+    """A log without events is refused, with what is wrong with it."""
     log = tmp_path / "events.jsonl"
     log.touch()
     with pytest.raises(InputError, match="is empty: nothing has been written to it"):
@@ -235,7 +235,7 @@ def test_an_empty_log_gives_no_report(tmp_path: Path) -> None:
 def test_a_run_in_which_nothing_happens(
     write_log: Callable[..., Path], make: Any, parse: Callable[[str], Any]
 ) -> None:
-    """Where there is nothing to show each section says so, also if a log only tells that it began."""
+    """A section without content says so, also if a log has only a start."""
     page = parse(make_report(read_log(write_log([make.started()]))).html())
     texts = " ".join(section.text for section in page.all("section"))
     for said in (
@@ -251,7 +251,7 @@ def test_a_run_in_which_nothing_happens(
     assert page.data("agents-data")["rows"] == []
 
 
-def test_a_loop_of_ones_own(
+def test_a_log_without_rounds_is_drawn_by_time(
     write_log: Callable[..., Path], make: Any, parse: Callable[[str], Any]
 ) -> None:
     """A log without rounds and ticks is drawn by time, and its decisions as a whole."""
@@ -270,15 +270,15 @@ def test_a_loop_of_ones_own(
 
 @pytest.mark.parametrize("package", ["altair", "jinja2", "polars", "vl_convert"])
 def test_a_missing_package_is_named(package: str) -> None:
-    """Without one of the packages that draw, the error names it and the command that installs it."""
+    """Without one of its packages, a report names it and the command that installs it."""
     code = f"import sys; sys.modules[{package!r}] = None; import prism.report"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert f"needs the package '{package}'" in done.stderr
     assert "pip install 'prism-statecharts[report]'" in done.stderr
 
 
-def test_reading_logs_needs_no_figures() -> None:
-    """Tables alone are made without the packages that draw."""
-    code = "import sys; sys.modules['altair'] = None; import prism.analysis; print(prism.analysis.read_log)"
+def test_tables_need_no_figures() -> None:
+    """prism.analysis is imported without the packages that draw."""
+    code = "import sys; sys.modules['altair'] = None; import prism.analysis as a; a.read_log"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr

@@ -1,1 +1,1 @@
-"""A log held against a chart."""
+"""Logs compared with a chart."""

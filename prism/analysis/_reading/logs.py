@@ -223,6 +223,7 @@ def read_log(*paths: PathLike[str] | str) -> RunLogs:
 
     found: list[Path] = []
     problems: list[InputError] = []
+
     for path in paths:
         try:
             found.append(locate_log(path))

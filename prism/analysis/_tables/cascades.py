@@ -92,6 +92,7 @@ def _with_missing(posts: pl.DataFrame) -> pl.DataFrame:
     missing = named.join(posts, on=_POSTS, how="anti", maintain_order="left")
 
     marked = [missing.with_columns(is_missing=True), posts.with_columns(is_missing=False)]
+
     return pl.concat(marked, how="diagonal").with_row_index("place")
 
 

@@ -174,6 +174,7 @@ def _acts(frame: pl.DataFrame) -> pl.DataFrame:
     is_early = (pl.col("round") == 0) & (pl.col("tick") == 0)
 
     acts = frame.filter(pl.col("event").is_in([POST_PUBLISHED, POST_LIKED]))
+
     return acts.select(
         "run",
         "agent_id",

@@ -172,4 +172,5 @@ def _labels(first: int, last: int) -> list[int]:
     # The first number stands on the axis unless a multiple is too close to it.
     if multiples and multiples[0] - first > step / 2:
         return [first, *multiples]
+
     return list(multiples)

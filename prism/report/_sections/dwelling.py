@@ -14,9 +14,9 @@ EXPLANATION = (
     "Ticks from entering a state to leaving it. Above: the tick is the median, the bar reaches "
     "from it to the 90th percentile, the line on to the 99th, the diamond is the mean. Below, for "
     "states not always left after one tick: bars are the share of visits of each length, up to "
-    "the 99th percentile; dots are a geometric distribution, as if agents left with the same probability p "
-    "in every tick. Visits of no tick are outside of it. The distance, 0 to 1, is how far the two "
-    "are apart (Kolmogorov)."
+    "the 99th percentile; dots are a geometric distribution, as if agents left with the same "
+    "probability p in every tick. Visits of no tick are outside of it. The distance, 0 to 1, is "
+    "how far the two are apart (Kolmogorov)."
 )
 NOTHING = "No transition says how long its agent had stayed."
 
@@ -135,39 +135,38 @@ def _fits(fitted: pl.DataFrame, figures: PageFigures) -> alt.FacetChart:
         middle=(pl.col("ticks") + pl.col("until")) / 2,
     )
     colours = figures.state_colours(table["state"])
-    shares = [alt.Tooltip(f"{name}:Q", format=".2%") for name in ("share", "expected")]
-    tooltip: Tooltips = [
-        "state:N",
-        "ticks:Q",
-        "until:Q",
-        alt.Tooltip("visits:Q", format=","),
-        *shares,
-    ]
-    base = alt.Chart().encode(tooltip=tooltip)
-    whole = alt.Axis(tickMinStep=1, tickCount=6, format=",d", grid=False)
-    bars = base.mark_rect(opacity=1).encode(
-        alt.X(
-            "begin:Q", title=None, axis=whole, scale=alt.Scale(nice=False, zero=False, padding=4)
-        ),
-        alt.Y(
-            "share:Q",
-            title=None,
-            axis=alt.Axis(format="%", tickCount=3),
-            scale=alt.Scale(zero=True),
-        ),
-        alt.Y2(datum=0),
-        figures.colour("state", colours, legend=False),
-        x2="end:Q",
-    )
+    base = alt.Chart().encode(tooltip=_fit_tooltip())
+    bars = _fit_bars(base, figures.colour("state", colours, legend=False))
     dots = alt.OverlayMarkDef(color=_INK, size=14)
     curve = base.mark_line(color=_INK, strokeWidth=1, point=dots).encode(
         alt.X("middle:Q"), alt.Y("expected:Q")
     )
-    small = alt.layer(bars, curve, data=table).properties(
-        width=112 if figures.narrow else 168, height=80
-    )
+
+    width, columns = (112, 3) if figures.narrow else (168, 4)
+    small = alt.layer(bars, curve, data=table).properties(width=width, height=80)
     facet = alt.Facet("state:N", sort=list(colours), title=None, header=alt.Header(labelLimit=150))
-    many: alt.FacetChart = small.facet(facet, columns=3 if figures.narrow else 4)
+    many: alt.FacetChart = small.facet(facet, columns=columns)
     resolved: alt.FacetChart = many.resolve_scale(x="independent", y="independent")
 
     return resolved
+
+
+def _fit_tooltip() -> Tooltips:
+    shares = [alt.Tooltip(f"{name}:Q", format=".2%") for name in ("share", "expected")]
+    return ["state:N", "ticks:Q", "until:Q", alt.Tooltip("visits:Q", format=","), *shares]
+
+
+def _fit_bars(base: alt.Chart, colour: alt.Color) -> alt.Chart:
+    whole = alt.Axis(tickMinStep=1, tickCount=6, format=",d", grid=False)
+    percent = alt.Axis(format="%", tickCount=3)
+    bars: alt.Chart = base.mark_rect(opacity=1).encode(
+        alt.X(
+            "begin:Q", title=None, axis=whole, scale=alt.Scale(nice=False, zero=False, padding=4)
+        ),
+        alt.Y("share:Q", title=None, axis=percent, scale=alt.Scale(zero=True)),
+        alt.Y2(datum=0),
+        colour,
+        x2="end:Q",
+    )
+
+    return bars

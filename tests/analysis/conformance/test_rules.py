@@ -37,16 +37,18 @@ RULES = Rules(CHART)
         ),
         (
             ("calm", "angry", "leave", 1),
-            [("unknown_move", "calm to angry on leave", "calm allows bump to angry, bump to gone, leave to gone")],
+            [("unknown_move", "calm to angry on leave",
+               "calm allows bump to angry, bump to gone, leave to gone")],
         ),
         (("angry", "gone", "leave", 4), [("overstayed", "4 ticks in angry", "a time-out after 3")]),
-        (("angry", "calm", "timeout", 2), [("early_timeout", "2 ticks in angry", "a time-out after 3")]),
+        (("angry", "calm", "timeout", 2),
+         [("early_timeout", "2 ticks in angry", "a time-out after 3")]),
         (("mad", "mad", None, None), [("unknown_state", "mad", "the states calm, angry, gone")] * 2
          + [("unknown_trigger", "None", "mad allows no transition")]),
     ],
 )  # fmt: skip
-def test_moves_are_judged(move: tuple[Any, ...], faults: list[tuple[str, str, str]]) -> None:
-    """A move has every fault that it has, each with what the chart would allow, and no other."""
+def test_transitions_are_checked(move: tuple[Any, ...], faults: list[tuple[str, str, str]]) -> None:
+    """A transition has each of its faults, with what the chart would allow, and no other."""
     assert [tuple(fault) for fault in RULES.transition_faults(*move, None)] == faults
 
 
@@ -74,15 +76,15 @@ def test_moves_are_judged(move: tuple[Any, ...], faults: list[tuple[str, str, st
         ),
     ],
 )
-def test_decisions_are_judged(
+def test_decisions_are_checked_by_the_rules(
     decision: tuple[Any, ...], faults: list[tuple[str, str, str]]
 ) -> None:
-    """A decision may offer what its trigger leads to, some of it or all, and choose what it offered."""
+    """A decision may offer some or all targets of its trigger, and choose one it offered."""
     assert [tuple(fault) for fault in RULES.decision_faults(*decision)] == faults
 
 
-def test_agents_own_threshold_counts_where_the_chart_has_none() -> None:
-    """States without a limit of the chart's go by the agents' own, if it is known and a time-out leaves them."""
+def test_agents_threshold_is_the_limit_of_states_without_one() -> None:
+    """A state without a limit takes the agent's own, if known and if a time-out leaves it."""
     chart = social_media_chart()
     rules = Rules(chart)
     assert not list(rules.transition_faults("scrolling", "resting", "timeout", 40, None))
@@ -119,10 +121,10 @@ STAYING = Transition("timeout", ANGRY, ANGRY, guard=is_ready)
         ([], []),
     ],
 )
-def test_an_agent_overstays_only_where_its_time_out_is_sure(
+def test_agent_overstays_only_if_its_time_out_is_sure(
     timeouts: list[Any], kinds: list[str]
 ) -> None:
-    """Ticks over the limit are no fault where a guard may have held the time-out back, or it led back to its state."""
+    """More ticks than the limit are no fault if a guard can block the time-out or it loops."""
     moves = [*timeouts, Transition("leave", ANGRY, CALM)]
     rules = Rules(Statechart(S, moves, CALM, name="mood", timeouts={ANGRY: 2}))
     assert [
@@ -131,8 +133,8 @@ def test_an_agent_overstays_only_where_its_time_out_is_sure(
 
 
 @pytest.mark.parametrize("timeouts", [[GUARDED], [GUARDED, SURE], [SURE]])
-def test_a_time_out_may_be_early_with_a_guard_or_without(timeouts: list[Any]) -> None:
-    """A time-out that comes before the limit is over is one that no guard explains."""
+def test_early_time_out_is_a_fault_with_a_guard_too(timeouts: list[Any]) -> None:
+    """A time-out before the limit is a fault, whether it has a guard or not."""
     rules = Rules(Statechart(S, timeouts, CALM, name="mood", timeouts={ANGRY: 2}))
     target = "calm" if GUARDED in timeouts else "gone"
     assert [

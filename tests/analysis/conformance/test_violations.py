@@ -25,7 +25,7 @@ CHART = Statechart(S, MOVES, S("a"), name="c")
 
 
 def test_real_run_agrees_with_its_chart(folder: Path, events: list[dict[str, Any]]) -> None:
-    """Every step of a simulation is one that its chart allows, and all of them were looked at."""
+    """Every step of a simulation is checked, and its chart allows it."""
     found = check_log(read_log(folder), social_media_chart())
     steps = ("agent.joined", "statechart.transition", "reasoner.decision")
     assert found.checked == sum(event["event"] in steps for event in events)
@@ -44,7 +44,7 @@ def test_real_run_agrees_with_its_chart(folder: Path, events: list[dict[str, Any
 def test_changed_step_is_found(
     key: str, value: str, kind: str, events: list[dict[str, Any]], write_log: WriteLog
 ) -> None:
-    """One move that was changed is found at its line, and so is the break that it leaves in the agent's chain."""
+    """A changed transition is found at its line, and so is the break in the agent's path."""
     line = next(n for n, event in enumerate(events, start=1) if event.get("trigger") == "sees_post")
     changed = [
         {**event, key: value} if number == line else event
@@ -60,8 +60,8 @@ def test_changed_step_is_found(
     assert found.found == {kind: 1, **({"broken_chain": 1} if key == "to_state" else {})}
 
 
-def test_lost_line_breaks_the_chain(events: list[dict[str, Any]], write_log: WriteLog) -> None:
-    """A move that is missing is found at the agent's next one, which names the line before."""
+def test_lost_line_breaks_the_path(events: list[dict[str, Any]], write_log: WriteLog) -> None:
+    """A missing transition is found at the agent's next one, which names the line before."""
     line = next(n for n, event in enumerate(events, start=1) if event.get("trigger") == "ignores")
     agent = events[line - 1]["agent_id"]
     rest: list[Any] = [
@@ -85,10 +85,10 @@ def test_lost_line_breaks_the_chain(events: list[dict[str, Any]], write_log: Wri
         max_size=12,
     )
 )
-def test_chains_are_those_of_following_every_agent(
+def test_broken_paths_are_those_of_following_every_agent(
     path: list[tuple[str, str, str]], tmp_path_factory: Any
 ) -> None:
-    """Exactly those moves break a chain that do not begin where the agent's last one ended."""
+    """A path is broken exactly where a transition starts elsewhere than the last one ended."""
     last: dict[str, str] = {}
     expected, lines = [], []
     for number, (agent, source, target) in enumerate(path, start=1):
@@ -103,24 +103,24 @@ def test_chains_are_those_of_following_every_agent(
     assert violations.filter(kind="broken_chain")["line"].to_list() == expected
 
 
-def test_chains_are_followed_across_blocks(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """Where a log is cut into blocks, paths go on: here every move but the first is broken, and all are found."""
+def test_paths_are_followed_across_blocks(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """In a log of many blocks every break of a path is found."""
     lines = [make.move("x", "a", "b", padding="x" * 100_000)] * 200
     violations = check_log(read_log(write_log(lines)), CHART).violations
     assert violations["line"].to_list() == list(range(2, 201))
     assert violations["allowed"][150] == "a transition from b, entered in line 151"
 
 
-def test_sound_chain_is_sound_across_blocks(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """What an agent did last in a block, not first, is what its next move must follow from."""
+def test_sound_path_is_sound_across_blocks(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """A transition follows the agent's last one of the block before, not its first."""
     ends = [("a", "b", "go"), ("b", "c", "go"), ("c", "a", "back")]
     lines = [make.move("x", *ends[number % 3], padding="x" * 100_000) for number in range(240)]
     found = check_log(read_log(write_log(lines)), CHART)
     assert (found.checked, found.found) == (240, {})
 
 
-def test_chain_begins_where_an_agent_joined(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """The first move starts in the state in which the agent joined; an unknown one is told of."""
+def test_path_begins_where_the_agent_joined(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """An agent's first transition starts where it joined; an unknown state is reported."""
     lines = [make.joined("x", "b"), make.move("x", "a", "b"), make.joined("y", "nowhere")]
     found = check_log(read_log(write_log(lines)), CHART).violations
     assert found.select("line", "agent_id", "kind", "allowed").rows() == [
@@ -130,7 +130,7 @@ def test_chain_begins_where_an_agent_joined(write_log: WriteLog, make: SimpleNam
 
 
 def test_decisions_are_checked(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """Options that the chart does not have, and choices that were not offered, are told of with their lines."""
+    """Options that the chart lacks and choices that were not offered are reported."""
     lines = [
         make.decision("x", ["b"], "b"),
         make.decision("x", ["b", "c"], "b"),
@@ -145,8 +145,10 @@ def test_decisions_are_checked(write_log: WriteLog, make: SimpleNamespace) -> No
     assert found.checked == 4
 
 
-def test_moves_by_other_charts_are_left_out(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """Moves that name another chart are counted, not checked; those that name none are checked."""
+def test_transitions_of_other_charts_are_left_out(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """Transitions of another chart are counted, not checked; those that name none are checked."""
     lines = [
         make.move("x", "p", "q", chart="other"),
         make.move("x", "a", "b"),
@@ -160,7 +162,7 @@ def test_moves_by_other_charts_are_left_out(write_log: WriteLog, make: SimpleNam
 def test_agents_time_out_by_the_limit_that_they_joined_with(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:
-    """Each agent's own limit counts for its moves, across blocks; the one given, where the log tells none."""
+    """Each agent's own limit applies, across blocks; without one, the given limit does."""
     chart = Statechart(S, [*MOVES, Transition("timeout", "*", S("a"))], S("a"), name="c")
     agents = {"quick": 2, "slow": 8, "unknown": None}
     lines = [make.joined(name, "b", timeout_threshold=limit) for name, limit in agents.items()]
@@ -175,15 +177,15 @@ def test_agents_time_out_by_the_limit_that_they_joined_with(
         assert found.filter(kind="early_timeout")["agent_id"].to_list() == early
 
 
-def test_limit_given_in_vain_changes_nothing(folder: Path) -> None:
-    """A simulation's log tells every agent's limit, so a wrong one that is given makes no violation."""
+def test_limit_in_the_log_overrides_the_given_one(folder: Path) -> None:
+    """A simulation's log has every agent's limit, so a wrong given one changes nothing."""
     assert check_log(read_log(folder), social_media_chart(), timeout_threshold=1).found == {}
 
 
-def test_all_violations_are_counted_and_some_are_given(
+def test_first_violations_are_returned_and_all_counted(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:
-    """With a wrong chart every step is a violation; the first are given, in order, and all are counted."""
+    """With a wrong chart every step is a violation; the first are returned in order."""
     lines = [make.move(f"x{number}", "p", "q", padding="x" * 50_000) for number in range(300)]
     found = check_log(read_log(write_log(lines)), CHART, most=250)
     assert found.found == {"unknown_state": 600}
@@ -192,8 +194,8 @@ def test_all_violations_are_counted_and_some_are_given(
     assert found.violations["line"].to_list()[:3] == [1, 1, 2]
 
 
-def test_all_violations_can_be_had(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """The query gives every violation of every block and run, in order; some of it is some of them."""
+def test_query_returns_all_violations(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """The query returns every violation of every block and run in order, or the first of them."""
     lines = [make.move(f"x{number}", "a", "q", padding="x" * 50_000) for number in range(100)]
     logs = read_log(write_log(lines, "one.jsonl"), write_log(lines[:30], "two.jsonl"))
     whole = check_log(logs, CHART, most=10_000).violations
@@ -207,10 +209,8 @@ def test_all_violations_can_be_had(write_log: WriteLog, make: SimpleNamespace) -
 
 
 @pytest.mark.parametrize("ready_after", [0, 6])
-def test_agent_that_its_guard_holds_back_keeps_to_the_chart(
-    ready_after: int, tmp_path: Path
-) -> None:
-    """What the engine itself logs is legal: an agent whose time-out waits for a guard dwells as long as that holds."""
+def test_agent_whose_guard_blocks_its_time_out_is_allowed(ready_after: int, tmp_path: Path) -> None:
+    """An agent whose guard blocks its time-out may stay, as the engine itself logs it."""
     move = Transition("timeout", S("a"), S("b"), guard=lambda agent, context: agent.ready)
     chart = Statechart(S, [move], S("a"), name="held", timeouts={S("a"): 2})
     agent = SimpleNamespace(agent_id="x", state=S("a"), ticks_in_state=0, ready=False)
@@ -223,7 +223,7 @@ def test_agent_that_its_guard_holds_back_keeps_to_the_chart(
     assert (found.checked, found.found) == (1, {})
 
 
-def test_runs_are_replayed_apart(write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_runs_are_checked_separately(write_log: WriteLog, make: SimpleNamespace) -> None:
     """The same agent in two runs has two paths."""
     one = write_log([make.move("x", "a", "b")], "one.jsonl")
     two = write_log([make.move("x", "a", "b"), make.move("x", "a", "b")], "two.jsonl")

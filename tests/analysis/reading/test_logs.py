@@ -26,7 +26,7 @@ def kinds(notes: tuple[Note, ...]) -> list[str]:
 
 
 def test_real_run_has_one_run_and_no_notes(folder: Path) -> None:
-    """Of a sound log all that it says of its run is known, and nothing is noted."""
+    """A sound log has one run with all of its facts, and no notes."""
     logs = read_log(folder)
     (run,) = logs.runs
     assert (run.label, run.path, run.started, run.ended) == (
@@ -54,7 +54,7 @@ def test_compressed_log_reads_the_same(folder: Path, tmp_path: Path) -> None:
 
 
 def test_values_of_other_types_are_null(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """A key that holds something else than it should is null, and the line is read all the same."""
+    """A value of another type is null, and its line is read."""
     odd = make.move(
         "x",
         "a",
@@ -70,7 +70,7 @@ def test_values_of_other_types_are_null(write_log: WriteLog, make: SimpleNamespa
     assert (row["agent_id"], row["to_state"]) == ("x", "b")
 
 
-def test_log_that_grows_gives_more_when_it_is_read_again(
+def test_growing_log_is_read_again_by_each_table(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:
     """Each table reads the log as it is at that time."""
@@ -91,7 +91,7 @@ def test_log_that_grows_gives_more_when_it_is_read_again(
 def test_several_logs_make_one_table_with_labels(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:
-    """Several logs are told apart by their folders or names, and by their paths where these are the same."""
+    """Several logs are labelled by folder or name, or by path if these are the same."""
     moves = [make.move("x", "a", "b")]
     paths = [
         write_log(moves, name)
@@ -103,10 +103,10 @@ def test_several_logs_make_one_table_with_labels(
     assert transition_counts(logs)["run"].to_list() == sorted(labels, key=labels.index)
 
 
-def test_log_that_is_not_there_does_not_keep_others_from_being_read(
+def test_missing_log_does_not_prevent_reading_others(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:
-    """Of several logs those that cannot be opened are told of; only if all cannot, it is an error."""
+    """A log that cannot be opened is noted; only if none can be, it is an error."""
     path = write_log([make.move("x", "a", "b")])
     logs = read_log(path.parent / "nowhere", path)
     assert kinds(logs.notes) == ["unreadable"]
@@ -123,7 +123,7 @@ def test_same_log_twice_is_refused(folder: Path) -> None:
         read_log()
 
 
-def test_scan_gives_the_events_as_they_stand(folder: Path, events: list[dict[str, Any]]) -> None:
+def test_scan_returns_the_events_in_order(folder: Path, events: list[dict[str, Any]]) -> None:
     """A scan has every event of a kind, in order, with UTC times, and takes filters and heads."""
     posts = [event for event in events if event["event"] == "post.published"]
     scan = read_log(folder).scan("post.published")
@@ -139,7 +139,7 @@ def test_scan_gives_the_events_as_they_stand(folder: Path, events: list[dict[str
 
 
 def test_scan_gives_objects_as_json(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """Objects are JSON, of the rows that are asked for, whether columns are chosen, filtered by, or neither."""
+    """Objects are JSON text, whichever columns are selected or filtered by."""
     about = {"quote": 'he said "no" \\ \n', 'k"ey': 1}
     lines = [
         make.decision("x", ["b"], "b", context=about),
@@ -158,7 +158,7 @@ def test_scan_gives_objects_as_json(write_log: WriteLog, make: SimpleNamespace) 
 
 
 def test_scan_of_unknown_events_is_refused(folder: Path) -> None:
-    """A kind of which there is no table is named, with those there are."""
+    """An unknown kind of event is refused, with the known ones named."""
     with pytest.raises(
         InputError, match=r"no table of 'round\.ended': choose one of .*statechart\.transition"
     ):
@@ -166,7 +166,7 @@ def test_scan_of_unknown_events_is_refused(folder: Path) -> None:
 
 
 def test_logs_of_many_blocks_are_read_whole(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """A log of more than one block gives every line, corrupt ones by number, wherever blocks are cut."""
+    """A log of several blocks is read whole, and corrupt lines have their numbers."""
     padding = "x" * 100_000
     lines: list[Any] = [make.move("x", "a", "b", padding=padding) for _ in range(200)]
     lines[150] = b"?"

@@ -17,8 +17,8 @@ def table(rows: list[tuple[str, int]]) -> pl.DataFrame:
 
 @settings(deadline=None, max_examples=60)
 @given(parts=st.lists(ROWS, min_size=1, max_size=6))
-def test_parts_are_added_up_as_a_whole(parts: list[list[tuple[str, int]]]) -> None:
-    """However rows are parted, sums and first rows are those of all rows together."""
+def test_merged_parts_equal_the_whole(parts: list[list[tuple[str, int]]]) -> None:
+    """Sums and first rows of parts are those of all rows together."""
     sums, firsts = merge_by_sum(["key"]), merge_by_first(["key"])
     for part in parts:
         sums.add(table(part))
@@ -33,7 +33,7 @@ def test_parts_are_added_up_as_a_whole(parts: list[list[tuple[str, int]]]) -> No
 
 
 def test_many_rows_are_merged_before_the_end() -> None:
-    """Rows that wait to be merged are bounded; merging in between changes nothing."""
+    """Rows that wait to be merged are bounded, and merging in between changes nothing."""
     calls: list[int] = []
 
     def merge(tables: pl.DataFrame) -> pl.DataFrame:
@@ -50,7 +50,7 @@ def test_many_rows_are_merged_before_the_end() -> None:
 
 
 def test_columns_keep_their_order_when_merged_in_between() -> None:
-    """A merge that puts columns in another order does not disturb those that follow."""
+    """A merge that reorders columns does not disturb the tables that follow."""
     merger = TableMerger(lambda tables: tables.group_by("key").agg(pl.col("count").sum()))
     part = pl.DataFrame({"count": [1] * 600_000, "key": ["a"] * 600_000})
     for _ in range(4):
@@ -58,7 +58,7 @@ def test_columns_keep_their_order_when_merged_in_between() -> None:
     assert merger.table().rows() == [(2_400_000, "a")]
 
 
-def test_nothing_gathered_is_an_error() -> None:
-    """Without a single table not even the columns are known."""
+def test_merging_no_table_is_an_error() -> None:
+    """Without a table the columns are unknown, which is an error."""
     with pytest.raises(ValueError, match="no table was added"):
         merge_by_sum(["key"]).table()

@@ -43,7 +43,7 @@ def is_json(line: bytes) -> bool:
 @settings(deadline=None, max_examples=60)
 @given(lines=st.lists(LINE, max_size=12), first=st.integers(1, 10**9))
 def test_every_line_is_a_row_a_bad_line_or_blank(lines: list[bytes], first: int) -> None:
-    """Lines that are JSON become rows under their numbers, others are named, and blank ones are neither."""
+    """JSON lines become rows with their numbers, other lines are named, blank ones are neither."""
     parsed = parse(block_of(b"".join(line + b"\n" for line in lines), first), ["event", "round"])
     numbered = list(enumerate(lines, start=first))
     assert parsed.frame["line"].to_list() == [number for number, line in numbered if is_json(line)]
@@ -60,7 +60,7 @@ def test_every_line_is_a_row_a_bad_line_or_blank(lines: list[bytes], first: int)
 @settings(deadline=None, max_examples=60)
 @given(bad=st.sets(st.integers(0, 20)))
 def test_lines_that_only_one_parser_takes_are_found_in_halves(bad: set[int]) -> None:
-    """Where the parser of columns refuses lines that passed the first look, all others are read."""
+    """A line that polars refuses but orjson accepts costs no other line."""
     lines = [
         (number, b"{" if number in bad else b'{"event":"%d"}' % number) for number in range(20)
     ]
@@ -93,7 +93,7 @@ def objects_in(lines: list[bytes], numbers: list[int | None], *names: str) -> li
 @settings(deadline=None, max_examples=100)
 @given(value=VALUE, ascii_alone=st.booleans())
 def test_objects_are_kept_as_json(value: Any, ascii_alone: bool) -> None:
-    """What stands under a key is JSON in its column, and reads back as it was, whoever wrote it."""
+    """An object becomes JSON text that reads back as it was."""
     line = json.dumps({"event": "a", "context": value}, ensure_ascii=ascii_alone).encode()
     ((context, probabilities),) = objects_in([line], [5], "context", "probabilities")
     assert probabilities is None
@@ -102,15 +102,15 @@ def test_objects_are_kept_as_json(value: Any, ascii_alone: bool) -> None:
 
 
 def test_objects_are_those_of_the_lines_asked_for() -> None:
-    """Lines are known by their numbers; a number that is missing gives nothing."""
+    """Objects are found by the number of their line; null gives null."""
     lines = [b'{"context":{"n":%d}}' % number for number in range(4)]
     assert objects_in(lines, [8, None, 5], "context") == [('{"n":3}',), (None,), ('{"n":0}',)]
     assert objects_in(lines, [], "context") == []
 
 
 @pytest.mark.parametrize("levels", [400, 4000])
-def test_object_nested_without_end_is_left_out(levels: int) -> None:
-    """What is nested deeper than can be written or read again is null, and the next line is read."""
+def test_deeply_nested_object_is_null(levels: int) -> None:
+    """An object nested too deeply is null, and the next line is read."""
     deep = b'{"context":' + b"[" * levels + b"]" * levels + b"}"
     assert objects_in([deep, b'{"context":{}}'], [5, 6], "context") == [(None,), ("{}",)]
 
@@ -120,8 +120,8 @@ HALF = st.sampled_from([r"\ud83d", "ud83d", r"\uDE00", r"\u0041", "a", r"\n", r"
 
 @settings(deadline=None, max_examples=150)
 @given(texts=st.lists(st.lists(HALF, max_size=5), min_size=1, max_size=3))
-def test_halves_of_characters_are_bad_lines(texts: list[list[str]]) -> None:
-    """A line with half a surrogate pair is no text in any encoding, and so a bad line; one with both halves is read."""
+def test_lone_surrogates_make_a_line_bad(texts: list[list[str]]) -> None:
+    """A line with half a surrogate pair is bad; one with both halves is read."""
     lines = [f'{{"event":"{"".join(parts)}"}}'.encode() for parts in texts]
     is_sound = []
     for line in lines:
@@ -137,7 +137,7 @@ def test_halves_of_characters_are_bad_lines(texts: list[list[str]]) -> None:
 
 
 def test_empty_frame_has_the_columns_of_others() -> None:
-    """An empty frame goes together with any other."""
+    """An empty frame can be concatenated with any other."""
     frame = empty(["event", "round"])
     assert (frame.height, frame.columns) == (0, ["line", "event", "round", "run"])
     assert [frame.schema[name] for name in ("event", "round")] == [TYPES["event"], TYPES["round"]]

@@ -20,8 +20,8 @@ def kinds(notes: tuple[Note, ...]) -> list[str]:
     return [note.kind for note in notes]
 
 
-def test_two_runs_in_one_file_are_taken_apart(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """A second beginning in a file begins a second run, with a label of its own."""
+def test_two_runs_in_one_file_have_two_labels(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """A second start in a file begins a second run, with its own label."""
     first = [make.started(seed=1), make.move("x", "a", "b"), make.event("run.ended")]
     second = [make.started(seed=2), make.move("x", "a", "c"), make.move("x", "c", "a")]
     logs = read_log(write_log([*first, *second], "mixed.jsonl"))
@@ -44,8 +44,8 @@ def test_two_runs_in_one_file_are_taken_apart(write_log: WriteLog, make: SimpleN
     ]
 
 
-def test_simulations_in_a_log_of_ones_own_are_runs(tmp_path: Path) -> None:
-    """A log that an application opened before its simulations holds their runs, by round, and no other."""
+def test_simulations_in_an_application_log_are_runs(tmp_path: Path) -> None:
+    """An application's log has the runs of its simulations, and no other."""
     results = []
     with configure(tmp_path / "own.jsonl"):
         for seed in (1, 2):
@@ -72,8 +72,8 @@ def test_simulations_in_a_log_of_ones_own_are_runs(tmp_path: Path) -> None:
             }
 
 
-def test_moves_of_ones_own_around_simulations_are_runs_that_end(tmp_path: Path) -> None:
-    """In a log that an application opened, its own moves before, between and after simulations are sound runs."""
+def test_transitions_around_simulations_are_runs(tmp_path: Path) -> None:
+    """In an application's log, transitions before, between and after simulations are sound runs."""
     mood = state_enum("Mood", ["calm", "angry"])
     chart = Statechart(
         mood, [Transition("bump", mood("calm"), mood("angry"))], initial=mood("calm")
@@ -98,10 +98,8 @@ def test_moves_of_ones_own_around_simulations_are_runs_that_end(tmp_path: Path) 
     assert "each is taken by itself" in logs.notes[0].message
 
 
-def test_lines_after_the_end_of_a_run_are_another(
-    write_log: WriteLog, make: SimpleNamespace
-) -> None:
-    """The tail of a run whose beginning is lost is a run by itself, in the same block of lines or a later one."""
+def test_lines_after_the_end_are_another_run(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """Lines after the end of a run are another run, in the same block or a later one."""
     first = [
         make.started(seed=1),
         make.joined("x"),
@@ -126,10 +124,10 @@ def test_lines_after_the_end_of_a_run_are_another(
 
 
 @pytest.mark.parametrize("opened", [True, False])
-def test_what_a_reasoner_says_of_itself_is_no_run(
+def test_warnings_of_a_reasoner_are_no_run(
     opened: bool, write_log: WriteLog, make: SimpleNamespace
 ) -> None:
-    """A reasoner's warning before a run and after it belongs to that run, in an application's log or a simulation's."""
+    """A reasoner's warnings before and after a run belong to it, in any log."""
     warning = make.event("reasoner.cache_failed", error="disk full")
     start = [make.event("run.started", schema=1)] if opened else []
     end = [make.event("run.ended")] if opened else []
@@ -183,10 +181,10 @@ OTHER = ["start 2", "join y", "move y", "end 2"]
         (["start 1", "join x", "end 1", "end 2"], 1, 4),
     ],
 )
-def test_runs_whose_lines_are_mixed_are_told_of(
+def test_interleaved_runs_are_noted(
     order: list[str], runs: int, line: int, write_log: WriteLog, make: SimpleNamespace
 ) -> None:
-    """Where lines of several runs stand between each other the note says so, and names the line that shows it."""
+    """If lines of several runs are interleaved, a note names the line that shows it."""
     logs = read_log(write_log([written(what, make) for what in order]))
     assert len(logs.runs) == runs
     (note,) = (note for note in logs.notes if note.kind == "mixed_runs")
@@ -206,10 +204,10 @@ def test_runs_whose_lines_are_mixed_are_told_of(
         (ONE * 3, 3),
     ],
 )
-def test_runs_laid_end_to_end_are_not_mixed(
+def test_runs_end_to_end_are_not_interleaved(
     order: list[str], runs: int, write_log: WriteLog, make: SimpleNamespace
 ) -> None:
-    """A run that follows another is taken by itself, though one of them lacks its beginning or its end."""
+    """Runs that follow each other are told apart, though one lacks its start or its end."""
     logs = read_log(write_log([written(what, make) for what in order]))
     assert len(logs.runs) == runs
     assert "each is taken by itself" in logs.notes[0].message
@@ -229,9 +227,9 @@ def written(what: str, make: SimpleNamespace) -> dict[str, Any]:
     )
 
 
-def test_moves_before_the_first_beginning_are_a_run(
+def test_transitions_before_the_first_start_are_a_run(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:
-    """What stands before a run begins belongs to another run."""
+    """Events before the first start belong to another run."""
     logs = read_log(write_log([make.move("x", "a", "b"), make.started(), make.event("run.ended")]))
     assert [run.started for run in logs.runs] == [False, True]

@@ -28,7 +28,7 @@ def kinds(notes: tuple[Note, ...]) -> list[str]:
 
 
 def test_cut_off_last_line_is_noted(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """A last line that is cut off is told of with its number, and the lines before it are read."""
+    """A last line that is cut off is noted with its number, and the lines before it are read."""
     logs = read_log(write_log([make.move("x", "a", "b"), b'{"event":"statechart.tr'], end=b""))
     (note,) = logs.notes
     assert (note.kind, note.line) == ("truncated", 2)
@@ -37,7 +37,7 @@ def test_cut_off_last_line_is_noted(write_log: WriteLog, make: SimpleNamespace) 
 
 
 def test_last_line_without_line_feed_is_read(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """A last line that is whole counts, though nothing ends it."""
+    """A complete last line counts without a line feed."""
     logs = read_log(write_log([make.move("x", "a", "b"), make.move("x", "b", "a")], end=b""))
     assert transition_counts(logs)["count"].sum() == 2
     assert logs.notes == ()
@@ -57,7 +57,7 @@ def test_last_line_without_line_feed_is_read(write_log: WriteLog, make: SimpleNa
 def test_corrupt_line_is_noted_and_the_rest_is_read(
     bad: bytes, write_log: WriteLog, make: SimpleNamespace
 ) -> None:
-    """A line that is no JSON is told of with its number, blank lines before it or not, and all others are read."""
+    """A line that is not JSON is noted with its number, after blank lines too; others are read."""
     lines = [make.move("x", "a", "b"), b"", bad, make.move("x", "b", "a"), make.move("x", "a", "b")]
     logs = read_log(write_log(lines))
     assert transition_counts(logs)["count"].sum() == 3
@@ -72,10 +72,8 @@ def test_many_corrupt_lines_are_summed_up(write_log: WriteLog, make: SimpleNames
     assert notes[-1].message == "15 more lines are not valid JSON and are left out"
 
 
-def test_line_that_is_nested_too_deep_costs_no_other(
-    write_log: WriteLog, make: SimpleNamespace
-) -> None:
-    """A line that is nested without end is told of, in one way or another, and its neighbours are read."""
+def test_deeply_nested_line_costs_no_other(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """A line that is nested too deeply is noted, and its neighbours are read."""
     deep = b'{"event":"x","deep":' + b"[" * 5000 + b"]" * 5000 + b"}"
     logs = read_log(write_log([make.move("x", "a", "b"), deep, make.move("x", "b", "a")]))
     assert transition_counts(logs)["count"].sum() == 2
@@ -83,7 +81,7 @@ def test_line_that_is_nested_too_deep_costs_no_other(
 
 
 def test_newer_schema_is_noted_and_read(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """A log of a newer version is told of and read as far as it is known."""
+    """A log of a newer schema is noted, and read as far as it is known."""
     lines = [
         make.started(schema=SCHEMA_VERSION + 1),
         make.move("x", "a", "b"),
@@ -96,17 +94,17 @@ def test_newer_schema_is_noted_and_read(write_log: WriteLog, make: SimpleNamespa
 
 
 def test_run_that_has_not_ended_is_noted(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """A run that began and does not say that it ended is called unfinished; a log that never says so is not."""
+    """A run with a start and no end is unfinished; without a start it is not."""
     assert kinds(read_log(write_log([make.started(), make.move("x", "a", "b")])).notes) == [
         "unfinished"
     ]
     assert read_log(write_log([make.move("x", "a", "b")])).notes == ()
 
 
-def test_events_of_others_are_counted_and_left_out(
+def test_foreign_events_are_counted_and_left_out(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:
-    """Other events between prism's are told of, the most frequent by name, and disturb nothing."""
+    """Foreign events are noted, the most frequent by name, and left out."""
     foreign = [
         {"event": f"app.{number % 7}", "round": "x", "agent_id": {"a": 1}} for number in range(20)
     ]
@@ -124,7 +122,7 @@ def test_events_of_others_are_counted_and_left_out(
     ("lines", "message"), [([], "is empty"), ([{"event": "app.start"}], "holds no event of prism")]
 )
 def test_empty_log_gives_empty_tables(lines: list[Any], message: str, write_log: WriteLog) -> None:
-    """A log without anything of prism is told of, and its tables have columns and no rows."""
+    """A log without events of prism is noted, and its tables have columns and no rows."""
     logs = read_log(write_log(lines, end=b""))
     assert transition_counts(logs).columns == [
         "from_state",
@@ -237,8 +235,8 @@ def test_cut_off_compressed_log_is_read_to_its_cut(
     assert {"truncated", "unfinished"} == set(kinds(logs.notes))
 
 
-def test_file_that_is_no_gzip_is_noted(tmp_path: Path) -> None:
-    """A file with the suffix of gzip and other bytes, or with bytes that are damaged, is noted."""
+def test_damaged_gzip_file_is_noted(tmp_path: Path) -> None:
+    """A compressed log with damaged bytes is noted."""
     damaged = bytearray(gzip.compress(b'{"event":"run.ended"}\n' * 1000))
     damaged[20] ^= 0xFF
     (tmp_path / "damaged.jsonl.gz").write_bytes(damaged)

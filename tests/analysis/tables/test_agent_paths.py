@@ -57,7 +57,7 @@ def move(agent: str, begin: str | None, end: str | None, **keys: Any) -> Row:
 def follow(
     rows: Sequence[Row], cuts: Sequence[int] = (), paths: AgentPaths | None = None
 ) -> pl.DataFrame:
-    """Follow events that come in blocks, each linked as it comes, and give their steps in the order of lines."""
+    """Follow events in blocks, each linked at once; return steps in the order of lines."""
     paths = paths or AgentPaths(rows_at_once=0)
     numbered = pl.DataFrame(
         [{"line": line, **row} for line, row in enumerate(rows, start=1)], schema=SCHEMA
@@ -96,7 +96,7 @@ MOVES = st.builds(
 @settings(deadline=None, max_examples=80)
 @given(rows=st.lists(st.one_of(JOINS, MOVES), max_size=30), cuts=st.sets(st.integers(0, 30)))
 def test_steps_follow_from_one_another(rows: list[Row], cuts: set[int]) -> None:
-    """However a log is cut, each step has the state that its agent's last one ended in, and no earlier moment."""
+    """A step has the end of its agent's last step and no earlier moment, however blocks are cut."""
     rows.sort(key=lambda row: row["run"])
     steps = follow(rows, [cut for cut in cuts if cut < len(rows)])
     first = {row["run"]: row["chart"] for row in reversed(rows) if row.get("chart")}
@@ -110,8 +110,8 @@ def test_steps_follow_from_one_another(rows: list[Row], cuts: set[int]) -> None:
         last[key] = (step["end"], max(own, moment))
 
 
-def test_known_agents_wait_for_more_steps() -> None:
-    """Blocks are linked together until they have so many steps as is asked for; the last ones are given, too."""
+def test_steps_are_linked_in_batches() -> None:
+    """Blocks are linked once they have enough steps, and the last ones at the end."""
     rows = [move(f"agent {number}", "a", "b") for number in range(10)]
     paths = AgentPaths(rows_at_once=4)
     numbered = pl.DataFrame([{"line": line, **row} for line, row in enumerate(rows)], schema=SCHEMA)
@@ -119,8 +119,8 @@ def test_known_agents_wait_for_more_steps() -> None:
     assert [part.height for part in parts] == [5, 5, 0]
 
 
-def test_steps_that_say_too_little_are_left_out() -> None:
-    """Moves without an agent or an end are no steps, and neither are agents that join in no state."""
+def test_incomplete_steps_are_left_out() -> None:
+    """Transitions without agent or end are no steps, nor are agents that join in no state."""
     rows = [
         move("x", None, "b"),
         move("x", "b", None),
@@ -134,8 +134,8 @@ def test_steps_that_say_too_little_are_left_out() -> None:
 @pytest.mark.parametrize(
     ("told", "before"), [("c", [None, None, None, "a"]), ("d", [None, None, "a", None])]
 )
-def test_agents_join_in_the_chart_that_the_run_names(told: str, before: list[str | None]) -> None:
-    """Where agents are moved by two charts, one that joins is in the chart that run.started names."""
+def test_agents_join_the_chart_of_the_run(told: str, before: list[str | None]) -> None:
+    """If two charts drive agents, those that join belong to the chart of run.started."""
     rows = [
         {"run": 0, "event": STARTED, "chart": told},
         move("y", "home", "work", chart="d"),
@@ -149,7 +149,7 @@ def test_agents_join_in_the_chart_that_the_run_names(told: str, before: list[str
 
 
 def test_agents_of_an_earlier_run_are_forgotten() -> None:
-    """A run's agents have nothing to do with those of the run before, though they have the same ids."""
+    """Agents of a run have no steps from the run before, though they have the same ids."""
     steps = follow(
         [move("x", "a", "b"), move("x", "c", "a", run=1), move("x", "a", "b", run=1)], [1, 2]
     )

@@ -14,8 +14,8 @@ from prism.errors import InputError
 WriteLog = Callable[..., Path]
 
 
-def test_story_has_all_that_concerns_the_agent(folder: Path, events: list[dict[str, Any]]) -> None:
-    """For every agent the lines are its own events, likes of its posts, and answers to them, in order."""
+def test_story_has_all_events_of_the_agent(folder: Path, events: list[dict[str, Any]]) -> None:
+    """A story has the agent's own events, likes of its posts and answers to them, in order."""
     logs = read_log(folder)
     for agent in sorted({event["agent_id"] for event in events if "agent_id" in event})[:12]:
         own = {
@@ -32,8 +32,8 @@ def test_story_has_all_that_concerns_the_agent(folder: Path, events: list[dict[s
         assert agent_story(logs, agent)["line"].to_list() == expected
 
 
-def test_story_is_told_in_sentences(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """Every kind of event has a sentence that says what happened, from the agent's side."""
+def test_every_event_has_a_sentence(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """Every kind of event has a sentence from the agent's point of view."""
     about = {"post_id": "p9"}
     lines = [
         make.joined("ann", archetype="lurker"),
@@ -93,7 +93,7 @@ def test_story_is_told_in_sentences(write_log: WriteLog, make: SimpleNamespace) 
 def test_context_of_any_kind_is_json(
     context: object, about: str, write_log: WriteLog, make: SimpleNamespace
 ) -> None:
-    """Whatever an application puts into a context reads back from the story, and what is no object is about no post."""
+    """Any context reads back from the story; one that is no object is about no post."""
     lines = [
         make.move("ann", "a", "b", context=context),
         make.decision("ann", ["b"], "b", context=context),
@@ -106,10 +106,8 @@ def test_context_of_any_kind_is_json(
     ]
 
 
-def test_other_events_that_name_the_agent_are_named(
-    write_log: WriteLog, make: SimpleNamespace
-) -> None:
-    """An application may bind an agent's id to every event, also to those that have no sentence."""
+def test_other_events_of_the_agent_are_named(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """An event without a sentence that names the agent is in its story."""
     lines = [make.event("round.started", agent_id="ann"), make.event("run.ended", agent_id="ann")]
     assert agent_story(read_log(write_log(lines)), "ann")["what"].to_list() == [
         "round.started",
@@ -117,10 +115,10 @@ def test_other_events_that_name_the_agent_are_named(
     ]
 
 
-def test_probabilities_that_are_none_are_not_told(
+def test_values_that_are_no_probabilities_are_not_shown(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:
-    """Options are told with their probability in percent where that is one."""
+    """An option is shown with its probability in percent if it has one."""
     odds = {'say "hi"': 0.25, "b": 1e308, "c": "much"}
     lines = [make.decision("ann", list(odds), "b", probabilities=odds)]
     story = agent_story(read_log(write_log(lines)), "ann")
@@ -129,14 +127,14 @@ def test_probabilities_that_are_none_are_not_told(
 
 
 def test_answers_are_found_across_blocks(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """An answer far behind the post it answers belongs to the story of the post's author."""
+    """An answer is in the story of the post's author, however far behind the post."""
     filling = [make.move("x", "a", "b", padding="x" * 100_000)] * 100
     lines = [make.post("ann", "p1"), *filling, make.post("ben", "p2", "p1", "p1")]
     assert agent_story(read_log(write_log(lines)), "ann")["line"].to_list() == [1, 102]
 
 
 def test_same_agent_in_two_runs_has_two_stories(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """Stories of several runs stand one after the other, and posts of one run are not answered in another."""
+    """Stories of several runs follow each other, and answers stay within their run."""
     one = write_log([make.post("ann", "p1")], "one.jsonl")
     two = write_log([make.post("ben", "p2", "p1", "p1"), make.move("ann", "a", "b")], "two.jsonl")
     assert agent_story(read_log(one, two), "ann").select("run", "line").rows() == [
@@ -146,7 +144,7 @@ def test_same_agent_in_two_runs_has_two_stories(write_log: WriteLog, make: Simpl
 
 
 def test_unknown_agent_is_refused(folder: Path) -> None:
-    """An agent that is not in the log is named, with some that are."""
+    """An unknown agent is refused, with some known ones named."""
     with pytest.raises(
         InputError,
         match=r"no agent 'nobody' in the log; the first in it are agent_0001, agent_0002",

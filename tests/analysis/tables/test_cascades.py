@@ -44,7 +44,7 @@ def distance(one: int, other: int, parents: list[int | None]) -> int:
 def test_measures_are_those_of_the_definitions(
     forest: tuple[int | None, ...], tmp_path_factory: Any
 ) -> None:
-    """Size, depth, breadth and virality of any trees agree with counting nodes and pairs one by one."""
+    """Size, depth, breadth and virality of any tree agree with counting nodes and pairs."""
     parents = [
         None if parent is None or parent >= place else parent for place, parent in enumerate(forest)
     ]
@@ -83,7 +83,7 @@ def test_measures_are_those_of_the_definitions(
     )
 )
 def test_any_links_make_trees(parents: list[int | None]) -> None:
-    """Links in any order, even in circles, give trees: each node is one deeper than its parent, or a root."""
+    """Any links, even circles, give trees: each node is one deeper than its parent, or a root."""
     depths, roots, sizes = tree_shape(parents)
     for node, parent in enumerate(parents):
         if depths[node]:
@@ -95,8 +95,8 @@ def test_any_links_make_trees(parents: list[int | None]) -> None:
     assert sum(parent is None for parent in parents) <= depths.count(0)
 
 
-def test_long_chain_is_no_burden() -> None:
-    """A chain of 200,000 posts, given from its end, has its depth and sizes."""
+def test_very_deep_cascade_is_measured() -> None:
+    """A cascade of 200,000 posts, each below the last, has its depth and sizes."""
     length = 200_000
     depths, roots, sizes = tree_shape([*range(1, length), None])
     assert (depths[0], roots[0], sizes[0]) == (length - 1, length - 1, 1)
@@ -104,7 +104,7 @@ def test_long_chain_is_no_burden() -> None:
 
 
 def test_virality_of_known_shapes(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """A star of n has 2 - 2/n, a chain of n has (n + 1) / 3, as in the paper."""
+    """A star of n has virality 2 - 2/n, a line of n has (n + 1) / 3, as in the paper."""
     star = [make.post("x", "s0"), *(make.post("x", f"s{n}", "s0", "s0") for n in range(1, 10))]
     chain = [
         make.post("x", "c0"),
@@ -120,7 +120,7 @@ def test_virality_of_known_shapes(write_log: WriteLog, make: SimpleNamespace) ->
     assert (table["c0"]["depth"], table["c0"]["breadth"]) == (9, 1)
 
 
-def test_largest_are_those_the_run_named(run: tuple[Path, Results]) -> None:
+def test_largest_cascades_are_those_of_the_simulation(run: tuple[Path, Results]) -> None:
     """The first rows are the simulation's own largest cascades, in its order."""
     folder, results = run
     table = cascades(read_log(folder)).head(len(results.cascades))
@@ -131,8 +131,10 @@ def test_largest_are_those_the_run_named(run: tuple[Path, Results]) -> None:
     assert rows
 
 
-def test_life_is_from_the_root_to_the_last_post(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """A lifetime is told in seconds and, where the run says how long a round is, in ticks; early posts count from 0."""
+def test_lifetime_is_from_the_root_to_the_last_post(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """A lifetime is in seconds and, if the run has ticks, in ticks; early posts count from 0."""
     lines = [
         make.started(rounds=3, ticks_per_round=4),
         make.post("x", "p0", round=0, tick=0),
@@ -150,7 +152,7 @@ def test_life_is_from_the_root_to_the_last_post(write_log: WriteLog, make: Simpl
 
 
 def test_lost_parent_is_put_back_below_the_root(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """A post whose line is corrupt but that others answer is put back, so the cascade stays one tree."""
+    """A lost post that others answer is put back, so the cascade stays one tree."""
     lines = [
         make.post("x", "root"),
         b'{"event":"post.published","agent_id":"y","post_id":"lo',
@@ -170,7 +172,7 @@ def test_lost_parent_is_put_back_below_the_root(write_log: WriteLog, make: Simpl
 
 
 def test_lost_root_is_put_back_without_author(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """Answers to a root that is not in the log stand under its id, with no author, text or lifetime."""
+    """A lost root is put back under its id, with no author, text or lifetime."""
     lines = [make.post("x", "a", "root", "root"), make.post("y", "b", "root", None, root_id=None)]
     (row,) = cascades(read_log(write_log(lines))).iter_rows(named=True)
     assert (row["root_id"], row["author_id"], row["text"], row["size"], row["missing"]) == (
@@ -184,12 +186,14 @@ def test_lost_root_is_put_back_without_author(write_log: WriteLog, make: SimpleN
 
 
 def test_log_without_posts_gives_an_empty_table(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """Where nothing was posted there are no cascades."""
+    """A log without posts has no cascades."""
     table = cascades(read_log(write_log([make.move("x", "a", "b")])))
     assert (table.height, table.columns[:3]) == (0, ["root_id", "author_id", "size"])
 
 
-def test_same_ids_in_two_runs_do_not_meet(write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_same_post_ids_in_two_runs_are_two_cascades(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
     """Posts belong to the cascades of their own run."""
     lines = [make.post("x", "p"), make.post("y", "q", "p", "p")]
     table = cascades(read_log(write_log(lines, "one.jsonl"), write_log(lines, "two.jsonl")))

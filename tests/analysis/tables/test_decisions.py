@@ -33,7 +33,7 @@ def asked(make: SimpleNamespace, **keys: Any) -> dict[str, Any]:
 
 
 def test_decisions_of_a_run_without_model(folder: Path, events: list[dict[str, Any]]) -> None:
-    """A policy's decisions are counted with the mean entropy of their probabilities, and cost nothing."""
+    """Decisions of a policy are counted, have a mean entropy, and cost nothing."""
     found = [event for event in events if event["event"] == "reasoner.decision"]
     (row,) = decisions(read_log(folder)).iter_rows(named=True)
     assert (row["state"], row["model"]) == ("evaluating", None)
@@ -55,8 +55,8 @@ def test_decisions_of_a_run_without_model(folder: Path, events: list[dict[str, A
     assert [row[name] for name in costs] == [None] * 6
 
 
-def test_sources_are_counted_apart(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """Each source is counted; only fallbacks are not answered, and they have their share."""
+def test_decisions_are_counted_by_source(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """Each source is counted; all but the fallbacks are answered."""
     sources = ["model", "model", "cache", "replay", "policy", "fallback"]
     lines = [asked(make, source=source) for source in sources]
     (row,) = decisions(read_log(write_log(lines))).iter_rows(named=True)
@@ -68,7 +68,7 @@ def test_sources_are_counted_apart(write_log: WriteLog, make: SimpleNamespace) -
 def test_costs_are_added_up_and_latencies_described(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:
-    """Requests and tokens are totals, unknown ones left out; latencies are interpolated percentiles in seconds."""
+    """Requests and tokens are summed without unknown ones; percentiles are interpolated."""
     latencies = [number / 10 for number in range(1, 102)]
     lines = [asked(make, latency=latency) for latency in latencies]
     lines += [asked(make, latency=1, attempts=3, input_tokens=None, output_tokens=None)]
@@ -81,10 +81,8 @@ def test_costs_are_added_up_and_latencies_described(
     assert row["latency_max"] == pytest.approx(10.1)
 
 
-def test_decisions_are_told_apart_by_what_is_asked_for(
-    write_log: WriteLog, make: SimpleNamespace
-) -> None:
-    """Groups can be any of the names, null among them; one that is not is refused."""
+def test_decisions_are_grouped_by_names(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """Decisions are grouped by any of the names, null included; another name is refused."""
     lines = [
         asked(make, source="fallback", reason="timed out"),
         asked(make, source="fallback", reason="timed out", round=2),
@@ -118,7 +116,7 @@ def test_decisions_are_told_apart_by_what_is_asked_for(
 def test_log_without_decisions_gives_an_empty_table(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:
-    """Where nothing was decided there are no rows."""
+    """A log without decisions has no rows."""
     table = decisions(read_log(write_log([make.move("x", "a", "b")])))
     assert (table.height, table.columns[:3]) == (0, ["state", "model", "asked"])
 
@@ -127,7 +125,7 @@ def test_log_without_decisions_gives_an_empty_table(
 def test_options_of_any_name_have_an_entropy(
     name: str, write_log: WriteLog, make: SimpleNamespace
 ) -> None:
-    """Whatever characters are in the names of options and in the context, the probabilities are read."""
+    """Names of options and contexts may have any characters."""
     keys = {"probabilities": {name: 0.5, "c": 0.5}, "context": {name: name}, "state": name}
     (row,) = decisions(
         read_log(write_log([make.decision("x", [name, "c"], name, **keys)]))
@@ -135,10 +133,10 @@ def test_options_of_any_name_have_an_entropy(
     assert (row["state"], row["entropy"]) == (name, 1.0)
 
 
-def test_latency_is_of_decisions_that_a_model_was_asked_for(
+def test_latency_excludes_fallbacks_without_a_request(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:
-    """A fallback without a request has a latency that says nothing; one after a request, and a shared answer, count."""
+    """Latency counts fallbacks after a request and shared answers, not fallbacks without one."""
     lines = [
         *(
             asked(make, source="fallback", reason="budget spent", latency=0.0, attempts=0)
@@ -162,7 +160,7 @@ def test_latency_is_of_decisions_that_a_model_was_asked_for(
 
 @given(weights=st.lists(st.floats(0.01, 5), min_size=1, max_size=6))
 def test_entropy_is_of_scaled_probabilities(weights: list[float]) -> None:
-    """Weights that do not add up to 1 are scaled; the entropy lies between 0 and log2 of the options."""
+    """Weights are scaled to 1; the entropy is between 0 and log2 of the number of options."""
     bits, share = _entropy({str(place): weight for place, weight in enumerate(weights)})
     scaled = [weight / sum(weights) for weight in weights]
     assert bits == pytest.approx(-sum(p * log2(p) for p in scaled), abs=1e-9)
@@ -184,8 +182,8 @@ def test_entropy_is_of_scaled_probabilities(weights: list[float]) -> None:
         ((2**64 - 1, 1), 0.0),
     ],
 )
-def test_entropy_of_any_size_of_numbers(values: tuple[float, ...], bits: float) -> None:
-    """Neither a share that is too small for a number nor a sum that is too large disturbs the entropy."""
+def test_entropy_of_very_large_and_small_weights(values: tuple[float, ...], bits: float) -> None:
+    """Neither a very small probability nor a very large sum disturbs the entropy."""
     assert _entropy(dict(zip("ab", values, strict=True))) == (
         pytest.approx(bits),
         pytest.approx(bits),
@@ -196,10 +194,10 @@ def test_entropy_of_any_size_of_numbers(values: tuple[float, ...], bits: float) 
     "value",
     [None, {}, "free text", [0.5, 0.5], {"a": "much"}, {"a": -1.0, "b": 2.0}, {"a": 0, "b": 0}],
 )
-def test_what_is_no_distribution_has_no_entropy(
+def test_invalid_probabilities_have_no_entropy(
     value: Any, write_log: WriteLog, make: SimpleNamespace
 ) -> None:
-    """Probabilities that are none are left out of the mean, and the decision is counted all the same."""
+    """Invalid probabilities are left out of the mean, and the decision is counted."""
     lines = [
         make.decision("x", ["b", "c"], "b", probabilities=value),
         make.decision("x", ["b", "c"], "b", probabilities={"b": 1, "c": 1}),
@@ -208,6 +206,6 @@ def test_what_is_no_distribution_has_no_entropy(
     assert (row["asked"], row["entropy"], row["entropy_share"]) == (2, 1.0, 1.0)
 
 
-def test_option_that_is_certain_has_no_entropy() -> None:
-    """A chooser that is sure has an entropy of nought, whatever else it could have chosen."""
+def test_certain_option_has_entropy_zero() -> None:
+    """A certain option has an entropy of zero."""
     assert _entropy({"a": 1.0, "b": 0.0}) == (0.0, 0.0)

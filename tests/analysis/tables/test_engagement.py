@@ -43,14 +43,14 @@ def test_gini_of_known_cases() -> None:
     ],
 )
 def test_numbers_may_be_of_any_type(numbers: pl.Series, coefficient: float, half: float) -> None:
-    """What is not whole is not cut off, and a sum that is too large for the type of the numbers does not overflow."""
+    """Fractions are kept, and a sum too large for the type of the numbers does not overflow."""
     assert gini(numbers) == pytest.approx(coefficient)
     assert top_share(numbers, 0.5) == pytest.approx(half)
 
 
 @given(counts=COUNTS, share=st.floats(0, 1))
 def test_top_share_is_a_point_of_the_lorenz_curve(counts: list[int], share: float) -> None:
-    """The top share lies at or above the share of agents, rises with it, and ends at 1."""
+    """The top share is at least the share of agents, rises with it, and ends at 1."""
     series = pl.Series(counts)
     found = top_share(series, share)
     if not sum(counts):
@@ -71,7 +71,7 @@ def test_top_share_of_known_cases(share: float, expected: float) -> None:
 
 
 def test_totals_are_those_of_the_run(run: tuple[Path, Results]) -> None:
-    """What was given is what the simulation counted, without what was posted before the first round."""
+    """Totals are those of the simulation, without posts from before the first round."""
     folder, results = run
     table = engagement(read_log(folder))
     totals = dict(table.filter(pl.col("measure") == "given").select("what", "total").iter_rows())
@@ -91,7 +91,7 @@ def test_totals_are_those_of_the_run(run: tuple[Path, Results]) -> None:
 
 
 def test_every_agent_has_its_counts(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """Each agent's acts and what it got are counted, answers under the author of what they answer, silent ones too."""
+    """Every agent has its acts and the reactions it received counted, silent agents too."""
     lines = [
         make.started(),
         *(make.joined(name) for name in ("ann", "ben", "cas")),
@@ -113,16 +113,16 @@ def test_every_agent_has_its_counts(write_log: WriteLog, make: SimpleNamespace) 
     ]
 
 
-def test_posts_of_a_log_that_names_no_rounds_all_count(
+def test_only_runs_with_a_start_have_opening_posts(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:
-    """Only a run that says when it begins has posts from before; elsewhere round 0 and no round count as any other."""
+    """Only a run with a start has uncounted early posts; elsewhere round 0 counts."""
     lines = [make.post("ann", "p0", round=0, tick=0), make.post("ann", "p1", round=None, tick=None)]
     assert activity(read_log(write_log(lines))).rows() == [("ann", 2, 0, 0, 0, 0, 0, 0)]
 
 
-def test_nothing_done_has_no_inequality(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """Where nobody did anything totals are nought and measures of inequality null."""
+def test_inactive_agents_have_no_inequality(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """If nobody did anything, totals are zero and measures of inequality null."""
     table = engagement(read_log(write_log([make.started(), make.joined("x"), make.joined("y")])))
     assert table.height == 9
     assert set(table["total"]) == {0}
@@ -130,8 +130,8 @@ def test_nothing_done_has_no_inequality(write_log: WriteLog, make: SimpleNamespa
     assert table["top_1_percent"].is_null().all()
 
 
-def test_runs_are_measured_apart(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """The same agent and post ids in two runs do not meet."""
+def test_runs_are_measured_separately(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """The same agents and posts in two runs are counted separately."""
     one = write_log([make.post("x", "p"), make.post("y", "q", "p", "p")], "one.jsonl")
     two = write_log([make.post("y", "p"), make.like("x", "p", "y")], "two.jsonl")
     table = activity(read_log(one, two))

@@ -16,7 +16,7 @@ WriteLog = Callable[..., Path]
 
 
 def test_columns_are_those_of_the_standard(folder: Path, events: list[dict[str, Any]]) -> None:
-    """Names and types are what pm4py documents: case and activity as text, an aware time, resource, lifecycle."""
+    """Names and types of columns are those that pm4py documents."""
     table = to_event_log(read_log(folder)).collect()
     assert dict(table.schema) == {
         "case:concept:name": pl.String,
@@ -46,7 +46,7 @@ def test_activity_can_be_the_trigger(folder: Path) -> None:
         to_event_log(read_log(folder), activity="mood")
 
 
-def test_cases_of_several_runs_are_told_apart(write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_same_agent_in_two_runs_is_two_cases(write_log: WriteLog, make: SimpleNamespace) -> None:
     """The same agent in two runs is two cases, and one resource."""
     moves = [make.move("x", "a", "b")]
     table = to_event_log(
@@ -56,8 +56,8 @@ def test_cases_of_several_runs_are_told_apart(write_log: WriteLog, make: SimpleN
     assert table["org:resource"].to_list() == ["x", "x"]
 
 
-def test_log_can_be_written_without_being_held(folder: Path, tmp_path: Path) -> None:
-    """The query can be sunk to a file, which then holds what collecting gives."""
+def test_event_log_can_be_written_by_blocks(folder: Path, tmp_path: Path) -> None:
+    """The query can be sunk to a file, which equals the collected frame."""
     query = to_event_log(read_log(folder))
     query.sink_parquet(tmp_path / "events.parquet")
     assert pl.read_parquet(tmp_path / "events.parquet").equals(query.collect())

@@ -27,8 +27,8 @@ def counted(table: pl.DataFrame, *moment: str) -> dict[tuple[Any, ...], dict[str
     return found
 
 
-def test_last_tick_of_a_round_is_what_the_run_says_of_it(run: tuple[Path, Results]) -> None:
-    """At the last tick of every round the numbers are exactly those that the simulation counted itself."""
+def test_last_tick_of_a_round_equals_the_simulation(run: tuple[Path, Results]) -> None:
+    """At the last tick of every round the counts are those of the simulation itself."""
     folder, results = run
     table = counted(state_counts(read_log(folder)), "round", "tick")
     for summary in results.rounds:
@@ -38,7 +38,7 @@ def test_last_tick_of_a_round_is_what_the_run_says_of_it(run: tuple[Path, Result
 
 
 def test_every_tick_is_there_and_counts_every_agent(folder: Path) -> None:
-    """There is a row for every tick and state, and the agents of each tick are all agents."""
+    """Every tick has a row for each state, and all agents are counted."""
     table = state_counts(read_log(folder))
     ticks = table.group_by("round", "tick").agg(
         pl.col("agents").sum(), pl.col("share").sum(), pl.len()
@@ -49,8 +49,8 @@ def test_every_tick_is_there_and_counts_every_agent(folder: Path) -> None:
     assert ticks["len"].n_unique() == 1
 
 
-def test_ticks_follow_the_moves(folder: Path, events: list[dict[str, Any]]) -> None:
-    """Inside a round each tick's numbers are those of the tick before, changed by the moves stamped with the tick."""
+def test_ticks_follow_the_transitions(folder: Path, events: list[dict[str, Any]]) -> None:
+    """Within a round counts change from tick to tick by the transitions of the tick."""
     table = counted(state_counts(read_log(folder)), "round", "tick")
     for number in range(1, 5):
         for tick in range(2, 12):
@@ -78,7 +78,7 @@ WALK = st.lists(
 def test_counts_are_those_of_following_every_agent(
     walk: list[tuple[int, int, int, str]], has_joined: bool, tmp_path_factory: Any
 ) -> None:
-    """For any moves the table agrees with following each agent one by one, joined or not."""
+    """Counts equal those of following each agent one by one, joined or not."""
     states = dict.fromkeys(range(3), "a")
     lines, moved = [], []
     for agent, number, tick, target in sorted(walk, key=lambda step: step[1:3]):
@@ -103,14 +103,14 @@ def test_counts_are_those_of_following_every_agent(
 
 
 def assert_every_agent_counts(table: pl.DataFrame, agents: int, *chart: str) -> None:
-    """Hold that no count is negative, and that those of each moment are of all agents."""
+    """Assert that no count is negative, and that those of each moment are of all agents."""
     assert (table["agents"] >= 0).all()
     moment = [name for name in ("round", "tick", "time") if name in table.columns]
     assert set(table.group_by(*moment, *chart).agg(pl.col("agents").sum())["agents"]) == {agents}
 
 
 def notes_of(logs: RunLogs) -> dict[str, str]:
-    """Return what is said of a log, by kind."""
+    """Return the messages of a log's notes, by kind."""
     return {note.kind: note.message for note in logs.notes}
 
 
@@ -119,7 +119,7 @@ def notes_of(logs: RunLogs) -> dict[str, str]:
 def test_every_agent_is_counted_whatever_lines_are_lost(
     lost: set[int], keep: int, run: tuple[Path, Results], tmp_path_factory: Any
 ) -> None:
-    """With any lines gone, every agent that the rest names is in one state at every moment, and breaks are told of."""
+    """With any lines lost, every agent is in one state at every moment, and breaks are noted."""
     lines = (run[0] / "events.jsonl").read_bytes().splitlines(keepends=True)
     left = [
         line
@@ -163,10 +163,10 @@ LOOSE = st.tuples(
 @given(
     moves=st.lists(LOOSE, min_size=1, max_size=12), is_dated=st.booleans(), ticks=st.integers(1, 3)
 )
-def test_every_agent_is_counted_whatever_its_moves_say(
+def test_every_agent_is_counted_in_any_log(
     moves: list[Any], is_dated: bool, ticks: int, make: SimpleNamespace, tmp_path_factory: Any
 ) -> None:
-    """Moves from anywhere at any time, agents that join in between, rounds that start again: no agent is lost."""
+    """Transitions from anywhere at any time, late joins and repeated rounds lose no agent."""
     lines = [make.started(rounds=4, ticks_per_round=ticks)] if is_dated else []
     for agent, begin, end, number, tick, trigger, dwelt, stamp, joins in moves:
         when = {"round": number, "tick": tick} if is_dated else {"round": None, "tick": None}
@@ -179,10 +179,10 @@ def test_every_agent_is_counted_whatever_its_moves_say(
     assert_every_agent_counts(table, len({agent for agent, *_ in moves}))
 
 
-def test_state_that_is_set_without_a_move_is_made_up_for(
+def test_state_set_without_a_transition_is_noted(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:
-    """Where a loop of one's own puts agents back, each counts once, where it last went, and the note tells of it."""
+    """Agents put back without a transition count where they last went, and a note says so."""
     lines = [
         make.move(agent, "calm", "angry", round=number, tick=1)
         for number in (1, 2, 3)
@@ -201,8 +201,10 @@ def test_state_that_is_set_without_a_move_is_made_up_for(
     )
 
 
-def test_lost_move_is_made_up_for_with_the_next(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """An agent stays where it was last seen until its next move, and counts from then on as it would have."""
+def test_lost_transition_is_made_up_for_by_the_next(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """An agent stays in its last known state until its next transition."""
     lines = [
         make.move("x", "a", "b", tick=1),
         make.move("x", "c", "d", tick=3),
@@ -220,8 +222,8 @@ def test_lost_move_is_made_up_for_with_the_next(write_log: WriteLog, make: Simpl
     )
 
 
-def test_rounds_that_start_again_are_told_of(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """A move that is stamped earlier than the agent's last counts with that, and the note says how many there are."""
+def test_rounds_that_start_again_are_noted(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """A transition with an earlier stamp counts with the agent's last one, and is noted."""
     lines = [
         make.move("x", "a", "b", round=1),
         make.move("x", "b", "a", round=2),
@@ -235,8 +237,10 @@ def test_rounds_that_start_again_are_told_of(write_log: WriteLog, make: SimpleNa
     }
 
 
-def test_agents_of_two_charts_are_counted_apart(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """Where several charts move agents of the same ids, each chart counts those that it moves, and is named."""
+def test_agents_of_two_charts_are_counted_separately(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """If several charts drive agents of the same ids, each is counted by itself, and named."""
     lines = [
         make.started(chart="mood", rounds=1, ticks_per_round=2),
         *(make.joined(agent, "calm") for agent in ("x", "y", "z")),
@@ -257,18 +261,18 @@ def test_agents_of_two_charts_are_counted_apart(write_log: WriteLog, make: Simpl
     assert "broken_chain" not in notes_of(logs)
 
 
-def test_note_on_moves_is_there_once(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """Making the table again does not say the same again."""
+def test_note_on_transitions_is_not_repeated(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """Making a table again does not repeat its note."""
     logs = read_log(write_log([make.move("x", "a", "b"), make.move("x", "a", "b")]))
     assert logs.notes == ()
     assert state_counts(logs).equals(state_counts(logs))
     assert [note.kind for note in logs.notes] == ["broken_chain"]
 
 
-def test_moves_that_close_a_round_count_with_the_next_tick(
+def test_closing_transitions_count_with_the_next_tick(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:
-    """In the last tick what is carried out and ``round_ends`` are left to the next tick; in other ticks nothing is."""
+    """Transitions that close a round count with the next tick, only in the last tick."""
     lines = [
         make.started(rounds=2, ticks_per_round=2),
         make.joined("x"),
@@ -287,7 +291,7 @@ def test_moves_that_close_a_round_count_with_the_next_tick(
 def test_unfinished_run_is_counted_up_to_its_last_tick(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:
-    """Ticks that nobody moved in are there up to the last that the log knows of, and none after it."""
+    """Ticks without transitions have rows up to the last tick of the log, and none after it."""
     lines = [
         make.started(rounds=9, ticks_per_round=3),
         make.joined("x"),
@@ -301,7 +305,7 @@ def test_unfinished_run_is_counted_up_to_its_last_tick(
 def test_log_with_rounds_alone_is_counted_by_round(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:
-    """Without ticks there is one row a round and state; a move without a round counts as before the first."""
+    """Without ticks each round has a row; a transition without a round counts before the first."""
     lines = [
         make.move("x", "a", "b", round=None, tick=None),
         make.move("x", "b", "c", round=1, tick=None),
@@ -317,7 +321,7 @@ def test_log_with_rounds_alone_is_counted_by_round(
 
 
 def test_log_without_rounds_is_counted_by_time(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """With times alone, and these of any precision and zone, there is one row a second and state."""
+    """With times alone, of any precision and zone, each second has a row."""
     stamps = ["2026-01-01T00:00:00.25Z", "2026-01-01T01:00:00.75+01:00", "2026-01-01T00:00:02Z"]
     ends = [("x", "a", "b"), ("y", "a", "b"), ("x", "b", "a")]
     moves = [make.move(*move, timestamp=stamp) for move, stamp in zip(ends, stamps, strict=True)]
@@ -333,10 +337,10 @@ def test_log_without_rounds_is_counted_by_time(write_log: WriteLog, make: Simple
     }
 
 
-def test_moves_without_a_time_count_from_the_beginning(
+def test_transitions_without_a_time_count_from_the_beginning(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:
-    """A move that says nothing of when it was made is not lost; where none does, there is one row a state."""
+    """A transition without a time is not lost; if none has one, there is one moment."""
     never = {"timestamp": "?", "round": None, "tick": None}
     moves = [
         make.move("x", "a", "b", **never),
@@ -348,7 +352,7 @@ def test_moves_without_a_time_count_from_the_beginning(
 
 
 def test_long_times_are_counted_in_longer_steps(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """Where there are too many seconds, longer steps are taken, and the last one has the last states."""
+    """Too many seconds are counted in longer steps, and the last step has the last states."""
     begin = datetime(2026, 1, 1, tzinfo=UTC)
     moves = []
     for number in range(2 * MOST_TIMES):
@@ -366,7 +370,7 @@ def test_long_times_are_counted_in_longer_steps(write_log: WriteLog, make: Simpl
 def test_runs_of_different_shape_stand_in_one_table(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:
-    """Runs counted by tick and by round go together; what a run lacks is null. An empty log has no rows."""
+    """Runs counted by tick and by round share a table, with nulls; an empty log has no rows."""
     ticked = write_log([make.move("x", "a", "b")], "ticked.jsonl")
     rounds = write_log([make.move("x", "a", "b", tick=None)], "rounds.jsonl")
     table = state_counts(read_log(ticked, rounds)).filter(pl.col("agents") > 0)

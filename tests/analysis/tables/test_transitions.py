@@ -24,7 +24,7 @@ def moves_of(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def test_counts_are_those_of_the_log(folder: Path, events: list[dict[str, Any]]) -> None:
-    """Every kind of move is counted, and the probabilities out of a state add up to 1."""
+    """Every kind of transition is counted, and the probabilities out of a state add up to 1."""
     table = transition_counts(read_log(folder))
     expected = Counter(
         (move["from_state"], move["to_state"], move["trigger"]) for move in moves_of(events)
@@ -42,14 +42,14 @@ def test_counts_are_those_of_the_log(folder: Path, events: list[dict[str, Any]])
         assert count == expected[source, target, trigger]
 
 
-def test_moves_without_ends_are_left_out(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """A move that does not say where from or where to is no move; one without a trigger is."""
+def test_transitions_without_ends_are_left_out(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """A transition without source or target is not counted; one without a trigger is."""
     lines = [make.move("x", None, "b"), make.move("x", "a", None), make.move("x", "a", "b", None)]
     assert transition_counts(read_log(write_log(lines))).rows() == [("a", "b", None, 1, 1.0)]
 
 
 def quantile(values: list[int], share: float) -> int:
-    """Return the least value that so many values do not exceed."""
+    """Return the smallest value that so many values do not exceed."""
     return next(
         value
         for value in sorted(values)
@@ -65,7 +65,10 @@ def test_dwell_times_are_described_as_by_hand(
     """Counts, percentiles and the fit agree with their definitions, computed value by value."""
     path = tmp_path_factory.mktemp("dwell") / "log.jsonl"
     values = [0] * zeros + dwells
-    line = '{{"event":"statechart.transition","agent_id":"x","from_state":"a","to_state":"b","ticks_in_state":{}}}\n'
+    line = (
+        '{{"event":"statechart.transition","agent_id":"x",'
+        '"from_state":"a","to_state":"b","ticks_in_state":{}}}\n'
+    )
     path.write_text("".join(line.format(value) for value in values))
     (row,) = dwell_times(read_log(path)).iter_rows(named=True)
     assert (row["state"], row["visits"], row["zero"], row["max"]) == (
@@ -88,7 +91,7 @@ def test_dwell_times_are_described_as_by_hand(
 
 
 def test_no_other_p_is_likelier(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """The fit has the greatest likelihood: a p to either side explains the dwell times worse."""
+    """The fit has the greatest likelihood of all p."""
     dwells = [1, 1, 2, 5, 3, 1, 8]
     lines = [make.move("x", "a", "b", ticks_in_state=ticks) for ticks in dwells]
     (row,) = dwell_times(read_log(write_log(lines))).iter_rows(named=True)
@@ -100,7 +103,7 @@ def test_no_other_p_is_likelier(write_log: WriteLog, make: SimpleNamespace) -> N
 
 
 def test_visits_of_no_tick_have_no_fit(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """A state that is only passed through has zero visits and no fit; moves that name no dwell are not measured."""
+    """A state that is only passed through has no fit; visits of unknown length do not count."""
     lines = [
         make.move("x", "a", "b", ticks_in_state=0),
         make.move("x", "a", "b", ticks_in_state=None),
@@ -110,7 +113,7 @@ def test_visits_of_no_tick_have_no_fit(write_log: WriteLog, make: SimpleNamespac
     assert (row["p"], row["distance"], row["log_likelihood"]) == (None, None, None)
 
 
-def test_time_outs_are_those_the_run_counted(run: tuple[Path, Results]) -> None:
+def test_time_outs_are_those_of_the_simulation(run: tuple[Path, Results]) -> None:
     """Time-outs by round and state are those of the simulation's own summary."""
     folder, results = run
     table = timeouts(read_log(folder))
@@ -125,7 +128,7 @@ def test_time_outs_are_those_the_run_counted(run: tuple[Path, Results]) -> None:
 
 
 def test_time_outs_have_their_share(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """Time-outs are set against all moves out of the state in the round; dwell times tell their share, too."""
+    """The share of time-outs is of all transitions out of the state, in a round or in all."""
     lines = [
         make.move("x", "a", "b", "timeout"),
         make.move("x", "a", "c"),
@@ -137,8 +140,8 @@ def test_time_outs_have_their_share(write_log: WriteLog, make: SimpleNamespace) 
     assert dwell_times(logs)["timeout_share"].to_list() == [pytest.approx(2 / 3), 0.0]
 
 
-def test_runs_are_described_apart(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """With several runs each has its own counts, probabilities and fit."""
+def test_runs_are_described_separately(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """Several runs have their own counts, probabilities and fits."""
     one = write_log([make.move("x", "a", "b", "timeout")], "one.jsonl")
     two = write_log(
         [make.move("x", "a", "b", ticks_in_state=4), make.move("x", "a", "c", ticks_in_state=4)],

@@ -14,7 +14,7 @@ from prism.report._facts.counts import agent_table, latency_counts, posts_below,
 
 
 def test_visits_are_those_of_dwell_times(logs: RunLogs) -> None:
-    """The visits of all lengths add up to the visits, their mean and their maximum that dwell_times gives."""
+    """Visits of all lengths add up to the count, mean and maximum of dwell_times."""
     ticks, visits = pl.col("ticks"), pl.col("visits")
     summed = (
         visit_counts(logs)
@@ -31,7 +31,7 @@ def test_visits_are_those_of_dwell_times(logs: RunLogs) -> None:
 
 
 def test_agents_are_those_of_the_log(logs: RunLogs, events: list[dict[str, Any]]) -> None:
-    """Each agent has its name, its last state, its moves and its decisions, as plain counting finds them."""
+    """Each agent has its name, last state, transitions and decisions, as counted plainly."""
     table = agent_table(logs)
     moves = Counter(
         event["agent_id"] for event in events if event["event"] == "statechart.transition"
@@ -78,10 +78,10 @@ def test_latencies_are_counted_in_tenths_of_a_decade(
     assert latency_counts(read_log(log)).rows() == [("model", step, 1)]
 
 
-def test_latencies_are_of_decisions_that_a_model_was_asked_for(
+def test_latencies_exclude_fallbacks_without_a_request(
     write_log: Callable[..., Path], make: Any
 ) -> None:
-    """A fallback without a request is not counted, as in the percentiles of prism.analysis._tables.decisions."""
+    """A fallback without a request is not counted, as in the percentiles of `decisions`."""
     keys = {"source": "fallback", "latency": 1.0}
     log = write_log(
         [make.decision("ada", ["a"], "a", attempts=attempts, **keys) for attempts in (0, 1, 2)]
@@ -90,12 +90,12 @@ def test_latencies_are_of_decisions_that_a_model_was_asked_for(
 
 
 def test_decisions_without_latency_are_not_counted(logs: RunLogs) -> None:
-    """Where no model was asked there is no latency."""
+    """If no model was asked there is no latency."""
     assert latency_counts(logs).is_empty()
 
 
-def test_posts_of_some_cascades(write_log: Callable[..., Path], make: Any) -> None:
-    """Posts are found by root, or else by parent, and each is given once, as it came first."""
+def test_posts_are_found_by_their_cascade(write_log: Callable[..., Path], make: Any) -> None:
+    """Posts are found by root, or else by parent, and each is returned once."""
     log = write_log(
         [
             make.post("ada", "p1"),

@@ -10,8 +10,8 @@ from prism.report._facts.parsed_once import parsed_once
 
 
 @pytest.mark.parametrize("most_bytes", [1 << 30, 60_000, 0])
-def test_tables_are_the_same(logs: RunLogs, most_bytes: int) -> None:
-    """Every table is that of the log itself, whether the events wait in memory, in files, or in both."""
+def test_parsed_logs_give_the_same_tables(logs: RunLogs, most_bytes: int) -> None:
+    """Every table equals that of the log, with events in memory, in files, or in both."""
     with parsed_once(logs, most_bytes) as parsed:
         for make in (state_counts, transition_counts, activity, cascades):
             assert_frame_equal(make(parsed), make(logs), check_row_order=True)
@@ -30,10 +30,10 @@ def test_the_log_is_read_once(folder: Path, tmp_path: Path, most_bytes: int) -> 
         assert len(parsed.runs) == 1
 
 
-def test_what_waits_in_files_is_deleted(
+def test_temporary_files_are_deleted(
     logs: RunLogs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Beyond the bytes that memory may hold events go to the temporary folder, and nothing of them stays there."""
+    """Events beyond the bytes of memory go to temporary files, which are deleted."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with parsed_once(logs, 0) as parsed:
         state_counts(parsed)

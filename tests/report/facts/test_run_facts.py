@@ -34,7 +34,7 @@ TABLES: dict[str, Callable[[RunLogs], pl.DataFrame]] = {
 
 
 def test_facts_are_those_of_the_analysis(model_log: Path) -> None:
-    """Every table of a run is the one that prism.analysis gives of the same log."""
+    """Every table of a run is that of prism.analysis."""
     logs = read_log(model_log)
     (facts,), notes = facts_of(logs)
     for name, make in TABLES.items():
@@ -42,8 +42,8 @@ def test_facts_are_those_of_the_analysis(model_log: Path) -> None:
     assert (facts.run, notes) == (logs.runs[0], logs.notes)
 
 
-def test_facts_of_several_runs_are_kept_apart(folder: Path, model_log: Path) -> None:
-    """Beside another, a run has the same facts as alone."""
+def test_facts_of_a_run_are_the_same_beside_another(folder: Path, model_log: Path) -> None:
+    """Beside another run, a run has the same facts as alone."""
     together, _ = facts_of(read_log(folder, model_log))
     for facts, path in zip(together, (folder, model_log), strict=True):
         (alone,), _ = facts_of(read_log(path))
@@ -55,14 +55,14 @@ def test_facts_of_several_runs_are_kept_apart(folder: Path, model_log: Path) -> 
         assert facts.run.label == alone.run.label
 
 
-def test_states_are_in_the_order_of_a_life(logs: RunLogs) -> None:
-    """The states that every agent begins with come first; numbers in names count as numbers."""
+def test_first_states_come_first(logs: RunLogs) -> None:
+    """The states that every agent begins with come first."""
     (facts,), _ = facts_of(logs)
     assert facts.state_names[:4] == ["idle", "scrolling", "evaluating", "composing"]
 
 
-def test_numbers_in_states_count(write_log: Callable[..., Path], make: Any) -> None:
-    """A state 10 comes behind a state 9."""
+def test_states_are_sorted_by_their_numbers(write_log: Callable[..., Path], make: Any) -> None:
+    """State 10 comes after state 9."""
     (facts,), _ = facts_of(
         read_log(
             write_log([make.move("ada", "state 10", "state 9"), make.move("ada", "state 9", "s")])
@@ -72,7 +72,7 @@ def test_numbers_in_states_count(write_log: Callable[..., Path], make: Any) -> N
 
 
 def test_long_and_broken_texts_are_cut(hostile_log: Path) -> None:
-    """No text of the tables is much longer than can be shown, and none holds a character that XML lacks."""
+    """Texts are cut to what can be shown, and have no character that XML lacks."""
     (facts,), _ = facts_of(read_log(hostile_log))
     texts = [
         text
@@ -93,8 +93,8 @@ def test_long_and_broken_texts_are_cut(hostile_log: Path) -> None:
     assert not any("\x00" in text or "\ufffe" in text for text in texts)
 
 
-def test_facts_of_any_names_are_gathered(write_log: Callable[..., Path], make: Any) -> None:
-    """Names and contexts with quotes, backslashes and line feeds are as good as others, and what is noted is given."""
+def test_facts_take_any_names(write_log: Callable[..., Path], make: Any) -> None:
+    """Names and contexts may have quotes, backslashes and line feeds; notes are kept."""
     name = 'say "hi" \\ \n'
     about = {"context": {name: name}}
     lines = [

@@ -14,7 +14,7 @@ SCHEMA = dict.fromkeys(("post_id", "parent_id", "root_id", "kind", "agent_id", "
 
 
 def table(*rows: tuple[str, str | None, str | None]) -> pl.DataFrame:
-    """Make posts of their own, their parents' and their roots' ids."""
+    """Make posts from their own, their parents' and their roots' ids."""
     posts = [
         (*row, "post" if row[1] is None else "reply", f"by {row[0]}", f"text of {row[0]}")
         for row in rows
@@ -31,8 +31,8 @@ def depth_of(post: TreePost, tree: dict[str, TreePost]) -> int:
     return steps
 
 
-def test_trees_are_as_large_and_deep_as_cascades_says(logs: RunLogs) -> None:
-    """The tree of every cascade of a real run has its size and its depth."""
+def test_trees_have_the_size_and_depth_of_cascades(logs: RunLogs) -> None:
+    """The tree of every cascade of a real run has its size and depth."""
     found = cascades(logs).filter(pl.col("size") > 1)
     posts = posts_below(logs, found["root_id"].to_list())
     assert found.height > 5
@@ -42,8 +42,8 @@ def test_trees_are_as_large_and_deep_as_cascades_says(logs: RunLogs) -> None:
         assert max(depth_of(post, tree) for post in tree.values()) == row["depth"]
 
 
-def test_posts_that_the_log_lacks_are_put_back() -> None:
-    """A root and a parent that only others name are there, marked as missing, the parent directly below the root."""
+def test_lost_posts_are_put_back_as_missing() -> None:
+    """A lost root and a lost parent are marked as missing, the parent below the root."""
     tree = grow("p", table(("r1", "lost", "p"), ("r2", "r1", "p"), ("other", None, "other")))
     assert [(post.post_id, post.parent_id, post.kind) for post in tree] == [
         ("p", None, MISSING),
@@ -53,8 +53,8 @@ def test_posts_that_the_log_lacks_are_put_back() -> None:
     ]
 
 
-def test_the_root_stands_first() -> None:
-    """The root comes first even if its line comes last, and whatever it says of a parent."""
+def test_the_root_comes_first() -> None:
+    """The root comes first even if its line comes last or names a parent."""
     tree = grow("p", table(("r1", "p", "p"), ("p", "r1", "p")))
     assert [(post.post_id, post.parent_id) for post in tree] == [("p", None), ("r1", "p")]
 
@@ -64,8 +64,8 @@ def test_the_root_stands_first() -> None:
         st.tuples(st.sampled_from("abcdef"), st.none() | st.sampled_from("pabcdefx")), max_size=6
     )
 )
-def test_whatever_posts_say_there_is_a_tree(rows: list[tuple[str, str | None]]) -> None:
-    """Circles, posts below themselves and lost parents: every post is there once, and the root is above all."""
+def test_any_posts_make_a_tree(rows: list[tuple[str, str | None]]) -> None:
+    """Circles, posts below themselves and lost parents still make one tree of all posts."""
     posts: Any = table(*((name, parent, "p") for name, parent in dict(rows).items()))
     tree = {post.post_id: post for post in grow("p", posts)}
     named = {parent for parent in dict(rows).values() if parent is not None}

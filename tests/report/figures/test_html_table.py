@@ -10,8 +10,8 @@ import pytest
 from prism.report._figures.html_table import html_table, shown
 
 
-def test_cells_hold_what_they_show_exactly(parse: Callable[[str], Any]) -> None:
-    """A number is shortened for people, and stands in its cell in full; what is missing is empty."""
+def test_cells_keep_exact_values(parse: Callable[[str], Any]) -> None:
+    """A cell shows a short number and keeps the exact one; a missing value is empty."""
     table = pl.DataFrame(
         {
             "name": ["<b>", None],
@@ -49,7 +49,7 @@ def test_cells_hold_what_they_show_exactly(parse: Callable[[str], Any]) -> None:
 
 
 def test_a_long_table_says_what_it_leaves_out(parse: Callable[[str], Any]) -> None:
-    """Only so many rows are given, with a line that says of how many; a short table has no such line."""
+    """A long table is cut, with a line saying of how many rows; a short one has no such line."""
     table = pl.DataFrame({"n": range(2000)})
     assert "20 of 2,000 are shown." in html_table("x", table, most=20)
     assert len(parse(html_table("x", table, most=20)).all("td")) == 20

@@ -23,7 +23,7 @@ def test_a_state_has_one_colour() -> None:
 
 
 def test_thirty_states_have_thirty_colours() -> None:
-    """The first thirty states can be told apart; after them colours begin again."""
+    """The first thirty states have distinct colours; then the colours repeat."""
     names = [f"state {number}" for number in range(31)]
     colours = list(PageFigures(tuple(names)).state_colours(names).values())
     assert len(set(colours[:30])) == 30
@@ -32,7 +32,7 @@ def test_thirty_states_have_thirty_colours() -> None:
 
 
 def test_a_legend_is_not_wider_than_its_figure() -> None:
-    """The longer the names, the fewer stand beside each other; side by side there is less room."""
+    """The longer the names, the fewer columns a legend has; fewer with runs side by side."""
     names = {f"a rather long name of a state {number}": "#000000" for number in range(20)}
     wide, narrow = (
         PageFigures(tuple(names), narrow=narrow).colour("state", names).to_dict()
@@ -45,7 +45,7 @@ def test_a_legend_is_not_wider_than_its_figure() -> None:
 
 
 def test_a_figure_takes_the_width_of_its_place() -> None:
-    """On the page a figure stretches, in a file it has a width; one that does not stretch has neither."""
+    """A figure stretches on the page and has a width in a file, unless it does not stretch."""
     figures = PageFigures(())
     markup = figures.add_chart("x-1", chart(), "Some points")
     assert markup == '<div class="figure" id="figure-x-1"></div>'

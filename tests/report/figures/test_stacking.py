@@ -16,7 +16,7 @@ COUNTS = st.dictionaries(
 def test_bars_stand_on_each_other_and_add_up(
     found: dict[tuple[int, str], int], as_shares: bool
 ) -> None:
-    """The first bar of a stack stands on the ground, each other on the one before, the last reaches the sum, or 1."""
+    """Each bar begins where the one below ends, and the last reaches the sum, or 1."""
     rows = [(begin, begin + 1, key, count) for (begin, key), count in found.items()]
     table = pl.DataFrame(rows, schema=["begin", "end", "key", "count"], orient="row")
     stacked = stack(table, "count", "key", "cab", as_shares=as_shares)

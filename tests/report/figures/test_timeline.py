@@ -40,7 +40,7 @@ def assert_without_gaps(timeline: Timeline) -> None:
 
 
 def test_few_ticks_are_drawn_one_by_one() -> None:
-    """Each tick has its part of its round, the last as wide as the first, and the counts are untouched."""
+    """Each tick has an equal part of its round, and the counts are unchanged."""
     table = counts(4, 5)
     timeline = states_timeline(table, by_round=are_many(table))
     assert_without_gaps(timeline)
@@ -53,7 +53,7 @@ def test_few_ticks_are_drawn_one_by_one() -> None:
 
 
 def test_many_ticks_are_drawn_as_the_mean_of_their_round() -> None:
-    """Where ticks would be closer than pixels, a round shows the mean over its ticks."""
+    """If ticks are closer than pixels, a round shows the mean over its ticks."""
     table = counts(100, 12)
     timeline = states_timeline(table, by_round=are_many(table))
     assert_without_gaps(timeline)
@@ -66,7 +66,7 @@ def test_many_ticks_are_drawn_as_the_mean_of_their_round() -> None:
 
 @given(st.integers(1, 2000), st.integers(1, 3))
 def test_there_are_never_too_many_moments(rounds: int, ticks: int) -> None:
-    """However long a run is, its moments can be told apart, cover all of it, and few numbers are on the axis."""
+    """A run of any length has few enough intervals, which cover all of it, and few labels."""
     table = counts(rounds, ticks)
     timeline = states_timeline(table, by_round=are_many(table))
     assert len(intervals(timeline)) <= MOST_MOMENTS
@@ -79,8 +79,8 @@ def test_there_are_never_too_many_moments(rounds: int, ticks: int) -> None:
     assert labels[-1] <= last
 
 
-def test_several_rounds_together_have_their_mean() -> None:
-    """In a run of very many rounds some stand together, and say which."""
+def test_many_rounds_are_drawn_together_as_means() -> None:
+    """In a run of very many rounds several are drawn together, and say which."""
     table = counts(1000, 1)
     timeline = states_timeline(table, by_round=are_many(table))
     first = timeline.table.row(0, named=True)
@@ -89,14 +89,14 @@ def test_several_rounds_together_have_their_mean() -> None:
 
 
 def test_a_log_of_ticks_alone_is_drawn_by_tick() -> None:
-    """Where there is but one round, its ticks are the axis."""
+    """The ticks of a single round are the axis."""
     timeline = states_timeline(counts(1, 10), by_round=False)
     assert timeline.title == "tick"
     assert intervals(timeline)[-1] == (9.5, 10.5)
 
 
 def test_a_log_of_rounds_alone_is_drawn_by_round() -> None:
-    """Where there are no ticks, each round is a moment."""
+    """Without ticks, each round is an interval."""
     table = counts(6, 1).drop("tick")
     timeline = states_timeline(table, by_round=are_many(table))
     assert timeline.title == "round"
@@ -105,7 +105,7 @@ def test_a_log_of_rounds_alone_is_drawn_by_round() -> None:
 
 @pytest.mark.parametrize("steps", [1, 7, 999])
 def test_a_log_of_times_is_drawn_by_time(steps: int) -> None:
-    """Each count lasts until the next, and the last is as visible as the shortest."""
+    """Each count lasts until the next, and the last is as wide as the shortest."""
     begin = datetime(2026, 3, 1, tzinfo=UTC)
     times = [begin + timedelta(minutes=step) for step in range(steps)]
     rows = [(time, "a", 3, 1.0) for time in times]
@@ -119,7 +119,7 @@ def test_a_log_of_times_is_drawn_by_time(steps: int) -> None:
 
 
 def test_counts_by_round_add_up() -> None:
-    """Rounds that stand together have the sum of their counts, for each text."""
+    """Rounds that are drawn together have the sum of their counts, for each text."""
     table = pl.DataFrame(
         {"round": [1, 1, 2, 481], "chosen": ["a", "b", "a", "a"], "asked": [1, 2, 3, 4]}
     )
@@ -132,7 +132,7 @@ def test_counts_by_round_add_up() -> None:
 
 
 def test_counts_without_rounds_are_one_bar() -> None:
-    """A log without rounds gives one bar for all of it."""
+    """A log without rounds gives one bar."""
     table = pl.DataFrame(
         {"round": [None, None], "chosen": ["a", "a"], "asked": [1, 2]},
         schema_overrides={"round": pl.Int64},
@@ -144,6 +144,6 @@ def test_counts_without_rounds_are_one_bar() -> None:
 
 
 def test_decisions_outside_of_rounds_count_as_round_zero() -> None:
-    """What lacks a round among others that have one is shown at round 0, as state_counts has it."""
+    """A decision without a round counts at round 0, as in state_counts."""
     timeline = rounds_timeline(pl.DataFrame({"round": [None, 1], "asked": [1, 2]}))
     assert timeline.table["when"].to_list() == ["round 0", "round 1"]

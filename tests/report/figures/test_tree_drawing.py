@@ -49,7 +49,7 @@ def points(svg: str) -> list[tuple[float, float]]:
     [chain(1), chain(2), chain(58), broadcast(30), broadcast(400), chain(40) + broadcast(300)[1:]],
 )
 def test_every_post_is_drawn_inside_the_picture(posts: list[TreePost]) -> None:
-    """There is a dot for every post and a line to each from its parent; none lies outside or on another."""
+    """Every post has a dot and a line from its parent, inside the picture and on no other dot."""
     svg = draw_tree(posts)
     picture = ElementTree.fromstring(svg)
     found = points(svg)
@@ -62,16 +62,16 @@ def test_every_post_is_drawn_inside_the_picture(posts: list[TreePost]) -> None:
     assert len(set(found)) == len(found)
 
 
-def test_dots_do_not_lie_on_each_other_in_a_broadcast() -> None:
-    """The answers to a broad cascade's root lie on a circle about it, each some pixels from the next."""
+def test_dots_do_not_overlap_in_a_broadcast() -> None:
+    """Answers to the root of a broad cascade lie on a circle, some pixels apart."""
     *answers, root = points(draw_tree(broadcast(400)))
     distances = [dist(root, answer) for answer in answers]
     assert max(distances) - min(distances) < 0.2
     assert min(dist(one, other) for one, other in pairwise(answers)) > 5.8
 
 
-def test_dots_do_not_lie_on_each_other_in_a_bush() -> None:
-    """Where many answer the root and some go on, the rings are so far out that dots on one do not touch."""
+def test_dots_do_not_overlap_in_a_bush() -> None:
+    """If many answer the root and some go on, the rings are wide enough for their dots."""
     posts = [
         *broadcast(200),
         *(post(f"c{number}", f"b{number}") for number in range(1, 60, 3)),
@@ -83,7 +83,7 @@ def test_dots_do_not_lie_on_each_other_in_a_bush() -> None:
 
 
 def test_a_deep_cascade_goes_from_left_to_right() -> None:
-    """Each step of depth is a column further right, and the picture of 57 steps fits a page."""
+    """Each step of depth is a column further right, and 57 steps fit the page."""
     svg = draw_tree(chain(58))
     across = [x for x, _ in reversed(points(svg))]
     assert across == sorted(set(across))
@@ -91,12 +91,12 @@ def test_a_deep_cascade_goes_from_left_to_right() -> None:
 
 
 def test_a_very_large_cascade_is_cut() -> None:
-    """Only so many posts are drawn, and a depth beyond Python's own limit does no harm."""
+    """Only the first posts are drawn, and a depth beyond Python's recursion limit does no harm."""
     assert len(points(draw_tree(chain(5_000)))) == MOST_POSTS_DRAWN
 
 
 def test_texts_are_shown_as_texts() -> None:
-    """Markup, quotes and characters that XML lacks stand in the picture as what they are, and long texts are cut."""
+    """Markup, quotes and characters that XML lacks are shown as text, and long texts are cut."""
     texts = ("<script>x</script>&'\"", "a\x00b", "y" * 100_000)
     svg = draw_tree(
         [
@@ -112,7 +112,7 @@ def test_texts_are_shown_as_texts() -> None:
 
 
 def test_a_lost_post_is_marked() -> None:
-    """A post that is not in the log says so; a post of a kind that prism does not know says who wrote it."""
+    """A missing post is marked; a post of an unknown kind names its author."""
     svg = draw_tree([TreePost("gone", None, MISSING, "", ""), post("p", "gone", kind="quote")])
     assert "gone: not in the log" in svg
     assert "ada (quote): text p" in svg

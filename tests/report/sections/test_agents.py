@@ -15,7 +15,7 @@ from prism.report._sections.agents import MOST_BYTES, agent_rows, make
 
 
 def test_every_agent_is_there(report: Report, folder: Path) -> None:
-    """All agents of a run are in the table, with what activity counts."""
+    """The table has all agents of a run, with the counts of `activity`."""
     columns, rows = agent_rows(report.runs)
     counted = activity(read_log(folder))
     table = pl.DataFrame(rows, schema=columns, orient="row")
@@ -31,8 +31,8 @@ def test_agents_of_two_runs_say_which(report: Report, model_log: Path) -> None:
     assert {row[0] for row in rows} == {"real", "model"}
 
 
-def test_columns_that_say_nothing_are_left_out(write_log: Callable[..., Path], make: Any) -> None:
-    """Names that are the ids, and archetypes that nobody has, take no room."""
+def test_useless_columns_are_left_out(write_log: Callable[..., Path], make: Any) -> None:
+    """Names that equal the ids and archetypes that nobody has are left out."""
     log = write_log([make.joined("ada", name="ada"), make.joined("bo", name="bo")])
     columns, _ = agent_rows(make_report(read_log(log)).runs)
     assert "name" not in columns
@@ -40,8 +40,8 @@ def test_columns_that_say_nothing_are_left_out(write_log: Callable[..., Path], m
     assert "state" in columns
 
 
-def test_a_page_has_room_for_so_many(report: Report) -> None:
-    """Of very many agents the most active are kept, within a bound, and the page says how to get the others."""
+def test_most_active_agents_are_kept_if_there_are_too_many(report: Report) -> None:
+    """Of very many agents the most active are kept, and the page says how to get the others."""
     (facts,) = report.runs
     many = pl.concat([facts.agents.with_columns(agent_id=pl.lit("x" * 190)) for _ in range(300)])
     crowd = replace(facts, agents=many)

@@ -11,7 +11,7 @@ from prism.report._sections.dwelling import fit_table
 
 
 def test_fit_is_that_of_the_analysis(logs: RunLogs) -> None:
-    """Shares are of the visits of one tick or more, and what is expected follows from the p that dwell_times gives."""
+    """Shares are of visits of one tick or more; the expected ones follow from p."""
     dwelling, visits = dwell_times(logs), visit_counts(logs)
     fitted = fit_table(visits, dwelling)
     assert (
@@ -28,8 +28,8 @@ def test_fit_is_that_of_the_analysis(logs: RunLogs) -> None:
 
 
 @given(st.dictionaries(st.integers(0, 400), st.integers(1, 50), min_size=2))
-def test_long_visits_stand_together(found: dict[int, int]) -> None:
-    """However long visits are, there are few bars, without gaps, and they hold all visits up to the 99th percentile."""
+def test_long_visits_are_binned(found: dict[int, int]) -> None:
+    """Visits of any length make few bars without gaps, up to the 99th percentile."""
     visits = pl.DataFrame(
         {"state": "a", "ticks": list(found), "visits": list(found.values())}
     ).sort("ticks")

@@ -11,7 +11,7 @@ from prism.social import Results
 
 
 def test_key_numbers_are_those_of_the_simulation(report: Report, run: tuple[Path, Results]) -> None:
-    """What the log says of a run is what the simulation counted itself."""
+    """The key numbers of a log are those the simulation counted itself."""
     results = run[1]
     found = key_numbers(report.runs[0])
     for name in ("posts", "replies", "reshares", "likes"):
@@ -27,7 +27,7 @@ def test_key_numbers_are_those_of_the_simulation(report: Report, run: tuple[Path
 def test_two_runs_have_a_difference(
     report: Report, model_log: Path, parse: Callable[[str], Any]
 ) -> None:
-    """Beside two runs stands how the second differs from the first; seeds have no difference, shares one in points."""
+    """Two runs have a column of differences, in points for shares, and none for seeds."""
     other = make_report(read_log(model_log))
     cells = parse(make([report.runs[0], other.runs[0]])).all("td")[1:]
     heads = [
@@ -43,8 +43,8 @@ def test_two_runs_have_a_difference(
     ) - float(rows["transitions"][0].attributes["data-value"])
 
 
-def test_what_a_log_does_not_tell_is_left_out(write_log: Callable[..., Path], make: Any) -> None:
-    """A log without rounds and seed has no such rows, and rounds that were planned but not made are told of."""
+def test_numbers_that_a_log_lacks_are_left_out(write_log: Callable[..., Path], make: Any) -> None:
+    """A log without rounds and seed has no such rows; planned rounds show if fewer were made."""
     bare = key_numbers(
         make_report(read_log(write_log([make.move("ada", "a", "b", round=None, tick=None)]))).runs[
             0

@@ -11,7 +11,7 @@ from prism.report._sections.states import make as make_section
 
 
 def drawn(figures: PageFigures, name: str) -> dict[str, int]:
-    """Return the agents in each state that the only bars of a figure stand for."""
+    """Return the agents in each state of the only bars of a figure."""
     (rows,) = figures.charts[name].alone()["datasets"].values()
     return {row["state"]: row["agents"] for row in rows if row["agents"]}
 
@@ -19,7 +19,7 @@ def drawn(figures: PageFigures, name: str) -> dict[str, int]:
 def test_one_chart_has_one_figure(
     write_log: Callable[..., Path], make: Any, parse: Callable[[str], Any]
 ) -> None:
-    """Where one chart moves all agents it is not named."""
+    """A single chart is not named."""
     (facts,), _ = facts_of(
         read_log(write_log([make.move("ada", "a", "b"), make.move("bo", "a", "c")]))
     )
@@ -29,10 +29,10 @@ def test_one_chart_has_one_figure(
     assert drawn(figures, "figure-states-1") == {"b": 1, "c": 1}
 
 
-def test_each_chart_has_a_figure_of_its_own(
+def test_each_chart_has_its_figure(
     write_log: Callable[..., Path], make: Any, parse: Callable[[str], Any]
 ) -> None:
-    """Where several charts move the agents of a run, each has a figure under its name, whatever that is."""
+    """If several charts drive the agents of a run, each has a figure under its name."""
     names = ("mood", "<b>job</b>")
     lines = [make.move(agent, "a", "b", chart=chart) for chart in names for agent in ("ada", "bo")]
     (facts,), _ = facts_of(read_log(write_log(lines[:3])))
