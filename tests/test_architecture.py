@@ -50,7 +50,7 @@ def name_of(path: str) -> str:
 
 
 def imports_of(path: str) -> Iterator[tuple[str, str]]:
-    """Return every module that a file imports, anywhere in it, and the name it imports from there."""
+    """Return every module that a file imports, and the name it imports from there."""
     package = name_of(path).split(".")[: None if path.endswith("__init__.py") else -1]
     for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -103,7 +103,7 @@ def test_imports_are_read_at_all() -> None:
 
 
 def test_one_module_knows_the_transitions_package() -> None:
-    """The transitions package is imported by the adapter alone, and named by the chart only for its type."""
+    """Only the adapter imports the transitions package; the chart names it as a type."""
     assert importers_of("transitions") == {
         "statechart/_engine/machine.py",
         "statechart/statechart.py",

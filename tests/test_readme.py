@@ -240,7 +240,7 @@ def test_json_example_is_a_valid_population_line(tmp_path: Path) -> None:
 
 
 def test_one_line_commands_set_themselves_up() -> None:
-    """One line runs the simulation and one passes the tests, each from nothing but Python and pip."""
+    """One line runs the simulation and one runs the tests; each needs only Python and pip."""
     lines = [
         line
         for block in blocks("sh")

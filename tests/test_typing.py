@@ -34,7 +34,7 @@ def test_examples_have_the_types_and_errors_that_they_state() -> None:
 
 
 def test_errors_are_found_at_all(tmp_path: Path) -> None:
-    """Without their marks, the lines of the wrong examples are errors, a guard of the wrong signature among them."""
+    """Without their marks the lines of the wrong examples, and no others, are errors."""
     text = (EXAMPLES / "wrong.py").read_text(encoding="utf-8")
     unmarked = tmp_path / "unmarked.py"
     unmarked.write_text(re.sub(r"  # type: ignore\[.*?\]", "", text), encoding="utf-8")

@@ -16,7 +16,7 @@ from prism.statechart import Statechart
 from prism.statechart.states import state_text
 
 Contexts = st.SearchStrategy[Any] | Mapping[str, st.SearchStrategy[Any]]
-"""What events are about: one strategy for all of them, or one for each trigger, None for those without."""
+"""Strategy for the contexts of events, or a strategy for each trigger that has contexts."""
 
 Invariant = Callable[[Any], object]
 """``invariant(agent)``: asserts what must always hold, or returns False where it does not."""
@@ -99,7 +99,7 @@ class Exploration(RuleBasedStateMachine):
 
     @classmethod
     def run(cls) -> None:
-        """Explore now; hypothesis prints the shortest sequence of events that leads to a failure, and raises it."""
+        """Explore now; a failure is raised, and hypothesis prints the shortest sequence to it."""
         run_state_machine_as_test(cls, settings=settings(cls.TestCase.settings))
 
     @rule(step=_steps())

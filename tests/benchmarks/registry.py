@@ -1,4 +1,4 @@
-"""The benchmarks, by name. A new one is a module with ``run(effort) -> Sequence[Table]`` and a line here."""
+"""The benchmarks by name; each is a module with ``run(effort) -> Sequence[Table]``."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def _figures(cost: Cost) -> tuple[float, float, float, float]:
 
 
 def _once(agents: int, seed: int, *, logged: bool) -> Cost:
-    """Time a run from its first event until its log is closed; making the population is not counted."""
+    """Time a run from its first event until its log is closed, without making the agents."""
     population, clock = synthetic_population(agents, seed=seed), SimulatedClock()
     with TemporaryDirectory() as directory:
         log = RunLog(Path(directory) / "events.jsonl", clock) if logged else None

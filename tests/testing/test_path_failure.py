@@ -16,7 +16,7 @@ from tests.testing.paths import CHART, Mood, Plain, complaint, exceeds, is_urgen
 
 
 def test_failure_shows_where_paths_part_and_which_guard_said_no() -> None:
-    """Both paths are shown above each other, the place where they differ, the events for the missing move, the guards."""
+    """A failure shows both paths, where they differ, and the events and guards in between."""
     agent = sent("feed_ready", "sees_post", ("decides", {"relevance": 0.1}), "timeout")
     shown = complaint(
         lambda: assert_path(
@@ -81,7 +81,7 @@ def test_number_is_put_to_the_guards_as_it_was() -> None:
 
 
 def test_what_a_record_cannot_tell_is_asked_for() -> None:
-    """A guard that raises, since a record keeps only what identifies a post, is not taken to have raised then."""
+    """A guard that raises on a recorded context is not taken to have raised at the event."""
     chart, walker = moods(is_urgent), Plain()
     chart.fire(walker, "bumped", SimpleNamespace(id="p0", urgent=True))
     chart.fire(walker, "bumped", SimpleNamespace(id="p1", urgent=False))
@@ -89,7 +89,8 @@ def test_what_a_record_cannot_tell_is_asked_for() -> None:
         -1
     ]
     assert last.startswith(
-        "evaluated now, with the context of the last transition, {'simple_namespace_id': 'p0'}, the guard of "
+        "evaluated now, with the context of the last transition, {'simple_namespace_id': 'p0'}, "
+        "the guard of "
         "angry --bumped--> gone raises AttributeError: 'dict' object has no attribute 'urgent': "
     )
     assert last.endswith("is unknown; pass context=")
@@ -103,7 +104,7 @@ def test_what_a_record_cannot_tell_is_asked_for() -> None:
 
 
 def test_event_without_a_context_is_known_to_have_had_none() -> None:
-    """A guard that raised at an event without a context is shown so; for an event that never came it cannot be told."""
+    """A guard that raised without a context is shown if the event came, else it is unknown."""
     chart = Statechart(
         Mood,
         [
@@ -125,7 +126,7 @@ def test_event_without_a_context_is_known_to_have_had_none() -> None:
 
 
 def test_context_of_another_move_is_called_so() -> None:
-    """For a move that was never made the context of the last one stands in, and is named as such."""
+    """For a missing event the context of the last transition stands in, and is named so."""
     chart, walker = moods(lambda agent, post: post["topic"] == "music"), Plain()
     chart.fire(walker, "bumped", {"topic": "music"})
     chart.fire(walker, "bumped", {"topic": "dogs"})
@@ -134,7 +135,7 @@ def test_context_of_another_move_is_called_so() -> None:
 
 
 def test_charts_that_look_alike_are_one() -> None:
-    """Several charts with the same name and transitions, such as one for each test, leave no doubt."""
+    """Several charts with the same name and transitions, one for each test, count as one."""
     charts = [social_media_chart(), social_media_chart()]
     shown = complaint(lambda: assert_path(sent("feed_ready"), "idle > scrolling > evaluating"))
     assert f"chart {charts[0].name!r}:" in shown
@@ -146,7 +147,7 @@ def test_charts_that_look_alike_are_one() -> None:
     ids=lambda each: next(iter(each)),
 )
 def test_charts_that_differ_in_what_they_allow_are_not_one(settings: Any) -> None:
-    """Where living charts have the same name and moves but say different things, none is guessed at."""
+    """If living charts of the same name differ in what they allow, none is chosen."""
     guard = exceeds(3)
     charts, walker = [moods(guard), moods(guard), moods(**{"guard": guard, **settings})], Plain()
     charts[0].fire(walker, "bumped", 1)
@@ -161,7 +162,7 @@ def test_charts_that_differ_in_what_they_allow_are_not_one(settings: Any) -> Non
 
 
 def test_charts_of_other_states_with_the_same_texts_are_no_candidates() -> None:
-    """A chart whose enum only looks like the agent's is no candidate beside one that has the very states."""
+    """A chart of another enum with the same texts is not a candidate."""
     others: Any = StrEnum("Mood", {state.name: state.value for state in Mood})
     other = Statechart(others, [Transition("bumped", others.CALM, others.ANGRY)], others.CALM)
     chart, walker = moods(exceeds(3)), Plain()
@@ -184,7 +185,7 @@ def test_charts_that_nobody_has_any_more_are_no_candidates() -> None:
 
 
 def test_whatever_else_is_alive_does_not_matter() -> None:
-    """Neither a proxy of something that is gone nor a chart whose definition was refused gets in the way."""
+    """A dead proxy and a chart whose definition was refused do not disturb the search."""
     gone = Plain()
     proxy = weakref.proxy(gone)
     del gone
@@ -230,20 +231,21 @@ def test_path_longer_than_expected_shows_the_rest() -> None:
 
 
 def test_long_paths_are_cut_around_the_place_where_they_part() -> None:
-    """Far from wthey differ here, long paths are left out."""
+    """Long paths are shown only around the place where they differ."""
+    rest = "> resting > idle > scrolling > ..."
     round_of = ["feed_ready", "timeout", "timeout"]
     agent = sent(*round_of * 5)
     way = ["idle", "scrolling", "resting"] * 5 + ["idle"]
     shown = complaint(lambda: assert_path(agent, [*way[:7], "composing", *way[8:]]))
     assert shown.splitlines()[1:4] == [
-        "  expected  ... > idle > scrolling > resting > idle > composing > resting > idle > scrolling > ...",
-        "  actual    ... > idle > scrolling > resting > idle > scrolling > resting > idle > scrolling > ...",
+        f"  expected  ... > idle > scrolling > resting > idle > composing {rest}",
+        f"  actual    ... > idle > scrolling > resting > idle > scrolling {rest}",
         "                                                      ^ they differ here",
     ]
 
 
 def test_path_longer_than_the_whole_way_shows_where_that_began() -> None:
-    """An end that goes back further than the agent's whole way is compared from its end, and nothing is left out."""
+    """A path longer than the agent's is compared end to end, and shown in full."""
     shown = complaint(
         lambda: assert_path(sent("feed_ready"), "... > scrolling > resting > idle > scrolling")
     )

@@ -53,7 +53,7 @@ def test_end_of_a_path_is_compared_from_its_end() -> None:
 
 
 def test_full_history_is_not_taken_for_the_whole_path() -> None:
-    """Where the history may have lost its beginning, a whole path cannot be asserted, but its end can."""
+    """If the history may lack its beginning, only the end of a path can be asserted."""
     agent = sent("feed_ready", "timeout", "timeout", "feed_ready", max_history_depth=2)
     assert_path(agent, "... > resting > idle > scrolling")
     shown = complaint(lambda: assert_path(agent, "resting > idle > scrolling"))
@@ -77,7 +77,7 @@ def test_full_history_is_compared_from_its_end() -> None:
 
 
 def test_path_shorter_than_a_full_history_is_wrong() -> None:
-    """Whatever a full history has lost, a path with fewer states than it still has is another one, and shown so."""
+    """A path shorter than a full history is another path."""
     agent = sent("feed_ready", "timeout", "timeout", "feed_ready", max_history_depth=3)
     shown = complaint(lambda: assert_path(agent, "idle > scrolling"))
     assert shown.splitlines()[:4] == [
@@ -89,7 +89,7 @@ def test_path_shorter_than_a_full_history_is_wrong() -> None:
 
 
 def test_plain_list_is_known_to_be_bounded() -> None:
-    """The engine keeps 50 records of an agent that sets no depth; what it has left is not the whole path."""
+    """The engine keeps 50 records for an agent without a depth; they are not the whole path."""
     walker, chart = Plain(), moods()
     way = [Mood.CALM, *(chart.fire(walker, trigger) for trigger in ["bumped", "soothed"] * 30)]
     assert_path(walker, ["...", *way[-51:]])
@@ -98,8 +98,8 @@ def test_plain_list_is_known_to_be_bounded() -> None:
         assert "agent 'Plain@" in shown
         assert "may have taken another path" in shown
         assert (
-            "lost what came before these 50 transitions: raise max_history_depth (50 where it is not set)"
-            in shown
+            "lost what came before these 50 transitions: raise max_history_depth (50 where "
+            "it is not set)" in shown
         )
         assert "they differ here" not in shown
 
@@ -154,7 +154,7 @@ def test_path_that_cannot_be_meant_is_refused(path: Any, problem: str) -> None:
     "record", ["idle", ("idle", "feed_ready", "scrolling"), {"to_state": "scrolling"}]
 )
 def test_history_of_something_else_is_refused(record: Any) -> None:
-    """A history that does not hold transitions is told apart from another path, with what can be asserted instead."""
+    """A history of anything but transitions is refused, with what can be asserted instead."""
     agent = Plain(AgentState.SCROLLING, [record])
     for path in ("idle > scrolling", "scrolling", "... > idle > scrolling"):
         with pytest.raises(AgentError, match="cannot read the path of Plain") as caught:
@@ -180,7 +180,7 @@ def test_object_without_a_state_is_refused() -> None:
     )
 )
 def test_an_agents_own_path_is_the_only_one_that_passes(events: list[str]) -> None:
-    """The states an agent was in, written down as it went, are its path; with one more or one less they are not."""
+    """An agent's own states are its path; one more or one less is another path."""
     agent = SocialAgent("ada")
     way = [agent.state]
     for event in events:

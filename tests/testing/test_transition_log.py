@@ -56,7 +56,7 @@ MOVES = [
 
 
 async def test_everything_is_heard_without_structlog(capsys: pytest.CaptureFixture[str]) -> None:
-    """Where nobody has configured structlog, moves and decisions are heard, and nothing is printed."""
+    """Without a configured structlog, transitions and decisions are recorded and not printed."""
     with transition_log() as log:
         agent = await live()
         await live("bo")
@@ -81,7 +81,7 @@ def test_agent_is_named_as_it_likes() -> None:
 
 @pytest.mark.parametrize("kind", [list, tuple])
 async def test_everything_is_heard_with_structlog(kind: type) -> None:
-    """Where it is configured, they are heard before any processor, and the application's own gets them all the same."""
+    """With a configured structlog, events are recorded and still reach its processors."""
     got: list[str] = []
 
     def keep(logger: Any, method: str, event: Any) -> Any:
@@ -124,7 +124,7 @@ def test_faults_are_heard_with_their_exception(
 
 
 async def test_standard_logging_stays_as_it_was(caplog: pytest.LogCaptureFixture) -> None:
-    """Moves that the standard library would keep to itself stay unheard there, and its logger is left as it was."""
+    """The standard library's logger is left as it was, and gets no transitions."""
     before = (LOGGER.level, list(LOGGER.filters))
     with transition_log():
         await live()
@@ -133,7 +133,7 @@ async def test_standard_logging_stays_as_it_was(caplog: pytest.LogCaptureFixture
 
 
 async def test_run_log_beside_it_is_whole(tmp_path: Any) -> None:
-    """A log that prism.runlog.configure writes meanwhile has every event, and its own configuration is cleaned up."""
+    """A log that prism.runlog.configure writes meanwhile has every event, and is cleaned up."""
     structlog.configure(processors=[lambda logger, method, event: ((event["event"],), {})])
     with transition_log() as log, prism.runlog.configure(tmp_path / "events.jsonl"):
         await live()
@@ -152,7 +152,7 @@ async def test_cleared_log_begins_anew() -> None:
 
 
 async def test_structlog_configured_meanwhile_makes_no_difference() -> None:
-    """However structlog is configured in the middle of the test, also to drop moves, the log has them."""
+    """Events are recorded however structlog is configured in the middle of a test."""
     with transition_log() as log:
         structlog.configure(
             processors=[], wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL)
@@ -178,7 +178,7 @@ class Slow(ScriptedReasoner):
 
 
 def test_simulation_is_heard_once() -> None:
-    """Each event of a simulation is heard once, in the order of its log, though some were held back meanwhile."""
+    """Each event of a simulation is recorded once, in the order of its log."""
     heard = []
     for kind in (ScriptedReasoner, Slow):
         agents = synthetic_population(6, seed=1)

@@ -78,7 +78,7 @@ async def test_what_is_not_served_is_not_found(talk: Any) -> None:
 
 
 async def test_requests_sent_at_once_are_answered_in_order(server: FakeOllama, talk: Any) -> None:
-    """Several requests on one connection, sent before any answer, get their answers one after the other."""
+    """Several requests sent at once on one connection are answered in their order."""
     answers = await talk(VERSION + post("/api/show", b'{"model": "nimble"}') + VERSION, 3)
     assert [list(body) for _, body in answers] == [
         ["version"],
