@@ -158,7 +158,7 @@ def test_the_reference_of_the_command_line_equals_its_help() -> None:
         ] == [], path
 
 
-def test_what_stands_apart_is_said_and_documented() -> None:
+def test_modules_with_names_of_their_own_are_documented() -> None:
     """The engine names the modules with public names of their own, and the reference has them."""
     reference = (DOCS / "reference" / "statechart.md").read_text(encoding="utf-8")
     apart = set(re.findall(r"`(prism\.statechart\.[a-z]+)`", statechart.__doc__ or ""))

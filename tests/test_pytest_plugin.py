@@ -53,7 +53,7 @@ def test_plugin_is_found_by_pytest() -> None:
     assert found.value == "prism.pytest_plugin"
 
 
-def test_plugin_that_is_not_used_imports_next_to_nothing(pytester: pytest.Pytester) -> None:
+def test_an_unused_plugin_imports_nothing_heavy(pytester: pytest.Pytester) -> None:
     """A suite that uses nothing of the plugin imports neither the engine nor any extra."""
     pytester.makepyfile(
         """
@@ -158,7 +158,7 @@ def test_script_fails_the_test(pytester: pytest.Pytester) -> None:
     )
 
 
-def test_script_of_a_test_that_ended_early_need_not_be_used_up(pytester: pytest.Pytester) -> None:
+def test_a_test_that_ended_early_may_leave_answers_unused(pytester: pytest.Pytester) -> None:
     """A test that is skipped or fails as expected may leave answers unused."""
     pytester.makepyfile(
         """
@@ -284,7 +284,7 @@ def test_limit_is_compared_exactly(suite: pytest.Pytester, limit: str, status: i
     result.stdout.fnmatch_lines(["small *57.1%"])
 
 
-def test_limit_is_taken_as_it_is_written(pytester: pytest.Pytester) -> None:
+def test_limit_is_read_as_a_decimal(pytester: pytest.Pytester) -> None:
     """A limit is read as a decimal: a percentage equal to it is not below it."""
     pytester.makepyfile(
         """
@@ -317,7 +317,7 @@ def test_limit_is_taken_as_it_is_written(pytester: pytest.Pytester) -> None:
         "--cache-show",
     ],
 )
-def test_nothing_is_judged_where_no_test_runs(suite: pytest.Pytester, option: str) -> None:
+def test_no_limit_is_applied_if_no_test_runs(suite: pytest.Pytester, option: str) -> None:
     """Where pytest runs no test, no limit is applied and the last report stays."""
     path = suite.path / "report.json"
     path.write_text("of the last run", encoding="utf-8")
@@ -348,7 +348,7 @@ def test_report_that_cannot_be_written_fails(suite: pytest.Pytester) -> None:
 
 
 @pytest.mark.slow
-def test_crashed_worker_is_told(suite: pytest.Pytester) -> None:
+def test_crashed_worker_is_reported(suite: pytest.Pytester) -> None:
     """A worker that crashed cannot say what it exercised, and the report says that."""
     suite.makepyfile(test_crash="import os\n\ndef test_crash(): os._exit(1)")
     result = suite.runpytest_subprocess(*QUIET, "-n1", "--statechart-coverage")

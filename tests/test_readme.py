@@ -239,7 +239,7 @@ def test_json_example_is_a_valid_population_line(tmp_path: Path) -> None:
     ]
 
 
-def test_one_line_commands_set_themselves_up() -> None:
+def test_one_line_commands_need_only_python() -> None:
     """One line runs the simulation and one runs the tests; each needs only Python and pip."""
     lines = [
         line

@@ -111,7 +111,7 @@ def test_a_planted_fault_is_found_by_its_shortest_path() -> None:
 
 
 @pytest.mark.parametrize("number", range(8))
-def test_roundabout_ways_are_left_out(number: int) -> None:
+def test_loops_are_left_out_of_the_path(number: int) -> None:
     """A failure is shown by its direct path, without the loops by which it was found."""
     machine = short(
         CHART, ada, sequences=30, invariants=[lambda agent: agent.state is not S.RESTING]
@@ -152,7 +152,7 @@ def test_failure_keeps_its_own_message() -> None:
         ).run()
 
 
-def test_faults_of_the_engine_have_a_path_too() -> None:
+def test_faults_of_the_engine_show_the_path() -> None:
     """What a strict chart raises carries the path to the event that caused it."""
 
     def is_known(agent: Any, context: Any) -> bool:
@@ -205,13 +205,13 @@ def test_agent_in_a_state_of_no_chart_has_a_path() -> None:
     assert path_of(short(CHART, lambda: SimpleNamespace(state="lost"))).startswith("lost --")
 
 
-def test_state_without_a_way_out_ends_nothing() -> None:
+def test_a_final_state_does_not_end_an_exploration() -> None:
     """An agent that no event moves any more goes on being asked about."""
     chart = Statechart(S, [Transition("go", S.IDLE, S.RESTING)], S.IDLE)
     short(chart, ada, max_steps=3, invariants=[lambda agent: None]).run()
 
 
-def test_it_is_a_test_case() -> None:
+def test_an_exploration_is_a_unittest_test_case() -> None:
     """The class offers a TestCase, which unittest and pytest run."""
     case = short(CHART, ada, invariants=[lambda agent: agent.state is not S.EVALUATING]).TestCase
     result = unittest.TestResult()
@@ -219,7 +219,7 @@ def test_it_is_a_test_case() -> None:
     assert (result.testsRun, len(result.failures) + len(result.errors)) == (1, 1)
 
 
-def test_it_can_be_given_further_rules() -> None:
+def test_a_subclass_can_add_rules() -> None:
     """A subclass may add rules, and invariants are checked after them, too."""
 
     class Composing(short(CHART, ada, invariants=[lambda agent: agent.pending_action is None])):  # type: ignore[misc]
@@ -246,7 +246,9 @@ def test_it_can_be_given_further_rules() -> None:
         ),
     ],
 )
-def test_what_cannot_be_explored_is_refused(chart: Any, contexts: Any, problem: str) -> None:
+def test_an_exploration_without_triggers_is_refused(
+    chart: Any, contexts: Any, problem: str
+) -> None:
     """A misspelt trigger and a chart without transitions are refused at once."""
     with pytest.raises(DefinitionError, match=problem):
         explore(chart, ada, contexts=contexts)

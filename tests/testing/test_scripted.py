@@ -67,7 +67,7 @@ async def test_ids_may_be_numbers() -> None:
     assert reasoner.left_over() == ["7: resting"]
 
 
-async def test_first_rule_that_fits_answers() -> None:
+async def test_first_matching_rule_answers() -> None:
     """Of several rules that fit the first with an answer left is taken."""
     reasoner = ScriptedReasoner({"ada": ["engaging_like"], "decides": "scrolling"})
     found = [await decide(reasoner), await decide(reasoner), await decide(reasoner, "bo")]
@@ -97,7 +97,7 @@ async def test_answer_outside_the_options_fails() -> None:
     assert agent.state is AgentState.EVALUATING
 
 
-async def test_swallowed_failure_is_told_again() -> None:
+async def test_swallowed_failure_is_raised_at_the_end() -> None:
     """A failure that the application has swallowed is raised at the end of the test."""
     reasoner = ScriptedReasoner([])
     with pytest.raises(AssertionError):
@@ -106,7 +106,7 @@ async def test_swallowed_failure_is_told_again() -> None:
         reasoner.assert_used_up()
 
 
-def test_left_over_answers_fail() -> None:
+def test_unused_answers_fail() -> None:
     """Answers and rules that nothing was asked for are named."""
     with pytest.raises(
         AssertionError, match="after 0 questions the script has answers left over: composing, idle"

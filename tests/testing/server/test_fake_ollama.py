@@ -64,7 +64,7 @@ async def test_it_streams(client: ollama.AsyncClient) -> None:
     assert (parts[0].eval_count, parts[-1].eval_count) == (None, 1)
 
 
-async def test_it_streams_unless_told_otherwise(server: FakeOllama) -> None:
+async def test_it_streams_by_default(server: FakeOllama) -> None:
     """A request that does not say gets a stream, as from Ollama."""
     async with httpx.AsyncClient(base_url=server.host) as client:
         answer = await client.post("/api/chat", json={"model": "llama3.2", "messages": HELLO})
@@ -133,7 +133,7 @@ async def test_a_decision_can_be_refused(
     assert caught.value.status_code == code
 
 
-async def test_who_chooses_sees_the_whole_question(
+async def test_choose_gets_the_whole_question(
     server: FakeOllama, client: ollama.AsyncClient
 ) -> None:
     """``choose`` gets prompt and options, and for a decision its instructions."""
@@ -168,7 +168,7 @@ async def test_a_function_that_raises_is_a_500(
 
 
 @pytest.mark.parametrize(("remember", "kept"), [(None, 5), (8, 5), (3, 3), (0, 0)])
-async def test_it_remembers_as_much_as_it_is_told(remember: int | None, kept: int) -> None:
+async def test_it_remembers_a_limited_number_of_questions(remember: int | None, kept: int) -> None:
     """All questions are counted, and the last of them kept."""
     with FakeOllama(remember=remember, choose=lambda asked: str(len(asked.prompt))) as server:
         async with ollama.AsyncClient(server.host) as client:
@@ -183,7 +183,7 @@ async def test_it_remembers_as_much_as_it_is_told(remember: int | None, kept: in
 @pytest.mark.parametrize(
     "settings", [{"slots": 0}, {"models": "llama3.2"}, {"decision_models": "nimble"}]
 )
-def test_settings_that_cannot_be_meant_are_refused(settings: dict[str, Any]) -> None:
+def test_impossible_settings_are_refused(settings: dict[str, Any]) -> None:
     """No slot at all, and one text in place of several names, are refused."""
     with pytest.raises(FieldValueError):
         FakeOllama(**settings)
@@ -192,7 +192,7 @@ def test_settings_that_cannot_be_meant_are_refused(settings: dict[str, Any]) -> 
 # Slots, queue and latency
 
 
-async def test_slots_bound_what_is_answered_at_once() -> None:
+async def test_slots_limit_answers_at_once() -> None:
     """No more answers than slots are made at a time, and the time they are busy is added up."""
     with FakeOllama(latency=0.02, slots=2) as server:
         assert await chat_all(server, 8) == [200] * 8

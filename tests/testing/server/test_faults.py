@@ -110,7 +110,7 @@ async def test_probabilities_can_be_replaced(
     assert sum(good.probabilities.values()) == pytest.approx(1)
 
 
-async def test_what_is_said_can_go_wrong_on_one_path(
+async def test_a_content_fault_can_be_set_on_one_path(
     server: FakeOllama, client: ollama.AsyncClient
 ) -> None:
     """A fault of a model's words can be for chats or decisions only, and for no other path."""
