@@ -23,6 +23,7 @@ Run = Callable[[Effort], Sequence[Table]]
 
 
 def load(name: str) -> Run:
-    """Import one benchmark, only now, so that none pays for the imports of another."""
+    """Import one benchmark and return its function."""
+    # imported only now, so that no benchmark pays for the imports of another
     run: Run = import_module(MODULES[name]).run
     return run
