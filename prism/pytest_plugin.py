@@ -64,7 +64,7 @@ def make_agent() -> AgentMaker:
 
 @pytest.fixture
 def scripted_reasoner(request: pytest.FixtureRequest) -> Iterator[ScriptMaker]:
-    """A function that makes a reasoner from a script, ``scripted_reasoner(["composing", "scrolling"])``.
+    """A function that makes a reasoner from a script: ``scripted_reasoner(["scrolling"])``.
 
     An unexpected question fails the test and shows the prompt; so do answers left over at its end.
     """

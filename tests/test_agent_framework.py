@@ -37,7 +37,8 @@ host, kind, mode = sys.argv[1:]
 client = OllamaChatClient(host=host, model="llama3.2")
 asked = client if kind == "client" else client.as_agent(name="Ada", instructions="You are Ada.")
 options = (AgentState.COMPOSING, AgentState.SCROLLING)
-questions = [Question(SimpleNamespace(agent_id=f"a{n}"), AgentState.EVALUATING, "decides", options) for n in range(3)]
+agents = [SimpleNamespace(agent_id=f"a{n}") for n in range(3)]
+questions = [Question(agent, AgentState.EVALUATING, "decides", options) for agent in agents]
 decisions = asyncio.run(Reasoner(asked, mode=mode, seed=7, concurrency=1).decide_many(questions))
 print(json.dumps([
     {
@@ -90,7 +91,7 @@ def decide(python: Path, server: FakeOllama, kind: str, mode: str = "auto") -> l
 def test_decisions_come_from_the_model(
     kind: str, mode: str, python: Path, server: FakeOllama
 ) -> None:
-    """Its client and its agent are asked in one chat each, bound to the options, and answer with token counts."""
+    """Its client and its agent are asked one chat each, bound to the options, and count tokens."""
     for decision in decide(python, server, kind, mode):
         assert (decision["chosen"], decision["source"], decision["attempts"]) == (
             "scrolling",
@@ -106,7 +107,7 @@ def test_decisions_come_from_the_model(
 
 @pytest.mark.parametrize("kind", ["client", "agent"])
 def test_failures_fall_back(kind: str, python: Path, server: FakeOllama) -> None:
-    """A refused request and a reply outside the options are fallbacks with their reasons, and the next is answered."""
+    """A refused request and a reply outside the options fall back with their reasons."""
     server.fail(Fault.status(500, "boom"), Fault.says("nonsense"))
     refused, nonsense, answered = decide(python, server, kind)
     assert (

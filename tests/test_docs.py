@@ -88,7 +88,7 @@ def test_every_page_is_in_the_navigation_once() -> None:
 
 @pytest.mark.parametrize("page", LINKING, ids=name_of)
 def test_links_lead_somewhere(page: Path) -> None:
-    """Every link within the repository names a file that is there and, if it names a place, a heading in it."""
+    """Every link within the repository leads to a file and, with an anchor, to a heading."""
     for link in links_of(page):
         name, _, anchor = link.partition("#")
         target = page.parent / name if name else page
@@ -104,7 +104,7 @@ def test_links_are_read_at_all() -> None:
 
 
 def test_every_term_of_the_glossary_is_linked() -> None:
-    """Each term has its definition linked from some page, is in alphabetical order, and stands there once."""
+    """The terms are in alphabetical order without duplicates, and each is linked."""
     title, *terms = anchors_of(DOCS / "glossary.md")
     linked = {
         link.partition("#")[2]
@@ -140,7 +140,7 @@ def generated_reference() -> str:
 
 
 def test_the_reference_of_the_command_line_equals_its_help() -> None:
-    """Every command has its section, which names its options, no others, and says what each parameter is for."""
+    """Every command has a section with exactly its options and the help of each parameter."""
     sections = re.split(r"^##+ `(.*)`\n", generated_reference(), flags=re.MULTILINE)[1:]
     texts = dict(zip(sections[::2], sections[1::2], strict=True))
     commands = dict(commands_of(typer.main.get_command(app)))
@@ -158,8 +158,8 @@ def test_the_reference_of_the_command_line_equals_its_help() -> None:
         ] == [], path
 
 
-def test_what_stands_apart_is_said_and_documented() -> None:
-    """The modules of the engine with public names of their own are those that it names; the reference has each."""
+def test_modules_with_names_of_their_own_are_documented() -> None:
+    """The engine names the modules with public names of their own, and the reference has them."""
     reference = (DOCS / "reference" / "statechart.md").read_text(encoding="utf-8")
     apart = set(re.findall(r"`(prism\.statechart\.[a-z]+)`", statechart.__doc__ or ""))
     assert set(re.findall(r"^## (prism\.[\w.]+)$", reference, re.MULTILINE)) == apart

@@ -53,8 +53,8 @@ def test_plugin_is_found_by_pytest() -> None:
     assert found.value == "prism.pytest_plugin"
 
 
-def test_plugin_that_is_not_used_imports_next_to_nothing(pytester: pytest.Pytester) -> None:
-    """A suite that uses nothing of the plugin has neither the engine imported for it nor what prism.testing needs."""
+def test_an_unused_plugin_imports_nothing_heavy(pytester: pytest.Pytester) -> None:
+    """A suite that uses nothing of the plugin imports neither the engine nor any extra."""
     pytester.makepyfile(
         """
         import sys
@@ -62,7 +62,8 @@ def test_plugin_that_is_not_used_imports_next_to_nothing(pytester: pytest.Pytest
         def test_modules():
             ours = {name for name in sys.modules if name.partition(".")[0] == "prism"}
             assert ours == {"prism", "prism.pytest_plugin"}
-            assert not {"hypothesis", "h11", "ollama", "transitions", "structlog", "orjson"} & set(sys.modules)
+            heavy = {"hypothesis", "h11", "ollama", "transitions", "structlog", "orjson"}
+            assert not heavy & set(sys.modules)
         """
     )
     result = pytester.runpytest_subprocess(*QUIET)
@@ -71,7 +72,7 @@ def test_plugin_that_is_not_used_imports_next_to_nothing(pytester: pytest.Pytest
 
 
 def test_fixtures_work_together(pytester: pytest.Pytester) -> None:
-    """The fixtures drive agents, script decisions, hear events, stop time and serve a model, sync and async."""
+    """The fixtures drive agents, script decisions, log events, stop time and serve a model."""
     pytester.makepyfile(
         """
         import pytest
@@ -80,15 +81,19 @@ def test_fixtures_work_together(pytester: pytest.Pytester) -> None:
         from prism.testing import assert_path
 
         @pytest.mark.asyncio
-        async def test_scripted(social_chart, make_agent, scripted_reasoner, transition_log, frozen_clock):
+        async def test_scripted(
+            social_chart, make_agent, scripted_reasoner, transition_log, frozen_clock
+        ):
             ada = make_agent("ada")
             social_chart.fire(ada, "feed_ready")
             frozen_clock.tick()
             social_chart.fire(ada, "sees_post")
-            await social_chart.afire(ada, "decides", 0.9, reasoner=scripted_reasoner(["engaging_like"]))
+            reasoner = scripted_reasoner(["engaging_like"])
+            await social_chart.afire(ada, "decides", 0.9, reasoner=reasoner)
             assert_path(ada, "idle > scrolling > evaluating > engaging_like")
             assert [record.timestamp.minute for record in ada.state_history] == [0, 1, 1]
-            assert [trigger for _, trigger, _ in transition_log.moves(ada)] == ["feed_ready", "sees_post", "decides"]
+            triggers = [trigger for _, trigger, _ in transition_log.moves(ada)]
+            assert triggers == ["feed_ready", "sees_post", "decides"]
 
         @pytest.mark.asyncio
         async def test_model(social_chart, make_agent, fake_ollama):
@@ -114,7 +119,7 @@ def test_fixtures_work_together(pytester: pytest.Pytester) -> None:
 
 
 def test_script_fails_the_test(pytester: pytest.Pytester) -> None:
-    """An unexpected question fails with its prompt; answers left over fail at the end, but only a test that passed."""
+    """Unexpected questions and unused answers fail a test that has not failed already."""
     pytester.makepyfile(
         """
         import asyncio
@@ -145,7 +150,7 @@ def test_script_fails_the_test(pytester: pytest.Pytester) -> None:
     result.assert_outcomes(failed=2, passed=2, errors=2)
     result.stdout.fnmatch_lines_random(
         [
-            "E*question 1, of agent 'ada' in 'evaluating' on 'decides': the script has no answer to it",
+            "E*question 1, of agent 'ada' in 'evaluating' on 'decides': *script has no answer*",
             "E*You are ada, a social media user.",
             "E*AssertionError: after 1 question the script has answers left over: composing",
             "ERROR *test_swallowed*",
@@ -153,8 +158,8 @@ def test_script_fails_the_test(pytester: pytest.Pytester) -> None:
     )
 
 
-def test_script_of_a_test_that_ended_early_need_not_be_used_up(pytester: pytest.Pytester) -> None:
-    """A test that is skipped, in its body or by a later fixture, or fails as expected leaves answers over, and may."""
+def test_a_test_that_ended_early_may_leave_answers_unused(pytester: pytest.Pytester) -> None:
+    """A test that is skipped or fails as expected may leave answers unused."""
     pytester.makepyfile(
         """
         import pytest
@@ -212,7 +217,7 @@ def test_failed_path_shows_no_frames_of_prism(pytester: pytest.Pytester) -> None
 
 
 def test_coverage_is_reported(suite: pytest.Pytester) -> None:
-    """The option adds a table and a list of what was never exercised, also of charts that a conftest builds."""
+    """The option adds a table and lists what was never exercised, also of a conftest's charts."""
     result = suite.runpytest_inprocess(*QUIET, "--statechart-coverage", "-k", "late")
     result.assert_outcomes(passed=1, deselected=1)
     result.stdout.fnmatch_lines(
@@ -255,7 +260,7 @@ def assert_covered(
 
 @pytest.mark.parametrize("workers", [None, pytest.param("-n1", marks=SLOW)])
 def test_coverage_below_the_limit_fails(suite: pytest.Pytester, workers: str | None) -> None:
-    """A session that exercises less than required fails, and says so; one that reaches it passes."""
+    """A session below the limit fails and says so; one at the limit passes."""
 
     def run(limit: str) -> pytest.RunResult:
         arguments = [*QUIET, f"--statechart-fail-under={limit}", "-k", "late"]
@@ -273,21 +278,22 @@ def test_coverage_below_the_limit_fails(suite: pytest.Pytester, workers: str | N
 
 @pytest.mark.parametrize(("limit", "status"), [("57.14", 0), ("57.142857", 0), ("57.15", 1)])
 def test_limit_is_compared_exactly(suite: pytest.Pytester, limit: str, status: int) -> None:
-    """What is compared with the limit is the exact share, here 4 of 7, and not the tenths that are shown of it."""
+    """The limit is compared with the exact percentage, not with the rounded one."""
     result = suite.runpytest_inprocess(*QUIET, f"--statechart-fail-under={limit}", "-k", "late")
     assert result.ret == status
     result.stdout.fnmatch_lines(["small *57.1%"])
 
 
-def test_limit_is_taken_as_it_is_written(pytester: pytest.Pytester) -> None:
-    """A share that is the limit to the last digit reaches it, though the nearest binary fraction lies above."""
+def test_limit_is_read_as_a_decimal(pytester: pytest.Pytester) -> None:
+    """A limit is read as a decimal: a percentage equal to it is not below it."""
     pytester.makepyfile(
         """
         from types import SimpleNamespace
         from prism.statechart import Statechart, Transition, state_enum
 
         states = list(state_enum("Many", map(str, range(63))))
-        chart = Statechart(states, [Transition("go", *states[n : n + 2]) for n in range(62)], states[0])
+        transitions = [Transition("go", *states[n : n + 2]) for n in range(62)]
+        chart = Statechart(states, transitions, states[0])
 
         def test_five_states_and_four_moves():
             agent = SimpleNamespace(state=states[0])
@@ -311,8 +317,8 @@ def test_limit_is_taken_as_it_is_written(pytester: pytest.Pytester) -> None:
         "--cache-show",
     ],
 )
-def test_nothing_is_judged_where_no_test_runs(suite: pytest.Pytester, option: str) -> None:
-    """Where pytest only looks at the tests, the limit of an ini file fails nothing, and the last report stays."""
+def test_no_limit_is_applied_if_no_test_runs(suite: pytest.Pytester, option: str) -> None:
+    """Where pytest runs no test, no limit is applied and the last report stays."""
     path = suite.path / "report.json"
     path.write_text("of the last run", encoding="utf-8")
     suite.makeini(
@@ -342,7 +348,7 @@ def test_report_that_cannot_be_written_fails(suite: pytest.Pytester) -> None:
 
 
 @pytest.mark.slow
-def test_crashed_worker_is_told(suite: pytest.Pytester) -> None:
+def test_crashed_worker_is_reported(suite: pytest.Pytester) -> None:
     """A worker that crashed cannot say what it exercised, and the report says that."""
     suite.makepyfile(test_crash="import os\n\ndef test_crash(): os._exit(1)")
     result = suite.runpytest_subprocess(*QUIET, "-n1", "--statechart-coverage")
@@ -360,7 +366,7 @@ def test_limit_must_be_a_percentage(pytester: pytest.Pytester, limit: str) -> No
 def test_plugin_named_by_a_conftest_works(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without entry points a conftest can name the plugin; coverage then counts the charts that are built after it."""
+    """A conftest can load the plugin; coverage counts the charts that are built after it."""
     pytester.makeconftest('pytest_plugins = ["prism.pytest_plugin"]')
     pytester.makepyfile(
         """
@@ -427,7 +433,7 @@ def test_types_of_the_fixtures_can_be_named() -> None:
 
 
 def test_missing_extra_is_named(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the packages of the extra, what needs them says which to install, and the rest works."""
+    """Without its packages the extra is named in the error, and the rest works."""
     for package in ("h11", "hypothesis"):
         pytester.makepyfile(
             **{f"blocked/{package}": f"raise ModuleNotFoundError('none', name={package!r})"}

@@ -1,15 +1,18 @@
-"""What the README and the documentation show runs as it stands.
+"""The examples in the README and the documentation run as shown.
 
-The blocks of a page run in order, in one folder. What the language of a block promises:
+The blocks of a page run in order, in one folder. Each language has its own check:
 
-``python``   a program of its own, which ends without an error or a warning
-``pycon``    a session of Python with what it shows; names go on into the next such block, up to a
-``console`` ``console``  commands that succeed, and what they print where the page shows it; ``...``
-stands for anything ``sh``       commands that are there, with options that are there; they are not
-run ``json``     JSON, or one JSON value a line ``text``     nothing
+- ``python``: a program, which ends without an error or a warning.
+- ``pycon``: a session of Python with its output. Names are kept for the next such block, up to a
+  ``console`` block.
+- ``console``: commands that succeed, with their output if the page shows it; ``...`` stands for
+  anything.
+- ``sh``: commands that exist, with options that exist; they are not run.
+- ``json``: JSON, or one JSON value a line.
+- ``text``: nothing is checked.
 
-A comment ``<!-- test: needs a model -->`` before a block says why it is looked at as ``sh`` is, and
-not run. The guides in docs/how-to are run by tests/how_to.
+A comment ``<!-- test: needs a model -->`` before a block gives the reason why it is checked like
+``sh`` and not run. The guides in docs/how-to are run by tests/how_to.
 """
 
 import doctest
@@ -53,7 +56,7 @@ class Block(NamedTuple):
 
 
 def blocks_of(text: str) -> list[Block]:
-    """Return the blocks of a page, without what is said to the site alone."""
+    """Return the blocks of a page, without the directives for the site."""
     found = [Block(*found) for found in _BLOCK.findall(text)]
     return [block for block in found if block.language not in DIRECTIVES]
 
@@ -67,7 +70,7 @@ def blocks(language: str) -> list[str]:
 
 
 def joined(page: list[Block]) -> Iterator[Block]:
-    """Make one session of those that no command separates; others stay as they are."""
+    """Join the ``pycon`` blocks that no command separates into one session."""
     session = ""
     for block in [*page, Block("", "console", "")]:
         if block.language == "pycon":
@@ -174,7 +177,7 @@ RUNNERS: dict[str, Callable[[str, Path], None]] = {
 
 
 def follow(text: str, folder: Path) -> None:
-    """Do what a page says."""
+    """Check every block of a page."""
     for block in joined(blocks_of(text)):
         assert block.language in RUNNERS, f"no idea what to do with {block.language}"
         if block.reason:
@@ -188,7 +191,7 @@ def follow(text: str, folder: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_examples_run(page: Path, tmp_path: Path) -> None:
-    """Every block of code in the README and the documentation does what its language promises."""
+    """Every block of code in the README and the documentation passes the check of its language."""
     follow(page.read_text(encoding="utf-8"), tmp_path)
 
 
@@ -213,7 +216,7 @@ def test_examples_run(page: Path, tmp_path: Path) -> None:
     ],
 )
 def test_wrong_examples_are_found(wrong: str, tmp_path: Path) -> None:
-    """A block that does not keep its promise is noticed."""
+    """A block that fails the check of its language is found."""
     with pytest.raises((AssertionError, json.JSONDecodeError)):
         follow(wrong + "\n", tmp_path)
 
@@ -239,8 +242,8 @@ def test_json_example_is_a_valid_population_line(tmp_path: Path) -> None:
     ]
 
 
-def test_one_line_commands_set_themselves_up() -> None:
-    """One line runs the simulation and one passes the tests, each from nothing but Python and pip."""
+def test_one_line_commands_need_only_python() -> None:
+    """One line runs the simulation and one runs the tests; each needs only Python and pip."""
     lines = [
         line
         for block in blocks("sh")

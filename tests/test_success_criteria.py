@@ -85,7 +85,7 @@ def test_every_change_of_state_is_traced(run: Run) -> None:
     ],
 )
 def test_stuck_agent_recovers(state: AgentState) -> None:
-    """An agent that has been stuck for 10 ticks goes back to SCROLLING with the next one, alone or in a run."""
+    """An agent stuck for 10 ticks is back in SCROLLING at the next, alone or in a run."""
     chart = social_media_chart()
     agent = SocialAgent("stuck", state=state, ticks_in_state=10)
     assert agent.is_timed_out()
@@ -100,7 +100,7 @@ def test_stuck_agent_recovers(state: AgentState) -> None:
 
 
 def test_reasoner_is_asked_only_where_it_is_ambiguous(run: Run) -> None:
-    """The log shows decisions only for agents that are EVALUATING, each with several options and one chosen."""
+    """Decisions are logged only for EVALUATING agents, with several options and one chosen."""
     states = dict.fromkeys((agent.agent_id for agent in run.agents), "idle")
     decisions = 0
     for event in run.events:

@@ -16,10 +16,10 @@ from prism.statechart import Statechart
 from prism.statechart.states import state_text
 
 Contexts = st.SearchStrategy[Any] | Mapping[str, st.SearchStrategy[Any]]
-"""What events are about: one strategy for all of them, or one for each trigger, None for those without."""
+"""Strategy for the contexts of events, or a strategy for each trigger that has contexts."""
 
 Invariant = Callable[[Any], object]
-"""``invariant(agent)``: asserts what must always hold, or returns False where it does not."""
+"""``invariant(agent)``: raises, or returns False, if something that must always hold does not."""
 
 _NO_CONTEXT: st.SearchStrategy[None] = st.none()
 _STEERED = st.integers(0, 9)
@@ -27,7 +27,7 @@ _STEERED = st.integers(0, 9)
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """An event, what it is about, and which of several open moves a decision takes."""
+    """An event, its context, and which of several enabled transitions a decision takes."""
 
     trigger: str
     context: Any = None
@@ -43,37 +43,34 @@ class _Step:
 
 @st.composite
 def _steps(draw: st.DrawFn) -> _Step:
-    """Draw an event, usually one that the agent's state reacts to; another does nothing.
-
-    Hypothesis shrinks towards unsteered events. Those after a step that it takes out stay what they
-    were, in whatever state they then come, so that it finds the way without a loop one step at a
-    time. It can only take out a step of few draws at once; so nothing is drawn that would make no
-    difference.
-    """
+    """Draw an event, usually one that the agent's state reacts to; another does nothing."""
     machine: Exploration = draw(st.runner())
     state = machine.agent.state
-    trigger = draw(
-        machine.steered.get(state, machine.any_trigger) if draw(_STEERED) else machine.any_trigger
-    )
+
+    # hypothesis shrinks towards 0, so towards events drawn from all triggers: when it deletes a
+    # step, those after it stay the same events, and loops can be cut out one step at a time
+    is_steered = draw(_STEERED) > 0
+    of_state = machine.steered.get(state, machine.any_trigger)
+    trigger = draw(of_state if is_steered else machine.any_trigger)
+
+    # it deletes only steps of few draws, so nothing is drawn that makes no difference
     if trigger not in machine.reactions.get(state, ()):
         return _Step(trigger)
 
     context = draw(machine.contexts_of(trigger))
+    choice = draw(machine.choices) if state in machine.chart.decision_states else 0
 
-    return _Step(
-        trigger, context, draw(machine.choices) if state in machine.chart.decision_states else 0
-    )
+    return _Step(trigger, context, choice)
 
 
 class Exploration(RuleBasedStateMachine):
     """One agent under random events; `explore` makes the subclass for a chart.
 
-    A subclass may add rules of its own, such as for fields that the application sets between two
-    events.
+    A subclass may add rules, such as for fields that the application sets between two events.
 
     Attributes:
         agent: The agent.
-        path: What it went through, such as ``idle --feed_ready--> scrolling``.
+        path: The path of the agent, such as ``idle --feed_ready--> scrolling``.
     """
 
     chart: ClassVar[Statechart[Any]]
@@ -92,19 +89,19 @@ class Exploration(RuleBasedStateMachine):
 
     @classmethod
     def contexts_of(cls, trigger: str) -> st.SearchStrategy[Any]:
-        """Return the strategy for what an event is about."""
+        """Return the strategy for the context of an event."""
         if isinstance(cls.contexts, Mapping):
             return cls.contexts.get(trigger, _NO_CONTEXT)
         return _NO_CONTEXT if cls.contexts is None else cls.contexts
 
     @classmethod
     def run(cls) -> None:
-        """Explore now; hypothesis prints the shortest sequence of events that leads to a failure, and raises it."""
+        """Explore now; a failure is raised, and hypothesis prints the shortest sequence to it."""
         run_state_machine_as_test(cls, settings=settings(cls.TestCase.settings))
 
     @rule(step=_steps())
     def fire(self, step: _Step) -> None:
-        """Let one event happen."""
+        """Fire one event."""
         try:
             moved = self._make(step)
         except Exception as error:
@@ -148,45 +145,33 @@ def explore(
 ) -> type[Exploration]:
     """Make a hypothesis state machine that drives an agent through a chart by random events.
 
-    In a decision state each target that its guards allow may be the one chosen, as if a reasoner
-    were asked. After every step the invariants are checked. A failure is shrunk to the shortest
-    sequence of events that hypothesis finds for it, and carries a note with the path.
+    In a decision state any target that the guards allow may be chosen, as if by a reasoner. The
+    invariants are checked after every step. hypothesis shrinks a failure to the shortest sequence
+    of events that it finds; a note shows the path.
 
     Run it by ``explore(...).run()``, or have pytest or unittest collect ``TestAgent =
     explore(...).TestCase``.
 
     Args:
         chart: The chart.
-        agent_factory: Makes a new agent; called once for every sequence.
-        contexts: What events are about: a strategy for all events, or one for each trigger. None
-            means no context.
-        invariants: What must hold at any time: each asserts it of the agent, or returns False.
-        max_steps: The most events of one sequence.
+        agent_factory: Returns a new agent; called once for every sequence.
+        contexts: A strategy for the contexts of all events, or one for each trigger. None for no
+            contexts.
+        invariants: Functions of the agent that raise, or return False, if an invariant is broken.
+        max_steps: Number of events in one sequence at most.
 
     Returns:
         The class of the state machine.
 
     Raises:
-        DefinitionError: If the chart has no transitions, or the contexts name a trigger that it
-            does not have.
+        DefinitionError: If the chart has no transitions, or the contexts name an unknown trigger.
     """
     triggers = tuple(dict.fromkeys(item.trigger for item in chart.transitions))
-    unknown = (
-        [repr(name) for name in contexts if name not in triggers]
-        if isinstance(contexts, Mapping)
-        else []
-    )
-    if not triggers or unknown:
-        problem = (
-            f"has no trigger {', '.join(unknown)}" if triggers else "has no transitions to explore"
-        )
-        raise DefinitionError(
-            f"chart {chart.name!r} {problem}; its triggers are {', '.join(triggers) or 'none'}"
-        )
+    _require_triggers(chart, triggers, contexts)
 
     any_trigger = st.sampled_from(triggers)
     reactions = {state: frozenset(chart.valid_triggers(state)) for state in chart.states}
-    settled = {
+    attributes = {
         "chart": chart,
         "agent_factory": staticmethod(agent_factory),
         "contexts": contexts,
@@ -200,14 +185,31 @@ def explore(
         },
         "choices": st.integers(0, max(0, _most_options(chart) - 1)),
     }
-    made: Any = type("Exploration", (Exploration,), settled)
-    # it would point at this module
+    machine: Any = type("Exploration", (Exploration,), attributes)
+
+    # the explanations of hypothesis would point at lines of this module
     phases = [phase for phase in settings().phases if phase is not Phase.explain]
-    made.TestCase.settings = settings(
-        made.TestCase.settings, stateful_step_count=max_steps, deadline=None, phases=phases
+    machine.TestCase.settings = settings(
+        machine.TestCase.settings, stateful_step_count=max_steps, deadline=None, phases=phases
     )
 
-    return cast("type[Exploration]", made)
+    return cast("type[Exploration]", machine)
+
+
+def _require_triggers(
+    chart: Statechart[Any], triggers: tuple[str, ...], contexts: Contexts | None
+) -> None:
+    named = contexts if isinstance(contexts, Mapping) else ()
+    unknown = [repr(name) for name in named if name not in triggers]
+    if triggers and not unknown:
+        return
+
+    problem = (
+        f"has no trigger {', '.join(unknown)}" if triggers else "has no transitions to explore"
+    )
+    raise DefinitionError(
+        f"chart {chart.name!r} {problem}; its triggers are {', '.join(triggers) or 'none'}"
+    )
 
 
 def _most_options(chart: Statechart[Any]) -> int:

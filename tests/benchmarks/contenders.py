@@ -1,4 +1,4 @@
-"""Ways to fire a guarded transition between two states, all with the same bookkeeping: prism's, and by hand.
+"""Ways to fire a guarded transition with the same bookkeeping: with prism, and by hand.
 
 Each contender gives an agent's history and a column that fires ``go`` on that agent, so that the
 history fills up. The bookkeeping is: the state, ``ticks_in_state = 0``, one record with a UTC time

@@ -1,4 +1,4 @@
-"""Showing tables to a reader and saving them for a program."""
+"""Tables on the screen and as JSON."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _STYLES = {"met": "green", "short": "bold red", "-": ""}
 
 
 def machine() -> str:
-    """Describe the machine as far as it matters to a reader."""
+    """Return a description of the machine."""
     return f"{os.cpu_count()} cores, {platform.python_implementation()} {platform.python_version()}"
 
 
 def show(console: Console, table: Table) -> None:
-    """Print one comparison and what follows from it."""
+    """Print one comparison and its claims."""
     console.print(f"\n[bold]{table.title}[/bold]\n")
     console.print(_measurements(table))
     if table.claims:

@@ -52,7 +52,7 @@ def _prepare(name: str, context: Any) -> tuple[deque[Any], Column]:
 
 
 def _check_books(history: deque[Any], column: Column, context: Any) -> None:
-    """Refuse a comparison in which a contender did less than it should, having made as many moves as it should keep."""
+    """Refuse a comparison in which a contender did less work than the others."""
     if column.statement is None:
         return
     for _ in range(contenders.DEPTH):  # a short measurement on a slow machine makes fewer

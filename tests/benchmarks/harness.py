@@ -1,4 +1,4 @@
-"""Timing several ways to do one thing side by side, and stating what was found.
+"""Time several ways to do one thing in turns, and compare the results with targets.
 
 All columns of a table are timed in turns: once each, then again in another order. A slow moment of
 the machine so falls on all of them, and the ratio of two columns within one turn is worth more than
@@ -16,7 +16,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How long to measure.
+    """Size and number of measurements.
 
     Args:
         repeats: Turns that every column gets.
@@ -53,7 +53,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What one column took.
+    """The measurements of one column.
 
     Args:
         name: The column.
@@ -66,18 +66,18 @@ class Measurement:
 
     @property
     def best(self) -> float:
-        """The least that it took, which other work on the machine disturbs least."""
+        """The shortest time, the one least disturbed by other work on the machine."""
         return min(self.samples)
 
     @property
     def median(self) -> float:
-        """What it took in the middle turn."""
+        """The median time."""
         return median(self.samples)
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A figure that has, or will have, a target.
+    """A figure with a target, or one that will get a target.
 
     Args:
         text: What the figure says.
@@ -114,7 +114,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What one comparison gave.
+    """The results of one comparison.
 
     Args:
         title: What was compared.
@@ -152,7 +152,7 @@ def measure(columns: Sequence[Column], effort: Effort) -> list[Measurement]:
 
 
 def ratio(text: str, above: Measurement, below: Measurement, **target: float) -> list[Claim]:
-    """Claim that one column takes so many times as long as another.
+    """Return the claim that one column takes a multiple of the time of another.
 
     Args:
         text: What the ratio says.
@@ -170,7 +170,7 @@ def ratio(text: str, above: Measurement, below: Measurement, **target: float) ->
 
 
 def named(name: str, measurements: Iterable[Measurement]) -> Measurement:
-    """Find the measurement of a column."""
+    """Return the measurement of a column."""
     return next(found for found in measurements if found.name == name)
 
 
@@ -181,7 +181,7 @@ def _timer(column: Column) -> Timer | None:
 
 
 def _executions(timer: Timer, seconds: float) -> int:
-    """Find how often a statement is executed in one turn; this also warms it up."""
+    """Return how often to execute a statement in one turn; this also warms it up."""
     count = 1
     while (taken := timer.timeit(count)) < seconds / 4:
         count *= 4

@@ -1,4 +1,4 @@
-"""The contenders built on other state machine libraries, each used as its documentation has one use it."""
+"""The contenders built on other state machine libraries, each used as it documents."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class OpenAgent(PlainAgent):
 
 
 def stock_transitions(name: str, context: Any) -> tuple[deque[Any], Column]:
-    """``model.trigger`` of the ``transitions`` package, with the bookkeeping in ``after_state_change``."""
+    """``model.trigger`` of ``transitions``, with the bookkeeping in ``after_state_change``."""
     from transitions import EventData, Machine
 
     def allowed_event(event: EventData) -> bool:

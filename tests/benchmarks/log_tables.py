@@ -1,4 +1,4 @@
-"""What the tables of a long log cost: time and memory of every ``prism log``, and reading against json.loads.
+"""Time and memory of every ``prism log`` of a long log, and reading next to json.loads.
 
 The log is made from a real round of a simulation, whose lines are copied for every further round
 with their round, times and post ids changed. So every line is as the writer writes it, and every
@@ -68,7 +68,8 @@ from sys import argv
 from time import perf_counter
 began = perf_counter()
 with open(argv[1], "rb") as lines:
-    print(sum(loads(line)["event"] == "statechart.transition" for line in lines), perf_counter() - began)
+    count = sum(loads(line)["event"] == "statechart.transition" for line in lines)
+    print(count, perf_counter() - began)
 """
 
 
@@ -122,7 +123,7 @@ def write_log(path: Path, rounds: int) -> None:
 
 
 def _reading(log: Path, turns: int) -> tuple[Table, int]:
-    """Count transitions by json.loads and by prism in turns, each in a process of its own; imports are not timed."""
+    """Count transitions by json.loads and by prism in turns, each in a process, without imports."""
     pairs = [
         (_ran("-c", _JSON, log).out.split(), _ran("-c", _SCAN, log).out.split())
         for _ in range(turns)
@@ -213,7 +214,7 @@ def _real_round(path: Path) -> list[bytes]:
 
 
 def _as_round(lines: bytes, number: int) -> bytes:
-    """Return the lines of the first round as those of another; what was posted before it is posted again."""
+    """Return the lines of the first round as those of another, its earlier posts again."""
     changed = lines.replace(b'"post_0', b'"post_%d_' % number)
     for old in (0, 1):
         changed = changed.replace(b'"round":%d,' % old, b'"round":%d,' % number)
@@ -223,7 +224,7 @@ def _as_round(lines: bytes, number: int) -> bytes:
 
 
 def _times(number: int) -> Iterator[tuple[bytes, bytes]]:
-    """Return the times of the first round and what they are in another, marked so that none is changed twice."""
+    """Return the times of the first round with those of another, marked against a second change."""
     for tick in range(TICKS + 1):
         old, new = (
             DEFAULT_START + timedelta(minutes=minutes)

@@ -1,4 +1,4 @@
-"""A fire that is announced as a line of JSON in a file, next to a bare structlog call with the same keys."""
+"""A fire that is logged as a line of JSON, next to a bare structlog call with the same keys."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ _KEYS = {
     "ticks_in_state": 0,
     "context": CONTEXT,
 }
-_CALL = f"info('statechart.transition', {', '.join(f'{key}={value!r}' for key, value in _KEYS.items())})"
+_ARGUMENTS = ", ".join(f"{key}={value!r}" for key, value in _KEYS.items())
+_CALL = f"info('statechart.transition', {_ARGUMENTS})"
 
 
 class LoggedAgent(MixinAgent):
@@ -52,7 +53,7 @@ class LoggedAgent(MixinAgent):
 
 
 def run(effort: Effort) -> Sequence[Table]:
-    """Compare with structlog writing to a temporary file; structlog is left as it was by default."""
+    """Compare with structlog writing to a file; structlog is left unconfigured."""
     with TemporaryDirectory() as directory:
         return [_in_structlog(Path(directory), effort), _in_run_logs(Path(directory), effort)]
 
@@ -110,7 +111,7 @@ def _claims(name: str, prism: Measurement, bare: Measurement) -> list[Claim]:
 
 
 def _check_lines(columns: Sequence[Column], file: BinaryIO) -> None:
-    """Refuse a comparison of unequal lines: every column must write one, and all with the same keys."""
+    """Refuse a comparison in which a column writes other keys, or nothing."""
     written = []
     for column in columns:
         before = file.tell()

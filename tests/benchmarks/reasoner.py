@@ -1,4 +1,4 @@
-"""Decisions by a model: how busy prism keeps the servers' slots, and what it costs itself.
+"""Decisions by a model: how busy prism keeps the servers' slots, and its own cost.
 
 The servers are `FakeOllama` in processes of their own: 100 ms an answer, 16 slots a host.
 """
@@ -31,7 +31,7 @@ OPTIONS = (AgentState.COMPOSING, AgentState.ENGAGING_LIKE, AgentState.SCROLLING)
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much to ask.
+    """Number and kind of questions.
 
     Args:
         questions: Decisions in one turn.
@@ -186,7 +186,7 @@ def _timed(way: Callable[[], Coroutine[Any, Any, None]]) -> float:
 
 @contextmanager
 def _server() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Run a server in a process of its own; what it has counted is there when it has stopped."""
+    """Run a server in a process of its own; its counts are there once it has stopped."""
     command = [
         sys.executable,
         "-m",

@@ -1,4 +1,4 @@
-"""The benchmarks, by name. A new one is a module with ``run(effort) -> Sequence[Table]`` and a line here."""
+"""The benchmarks by name; each is a module with ``run(effort) -> Sequence[Table]``."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ Run = Callable[[Effort], Sequence[Table]]
 
 
 def load(name: str) -> Run:
-    """Import one benchmark, only now, so that none pays for the imports of another."""
+    """Import one benchmark and return its function."""
+    # imported only now, so that no benchmark pays for the imports of another
     run: Run = import_module(MODULES[name]).run
     return run

@@ -1,4 +1,4 @@
-"""The page of a whole run: how long ``prism report`` takes, from start to end, and how large it is."""
+"""Time and size of ``prism report`` for a whole run."""
 
 from __future__ import annotations
 

@@ -33,13 +33,13 @@ class Size:
     runs: int
 
     def __str__(self) -> str:
-        """Name it as a column."""
+        """The name of its column."""
         return f"{self.agents:,} agents"
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one agent-tick took, and what was done in it.
+    """The time of one agent-tick, and the work done in it.
 
     Args:
         microseconds: Time.
@@ -89,7 +89,7 @@ def _rate(column: Measurement) -> Claim:
 
 
 def _work(sizes: tuple[Size, Size], costs: dict[tuple[Size, bool], list[Cost]]) -> Table:
-    """Show how much happens in an agent-tick; it is the same in every turn."""
+    """Return a table of the work in an agent-tick, which is the same in every turn."""
     first = {size: costs[size, True][0] for size in sizes}
     found = [
         Measurement(f"{size}, {what}", (getattr(first[size], what),))
@@ -109,7 +109,7 @@ def _figures(cost: Cost) -> tuple[float, float, float, float]:
 
 
 def _once(agents: int, seed: int, *, logged: bool) -> Cost:
-    """Time a run from its first event until its log is closed; making the population is not counted."""
+    """Time a run from its first event until its log is closed, without making the agents."""
     population, clock = synthetic_population(agents, seed=seed), SimulatedClock()
     with TemporaryDirectory() as directory:
         log = RunLog(Path(directory) / "events.jsonl", clock) if logged else None

@@ -1,4 +1,4 @@
-"""The same fire in small and large charts: what an agent pays must not depend on how large its chart is."""
+"""The same fire in small and large charts: its cost must not depend on their size."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class LoggedRun:
 
 @pytest.fixture
 def run_logged(tmp_path: Path) -> Callable[..., LoggedRun]:
-    """Return a function that runs a simulation with a log; by default 60 synthetic agents for 6 rounds."""
+    """Return a function that runs and logs a simulation, by default 60 agents for 6 rounds."""
     numbers = count()
 
     def run(

@@ -27,7 +27,7 @@ async def client(server: FakeOllama) -> AsyncIterator[ollama.AsyncClient]:
 
 @pytest.fixture
 def talk(server: FakeOllama) -> Callable[..., Any]:
-    """Return a function that sends raw bytes and reads so many raw answers, as status and JSON (or text)."""
+    """Return a function that sends raw bytes and returns the status and body of each answer."""
 
     async def read_answer(reader: asyncio.StreamReader) -> tuple[int, Any]:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()

@@ -7,8 +7,8 @@ from prism.statechart import social_media_chart
 from prism.testing import FrozenClock
 
 
-def test_time_passes_only_when_told() -> None:
-    """The clock shows its start until it is moved: by ticks of a minute, by seconds, by a timedelta."""
+def test_time_passes_only_when_the_test_moves_it() -> None:
+    """The clock shows its start until it is moved by ticks, seconds or a timedelta."""
     clock = FrozenClock()
     assert clock() == clock() == datetime(2026, 1, 1, tzinfo=UTC).timestamp()
     clock.tick()

@@ -36,7 +36,7 @@ def short(
 
 
 def notes_of(machine: type[Exploration]) -> list[str]:
-    """Explore until something fails, and give the notes of the failure: its path, and each step of the sequence."""
+    """Explore until something fails, and return the notes: the path, and each step."""
     with pytest.raises(Exception) as caught:  # noqa: PT011
         machine.run()
     return caught.value.__notes__
@@ -50,7 +50,7 @@ def path_of(machine: type[Exploration]) -> str:
 
 
 def test_invariants_that_hold_pass() -> None:
-    """Exploring asks every invariant before the first event and after each, and is silent where all hold."""
+    """Invariants are checked before the first event and after each; if all hold nothing is said."""
     asked: list[str] = []
 
     def keeps_count(agent: Any) -> None:
@@ -76,7 +76,7 @@ def test_a_wrong_state_is_found_by_its_shortest_path() -> None:
 
 
 def test_a_planted_fault_is_found_by_its_shortest_path() -> None:
-    """A counter that an action forgets to reset is found by the events that it takes, and no more."""
+    """A counter that an action forgets to reset is found by the shortest sequence of events."""
 
     def like(agent: Any, context: Any) -> None:
         agent.likes += 1
@@ -111,8 +111,8 @@ def test_a_planted_fault_is_found_by_its_shortest_path() -> None:
 
 
 @pytest.mark.parametrize("number", range(8))
-def test_roundabout_ways_are_left_out(number: int) -> None:
-    """However an agent got there first, a failure is shown by the straight way to it, without loops."""
+def test_loops_are_left_out_of_the_path(number: int) -> None:
+    """A failure is shown by its direct path, without the loops by which it was found."""
     machine = short(
         CHART, ada, sequences=30, invariants=[lambda agent: agent.state is not S.RESTING]
     )
@@ -130,7 +130,7 @@ def test_roundabout_ways_are_left_out(number: int) -> None:
     ids=["number", "mapping"],
 )
 def test_steps_that_do_nothing_are_left_out(number: int, contexts: Any) -> None:
-    """Whatever contexts cost to draw, the sequence that is shown has no events but those that lead to the failure."""
+    """The sequence shown has only events that lead to the failure, whatever the contexts."""
     never_rests = [lambda agent: agent.state is not S.RESTING]
     machine = short(CHART, ada, sequences=30, contexts=contexts, invariants=never_rests)
     machine.TestCase.settings = settings(machine.TestCase.settings, derandomize=False)
@@ -152,7 +152,7 @@ def test_failure_keeps_its_own_message() -> None:
         ).run()
 
 
-def test_faults_of_the_engine_have_a_path_too() -> None:
+def test_faults_of_the_engine_show_the_path() -> None:
     """What a strict chart raises carries the path to the event that caused it."""
 
     def is_known(agent: Any, context: Any) -> bool:
@@ -182,7 +182,7 @@ def test_contexts_may_be_one_strategy_for_all() -> None:
 
 
 def test_every_option_of_a_decision_is_tried() -> None:
-    """In a decision state each enabled target is chosen sooner or later, and none that its guard forbids."""
+    """In a decision state every enabled target is chosen in time, and no other."""
     chosen: set[tuple[bool, AgentState]] = set()
 
     def note(agent: Any) -> None:
@@ -201,17 +201,17 @@ def test_every_option_of_a_decision_is_tried() -> None:
 
 
 def test_agent_in_a_state_of_no_chart_has_a_path() -> None:
-    """An agent that its factory leaves in a state that the chart lacks fails as any engine fault does."""
+    """An agent in a state that the chart lacks fails like any fault of the engine."""
     assert path_of(short(CHART, lambda: SimpleNamespace(state="lost"))).startswith("lost --")
 
 
-def test_state_without_a_way_out_ends_nothing() -> None:
+def test_a_final_state_does_not_end_an_exploration() -> None:
     """An agent that no event moves any more goes on being asked about."""
     chart = Statechart(S, [Transition("go", S.IDLE, S.RESTING)], S.IDLE)
     short(chart, ada, max_steps=3, invariants=[lambda agent: None]).run()
 
 
-def test_it_is_a_test_case() -> None:
+def test_an_exploration_is_a_unittest_test_case() -> None:
     """The class offers a TestCase, which unittest and pytest run."""
     case = short(CHART, ada, invariants=[lambda agent: agent.state is not S.EVALUATING]).TestCase
     result = unittest.TestResult()
@@ -219,8 +219,8 @@ def test_it_is_a_test_case() -> None:
     assert (result.testsRun, len(result.failures) + len(result.errors)) == (1, 1)
 
 
-def test_it_can_be_given_further_rules() -> None:
-    """A subclass adds what the application does between two events, and invariants are checked after that, too."""
+def test_a_subclass_can_add_rules() -> None:
+    """A subclass may add rules, and invariants are checked after them, too."""
 
     class Composing(short(CHART, ada, invariants=[lambda agent: agent.pending_action is None])):  # type: ignore[misc]
         @rule()
@@ -246,7 +246,9 @@ def test_it_can_be_given_further_rules() -> None:
         ),
     ],
 )
-def test_what_cannot_be_explored_is_refused(chart: Any, contexts: Any, problem: str) -> None:
+def test_an_exploration_without_triggers_is_refused(
+    chart: Any, contexts: Any, problem: str
+) -> None:
     """A misspelt trigger and a chart without transitions are refused at once."""
     with pytest.raises(DefinitionError, match=problem):
         explore(chart, ada, contexts=contexts)

@@ -15,8 +15,8 @@ from prism.testing import assert_path
 from tests.testing.paths import CHART, Mood, Plain, complaint, exceeds, is_urgent, moods, sent
 
 
-def test_failure_shows_where_paths_part_and_which_guard_said_no() -> None:
-    """Both paths are shown, where they differ, the events for the missing transition and guards."""
+def test_failure_shows_the_difference_and_the_failed_guard() -> None:
+    """A failure shows both paths, where they differ, and the events and guards in between."""
     agent = sent("feed_ready", "sees_post", ("decides", {"relevance": 0.1}), "timeout")
     shown = complaint(
         lambda: assert_path(
@@ -38,7 +38,7 @@ def test_failure_shows_where_paths_part_and_which_guard_said_no() -> None:
     ]
 
 
-def test_failure_names_all_events_for_a_move_that_is_yet_to_come() -> None:
+def test_failure_names_all_events_for_a_missing_transition() -> None:
     """Where the path ended too early, every event that makes the next move is explained."""
     shown = complaint(
         lambda: assert_path(sent("feed_ready"), "idle > scrolling > idle > scrolling", chart=CHART)
@@ -47,7 +47,7 @@ def test_failure_names_all_events_for_a_move_that_is_yet_to_come() -> None:
     assert "passed     scrolling --round_ends--> idle" in shown
 
 
-def test_given_context_is_put_to_the_guards() -> None:
+def test_guards_are_evaluated_with_the_given_context() -> None:
     """The context that the caller names takes the place of the recorded one."""
     agent = sent("feed_ready", "sees_post")
     path = "idle > scrolling > evaluating > composing"
@@ -59,7 +59,7 @@ def test_given_context_is_put_to_the_guards() -> None:
     assert "passed     evaluating --decides--> composing" in shown
 
 
-def test_number_is_put_to_the_guards_as_it_was() -> None:
+def test_guards_are_evaluated_with_a_recorded_number() -> None:
     """A record keeps a number or a text under the key value; the guards get the number itself."""
     chart, walker = moods(exceeds(3)), Plain(Mood.ANGRY)
     chart.fire(walker, "soothed", 1)
@@ -80,8 +80,8 @@ def test_number_is_put_to_the_guards_as_it_was() -> None:
     assert "failed     calm --go--> angry" in shown
 
 
-def test_what_a_record_cannot_tell_is_asked_for() -> None:
-    """A guard that raises, since a record keeps only what identifies a post, is not taken to have raised then."""
+def test_failure_asks_for_a_context_that_a_record_lacks() -> None:
+    """A guard that raises on a recorded context is not taken to have raised at the event."""
     chart, walker = moods(is_urgent), Plain()
     chart.fire(walker, "bumped", SimpleNamespace(id="p0", urgent=True))
     chart.fire(walker, "bumped", SimpleNamespace(id="p1", urgent=False))
@@ -89,7 +89,8 @@ def test_what_a_record_cannot_tell_is_asked_for() -> None:
         -1
     ]
     assert last.startswith(
-        "evaluated now, with the context of the last transition, {'simple_namespace_id': 'p0'}, the guard of "
+        "evaluated now, with the context of the last transition, {'simple_namespace_id': 'p0'}, "
+        "the guard of "
         "angry --bumped--> gone raises AttributeError: 'dict' object has no attribute 'urgent': "
     )
     assert last.endswith("is unknown; pass context=")
@@ -102,8 +103,8 @@ def test_what_a_record_cannot_tell_is_asked_for() -> None:
     assert "raised     angry --bumped--> gone [is_urgent]: AttributeError" in wrong
 
 
-def test_event_without_a_context_is_known_to_have_had_none() -> None:
-    """A guard that raised at an event without a context is shown so; for an event that never came it cannot be told."""
+def test_event_without_a_context_is_evaluated_without_one() -> None:
+    """A guard that raised without a context is shown if the event came, else it is unknown."""
     chart = Statechart(
         Mood,
         [
@@ -124,8 +125,8 @@ def test_event_without_a_context_is_known_to_have_had_none() -> None:
     assert "raised     calm --go--> angry [guard]: TypeError" in shown
 
 
-def test_context_of_another_move_is_called_so() -> None:
-    """For a move that was never made the context of the last one stands in, and is named as such."""
+def test_context_of_another_transition_is_named_so() -> None:
+    """For a missing event the context of the last transition stands in, and is named so."""
     chart, walker = moods(lambda agent, post: post["topic"] == "music"), Plain()
     chart.fire(walker, "bumped", {"topic": "music"})
     chart.fire(walker, "bumped", {"topic": "dogs"})
@@ -133,8 +134,8 @@ def test_context_of_another_move_is_called_so() -> None:
     assert "evaluated now, with the context of the last transition, {'topic': 'music'}:" in shown
 
 
-def test_charts_that_look_alike_are_one() -> None:
-    """Several charts with the same name and transitions, such as one for each test, leave no doubt."""
+def test_charts_of_one_definition_count_as_one() -> None:
+    """Several charts with the same name and transitions, one for each test, count as one."""
     charts = [social_media_chart(), social_media_chart()]
     shown = complaint(lambda: assert_path(sent("feed_ready"), "idle > scrolling > evaluating"))
     assert f"chart {charts[0].name!r}:" in shown
@@ -145,8 +146,8 @@ def test_charts_that_look_alike_are_one() -> None:
     [{"guard": exceeds(9)}, {"decision_states": [Mood.CALM]}, {"strict": True}],
     ids=lambda each: next(iter(each)),
 )
-def test_charts_that_differ_in_what_they_allow_are_not_one(settings: Any) -> None:
-    """Where living charts have the same name and moves but say different things, none is guessed at."""
+def test_charts_that_differ_in_what_they_allow_are_ambiguous(settings: Any) -> None:
+    """If living charts of the same name differ in what they allow, none is chosen."""
     guard = exceeds(3)
     charts, walker = [moods(guard), moods(guard), moods(**{"guard": guard, **settings})], Plain()
     charts[0].fire(walker, "bumped", 1)
@@ -160,8 +161,8 @@ def test_charts_that_differ_in_what_they_allow_are_not_one(settings: Any) -> Non
     )
 
 
-def test_charts_of_other_states_with_the_same_texts_are_no_candidates() -> None:
-    """A chart whose enum only looks like the agent's is no candidate beside one that has the very states."""
+def test_charts_of_another_enum_are_not_candidates() -> None:
+    """A chart of another enum with the same texts is not a candidate."""
     others: Any = StrEnum("Mood", {state.name: state.value for state in Mood})
     other = Statechart(others, [Transition("bumped", others.CALM, others.ANGRY)], others.CALM)
     chart, walker = moods(exceeds(3)), Plain()
@@ -170,7 +171,7 @@ def test_charts_of_other_states_with_the_same_texts_are_no_candidates() -> None:
     assert f"event 'bumped', chart {chart.name!r}" in shown
 
 
-def test_charts_that_nobody_has_any_more_are_no_candidates() -> None:
+def test_unreferenced_charts_are_not_candidates() -> None:
     """A chart of an earlier test, which only waits for the garbage collector, leaves no doubt."""
     gc.disable()
     try:
@@ -183,8 +184,8 @@ def test_charts_that_nobody_has_any_more_are_no_candidates() -> None:
     assert "passed     calm --bumped--> angry" in shown
 
 
-def test_whatever_else_is_alive_does_not_matter() -> None:
-    """Neither a proxy of something that is gone nor a chart whose definition was refused gets in the way."""
+def test_dead_proxies_and_refused_charts_are_ignored() -> None:
+    """A dead proxy and a chart whose definition was refused do not disturb the search."""
     gone = Plain()
     proxy = weakref.proxy(gone)
     del gone
@@ -203,7 +204,7 @@ def test_chart_is_found_among_the_living() -> None:
     )
 
 
-def test_several_charts_that_fit_are_named() -> None:
+def test_several_fitting_charts_are_named() -> None:
     """Where several living charts could be the agent's, none is guessed at."""
     states = [AgentState.IDLE, AgentState.COMPOSING]
     other = Statechart(AgentState, [Transition("go", *states)], AgentState.IDLE, name="other")
@@ -213,7 +214,7 @@ def test_several_charts_that_fit_are_named() -> None:
     assert "'social_media'" in shown
 
 
-def test_move_that_no_event_makes_is_told() -> None:
+def test_transition_that_no_event_causes_is_reported() -> None:
     """A path with a move that the chart does not have says so."""
     shown = complaint(lambda: assert_path(SocialAgent("ada"), "idle > resting", chart=CHART))
     assert "'idle' leads to 'resting' by no event: the chart has no such transition" in shown
@@ -229,21 +230,22 @@ def test_path_longer_than_expected_shows_the_rest() -> None:
     ]
 
 
-def test_long_paths_are_cut_around_the_place_where_they_part() -> None:
-    """Far from wthey differ here, long paths are left out."""
+def test_long_paths_are_cut_around_the_difference() -> None:
+    """Long paths are shown only around the place where they differ."""
+    rest = "> resting > idle > scrolling > ..."
     round_of = ["feed_ready", "timeout", "timeout"]
     agent = sent(*round_of * 5)
     way = ["idle", "scrolling", "resting"] * 5 + ["idle"]
     shown = complaint(lambda: assert_path(agent, [*way[:7], "composing", *way[8:]]))
     assert shown.splitlines()[1:4] == [
-        "  expected  ... > idle > scrolling > resting > idle > composing > resting > idle > scrolling > ...",
-        "  actual    ... > idle > scrolling > resting > idle > scrolling > resting > idle > scrolling > ...",
+        f"  expected  ... > idle > scrolling > resting > idle > composing {rest}",
+        f"  actual    ... > idle > scrolling > resting > idle > scrolling {rest}",
         "                                                      ^ they differ here",
     ]
 
 
-def test_path_longer_than_the_whole_way_shows_where_that_began() -> None:
-    """An end that goes back further than the agent's whole way is compared from its end, and nothing is left out."""
+def test_path_longer_than_the_history_shows_where_it_began() -> None:
+    """A path longer than the agent's is compared end to end, and shown in full."""
     shown = complaint(
         lambda: assert_path(sent("feed_ready"), "... > scrolling > resting > idle > scrolling")
     )

@@ -52,8 +52,8 @@ def test_end_of_a_path_is_compared_from_its_end() -> None:
     ]
 
 
-def test_full_history_is_not_taken_for_the_whole_path() -> None:
-    """Where the history may have lost its beginning, a whole path cannot be asserted, but its end can."""
+def test_full_history_is_not_the_whole_path() -> None:
+    """If the history may lack its beginning, only the end of a path can be asserted."""
     agent = sent("feed_ready", "timeout", "timeout", "feed_ready", max_history_depth=2)
     assert_path(agent, "... > resting > idle > scrolling")
     shown = complaint(lambda: assert_path(agent, "resting > idle > scrolling"))
@@ -77,7 +77,7 @@ def test_full_history_is_compared_from_its_end() -> None:
 
 
 def test_path_shorter_than_a_full_history_is_wrong() -> None:
-    """Whatever a full history has lost, a path with fewer states than it still has is another one, and shown so."""
+    """A path shorter than a full history is another path."""
     agent = sent("feed_ready", "timeout", "timeout", "feed_ready", max_history_depth=3)
     shown = complaint(lambda: assert_path(agent, "idle > scrolling"))
     assert shown.splitlines()[:4] == [
@@ -88,8 +88,8 @@ def test_path_shorter_than_a_full_history_is_wrong() -> None:
     ]
 
 
-def test_plain_list_is_known_to_be_bounded() -> None:
-    """The engine keeps 50 records of an agent that sets no depth; what it has left is not the whole path."""
+def test_plain_list_is_bounded_by_the_engine() -> None:
+    """The engine keeps 50 records for an agent without a depth; they are not the whole path."""
     walker, chart = Plain(), moods()
     way = [Mood.CALM, *(chart.fire(walker, trigger) for trigger in ["bumped", "soothed"] * 30)]
     assert_path(walker, ["...", *way[-51:]])
@@ -98,8 +98,8 @@ def test_plain_list_is_known_to_be_bounded() -> None:
         assert "agent 'Plain@" in shown
         assert "may have taken another path" in shown
         assert (
-            "lost what came before these 50 transitions: raise max_history_depth (50 where it is not set)"
-            in shown
+            "lost what came before these 50 transitions: raise max_history_depth (50 where "
+            "it is not set)" in shown
         )
         assert "they differ here" not in shown
 
@@ -122,7 +122,7 @@ def test_history_that_an_agent_keeps_itself_has_no_bound() -> None:
     assert_path(walker, way)
 
 
-def test_moves_by_hand_are_part_of_the_path() -> None:
+def test_states_set_by_hand_are_part_of_the_path() -> None:
     """A state that was set by hand, without a record, is seen all the same."""
     agent = sent("feed_ready")
     agent.state = AgentState.RESTING
@@ -132,7 +132,7 @@ def test_moves_by_hand_are_part_of_the_path() -> None:
     assert_path(agent, "idle > scrolling > resting > idle > composing")
 
 
-def test_agent_without_history_is_told() -> None:
+def test_agent_without_history_has_only_its_state() -> None:
     """An object that keeps no history has only its present state, and the failure says so."""
     shown = complaint(
         lambda: assert_path(SimpleNamespace(state="scrolling", name="bo"), "idle > scrolling")
@@ -144,7 +144,7 @@ def test_agent_without_history_is_told() -> None:
     ("path", "problem"),
     [("idle > scroling", "names 'scroling': use the states idle, scrolling"), ([], "is empty")],
 )
-def test_path_that_cannot_be_meant_is_refused(path: Any, problem: str) -> None:
+def test_empty_path_or_unknown_state_is_refused(path: Any, problem: str) -> None:
     """A state that does not exist is the test's own mistake, and so is an empty path."""
     with pytest.raises(FieldValueError, match=problem):
         assert_path(SocialAgent("ada"), path)
@@ -153,8 +153,8 @@ def test_path_that_cannot_be_meant_is_refused(path: Any, problem: str) -> None:
 @pytest.mark.parametrize(
     "record", ["idle", ("idle", "feed_ready", "scrolling"), {"to_state": "scrolling"}]
 )
-def test_history_of_something_else_is_refused(record: Any) -> None:
-    """A history that does not hold transitions is told apart from another path, with what can be asserted instead."""
+def test_history_without_transitions_is_refused(record: Any) -> None:
+    """A history of anything but transitions is refused, with what can be asserted instead."""
     agent = Plain(AgentState.SCROLLING, [record])
     for path in ("idle > scrolling", "scrolling", "... > idle > scrolling"):
         with pytest.raises(AgentError, match="cannot read the path of Plain") as caught:
@@ -180,7 +180,7 @@ def test_object_without_a_state_is_refused() -> None:
     )
 )
 def test_an_agents_own_path_is_the_only_one_that_passes(events: list[str]) -> None:
-    """The states an agent was in, written down as it went, are its path; with one more or one less they are not."""
+    """An agent's own states are its path; one more or one less is another path."""
     agent = SocialAgent("ada")
     way = [agent.state]
     for event in events:

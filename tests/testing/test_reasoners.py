@@ -21,7 +21,7 @@ def crowd(size: int) -> list[Question]:
 
 @pytest.mark.parametrize("kind", [RecordingReasoner, LateReasoner])
 async def test_answers_are_those_of_the_wrapped_reasoner(kind: type[RecordingReasoner]) -> None:
-    """A wrapper answers as the reasoner it wraps, the policy by default, in the questions' order."""
+    """A wrapper answers like the wrapped reasoner, by default the policy."""
     wanted = await PolicyReasoner(3).decide_many(crowd(20))
     assert await kind(PolicyReasoner(3)).decide_many(crowd(20)) == wanted
     assert await kind().decide_many(crowd(20)) == await PolicyReasoner().decide_many(crowd(20))

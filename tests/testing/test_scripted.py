@@ -43,14 +43,14 @@ async def test_answers_come_in_order() -> None:
     ],
 )
 async def test_rule_by_agent_trigger_state_or_predicate(matcher: Any) -> None:
-    """A rule answers every question of its agent, on its trigger, in its state, or that its predicate accepts."""
+    """A rule answers questions by agent, trigger, state or predicate."""
     reasoner = ScriptedReasoner({"nobody": ["scrolling"], matcher: "engaging_like"})
     assert [await decide(reasoner), await decide(reasoner)] == ["engaging_like", "engaging_like"]
     assert reasoner.left_over() == ["nobody: scrolling"]
 
 
 async def test_ids_may_be_numbers() -> None:
-    """Where agents have numbers, as in Mesa, a rule names one by its number, or by the agent itself."""
+    """An agent with a number for an id is named in a rule by the number or by itself."""
 
     class Walker(SimpleNamespace):
         def should_engage(self, context: Any) -> bool:
@@ -67,7 +67,7 @@ async def test_ids_may_be_numbers() -> None:
     assert reasoner.left_over() == ["7: resting"]
 
 
-async def test_first_rule_that_fits_answers() -> None:
+async def test_first_matching_rule_answers() -> None:
     """Of several rules that fit the first with an answer left is taken."""
     reasoner = ScriptedReasoner({"ada": ["engaging_like"], "decides": "scrolling"})
     found = [await decide(reasoner), await decide(reasoner), await decide(reasoner, "bo")]
@@ -75,7 +75,7 @@ async def test_first_rule_that_fits_answers() -> None:
 
 
 async def test_unexpected_question_shows_the_prompt() -> None:
-    """A question beyond the script fails, names agent and options, and shows all that a model would be told."""
+    """A question without an answer fails, with the agent, the options and the model's prompt."""
     reasoner = ScriptedReasoner([])
     with pytest.raises(AssertionError) as caught:
         await decide(reasoner)
@@ -97,8 +97,8 @@ async def test_answer_outside_the_options_fails() -> None:
     assert agent.state is AgentState.EVALUATING
 
 
-async def test_swallowed_failure_is_told_again() -> None:
-    """A failure that the application has swallowed comes up when the script is checked at the end."""
+async def test_swallowed_failure_is_raised_at_the_end() -> None:
+    """A failure that the application has swallowed is raised at the end of the test."""
     reasoner = ScriptedReasoner([])
     with pytest.raises(AssertionError):
         await decide(reasoner)
@@ -106,7 +106,7 @@ async def test_swallowed_failure_is_told_again() -> None:
         reasoner.assert_used_up()
 
 
-def test_left_over_answers_fail() -> None:
+def test_unused_answers_fail() -> None:
     """Answers and rules that nothing was asked for are named."""
     with pytest.raises(
         AssertionError, match="after 0 questions the script has answers left over: composing, idle"

@@ -55,8 +55,8 @@ MOVES = [
 ]
 
 
-async def test_everything_is_heard_without_structlog(capsys: pytest.CaptureFixture[str]) -> None:
-    """Without structlog, transitions and decisions are in the log, and nothing is printed."""
+async def test_events_are_recorded_without_structlog(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a configured structlog, transitions and decisions are recorded and not printed."""
     with transition_log() as log:
         agent = await live()
         await live("bo")
@@ -68,7 +68,7 @@ async def test_everything_is_heard_without_structlog(capsys: pytest.CaptureFixtu
     assert capsys.readouterr() == ("", "")
 
 
-def test_agent_is_named_as_it_likes() -> None:
+def test_agent_can_be_given_itself_or_by_id() -> None:
     """An agent is given itself, with or without an id, or by its id, which may be a number."""
     chart = social_media_chart()
     seven, nameless = SimpleNamespace(state="idle", unique_id=7), SimpleNamespace(state="idle")
@@ -80,8 +80,8 @@ def test_agent_is_named_as_it_likes() -> None:
 
 
 @pytest.mark.parametrize("kind", [list, tuple])
-async def test_everything_is_heard_with_structlog(kind: type) -> None:
-    """With structlog, events are kept before any processor sees them, and go on to all of them."""
+async def test_events_are_recorded_with_structlog(kind: type) -> None:
+    """With a configured structlog, events are recorded and still reach its processors."""
     got: list[str] = []
 
     def keep(logger: Any, method: str, event: Any) -> Any:
@@ -110,7 +110,7 @@ async def test_everything_is_heard_with_structlog(kind: type) -> None:
 
 
 @pytest.mark.parametrize("is_configured", [False, True])
-def test_faults_are_heard_with_their_exception(
+def test_faults_are_recorded_with_their_exception(
     is_configured: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A guard that raises is heard with its exception, and goes on to whoever listens."""
@@ -124,7 +124,7 @@ def test_faults_are_heard_with_their_exception(
 
 
 async def test_standard_logging_stays_as_it_was(caplog: pytest.LogCaptureFixture) -> None:
-    """The standard library's logger stays as it was, and shows no transitions."""
+    """The standard library's logger is left as it was, and gets no transitions."""
     before = (LOGGER.level, list(LOGGER.filters))
     with transition_log():
         await live()
@@ -132,8 +132,8 @@ async def test_standard_logging_stays_as_it_was(caplog: pytest.LogCaptureFixture
     assert (LOGGER.level, LOGGER.filters) == before
 
 
-async def test_run_log_beside_it_is_whole(tmp_path: Any) -> None:
-    """A run log of prism.runlog.configure has every event too, and is cleaned up."""
+async def test_run_log_written_meanwhile_is_complete(tmp_path: Any) -> None:
+    """A log that prism.runlog.configure writes meanwhile has every event, and is cleaned up."""
     structlog.configure(processors=[lambda logger, method, event: ((event["event"],), {})])
     with transition_log() as log, prism.runlog.configure(tmp_path / "events.jsonl"):
         await live()
@@ -151,8 +151,8 @@ async def test_cleared_log_begins_anew() -> None:
     assert log.events == log.of(agent) != []
 
 
-async def test_structlog_configured_meanwhile_makes_no_difference() -> None:
-    """However structlog is configured in the middle of a test, the log has all transitions."""
+async def test_structlog_may_be_configured_meanwhile() -> None:
+    """Events are recorded however structlog is configured in the middle of a test."""
     with transition_log() as log:
         structlog.configure(
             processors=[], wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL)
@@ -161,7 +161,7 @@ async def test_structlog_configured_meanwhile_makes_no_difference() -> None:
     assert log.moves(agent) == MOVES
 
 
-def test_charts_with_a_logger_of_their_own_are_heard() -> None:
+def test_charts_with_their_own_logger_are_recorded() -> None:
     """A chart that was given a logger is heard like any other, and its logger gets the event."""
     capture = LogCapture()
     chart = social_media_chart(logger=structlog.wrap_logger(None, processors=[capture]))
@@ -177,8 +177,8 @@ class Slow(ScriptedReasoner):
     concurrency = 2
 
 
-def test_simulation_is_heard_once() -> None:
-    """A simulation's events are in the log once, in its order, though some were delayed."""
+def test_events_of_a_simulation_are_recorded_once() -> None:
+    """Each event of a simulation is recorded once, in the order of its log."""
     heard = []
     for kind in (ScriptedReasoner, Slow):
         agents = synthetic_population(6, seed=1)

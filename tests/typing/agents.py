@@ -1,4 +1,4 @@
-"""What type checkers say of agents and populations. Checked by tests/test_typing.py, never run."""
+"""Types of agents and populations, as users see them; checked by test_typing.py, never run."""
 
 from collections import deque
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What type checkers say of charts. Checked by tests/test_typing.py, never run."""
+"""Types of charts, as users see them; checked by test_typing.py, never run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What type checkers say of reasoners. Checked by tests/test_typing.py, never run."""
+"""Types of reasoners, as users see them; checked by test_typing.py, never run."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Types of the smaller rooms, held by ``mypy --strict`` and pyright."""
+"""Types of the smaller rooms, as users see them; checked by test_typing.py, never run."""
 
 from pathlib import Path
 from typing import assert_type

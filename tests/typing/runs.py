@@ -1,4 +1,4 @@
-"""What type checkers say of simulations, logs and tables. Checked by tests/test_typing.py, never run."""
+"""Types of simulations, logs and tables, as users see them; checked by test_typing.py, never run."""
 
 from pathlib import Path
 from typing import Any, assert_type

@@ -1,4 +1,4 @@
-"""What type checkers refuse. Every marked line must be an error, or the mark is one. Never run."""
+"""Lines that type checkers must refuse; a mark without an error is an error. Never run."""
 
 from enum import StrEnum
 
@@ -18,6 +18,7 @@ from prism.statechart import (
     state_distribution,
     state_enum,
 )
+from prism.testing import FailingReasoner
 
 
 class Mood(StrEnum):
@@ -134,3 +135,4 @@ Simulation([ada], composer=Verbose())  # type: ignore[arg-type]  # pyright: igno
 RunLog(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 configure(None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 Post("p1")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+FailingReasoner("out of order")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -24,7 +24,7 @@ def post(path: str, body: bytes) -> bytes:
     ],
     ids=["no HTTP", "no host", "no length"],
 )
-async def test_what_is_no_http_is_refused(server: FakeOllama, talk: Any, garbage: bytes) -> None:
+async def test_invalid_http_is_refused(server: FakeOllama, talk: Any, garbage: bytes) -> None:
     """A malformed request is a 400, and the server goes on."""
     ((status, body),) = await talk(garbage)
     assert status == 400
@@ -35,7 +35,7 @@ async def test_what_is_no_http_is_refused(server: FakeOllama, talk: Any, garbage
 @pytest.mark.parametrize(
     "body", [b"{", b"\xff\xfe", b'{"a": nope}'], ids=["cut off", "no text", "no value"]
 )
-async def test_what_is_no_json_is_refused(server: FakeOllama, talk: Any, body: bytes) -> None:
+async def test_invalid_json_is_refused(server: FakeOllama, talk: Any, body: bytes) -> None:
     """A body that is no JSON is a 400, after which the same connection carries the next request."""
     (status, refusal), good = await talk(post("/api/chat", body) + VERSION, 2)
     assert status == 400
@@ -55,7 +55,7 @@ async def test_what_is_no_json_is_refused(server: FakeOllama, talk: Any, body: b
         ("/v1/systemone", {"model": "nimble", "state": "s", "questions": {"q": {}}}),
     ],
 )
-async def test_a_question_that_lacks_something_is_refused(
+async def test_an_incomplete_question_is_refused(
     server: FakeOllama, talk: Any, path: str, body: Any
 ) -> None:
     """A body of the wrong shape is a 400 that says what is wrong, and is no question."""
@@ -65,7 +65,7 @@ async def test_a_question_that_lacks_something_is_refused(
     assert server.questions == []
 
 
-async def test_what_is_not_served_is_not_found(talk: Any) -> None:
+async def test_unknown_paths_are_not_found(talk: Any) -> None:
     """Another path or method has the 404 that Ollama gives."""
     for request in (
         VERSION.replace(b"version", b"nothing"),
@@ -78,7 +78,7 @@ async def test_what_is_not_served_is_not_found(talk: Any) -> None:
 
 
 async def test_requests_sent_at_once_are_answered_in_order(server: FakeOllama, talk: Any) -> None:
-    """Several requests on one connection, sent before any answer, get their answers one after the other."""
+    """Several requests sent at once on one connection are answered in their order."""
     answers = await talk(VERSION + post("/api/show", b'{"model": "nimble"}') + VERSION, 3)
     assert [list(body) for _, body in answers] == [
         ["version"],

@@ -36,7 +36,7 @@ async def chat_all(server: FakeOllama, times: int) -> list[int]:
 
 
 async def test_it_chats(server: FakeOllama, client: ollama.AsyncClient) -> None:
-    """A conversation gets a message with token counts, and a schema with an enum gets one of its options."""
+    """A chat returns a message with token counts; with a schema it is one of its options."""
     reply = await client.chat("llama3.2", HELLO)
     assert (reply.model, reply.message.role, reply.message.content, reply.done) == (
         "llama3.2",
@@ -64,7 +64,7 @@ async def test_it_streams(client: ollama.AsyncClient) -> None:
     assert (parts[0].eval_count, parts[-1].eval_count) == (None, 1)
 
 
-async def test_it_streams_unless_told_otherwise(server: FakeOllama) -> None:
+async def test_it_streams_by_default(server: FakeOllama) -> None:
     """A request that does not say gets a stream, as from Ollama."""
     async with httpx.AsyncClient(base_url=server.host) as client:
         answer = await client.post("/api/chat", json={"model": "llama3.2", "messages": HELLO})
@@ -72,7 +72,7 @@ async def test_it_streams_unless_told_otherwise(server: FakeOllama) -> None:
 
 
 async def test_it_decides(server: FakeOllama, client: ollama.AsyncClient) -> None:
-    """Each choice question gets a choice and probabilities that sum to one, in the order of its options."""
+    """Each choice gets an answer and probabilities that add up to one, in the options' order."""
     server.choose = lambda asked: asked.options[:2][-1]
     reply = await client.systemone(
         "nimble", "Ann is tired.", {"q0": CHOICE, "q1": {**CHOICE, "criteria": {"x": None}}}
@@ -125,7 +125,7 @@ async def test_a_missing_model_is_not_found(client: ollama.AsyncClient, ask: Any
 async def test_a_decision_can_be_refused(
     decides: bool, model: str, state: str, code: int, message: str
 ) -> None:
-    """Servers before 0.35, models that do not decide, and states that are too large are refused as by Ollama."""
+    """Decisions fail as on Ollama: before 0.35, with another model, with a state too large."""
     with FakeOllama(decides=decides) as server:
         async with ollama.AsyncClient(server.host) as client:
             with pytest.raises(ollama.ResponseError, match=message) as caught:
@@ -133,10 +133,10 @@ async def test_a_decision_can_be_refused(
     assert caught.value.status_code == code
 
 
-async def test_who_chooses_sees_the_whole_question(
+async def test_choose_gets_the_whole_question(
     server: FakeOllama, client: ollama.AsyncClient
 ) -> None:
-    """The function that chooses is given prompt and options, for a decision also its instructions."""
+    """``choose`` gets prompt and options, and for a decision its instructions."""
     seen: list[Asked] = []
 
     def choose(asked: Asked) -> str:
@@ -168,7 +168,7 @@ async def test_a_function_that_raises_is_a_500(
 
 
 @pytest.mark.parametrize(("remember", "kept"), [(None, 5), (8, 5), (3, 3), (0, 0)])
-async def test_it_remembers_as_much_as_it_is_told(remember: int | None, kept: int) -> None:
+async def test_it_remembers_a_limited_number_of_questions(remember: int | None, kept: int) -> None:
     """All questions are counted, and the last of them kept."""
     with FakeOllama(remember=remember, choose=lambda asked: str(len(asked.prompt))) as server:
         async with ollama.AsyncClient(server.host) as client:
@@ -183,8 +183,8 @@ async def test_it_remembers_as_much_as_it_is_told(remember: int | None, kept: in
 @pytest.mark.parametrize(
     "settings", [{"slots": 0}, {"models": "llama3.2"}, {"decision_models": "nimble"}]
 )
-def test_settings_that_cannot_be_meant_are_refused(settings: dict[str, Any]) -> None:
-    """No slot at all, and a text in place of several names, are errors and not a server that never answers."""
+def test_impossible_settings_are_refused(settings: dict[str, Any]) -> None:
+    """No slot at all, and one text in place of several names, are refused."""
     with pytest.raises(FieldValueError):
         FakeOllama(**settings)
 
@@ -192,7 +192,7 @@ def test_settings_that_cannot_be_meant_are_refused(settings: dict[str, Any]) -> 
 # Slots, queue and latency
 
 
-async def test_slots_bound_what_is_answered_at_once() -> None:
+async def test_slots_limit_answers_at_once() -> None:
     """No more answers than slots are made at a time, and the time they are busy is added up."""
     with FakeOllama(latency=0.02, slots=2) as server:
         assert await chat_all(server, 8) == [200] * 8
@@ -275,7 +275,7 @@ def test_a_taken_port_is_an_error(server: FakeOllama) -> None:
 
 
 def test_it_runs_in_a_process_of_its_own() -> None:
-    """As a module it prints its address, serves until its input ends, and prints what it counted."""
+    """As a program it prints its address, serves until its input ends, and prints its counts."""
     command = [sys.executable, "-m", "prism.testing", "--latency", "0.01", "--slots", "2"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -40,7 +40,7 @@ async def test_each_fault_is_what_the_client_raises_for_it(
 
 
 async def test_a_status_carries_text_and_header(server: FakeOllama) -> None:
-    """An error has Ollama's form unless a body is given, and the Retry-After header only if asked for."""
+    """An error has Ollama's form unless a body is given, and Retry-After only on request."""
     server.fail(
         Fault.status(503, "busy", retry_after="7"),
         Fault.status(503),
@@ -110,10 +110,10 @@ async def test_probabilities_can_be_replaced(
     assert sum(good.probabilities.values()) == pytest.approx(1)
 
 
-async def test_what_is_said_can_go_wrong_on_one_path(
+async def test_a_content_fault_can_be_set_on_one_path(
     server: FakeOllama, client: ollama.AsyncClient
 ) -> None:
-    """A fault of what a model says can be kept for chats or for decisions; where no model is asked it is refused."""
+    """A fault of a model's words can be for chats or decisions only, and for no other path."""
     server.fail(Fault.says("I would rather not."), path="/api/chat")
     server.fail(Fault.weighs({"a": 0.25}), path="/v1/systemone")
     assert (await client.systemone("nimble", "s", QUESTION)).answers["q0"].probabilities == {
