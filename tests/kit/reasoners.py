@@ -103,3 +103,19 @@ def mixed(chats: FakeOllama, decides: FakeOllama, **settings: Any) -> OllamaPool
     """Return a pool of one server that only chats with ``nimble``, and one that also decides."""
     chats.models, chats.decision_models = ("nimble",), ()
     return OllamaPool([chats.host, decides.host], "nimble", **settings)
+
+
+class Told:
+    """A client that keeps what it was told and answers with a given reply."""
+
+    def __init__(self, reply: Any = "yes") -> None:
+        self.reply, self.told = reply, None
+
+
+class Deciding(Told):
+    """A client that answers decision questions with a given reply, or raises it."""
+
+    async def systemone(self, state: str, questions: Any) -> Any:
+        if isinstance(self.reply, Exception):
+            raise self.reply
+        return self.reply

@@ -1,0 +1,217 @@
+"""Decision questions and thinking, in the call shape of a bare Ollama client."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import ollama
+import pytest
+
+from prism.errors import BadReplyError, DecisionsUnsupportedError
+from prism.statechart.reasoner._clients import adapt
+from prism.statechart.reasoner._cost import Cost
+from prism.statechart.reasoner._prompts import answer_schema
+from prism.statechart.states import AgentState
+from prism.testing import FakeOllama, Fault
+from tests.kit.reasoners import Deciding, Told
+
+S = AgentState
+OPTIONS = [S.COMPOSING, S.SCROLLING]
+MESSAGES = [{"role": "user", "content": "what next?"}]
+SCHEMA = {
+    "type": "object",
+    "properties": {"next_state": {"type": "string", "enum": ["composing", "scrolling"]}},
+    "required": ["next_state"],
+}
+
+
+async def ask_chat(
+    client: Any, *, model: str | None = None, seed: int | None = None, cost: Cost | None = None
+) -> str:
+    """Put a prompt to a client, and return its reply."""
+    adapted = adapt(client, model, seed)
+    reply = await adapted.chat(MESSAGES, format=answer_schema(OPTIONS), cost=cost or Cost())
+    return reply.text
+
+
+class OllamaLike(Told):
+    async def chat(
+        self,
+        model: str = "",
+        messages: Any = None,
+        *,
+        stream: bool = False,
+        format: Any = None,  # noqa: A002 - as Ollama names it
+    ) -> Any:
+        self.told = {"model": model, "messages": messages, "stream": stream, "format": format}
+        return self.reply
+
+
+class Runner(Told):
+    async def run(self, prompt: str) -> Any:
+        self.told = prompt
+        return self.reply
+
+
+async def ask_decision(client: Any, model: str | None = None, cost: Cost | None = None) -> Any:
+    """Put a decision question to a client, and return the probabilities of the answer."""
+    adapted = adapt(client, model, None)
+    reply = await adapted.systemone("about Ada", QUESTIONS, cost=cost or Cost())
+    return reply.answers["q0"]["probabilities"]
+
+
+async def offers_decisions(client: Any, model: str | None) -> bool:
+    """Return whether a client takes decisions, as its adapter finds out."""
+    return await adapt(client, model, None).offers_decisions()
+
+
+QUESTIONS = {
+    "q0": {
+        "type": "choice",
+        "instructions": "next?",
+        "criteria": {"composing": "write", "scrolling": None},
+    }
+}
+
+
+@pytest.mark.parametrize("kind", ["prism", "pool", "ollama"])
+async def test_real_clients_decide(kind: str, server: FakeOllama, connect: Any) -> None:
+    """prism's clients and Ollama's own put decision questions; chances and tokens are read."""
+    cost = Cost()
+    model = "nimble" if kind == "ollama" else None
+    chances = await ask_decision(connect(kind=kind, model="nimble"), model, cost)
+    assert chances == pytest.approx({"composing": 0.9, "scrolling": 0.1})
+    assert (cost.model, cost.attempts, cost.output_tokens) == ("nimble", 1, 0)
+    assert cost.input_tokens is not None
+    body = server.questions[0].body
+    assert (body["model"], body["state"]) == ("nimble", "about Ada")
+    assert body["questions"]["q0"]["criteria"] == QUESTIONS["q0"]["criteria"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "answers"),
+    [
+        ({"answers": {"q0": {"probabilities": {"composing": 1.0}}}}, {"composing": 1.0}),
+        (
+            SimpleNamespace(answers={"q0": SimpleNamespace(probabilities={"idle": 0.5})}),
+            {"idle": 0.5},
+        ),
+        ({"answers": {"q0": {"choice": "composing"}}}, None),
+        ({"answers": {"q1": {"probabilities": {"composing": 1.0}}}}, None),
+        ({"answers": {}}, None),
+        ({"answers": {"q0": "composing"}}, None),
+    ],
+)
+async def test_the_answers_of_a_decision_are_found(reply: Any, answers: Any) -> None:
+    """The probabilities of each question are found as they are given, or None."""
+    assert await ask_decision(Deciding(reply)) == answers
+
+
+@pytest.mark.parametrize(
+    "reply", [None, "composing", {}, {"answers": None}, {"answers": ["q0"]}, {"answers": 3}]
+)
+async def test_a_decision_without_answers_is_an_error(reply: Any) -> None:
+    """A reply without answers is an error that names the reply's type."""
+    with pytest.raises(
+        BadReplyError, match=f"the client's reply of type {type(reply).__name__} has no answers"
+    ):
+        await ask_decision(Deciding(reply))
+
+
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [
+        (ollama.ResponseError("404 page not found", 404), DecisionsUnsupportedError),
+        (ollama.ResponseError("this does not support decisions", 400), DecisionsUnsupportedError),
+        (ollama.ResponseError('model "m1" not found', 404), ollama.ResponseError),
+        (ollama.ResponseError("state is too large", 400), ollama.ResponseError),
+        (ollama.ResponseError("404 page not found", 500), ollama.ResponseError),
+        (ConnectionError("404 page not found"), ConnectionError),
+    ],
+)
+async def test_a_missing_endpoint_is_told_from_other_failures(
+    error: Exception, raised: type[Exception]
+) -> None:
+    """A server or model without decisions raises prism's error for it; all else is unchanged."""
+    with pytest.raises(raised, match=str(error.args[0])) as caught:
+        await ask_decision(Deciding(error))
+    assert (caught.value is error) == (raised is type(error))
+
+
+@pytest.mark.parametrize("kind", ["prism", "pool", "ollama"])
+@pytest.mark.parametrize(("model", "offered"), [("nimble", True), ("tiny", False)])
+async def test_capabilities_of_a_model_are_found_out(
+    kind: str, model: str, offered: bool, connect: Any
+) -> None:
+    """A client's server is asked whether the model decides."""
+    client = connect(kind=kind, model=model)
+    assert await offers_decisions(client, model if kind == "ollama" else None) is offered
+
+
+@pytest.mark.parametrize("client", [OllamaLike(), Runner(), Deciding()])
+async def test_a_client_that_cannot_say_offers_no_decisions(client: Any) -> None:
+    """A client that has no decisions, or no way to tell, is taken to offer none."""
+    assert await offers_decisions(client, "m1") is False
+
+
+async def test_an_ollama_client_without_a_model_offers_no_decisions(connect: Any) -> None:
+    """Ollama's client that is not told a model cannot be asked what the model does."""
+    assert await offers_decisions(connect(kind="ollama"), None) is False
+
+
+@pytest.mark.parametrize("code", [404, 405, 501])
+async def test_a_server_without_api_show_may_decide(
+    code: int, server: FakeOllama, connect: Any
+) -> None:
+    """A server without the path that shows capabilities may decide; a failure is raised."""
+    server.fail(Fault.status(code, body=b"no such page"), Fault.status(500), path="/api/show")
+    assert await offers_decisions(connect(kind="ollama"), "nimble") is True
+    with pytest.raises(ollama.ResponseError):
+        await offers_decisions(connect(kind="ollama"), "nimble")
+
+
+class Thinker(Told):
+    """A model that takes one kind of answer to whether it may think, and refuses any other."""
+
+    def __init__(self, accepts: Any, error: Exception) -> None:
+        super().__init__()
+        self.accepts, self.error, self.asked = accepts, error, []
+
+    async def chat(self, messages: Any, think: Any = None) -> Any:
+        self.asked.append(think)
+        if think != self.accepts:
+            raise self.error
+        return self.reply
+
+
+NO_THINK = ollama.ResponseError("invalid think value", 400)
+
+
+@pytest.mark.parametrize(
+    ("accepts", "error", "asked"),
+    [
+        (False, NO_THINK, [False, False]),
+        (None, NO_THINK, [False, None, None]),
+        (None, ollama.ResponseError("unknown field: think", 422), [False, None, None]),
+    ],
+)
+async def test_think_is_false_until_a_model_refuses_it(
+    accepts: Any, error: Exception, asked: list[Any]
+) -> None:
+    """A chat with a think gets False, until the model refuses it, which is remembered."""
+    client, cost = Thinker(accepts, error), Cost()
+    adapted = adapt(client, None, None)
+    for _ in range(2):
+        await adapted.chat(MESSAGES, format=SCHEMA, cost=cost)
+    assert client.asked == asked
+    assert cost.attempts == len(asked)
+
+
+@pytest.mark.parametrize(
+    "error", [ollama.ResponseError("invalid format", 400), ollama.ResponseError("think", 500)]
+)
+async def test_other_refusals_are_raised(error: Exception) -> None:
+    """Any other error is raised as it is, and the model asked only once."""
+    client = Thinker("high", error)
+    with pytest.raises(ollama.ResponseError):
+        await ask_chat(client)
+    assert client.asked == [False]
