@@ -12,8 +12,8 @@ ROOT = Path(__file__).parent.parent
 SUB_ROOMS = {
     "prism.statechart": (
         "states",
-        "transitions",
         "_identity",
+        "transitions",
         "_definition",
         "_engine",
         "formats",

@@ -35,7 +35,7 @@ TO_DO = {
     "llm/test_pool.py",
     "llm/test_slots.py",
     "runs/test_folder.py",
-    "simulation/test_deciding.py",
+    "simulation/test_asking.py",
     "social/test_simulation.py",
     "statechart/conftest.py",
     "statechart/reasoner/test_budget.py",

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Generic
 
-from prism.errors import FieldValueError, ReasonerError, SimulationError
+from prism.errors import FieldValueError, SimulationError
 from prism.runlog import SimulatedClock
 from prism.runlog._clock import Moment
-from prism.simulation._deciding import deciding_with
+from prism.simulation._asking import asking_with
 from prism.simulation._world import (
     BatchDecider,
     Event,
@@ -21,9 +21,7 @@ from prism.simulation._world import (
     SummaryT,
     World,
 )
-from prism.statechart import Budget, Decision, PolicyReasoner, Question
-from prism.statechart._identity import agent_name
-from prism.statechart.states import state_text
+from prism.statechart import Budget, PolicyReasoner
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.telemetry.events import (
     DECISION,
@@ -86,10 +84,11 @@ class Loop(Generic[SummaryT, ResultsT_co]):
         self.finished: list[SummaryT] = []
         self.reasoner: BatchDecider = reasoner or PolicyReasoner(seed)
         self.clock: SimulatedClock = clock or SimulatedClock()
-        self._deciding = deciding_with(self.reasoner, logger, self.clock, self._apply)
+        self._asking = asking_with(self.reasoner, logger, self.clock)
         # the world's events wait there for those of earlier decisions
-        self._logger = self._deciding.logger
+        self._logger = self._asking.logger
         self.world: World[SummaryT, ResultsT_co] = make_world(self._logger)
+        self._asking.apply = self.world.apply
 
     def run(self, on_round: Callable[[SummaryT], object] | None = None) -> ResultsT_co:
         """Run to the end in an event loop of its own.
@@ -131,7 +130,7 @@ class Loop(Generic[SummaryT, ResultsT_co]):
                     if on_round is not None:
                         on_round(self.finished[-1])
             finally:
-                await self._deciding.close()
+                await self._asking.close()
 
             results = self.world.results(self.finished)
             self._emit(RUN_ENDED, **results.totals.to_dict())
@@ -211,33 +210,23 @@ class Loop(Generic[SummaryT, ResultsT_co]):
             # a policy never waits: let an interruption, and others in the event loop, have a turn
             await asyncio.sleep(0)
 
-        await self._deciding.end_round()
+        await self._asking.end_round()
         summary = self.world.end_round(number)
         self._emit(ROUND_ENDED, **summary.to_dict())
 
         return summary
 
     async def _tick(self) -> None:
-        step, deciding = self.world.step, self._deciding
+        step, asking = self.world.step, self._asking
         for agent in self.world.agents:
-            if agent is deciding.next_agent:
-                await deciding.settle_next()
+            if agent is asking.next_agent:
+                await asking.settle_next()
 
             question = step(agent)
             if question is not None:
-                await deciding.ask(question)
+                await asking.ask(question)
 
-        await deciding.end_tick()
-
-    def _apply(self, question: Question, decision: Decision) -> None:
-        if decision.chosen not in question.options:
-            options = ", ".join(map(state_text, question.options))
-            raise ReasonerError(
-                f"agent {agent_name(question.agent)!r}: the reasoner chose {decision.chosen!r}, "
-                f"which is not one of {options}"
-            )
-
-        self.world.apply(question, decision)
+        await asking.end_tick()
 
     def _emit(self, event: str, **keys: Any) -> None:
         logger = active_logger(self._logger)

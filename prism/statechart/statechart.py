@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack, cast, o
 
 from prism.statechart._definition import Definition
 from prism.statechart._engine.interpreter import Interpreter
-from prism.statechart._engine.writing import add_missing_fields
+from prism.statechart._engine.machine import build_machine, compile_rows
+from prism.statechart._engine.writing import Reporter, add_missing_fields
 from prism.statechart.states import is_state, state_text
 from prism.statechart.transitions import StateT, Transition
 from prism.telemetry._loggers import EventLogger
@@ -81,7 +82,13 @@ class Statechart(Interpreter[StateT]):
         definition = Definition(
             states, transitions, initial, name, decision_states, timeouts, strict
         )
-        super().__init__(definition, logger, clock)
+        reporter = Reporter(name, logger, strict=strict)
+        self._machine = build_machine(
+            definition,
+            guard_failed=reporter.guard_failed,
+            action_failed=reporter.action_failed,
+        )
+        super().__init__(definition, compile_rows(self._machine), reporter, clock)
         self.name = name
         self.states: frozenset[StateT] = frozenset(definition.states)
         self.transitions: tuple[Transition[StateT], ...] = definition.transitions

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from prism.telemetry.events import DECISION
 
-if TYPE_CHECKING:
-    from prism.telemetry._loggers import Level
+Level = Literal["info", "warning", "error"]
 
 GuardOutcome = Literal["passed", "failed", "raised"]
 

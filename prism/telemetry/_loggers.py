@@ -14,14 +14,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from sys import modules
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
-from prism.telemetry._instrument import event_hooks, observe_event
+from prism.telemetry._instrument import Level, event_hooks, observe_event
 
 LOGGER_NAME = "prism.statechart"
 """Name of prism's logger, in structlog and in the standard library."""
-
-Level = Literal["info", "warning", "error"]
 
 _standard = logging.getLogger(LOGGER_NAME)
 _is_configured: Callable[[], bool] | None = None

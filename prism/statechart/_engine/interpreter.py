@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from operator import itemgetter
-from typing import Any, Generic, Never, TypeVar, cast
+from typing import Any, Generic, NamedTuple, Never, TypeVar, cast
 
 from prism.errors import AgentError, ReasonerError, RunawayError, UnknownStateError
 from prism.statechart._definition import TIMEOUT, Definition
@@ -22,11 +22,9 @@ from prism.statechart._engine.arguments import (
     require_reasoner,
     require_trigger,
 )
-from prism.statechart._engine.guards import PASSED, Candidate, try_in_order
-from prism.statechart._engine.machine import Rows, build_machine, compile_rows
 from prism.statechart._engine.pending import Decider, OpenQuestions
-from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import (
+    Reporter,
     Writer,
     count_tick,
     write_kept,
@@ -35,20 +33,27 @@ from prism.statechart._engine.writing import (
 )
 from prism.statechart._identity import agent_name
 from prism.statechart.states import state_text
-from prism.statechart.transitions import Edge, StateT, shared_edge
+from prism.statechart.transitions import Action, Edge, Guard, StateT, shared_edge
 from prism.telemetry._instrument import (
     ChartBuilt,
     GuardEvaluated,
+    GuardOutcome,
     TransitionDetails,
     engine_hooks,
     observe,
 )
-from prism.telemetry._loggers import EventLogger, somebody_listens
+from prism.telemetry._loggers import somebody_listens
 
 MOST_QUEUED_FIRES = 1000
 """Fires that an agent's own actions may queue behind one fire before the engine stops them."""
 
 ItemT = TypeVar("ItemT")
+
+Candidate = tuple[Guard | None, Action | None, StateT, Edge]
+"""One transition of one state: guard, action, target, edge. A plain tuple unpacks fastest."""
+
+Rows = dict[Any, dict[str, tuple[Candidate[StateT], ...]]]
+"""Candidates in definition order, by state and then by trigger."""
 
 _guard_of = itemgetter(0)
 
@@ -56,30 +61,65 @@ QueuedFire = tuple[str, Any, Any]
 """Trigger, context and target (None for the first match) of a fire that waits for a commit."""
 
 
+class Verdict(NamedTuple):
+    """What came of a guard: it passed, it failed, or it raised an error."""
+
+    outcome: GuardOutcome
+    error: Exception | None = None
+
+
+PASSED = Verdict("passed")
+FAILED = Verdict("failed")
+
+
+def evaluate(guard: Guard | None, agent: Any, context: Any) -> Verdict:
+    """Evaluate a guard; a transition without one always passes.
+
+    What must stop the program, such as a ``KeyboardInterrupt``, propagates.
+    """
+    if guard is None:
+        return PASSED
+
+    try:
+        # the truth of the result may raise, too
+        return PASSED if guard(agent, context) else FAILED
+    except Exception as error:
+        return Verdict("raised", error)
+
+
+def try_in_order(
+    items: Iterable[ItemT], guard_of: Callable[[ItemT], Guard | None], agent: Any, context: Any
+) -> Iterator[tuple[ItemT, Verdict]]:
+    """Evaluate the guards of transitions one after another, each only when it is asked for."""
+    for item in items:
+        yield item, evaluate(guard_of(item), agent, context)
+
+
 class Interpreter(Generic[StateT]):
     """Runs one definition; everything that changes lives in the agents.
 
     Args:
         definition: What to run.
-        logger: Where to report; None means structlog's own logger, once it is configured.
+        rows: Its transitions as candidates.
+        reporter: Where to report.
         clock: Returns the current time in seconds since the epoch.
     """
 
     def __init__(
-        self, definition: Definition[StateT], logger: EventLogger | None, clock: Callable[[], float]
+        self,
+        definition: Definition[StateT],
+        rows: Rows[StateT],
+        reporter: Reporter,
+        clock: Callable[[], float],
     ) -> None:
         self.definition: Definition[StateT] = definition
         self._members: dict[Any, StateT] = {state: state for state in definition.states}
         self._limits: dict[Any, int] = dict(definition.timeouts)
-        self._reporter = Reporter(definition.name, logger, strict=definition.strict)
-        self._has_logger = logger is not None
+        self._triggers = frozenset(trigger for row in rows.values() for trigger in row)
+        self._rows = rows
+        self._reporter = reporter
+        self._has_logger = reporter.has_logger
         self._clock = clock
-        self._machine = build_machine(
-            definition,
-            guard_failed=self._reporter.guard_failed,
-            action_failed=self._reporter.action_failed,
-        )
-        self._rows: Rows[StateT] = compile_rows(self._machine)
         self._writers: dict[type, Writer] = {}
         self._quiet_writers: dict[type, Writer] = {}
         self._firing: dict[int, deque[QueuedFire]] = {}
@@ -127,7 +167,7 @@ class Interpreter(Generic[StateT]):
         except (AttributeError, KeyError, TypeError):
             # nothing is wrong with an event that does not apply
             self._require_known_state(agent)
-            require_trigger(trigger, context, self._machine.events, self.definition.initial)
+            require_trigger(trigger, context, self._triggers, self.definition.initial)
             return None
 
         for candidate in candidates:
@@ -299,12 +339,12 @@ class Interpreter(Generic[StateT]):
                 yield candidate
 
     def _candidates(self, agent: Any, trigger: str, context: Any) -> tuple[Candidate[StateT], ...]:
-        state = self._require_known_state(agent)
-        require_trigger(trigger, context, self._machine.events, self.definition.initial)
+        row = self._rows[self._require_known_state(agent)]
         try:
-            return self._rows[state].get(trigger, ())
-        except TypeError:
-            # no event has an unhashable name
+            return row[trigger]
+        except (KeyError, TypeError):
+            # nothing is wrong with an event that does not apply, or that has no name
+            require_trigger(trigger, context, self._triggers, self.definition.initial)
             return ()
 
     # Committing

@@ -14,14 +14,11 @@ from typing import Any
 from transitions import EventData, Machine
 
 from prism.statechart._definition import Definition
-from prism.statechart._engine.guards import PASSED, Candidate, evaluate
-from prism.statechart.transitions import Action, Edge, Guard, StateT
+from prism.statechart._engine.interpreter import PASSED, Candidate, Rows, evaluate
+from prism.statechart.transitions import Action, Edge, Guard
 
 Failed = Callable[[Exception, Any, Edge], None]
 """``(error, agent, edge)``: reports a guard or an action that raised; raises in a strict chart."""
-
-Rows = dict[Any, dict[str, tuple[Candidate[StateT], ...]]]
-"""Candidates in definition order, by state and then by trigger."""
 
 
 class _GuardCondition:

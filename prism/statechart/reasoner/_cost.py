@@ -34,7 +34,7 @@ class Cost:
     to the same question of another agent, attempts and tokens are 0, so that they can be added up.
 
     Args:
-        latency: Seconds from getting a slot to the answer.
+        latency: Seconds from asking to the answer, the wait for a slot included.
         model: Model asked, where known.
         host: Server asked last, where known.
         attempts: Requests sent; 0 where nothing could be asked.

@@ -138,29 +138,30 @@ class _Limits:
     request does not wait forever for a server that is gone.
     """
 
-    __slots__ = ("_began", "_budget", "_is_by_budget", "_seconds", "_timer")
+    __slots__ = ("_budget", "_is_admitted", "_is_by_budget", "_put_at", "_seconds", "_timer")
 
     def __init__(self, timer: Timeout, seconds: float, budget: Budget) -> None:
         self._timer = timer
         self._seconds = seconds
         self._budget = budget
-        self._began: float | None = None
+        self._put_at = perf_counter()
+        self._is_admitted = False
         self._is_by_budget = False
 
     def admitted(self) -> None:
         # a retry has a slot again, within the same time
-        if self._began is not None:
+        if self._is_admitted:
             return
 
         spent = self._budget.take()
         if spent is not None:
             raise BudgetSpentError(spent)
 
-        self._began = perf_counter()
+        self._is_admitted = True
         self._allow(self._seconds)
 
     def stalled(self, is_stalled: bool) -> None:
-        if self._began is None:
+        if not self._is_admitted:
             self._allow(self._seconds if is_stalled else None)
 
     def exceeded(self) -> LLMError:
@@ -171,10 +172,10 @@ class _Limits:
 
     def settle(self, cost: Cost) -> None:
         """Note how long the request took, and count what it has cost beyond the call it took."""
-        if self._began is None:
+        cost.latency = round(perf_counter() - self._put_at, 6)
+        if not self._is_admitted:
             return
 
-        cost.latency = round(perf_counter() - self._began, 6)
         tokens = (cost.input_tokens or 0) + (cost.output_tokens or 0)
         self._budget.add(retries=cost.attempts - 1, tokens=tokens)
 

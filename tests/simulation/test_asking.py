@@ -14,7 +14,7 @@ from structlog.testing import LogCapture
 from prism.agents import synthetic_population
 from prism.errors import ReasonerError
 from prism.runlog import RunLog, SimulatedClock
-from prism.simulation._deciding import OrderedLogger
+from prism.simulation._asking import OrderedLogger
 from prism.social import Results, Simulation
 from prism.statechart import BaseReasoner, Decision, PolicyReasoner, Question, Reasoner
 from prism.telemetry.events import DECISION, POST_PUBLISHED, TRANSITION

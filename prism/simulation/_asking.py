@@ -11,15 +11,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from prism.errors import ReasonerError
 from prism.runlog import SimulatedClock
 from prism.runlog._clock import Moment
+from prism.simulation._world import BatchDecider
 from prism.statechart import Decision, Question
-from prism.telemetry._loggers import EventLogger, Level, report
+from prism.statechart._identity import agent_name
+from prism.statechart.states import state_text
+from prism.telemetry._instrument import Level
+from prism.telemetry._loggers import EventLogger, report
 
 Apply = Callable[[Question, Decision], None]
 """Carries out a decision; called in the order of the agents."""
@@ -28,28 +32,16 @@ Buffer = list[tuple[Moment, Level, str, dict[str, Any]]]
 """Events that wait for earlier ones: when each happened, how serious it is, its name and keys."""
 
 
-class ManyDecider(Protocol):
-    """What a simulation asks; every reasoner built on `BaseReasoner` is one.
-
-    One that has a ``concurrency`` above 0 is asked each question as it comes up, and limits itself
-    how many it works on at once.
-    """
-
-    async def decide_many(
-        self, questions: Sequence[Question], *, logger: EventLogger | None = None
-    ) -> list[Decision]:
-        """Answer several questions, in their order."""
-        ...
-
-
-class Deciding(Protocol):
+class Asking(Protocol):
     """What a run does with its open questions.
 
     Attributes:
         next_agent: The first agent that must not take its next step before its answer is there.
+        apply: Carries out a decision; set before the first question.
     """
 
     next_agent: Any
+    apply: Apply
 
     @property
     def logger(self) -> EventLogger | None:
@@ -71,23 +63,24 @@ class Deciding(Protocol):
         """Cancel what is still being asked; nothing is left running."""
 
 
-def deciding_with(
-    reasoner: ManyDecider, logger: EventLogger | None, clock: SimulatedClock, apply: Apply
-) -> Deciding:
+def asking_with(
+    reasoner: BatchDecider, logger: EventLogger | None, clock: SimulatedClock
+) -> Asking:
     """Return the way of asking that suits a reasoner."""
     if getattr(reasoner, "concurrency", 0):
-        return AsTheyCome(reasoner, logger, clock, apply)
-    return TickByTick(reasoner, logger, apply)
+        return AsTheyCome(reasoner, logger, clock)
+    return TickByTick(reasoner, logger)
 
 
 class TickByTick:
     """Asks about a whole tick together; for reasoners that answer at once."""
 
-    def __init__(self, reasoner: ManyDecider, logger: EventLogger | None, apply: Apply) -> None:
+    apply: Apply
+
+    def __init__(self, reasoner: BatchDecider, logger: EventLogger | None) -> None:
         self.logger: EventLogger | None = logger
         self.next_agent: Any = None
         self._reasoner = reasoner
-        self._apply = apply
         self._questions: list[Question] = []
 
     async def ask(self, question: Question) -> None:
@@ -100,7 +93,8 @@ class TickByTick:
         if questions:
             decisions = await self._reasoner.decide_many(questions, logger=self.logger)
             for question, decision in zip(questions, decisions, strict=True):
-                self._apply(question, decision)
+                _require_option(question, decision)
+                self.apply(question, decision)
 
     async def settle_next(self) -> None:
         """Do nothing, as no question outlives its tick."""
@@ -174,22 +168,21 @@ class AsTheyCome:
         reasoner: Who answers.
         given: Where the run's events go.
         clock: The run's clock.
-        apply: Carries out a decision.
     """
+
+    apply: Apply
 
     def __init__(
         self,
-        reasoner: ManyDecider,
+        reasoner: BatchDecider,
         given: EventLogger | None,
         clock: SimulatedClock,
-        apply: Apply,
     ) -> None:
         self.logger: OrderedLogger = OrderedLogger(given, clock)
         self.next_agent: Any = None
         self._reasoner = reasoner
         self._given = given
         self._clock = clock
-        self._apply = apply
         self._open: deque[_Asked] = deque()
         self._asked: deque[_Asked] = deque()
         self._applied: Buffer = []
@@ -212,8 +205,9 @@ class AsTheyCome:
         self._open.popleft()
         asked.logger.write(asked.announced, at=asked.moment)
         self.logger.buffer = self._applied
+        _require_option(asked.question, decision)
         with self._clock.at(asked.moment):
-            self._apply(asked.question, decision)
+            self.apply(asked.question, decision)
 
         self._go_on()
 
@@ -264,3 +258,14 @@ class AsTheyCome:
             ) from error
 
         return decision
+
+
+def _require_option(question: Question, decision: Decision) -> None:
+    if decision.chosen in question.options:
+        return
+
+    options = ", ".join(map(state_text, question.options))
+    raise ReasonerError(
+        f"agent {agent_name(question.agent)!r}: the reasoner chose {decision.chosen!r}, "
+        f"which is not one of {options}"
+    )

@@ -1,0 +1,159 @@
+"""How many files of prism a call enters: few, so that its way can be read."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prism.agents import SeedPost, SocialAgent, StatechartMixin
+from prism.cli import main
+from prism.llm import OllamaChatClient
+from prism.runlog import RunLog, SimulatedClock
+from prism.social import Simulation
+from prism.statechart import AgentState, Reasoner, Statechart, Transition, social_media_chart
+from prism.testing import FakeOllama
+from tests.kit.ways import Way
+
+Light = StrEnum("Light", ["OFF", "ON"])
+
+TICKS_UNTIL_THE_SECOND_DECISION = 11
+
+
+class Lamp(StatechartMixin):
+    """An agent as most applications write one."""
+
+    state_type = Light
+    agent_id = "lamp"
+
+
+def a_fire() -> Way:
+    """Follow a fire without guard, action, logger or context."""
+    chart, agent = social_media_chart(), SocialAgent("ada")
+    chart.fire(agent, "feed_ready")
+    chart.fire(agent, "round_ends")
+
+    way = Way()
+    way.take(lambda: chart.fire(agent, "feed_ready"))
+    assert agent.state is AgentState.SCROLLING
+    return way
+
+
+def a_logged_fire(folder: Path) -> Way:
+    """Follow a fire with guard, action, context and a log."""
+    with RunLog(folder / "events.jsonl", SimulatedClock()) as log:
+        chart = Statechart(
+            Light,
+            [
+                Transition(
+                    "turns", Light.OFF, Light.ON, lambda lamp, by: True, lambda lamp, by: None
+                ),
+                Transition("turns", Light.ON, Light.OFF),
+            ],
+            Light.OFF,
+            logger=log.logger,
+        )
+        lamp = Lamp()
+        for _ in range(2):
+            chart.fire(lamp, "turns", {"by": "ada"})
+
+        way = Way()
+        way.take(lambda: chart.fire(lamp, "turns", {"by": "ada"}))
+    assert (folder / "events.jsonl").read_text(encoding="utf-8").count("\n") == 3
+    return way
+
+
+def a_decision(folder: Path, *, committed: bool) -> Way:
+    """Follow the second decision of a run: from the question until the simulation has the answer.
+
+    Bo alone has something to decide, so that nobody else's steps come in between.
+
+    Args:
+        folder: Where the run's log goes.
+        committed: Follow it on, until the transition is made, its guard evaluated again, and
+            written to the log.
+    """
+    ada, bo = SocialAgent("ada", interests=["trains"]), SocialAgent("bo", interests=["music"])
+    bo.engagement_threshold = 0.0
+    songs = [SeedPost("ada", f"A song called {name}.", ("music",)) for name in ("Dawn", "Dusk")]
+    clock = SimulatedClock()
+
+    with FakeOllama(models=["tiny"]) as server, RunLog(folder / "log.jsonl", clock) as log:
+        reasoner = Reasoner(OllamaChatClient(server.host, "tiny"))
+        simulation = Simulation(
+            [ada, bo],
+            songs,
+            rounds=1,
+            ticks_per_round=TICKS_UNTIL_THE_SECOND_DECISION,
+            reasoner=reasoner,
+            logger=log.logger,
+            clock=clock,
+        )
+        way = Way(
+            "statechart/reasoner/_questions.py:__post_init__",
+            "social/_world.py:apply",
+            returned=committed,
+            after=1,
+        )
+        way.take(simulation.run)
+
+    decisions = (folder / "log.jsonl").read_text(encoding="utf-8").count("reasoner.decision")
+    assert decisions == 2
+    return way
+
+
+def a_simulation(monkeypatch: pytest.MonkeyPatch) -> Way:
+    """Follow the second ``prism simulate`` of this process until its `Simulation` is made."""
+    for way in (Way(), Way()):
+        with monkeypatch.context() as patched:
+            patched.setattr(sys, "argv", ["prism", "simulate", "--agents", "5", "--rounds", "1"])
+            patched.setattr(Simulation, "__init__", _stop_counting(Simulation.__init__))
+            with pytest.raises(SystemExit):
+                way.take(main)
+
+    way.files.append("social/_simulation.py")
+    return way
+
+
+def _stop_counting(make: Any) -> Any:
+    def made(*arguments: Any, **options: Any) -> None:
+        sys.setprofile(None)
+        make(*arguments, **options)
+
+    return made
+
+
+def test_a_fire_enters_few_files() -> None:
+    """A plain fire enters at most 4 files."""
+    assert len(a_fire().files) <= 4
+
+
+def test_a_logged_fire_enters_few_files(tmp_path: Path) -> None:
+    """A fire with guard, action, context and a log enters at most 7 files."""
+    assert len(a_logged_fire(tmp_path).files) <= 7
+
+
+def test_a_decision_enters_few_files(tmp_path: Path) -> None:
+    """A decision enters at most 20 files from the question to the server and back."""
+    assert len(a_decision(tmp_path, committed=False).files) <= 20
+
+
+def test_a_simulation_is_reached_through_few_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``prism simulate`` reaches its simulation through at most 12 files."""
+    assert len(a_simulation(monkeypatch).files) <= 12
+
+
+def test_the_architecture_page_has_the_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table on the architecture page says what is counted here."""
+    ways = {
+        "a plain fire": a_fire(),
+        "a fire with guard, action and log": a_logged_fire(tmp_path),
+        "a decision, until the simulation has the answer": a_decision(tmp_path, committed=False),
+        "`prism simulate`, until its simulation is made": a_simulation(monkeypatch),
+    }
+    page = (Path(__file__).parent.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    for name, way in ways.items():
+        assert f"| {name} | {len(way.files)} |" in page, (name, way.files, way.changes)
