@@ -54,6 +54,7 @@ pygments_dark_style = "monokai"
 
 _PAGES = Path(__file__).parent / "reference"
 ROOMS = sorted({page.stem for page in _PAGES.glob("*.md")} - {"index", "command-line"})
+PARTS = ("statechart.formats", "statechart.inspection", "statechart.reasoner")
 
 # these are imported when first used, so that autodoc would not see them
 for _name in prism.testing.__all__:
@@ -69,7 +70,8 @@ def add_command_line(_app: Sphinx, docname: str, source: list[str]) -> None:
 def public_paths() -> dict[str, str]:
     """Return the path under which a name is documented, by its name alone and by the module that defines it."""
     paths = {}
-    for room in map(import_module, (f"prism.{room}" for room in ROOMS)):
+    # a room comes last, so that its own path counts where a part of it has the name, too
+    for room in map(import_module, (f"prism.{name}" for name in (*PARTS, *ROOMS))):
         for name in getattr(room, "__all__", ()):
             path, defined = f"{room.__name__}.{name}", getattr(room, name)
             paths[name] = paths[f"{getattr(defined, '__module__', room.__name__)}.{name}"] = path

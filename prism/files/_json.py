@@ -14,7 +14,7 @@ def parse_json(
 ) -> Any:
     """Return the value of a JSON text, which may come from anywhere.
 
-    It is stricter than `json.loads`: an object must not have a key twice, and numbers must be
+    It is stricter than ``json.loads``: an object must not have a key twice, and numbers must be
     finite.
 
     Args:

@@ -3,7 +3,6 @@
 The contract is ``spec/reasoner-contract.md``.
 """
 
-from prism.statechart._engine.pending import Decider
 from prism.statechart.reasoner._answer_store import AnswerStore
 from prism.statechart.reasoner._cost import Budget, Cost
 from prism.statechart.reasoner._model_client import ModelClient
@@ -23,7 +22,6 @@ __all__ = [
     "BaseReasoner",
     "Budget",
     "Cost",
-    "Decider",
     "Decision",
     "ModelClient",
     "PolicyReasoner",
