@@ -1,13 +1,13 @@
 """Loading a model on several servers before the first question."""
 
 import asyncio
-from typing import Any
 
 import pytest
 
 from prism.errors import BadReplyError, ModelMissingError, TimedOutError, UnreachableError
 from prism.testing import FakeOllama, Fault
 from tests.kit.servers import Connect, Serve
+from tests.kit.waiting import until
 
 LOAD, VERSION = "/api/generate", "/api/version"
 
@@ -23,7 +23,7 @@ async def test_warming_up_reports_for_each_server(serve: Serve, connect: Connect
     assert report == {}
 
 
-async def test_one_warm_server_is_enough(serve: Serve, connect: Connect, until: Any) -> None:
+async def test_one_warm_server_is_enough(serve: Serve, connect: Connect) -> None:
     """A load that takes much longer than another is cancelled, and no connection stays open."""
     good, silent = serve(), serve()
     silent.fail_always(Fault.hang(), path=LOAD)

@@ -21,7 +21,8 @@ from tests.kit.reasoners import (
     mixed,
     outcomes,
 )
-from tests.kit.servers import CHAT, DECISIONS, Connect, Until
+from tests.kit.servers import CHAT, DECISIONS, Connect
+from tests.kit.waiting import until
 
 
 @pytest.mark.parametrize(
@@ -246,7 +247,7 @@ async def test_one_server_that_only_chats_does_not_settle_the_mode(server: FakeO
 
 
 async def test_questions_wait_for_the_probe_of_a_recovered_server(
-    server: FakeOllama, connect: Connect, until: Until
+    server: FakeOllama, connect: Connect
 ) -> None:
     """While one question finds out whether the server works again the others wait for it."""
     client = connect(concurrency=8)

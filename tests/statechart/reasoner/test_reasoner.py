@@ -27,7 +27,8 @@ from tests.kit.reasoners import (
     decide,
     outcomes,
 )
-from tests.kit.servers import Connect, Until
+from tests.kit.servers import Connect
+from tests.kit.waiting import until
 
 
 @pytest.mark.parametrize(
@@ -155,7 +156,7 @@ class Unstable(Store):
 
 
 async def test_an_unexpected_exception_leaves_no_task_running(
-    server: FakeOllama, connect: Connect, until: Until
+    server: FakeOllama, connect: Connect
 ) -> None:
     """If something unexpected raises, all requests are over before the caller knows."""
 
@@ -196,7 +197,6 @@ async def test_a_cancelled_afire_changes_nothing(
     model: str,
     server: FakeOllama,
     connect: Connect,
-    until: Until,
     agent: Any,
     events: Any,
 ) -> None:
@@ -222,7 +222,7 @@ async def test_a_cancelled_afire_changes_nothing(
 
 @pytest.mark.parametrize("several", [False, True])
 async def test_a_cancelled_decision_leaves_nothing_behind(
-    several: bool, server: FakeOllama, connect: Connect, until: Until, events: Any
+    several: bool, server: FakeOllama, connect: Connect, events: Any
 ) -> None:
     """Wherever a decision is cancelled, no stream was drawn from and nothing is announced."""
     streams = [RandomStream(0, number) for number in range(4)]
