@@ -8,19 +8,8 @@ import pytest
 
 from prism.statechart.reasoner import Reasoner
 from prism.testing import FakeOllama, Fault
-from tests.kit.reasoners import (
-    OPTIONS,
-    Counting,
-    Model,
-    S,
-    answer,
-    ask,
-    asked,
-    crowd,
-    decide,
-    mixed,
-    outcomes,
-)
+from tests.kit.clients import Counting, Model, cancel_itself
+from tests.kit.reasoners import OPTIONS, S, answer, ask, asked, crowd, decide, mixed, outcomes
 from tests.kit.servers import CHAT, DECISIONS, Connect
 from tests.kit.waiting import until
 
@@ -129,9 +118,7 @@ async def test_a_look_that_the_client_cancels_means_chat(events: Any) -> None:
 
     class GivesUp(Model):
         async def offers_decisions(self) -> bool:
-            inner = asyncio.create_task(asyncio.sleep(3600))
-            inner.cancel()
-            await inner
+            await cancel_itself()
             return True
 
         async def systemone(self, state: str, questions: Any) -> Any: ...

@@ -15,18 +15,8 @@ from prism.statechart.reasoner._prompts import chat_prompt
 from prism.statechart.reasoner._questions import Decision, Question
 from prism.statechart.social import social_media_chart
 from prism.testing import FakeOllama
-from tests.kit.reasoners import (
-    OPTIONS,
-    POST,
-    S,
-    Silent,
-    Store,
-    Weighing,
-    ask,
-    crowd,
-    decide,
-    outcomes,
-)
+from tests.kit.clients import Silent, Weighing
+from tests.kit.reasoners import OPTIONS, POST, S, Store, ask, crowd, decide, outcomes
 from tests.kit.servers import Connect
 from tests.kit.waiting import until
 

@@ -12,19 +12,8 @@ from prism.statechart import Question
 from prism.statechart.reasoner import Reasoner
 from prism.statechart.reasoner._cost import Budget
 from prism.testing import FakeOllama, Fault
-from tests.kit.reasoners import (
-    OPTIONS,
-    POST,
-    Counting,
-    S,
-    answer,
-    ask,
-    asked,
-    crowd,
-    decide,
-    mixed,
-    outcomes,
-)
+from tests.kit.clients import Counting
+from tests.kit.reasoners import OPTIONS, POST, S, answer, ask, asked, crowd, decide, mixed, outcomes
 from tests.kit.servers import HELLO, Connect
 from tests.kit.waiting import until
 
