@@ -67,7 +67,7 @@ def add_command_line(_app: Sphinx, docname: str, source: list[str]) -> None:
 
 
 def public_paths() -> dict[str, str]:
-    """Return the path under which a name is documented, by its name alone and by the module that defines it."""
+    """Return the path under which a name is documented, by its bare name and by its module."""
     paths = {}
     for room in map(import_module, (f"prism.{room}" for room in ROOMS)):
         for name in getattr(room, "__all__", ()):
