@@ -282,6 +282,7 @@ async def test_one_failed_question_does_not_affect_the_next(
 ) -> None:
     """A question that fails, with the usual attempts, does not keep the next from its answer."""
     pool = connect(attempts=3)
+    pool.backoff = lambda state: 0.0
     server.fail_always(fault)
     with pytest.raises(LLMError):
         await pool.chat(HELLO)

@@ -66,6 +66,6 @@ async def test_a_silent_server_is_found_out_before_the_long_wait(
     server.fail_always(fault, path=VERSION)
     if found:
         server.fail_always(Fault.body(b"<html>"), path=LOAD)  # which would be another error
-    (error,) = (await connect(timeout=1, load_timeout=5).warm_up()).values()
+    (error,) = (await connect(timeout=0.5, load_timeout=5).warm_up()).values()
     assert (None if error is None else type(error).__name__) == found
     assert not isinstance(error, BadReplyError)

@@ -9,6 +9,7 @@ import pytest
 from prism.statechart.reasoner import Reasoner
 from prism.testing import FakeOllama, Fault
 from tests.kit.clients import Counting, Model, cancel_itself
+from tests.kit.pools import impatient
 from tests.kit.reasoners import OPTIONS, S, answer, ask, asked, crowd, decide, mixed, outcomes
 from tests.kit.servers import CHAT, DECISIONS, Connect
 from tests.kit.waiting import until
@@ -204,7 +205,7 @@ async def test_while_the_deciding_server_is_down_others_chat(
 ) -> None:
     """While the one server that decides is down the others chat; afterwards it decides again."""
     with FakeOllama() as decides:
-        pool = mixed(server, decides)
+        pool = impatient(mixed(server, decides))
         reasoner = Reasoner(pool)
         assert {d.source for d in await reasoner.decide_many(crowd(20))} == {"model"}
         assert CHAT not in asked(server)
@@ -237,7 +238,7 @@ async def test_questions_wait_for_the_probe_of_a_recovered_server(
     server: FakeOllama, connect: Connect
 ) -> None:
     """While one question finds out whether the server works again the others wait for it."""
-    client = connect(concurrency=8)
+    client = impatient(connect(concurrency=8))
     reasoner = Reasoner(client, mode="chat")
     server.stop()
     await reasoner.decide_many(crowd(20))
