@@ -68,7 +68,7 @@ def add_command_line(_app: Sphinx, docname: str, source: list[str]) -> None:
 
 
 def public_paths() -> dict[str, str]:
-    """Return the path under which a name is documented, by its name alone and by the module that defines it."""
+    """Return the path under which a name is documented, by its bare name and by its module."""
     paths = {}
     # a room comes last, so that its own path counts where a part of it has the name, too
     for room in map(import_module, (f"prism.{name}" for name in (*PARTS, *ROOMS))):

@@ -1,5 +1,11 @@
 """The fixtures that several rooms' tests share; each module of tests/kit has its own."""
 
+from hypothesis import HealthCheck, settings
+
+# how long an example takes says more of the machine's load than of the code
+settings.register_profile("prism", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("prism")
+
 pytest_plugins = [
     "tests.kit.chart_files",
     "tests.kit.charts",

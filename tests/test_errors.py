@@ -30,7 +30,7 @@ CLASSES = {
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_every_error_is_a_prism_error(name: str) -> None:
-    """Every exception of the module can be caught as PrismError and says in its docstring what it means."""
+    """Every exception of the module is a PrismError, and its docstring says what it means."""
     assert issubclass(CLASSES[name], PrismError)
     assert CLASSES[name].__doc__
 

@@ -18,7 +18,7 @@ from prism.llm import AnswerCache, OllamaPool
 from prism.statechart import AgentState, Reasoner, social_media_chart
 from prism.telemetry.events import DECISION
 from prism.testing import Asked, FakeOllama, Fault
-from tests.kit.servers import wait_until
+from tests.kit.waiting import until
 
 S = AgentState
 CHART = social_media_chart()
@@ -336,11 +336,11 @@ async def test_a_cancelled_decision_leaves_nothing_half_done(
     server.fail(Fault.hang())
     agent = SocialAgent("ann", interests=["tea"], state=S.EVALUATING)
     task = asyncio.create_task(CHART.afire(agent, "decides", POST, reasoner=trial.reasoner))
-    await wait_until(lambda: len(server.questions) == 1)
+    await until(lambda: len(server.questions) == 1)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await wait_until(lambda: server.open_connections == 0)
+    await until(lambda: server.open_connections == 0)
     assert (agent.state, len(agent.state_history), trial.log.entries) == (S.EVALUATING, 0, [])
     assert (await trial.decide())[1]["source"] == "model"
 

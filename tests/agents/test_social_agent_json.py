@@ -87,7 +87,7 @@ def test_the_export_has_the_shape_of_the_data_model() -> None:
     assert json.dumps(json.loads(agent.to_json())) == json.dumps(json.loads(EXPORT))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(agents)
 def test_exporting_and_importing_is_a_round_trip(agent: SocialAgent) -> None:
     """The JSON of any agent gives an agent of the same state, ticks and history."""

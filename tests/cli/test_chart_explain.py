@@ -4,12 +4,12 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from prism.cli._main import app
 from prism.errors import InputError
+from tests.kit.commands import Prism
 
 MODULE = """
 from prism.statechart import Statechart, Transition, state_enum
@@ -58,9 +58,9 @@ def _moods(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     sys.modules.pop("moods_for_explain", None)
 
 
-def test_command_explains(command: Any) -> None:
+def test_command_explains(prism: Prism) -> None:
     """The command shows every candidate, the outcome of its guard, and that of the event."""
-    ran = command("chart", "explain", *EVALUATING, "--context", "0.9")
+    ran = prism("chart", "explain", *EVALUATING, "--context", "0.9")
     assert (ran.status, ran.err) == (0, "")
     assert ran.out.splitlines() == [
         "agent 'agent' in 'evaluating', event 'decides', chart 'social_media':",

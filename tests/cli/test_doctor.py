@@ -1,27 +1,15 @@
 """``prism doctor`` as a user runs it."""
 
 import signal
-from collections.abc import Iterator
-from subprocess import PIPE
 from threading import Timer
-from typing import Any
-
-import pytest
 
 from prism.testing import FakeOllama, Fault
 from tests.kit.commands import Prism
 
 
-@pytest.fixture
-def server() -> Iterator[FakeOllama]:
-    """Return a running server."""
-    with FakeOllama() as running:
-        yield running
-
-
 def test_a_good_server_is_well(prism: Prism, server: FakeOllama) -> None:
     """Every check is a line, and the exit status is 0 if a simulation can use the server."""
-    ran = prism("doctor", "--model", "llama3.2", "--host", server.host)
+    ran = prism("doctor", "--model", "nimble", "--host", server.host)
     assert (ran.status, ran.err) == (0, "")
     told = [line.split(":")[0].split() for line in ran.out.splitlines()]
     steps = [
@@ -38,17 +26,15 @@ def test_a_good_server_is_well(prism: Prism, server: FakeOllama) -> None:
 def test_an_unreachable_server_is_wrong(prism: Prism, server: FakeOllama) -> None:
     """What is wrong is the last line, and the exit status is 1."""
     server.stop()
-    ran = prism("doctor", "--model", "llama3.2", "--host", server.host)
+    ran = prism("doctor", "--model", "nimble", "--host", server.host)
     assert (ran.status, ran.err) == (1, "")
     assert ran.out.startswith(f"wrong server: cannot reach {server.host}")
 
 
-def test_checks_are_printed_before_the_model_is_loaded(command: Any, server: FakeOllama) -> None:
+def test_checks_are_printed_before_the_model_is_loaded(prism: Prism, server: FakeOllama) -> None:
     """While a model loads, earlier checks are printed already; Ctrl-C loses none of them."""
     server.fail_always(Fault.hang(), path="/api/generate")
-    with command.start(
-        "doctor", "--model", "llama3.2", "--host", server.host, stdout=PIPE
-    ) as process:
+    with prism.start("doctor", "--model", "nimble", "--host", server.host) as process:
         watchdog = Timer(60, process.kill)
         watchdog.start()
         told = [process.stdout.readline() for _ in range(4)]

@@ -9,7 +9,6 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -47,10 +46,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def simulated(folder: Path, *options: str) -> Path:
-    """Make a run in its own process, and return its folder."""
-    line = "from prism.cli import main; main()"
-    arguments = ["simulate", "--seed", "5", "--out", str(folder), *options]
-    subprocess.run([sys.executable, "-c", line, *arguments], check=True, capture_output=True)
+    """Make a run, and return its folder."""
+    assert Prism(folder.parent)("simulate", "--seed", 5, "--out", folder, *options).status == 0
     return folder
 
 
@@ -409,11 +406,11 @@ def test_check_against_a_chart_of_a_module(run: Path, log: Prism) -> None:
     )
 
 
-def test_parquet_is_not_for_a_terminal(run: Path, command: Any, log: Prism) -> None:
+def test_parquet_is_not_for_a_terminal(run: Path, prism: Prism, log: Prism) -> None:
     """Parquet is refused on a terminal, and written into a pipe."""
     reading, writing = pty.openpty()
     try:
-        ran = command("log", "transitions", run, "--format", "parquet", stdout=writing)
+        ran = prism.run("log", "transitions", run, "--format", "parquet", stdout=writing)
     finally:
         os.close(writing)
         os.close(reading)
@@ -432,13 +429,13 @@ def test_parquet_is_not_for_a_terminal(run: Path, command: Any, log: Prism) -> N
     ("table", "as_format"), [("transitions", "table"), ("events", "csv"), ("events", "parquet")]
 )
 def test_closed_pipe_causes_no_traceback(
-    table: str, as_format: str, run: Path, command: Any
+    table: str, as_format: str, run: Path, prism: Prism
 ) -> None:
     """If nobody reads the output any more, as behind ``head``, the command ends silently."""
     reading, writing = os.pipe()
     os.close(reading)
     try:
-        ran = command("log", table, run, "--format", as_format, stdout=writing)
+        ran = prism.run("log", table, run, "--format", as_format, stdout=writing)
     finally:
         os.close(writing)
     assert (ran.status, ran.err) == (1, "")
@@ -471,7 +468,7 @@ def test_help_names_every_table(log: Prism) -> None:
         ] == []
 
 
-def test_without_polars_the_extra_is_named(run: Path, command: Any) -> None:
+def test_without_polars_the_extra_is_named(run: Path) -> None:
     """Without polars a table is refused with the install command; other commands work."""
     blocked = "import sys; sys.modules['polars'] = None; from prism.cli import main; main()"
     done = subprocess.run(

@@ -2,15 +2,14 @@
 
 import os
 import signal
-import time
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-import prism
-from tests.kit.command_line import run_inside
+from prism import __version__
+from tests.kit.commands import Prism
+from tests.kit.waiting import has_ended, wait_until
 
 PERSONA = '{"username": "ann", "interested_topics": ["art"]}'
 
@@ -134,47 +133,45 @@ def tree(folder: Path) -> dict[str, bytes | None]:
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_wrong_input_is_one_line_and_status_2(case: str, tmp_path: Path) -> None:
+def test_wrong_input_is_one_line_and_status_2(case: str, prism: Prism) -> None:
     """Wrong input ends with status 2 and one line that names it, and nothing is written."""
     arguments, named = WRONG[case]
     for name, text in FILES.items():
-        (tmp_path / name).write_text(
+        (prism.folder / name).write_text(
             text, encoding="latin-1" if name.startswith("latin") else "utf-8"
         )
-    before = tree(tmp_path)
-    ran = run_inside(
-        tmp_path, "simulate", *([] if "--out" in arguments else ["--out", "run"]), *arguments
-    )
+    before = tree(prism.folder)
+    ran = prism("simulate", *([] if "--out" in arguments else ["--out", "run"]), *arguments)
     assert (ran.status, ran.out) == (2, "")
     (line,) = ran.err.splitlines()
     assert line.startswith("prism: ")
     assert [words for words in named if words not in line] == []
-    assert tree(tmp_path) == before
+    assert tree(prism.folder) == before
 
 
-def test_folder_that_holds_a_run_is_refused(tmp_path: Path) -> None:
+def test_folder_that_holds_a_run_is_refused(prism: Prism) -> None:
     """A second run into the same folder ends with status 2 and one line, and changes nothing."""
     arguments = ("simulate", "--agents", "5", "--rounds", "1", "--out", "run")
-    assert run_inside(tmp_path, *arguments).status == 0
-    before = tree(tmp_path)
-    ran = run_inside(tmp_path, *arguments, "--seed", "1")
+    assert prism(*arguments).status == 0
+    before = tree(prism.folder)
+    ran = prism(*arguments, "--seed", "1")
     assert (ran.status, ran.out) == (2, "")
     assert (
         ran.err == "prism: run: already holds a run (events.jsonl, run.json): "
         "choose another folder, or resume it\n"
     )
-    assert tree(tmp_path) == before
+    assert tree(prism.folder) == before
 
 
-def test_version_is_shown(command: Any) -> None:
+def test_version_is_shown(prism: Prism) -> None:
     """``--version`` prints the version and nothing else."""
-    ran = command("--version")
-    assert (ran.status, ran.out, ran.err) == (0, f"prism {prism.__version__}\n", "")
+    ran = prism("--version")
+    assert (ran.status, ran.out, ran.err) == (0, f"prism {__version__}\n", "")
 
 
-def test_help_explains_every_option(tmp_path: Path) -> None:
+def test_help_explains_every_option(prism: Prism) -> None:
     """``simulate --help`` names every option, with its default, and shows examples."""
-    ran = run_inside(tmp_path, "simulate", "--help")
+    ran = prism("simulate", "--help")
     options = [
         "agents",
         "posts",
@@ -211,42 +208,41 @@ def test_help_explains_every_option(tmp_path: Path) -> None:
     assert ran.out.count("prism simulate --agents") == 4
 
 
-def test_command_alone_shows_the_help(tmp_path: Path) -> None:
+def test_command_alone_shows_the_help(prism: Prism) -> None:
     """Without a command the help is shown, which names the commands."""
-    ran = run_inside(tmp_path)
+    ran = prism()
     assert ran.status == 2
     assert "simulate" in ran.out
     assert ran.err == ""
 
 
-def test_unknown_command_is_one_line(tmp_path: Path) -> None:
+def test_unknown_command_is_one_line(prism: Prism) -> None:
     """A command that does not exist ends with status 2 and one line."""
-    ran = run_inside(tmp_path, "simulat")
+    ran = prism("simulat")
     assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
     assert "simulat" in ran.err
 
 
 @pytest.mark.parametrize("arguments", [[], ["--json"], ["--help"]])
-def test_reader_that_goes_away_causes_no_traceback(arguments: list[str], command: Any) -> None:
+def test_reader_that_goes_away_causes_no_traceback(arguments: list[str], prism: Prism) -> None:
     """When nobody reads the output any more, as behind ``head``, the command ends silently."""
     reading, writing = os.pipe()
     os.close(reading)
     try:
-        ran = command("simulate", "--agents", "20", "--rounds", "1", *arguments, stdout=writing)
+        ran = prism.run("simulate", "--agents", "20", "--rounds", "1", *arguments, stdout=writing)
     finally:
         os.close(writing)
     assert (ran.status, ran.err) == (1, "")
 
 
 @pytest.mark.parametrize("agents", ["1", "300"])
-def test_interrupted_run_says_so(agents: str, command: Any) -> None:
+def test_interrupted_run_says_so(agents: str, prism: Prism) -> None:
     """Ctrl-C ends a long run at once with status 130 and how to resume it; its folder stays."""
-    with command.start(
+    with prism.start(
         "simulate", "--agents", agents, "--rounds", "1000000", "--out", "run"
     ) as process:
-        log = command.folder / "run" / "events.jsonl"
-        while not (log.exists() and log.stat().st_size) and process.poll() is None:
-            time.sleep(0.01)
+        log = prism.folder / "run" / "events.jsonl"
+        wait_until(lambda: (log.exists() and log.stat().st_size) or has_ended(process))
         process.send_signal(signal.SIGINT)
         out, err = process.communicate()
     assert (process.returncode, out) == (130, "")
@@ -254,14 +250,14 @@ def test_interrupted_run_says_so(agents: str, command: Any) -> None:
     assert sorted(path.name for path in log.parent.iterdir()) == [log.name, "run.json"]
 
 
-def test_text_that_the_output_cannot_show_is_replaced(make_command: Callable[..., Any]) -> None:
+def test_text_that_the_output_cannot_show_is_replaced(prism: Prism) -> None:
     """Where the output knows only ASCII, other characters are replaced."""
-    command = make_command(PYTHONIOENCODING="ascii")
     person = '{{"agent_id": "{}", "interests": ["café 😀"], "archetype": "superuser"}}\n'
-    (command.folder / "people.jsonl").write_text(
+    (prism.folder / "people.jsonl").write_text(
         person.format("é1") + person.format("é2"), encoding="utf-8"
     )
-    ran = command("simulate", "--agents", "people.jsonl")
+    ascii_only = replace(prism, environment={"PYTHONIOENCODING": "ascii"})
+    ran = ascii_only.run("simulate", "--agents", "people.jsonl")
     assert (ran.status, ran.err) == (0, "")
     assert ran.out.isascii()
     assert "caf? ?" in ran.out

@@ -1,8 +1,6 @@
 """``prism report``."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -103,14 +101,12 @@ def test_mistakes_are_one_line(prism: Prism, run: Path, arguments: list[str], sa
     assert {path: path.read_bytes() for path in prism.folder.rglob("*") if path.is_file()} == before
 
 
-def test_a_missing_package_names_the_extra(
-    make_command: Callable[..., Any], tmp_path: Path, source: bytes
-) -> None:
+def test_a_missing_package_names_the_extra(prism: Prism, source: bytes) -> None:
     """Without the packages that draw, one line names the command that installs them."""
-    (tmp_path / "altair.py").write_text(
+    (prism.folder / "altair.py").write_text(
         "raise ModuleNotFoundError('no altair', name='altair')", encoding="utf-8"
     )
-    (tmp_path / "events.jsonl").write_bytes(source)
-    ran = make_command()("report", ".")
+    (prism.folder / "events.jsonl").write_bytes(source)
+    ran = prism.run("report", ".")
     assert ran.status == 2
     assert "run pip install 'prism-statecharts[report]'" in ran.err

@@ -1,27 +1,24 @@
 """``prism simulate --resume`` as a user runs it."""
 
 import json
-import os
 import resource
 import shutil
 import signal
-import sys
-import time
 from itertools import count
 from pathlib import Path
 from re import finditer
-from subprocess import PIPE, Popen
+from subprocess import Popen
 from typing import Any
 
 import orjson
 import pytest
 
-import prism
 from prism import runs
 from prism.social import SocialRun
 from prism.testing import Asked, FakeOllama
-from tests.kit.command_line import run_inside
+from tests.kit.commands import Prism
 from tests.kit.dice import tree
+from tests.kit.waiting import has_ended, wait_until
 
 AGENTS, ROUNDS, SEED = 60, 30, 5
 RUN = ("simulate", "--agents", AGENTS, "--rounds", ROUNDS, "--seed", SEED)
@@ -40,8 +37,7 @@ def events_of(folder: Path) -> list[dict[str, Any]]:
 
 def wait_for(process: Popen[str], path: Path) -> None:
     """Wait until something is there, as long as a process runs."""
-    while process.poll() is None and not path.exists():
-        time.sleep(0.002)
+    wait_until(lambda: path.exists() or has_ended(process))
 
 
 def limit_files(process: Popen[str], size: int) -> None:
@@ -64,20 +60,16 @@ def full(whole: Tree, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, E
     fourth = [found.end() for found in finditer(b'"round.started"', whole["events.jsonl"] or b"")][
         3
     ]
-    path = {"PYTHONPATH": str(Path(prism.__file__).parents[1])}
-    line = [sys.executable, "-c", "from prism.cli import main; main()", *map(str, (*RUN, *KEEPING))]
-    with Popen(
-        line, cwd=folder, env={**os.environ, **path}, stdout=PIPE, stderr=PIPE, encoding="utf-8"
-    ) as process:
+    with Prism(folder).start(*RUN, *KEEPING) as process:
         limit_files(process, fourth)
         out, err = process.communicate()
     return folder / "run", (process.returncode, out, err)
 
 
 @pytest.fixture
-def run(command: Any) -> Path:
+def run(prism: Prism) -> Path:
     """Return the folder of the command's run."""
-    return Path(command.folder / "run")
+    return Path(prism.folder / "run")
 
 
 @pytest.fixture
@@ -91,12 +83,12 @@ def stopped(full: tuple[Path, Ended], run: Path) -> Path:
 
 
 def test_a_full_disk_ends_a_run_in_one_line(
-    full: tuple[Path, Ended], command: Any, stopped: Path, whole: Tree
+    full: tuple[Path, Ended], prism: Prism, stopped: Path, whole: Tree
 ) -> None:
     """A log that cannot grow ends the run with status 1 and one line; it is resumed from there."""
     assert full[1] == (1, "", f"prism: run: File too large; {HINT}\n")
     assert "results" not in json.loads((stopped / "run.json").read_bytes())
-    ran = run_inside(command.folder, *RESUME)
+    ran = prism(*RESUME)
     assert (ran.status, ran.err) == (0, "prism: run: going on after round 3\n")
     assert "Agents in each state" in ran.out
     assert tree(stopped) == whole
@@ -106,28 +98,28 @@ def test_a_full_disk_ends_a_run_in_one_line(
     "file", ["checkpoints/.round_00000004.part", ".run.json.part"], ids=["checkpoint", "run.json"]
 )
 def test_a_full_disk_elsewhere_can_be_gone_on_from(
-    file: str, command: Any, stopped: Path, whole: Tree
+    file: str, prism: Prism, stopped: Path, whole: Tree
 ) -> None:
     """A checkpoint or summary without space ends the run the same way, and it is resumed."""
     (stopped / file).symlink_to("/dev/full")
-    ran = run_inside(command.folder, *RESUME)
+    ran = prism(*RESUME)
     assert (ran.status, ran.out) == (1, "")
     assert ran.err.splitlines() == [
         "prism: run: going on after round 3",
         f"prism: run: No space left on device; {HINT}",
     ]
-    assert run_inside(command.folder, *RESUME).status == 0
+    assert prism(*RESUME).status == 0
     assert tree(stopped) == whole
 
 
-def test_a_disk_full_from_the_start_leaves_no_run(command: Any, run: Path, whole: Tree) -> None:
+def test_a_disk_full_from_the_start_leaves_no_run(prism: Prism, run: Path, whole: Tree) -> None:
     """Where not even run.json can be written no run has begun, and the same command begins it."""
     run.mkdir()
     (run / ".run.json.part").symlink_to("/dev/full")
-    ran = run_inside(command.folder, *RUN, *KEEPING)
+    ran = prism(*RUN, *KEEPING)
     assert (ran.status, ran.out) == (2, "")
     assert ran.err == "prism: run: cannot be written to: No space left on device\n"
-    assert run_inside(command.folder, *RUN, *KEEPING).status == 0
+    assert prism(*RUN, *KEEPING).status == 0
     assert tree(run) == whole
 
 
@@ -146,26 +138,26 @@ def test_a_disk_full_from_the_start_leaves_no_run(command: Any, run: Path, whole
     ],
 )
 def test_a_signal_leaves_a_run_that_goes_on(
-    sent: signal.Signals, status: int, said: str, command: Any, run: Path, whole: Tree
+    sent: signal.Signals, status: int, said: str, prism: Prism, run: Path, whole: Tree
 ) -> None:
     """Interrupted or terminated, a run goes on from its last checkpoint to the same bytes."""
-    with command.start(*RUN, *KEEPING) as process:
+    with prism.start(*RUN, *KEEPING) as process:
         wait_for(process, run / "checkpoints" / "round_00000001")
         process.send_signal(sent)
         out, err = process.communicate()
     assert (process.returncode, out, err) == (status, "", said)
-    ran = run_inside(command.folder, *RESUME, "--json")
+    ran = prism(*RESUME, "--json")
     assert ran.status == 0
     assert ran.err.startswith("prism: run: going on after round ")
     assert ran.out.encode() == whole["run.json"]
     assert tree(run) == whole
 
 
-def test_a_damaged_folder_is_told_of(command: Any, stopped: Path, whole: Tree) -> None:
+def test_a_damaged_folder_is_told_of(prism: Prism, stopped: Path, whole: Tree) -> None:
     """Damage is named on stderr, and where the run goes on; with both damaged it begins again."""
     for name in ("round_00000002", "round_00000003"):
         (stopped / "checkpoints" / name).write_bytes(b"damaged")
-    ran = run_inside(command.folder, *RESUME)
+    ran = prism(*RESUME)
     assert ran.err.splitlines() == [
         "prism: run/checkpoints/round_00000003: is damaged, so it is passed over",
         "prism: run/checkpoints/round_00000002: is damaged, so it is passed over",
@@ -177,13 +169,13 @@ def test_a_damaged_folder_is_told_of(command: Any, stopped: Path, whole: Tree) -
 # At the same time
 
 
-def test_a_run_going_on_is_left_alone(command: Any, run: Path) -> None:
+def test_a_run_going_on_is_left_alone(prism: Prism, run: Path) -> None:
     """While a run goes on, resuming it is refused in one line, and the run is not disturbed."""
-    with command.start(*RUN, *KEEPING) as process:
+    with prism.start(*RUN, *KEEPING) as process:
         wait_for(process, run / "checkpoints" / "round_00000001")
         process.send_signal(signal.SIGSTOP)
         before = tree(run)
-        ran = run_inside(command.folder, *RESUME)
+        ran = prism(*RESUME)
         after = tree(run)
         process.send_signal(signal.SIGCONT)
         _, err = process.communicate()
@@ -197,10 +189,10 @@ def test_a_run_going_on_is_left_alone(command: Any, run: Path) -> None:
 
 
 def test_of_two_that_resume_at_once_one_is_refused(
-    full: tuple[Path, Ended], stopped: Path, command: Any, whole: Tree
+    full: tuple[Path, Ended], stopped: Path, prism: Prism, whole: Tree
 ) -> None:
     """Of two processes that resume a run at once only one writes it, and to the same bytes."""
-    with command.start(*RESUME) as one, command.start(*RESUME) as other:
+    with prism.start(*RESUME) as one, prism.start(*RESUME) as other:
         said = [process.communicate() for process in (one, other)]
     assert sorted(process.returncode for process in (one, other)) in ([0, 2], [0, 0])
     assert sum("going on after round 3" in err for _, err in said) == 1
@@ -210,12 +202,12 @@ def test_of_two_that_resume_at_once_one_is_refused(
 # What is refused, and what needs nothing
 
 
-def test_a_complete_run_needs_nothing(command: Any, run: Path, whole: Tree) -> None:
+def test_a_complete_run_needs_nothing(prism: Prism, run: Path, whole: Tree) -> None:
     """Resuming a complete run says so, ends well and changes nothing."""
     run.mkdir()
     for name, content in whole.items():
         (run / name).write_bytes(content or b"")
-    ran = run_inside(command.folder, *RESUME)
+    ran = prism(*RESUME)
     assert (ran.status, ran.out, ran.err) == (
         0,
         "",
@@ -240,44 +232,44 @@ def test_a_complete_run_needs_nothing(command: Any, run: Path, whole: Tree) -> N
         ),
     ],
 )
-def test_what_cannot_be_resumed_is_one_line(given: list[str], message: str, command: Any) -> None:
+def test_what_cannot_be_resumed_is_one_line(given: list[str], message: str, prism: Prism) -> None:
     """A folder without a run and options that contradict each other end with one line."""
-    (command.folder / "file").touch()
-    ran = run_inside(command.folder, "simulate", *given)
+    (prism.folder / "file").touch()
+    ran = prism("simulate", *given)
     assert (ran.status, ran.out, ran.err) == (2, "", f"prism: {message}\n")
-    assert [path.name for path in command.folder.iterdir()] == ["file"]
+    assert [path.name for path in prism.folder.iterdir()] == ["file"]
 
 
-def test_changed_inputs_are_refused(command: Any, run: Path) -> None:
+def test_changed_inputs_are_refused(prism: Prism, run: Path) -> None:
     """A run whose posts have changed is refused by name, and resumed when they are put back."""
     persons = (f'{{"agent_id": "a{number}", "interests": ["art"]}}\n' for number in range(20))
-    (command.folder / "people.jsonl").write_text("".join(persons))
+    (prism.folder / "people.jsonl").write_text("".join(persons))
     posts = b'{"author_id": "a1", "text": "Look.", "topics": ["art"]}\n'
-    (command.folder / "posts.jsonl").write_bytes(posts)
+    (prism.folder / "posts.jsonl").write_bytes(posts)
     given = ("simulate", "--agents", "people.jsonl", "--posts", "posts.jsonl", "--rounds", 3)
-    assert run_inside(command.folder, *given, "--out", "recorded").status == 0
-    recorded = (command.folder / "recorded" / "events.jsonl").read_bytes()
-    with command.start(*given, "--replay", "recorded", *KEEPING) as process:
+    assert prism(*given, "--out", "recorded").status == 0
+    recorded = (prism.folder / "recorded" / "events.jsonl").read_bytes()
+    with prism.start(*given, "--replay", "recorded", *KEEPING) as process:
         limit_files(process, len(recorded) * 3 // 4)
         process.communicate()
     assert process.returncode == 1
     before = tree(run)
-    (command.folder / "posts.jsonl").write_bytes(posts + b"\n")
-    ran = run_inside(command.folder, *RESUME)
+    (prism.folder / "posts.jsonl").write_bytes(posts + b"\n")
+    ran = prism(*RESUME)
     assert (ran.status, ran.out) == (2, "")
     assert (
         ran.err == "prism: posts.jsonl: is not what it was when the run in run began: put it back\n"
     )
     assert tree(run) == before
-    (command.folder / "posts.jsonl").write_bytes(posts)
-    assert run_inside(command.folder, *RESUME).status == 0
+    (prism.folder / "posts.jsonl").write_bytes(posts)
+    assert prism(*RESUME).status == 0
     assert (run / "events.jsonl").read_bytes() == recorded
 
 
 # A model
 
 
-def test_a_run_with_a_model_goes_on(command: Any, run: Path) -> None:
+def test_a_run_with_a_model_goes_on(prism: Prism, run: Path) -> None:
     """A run with a model keeps its decisions up to the checkpoint, and its budget goes on."""
 
     answers = count(1)
@@ -298,11 +290,11 @@ def test_a_run_with_a_model_goes_on(command: Any, run: Path) -> None:
             "--max-calls",
             300,
         )
-        with command.start(*RUN, *model, *KEEPING) as process:
+        with prism.start(*RUN, *model, *KEEPING) as process:
             process.wait()
         kept = max((run / "checkpoints").glob("round_*")).read_bytes()
         log = (run / "events.jsonl").read_bytes()
-        ran = run_inside(command.folder, *RESUME)
+        ran = prism(*RESUME)
     assert ran.status == 0
     _, _, snapshot, length, _ = orjson.loads(kept.partition(b"\n")[2])
     assert (run / "events.jsonl").read_bytes()[:length] == log[:length]

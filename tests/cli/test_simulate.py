@@ -3,7 +3,6 @@
 import json
 import socket
 import sqlite3
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,10 @@ from prism.llm import AnswerCache
 from prism.runs import ModelOptions, ReplayOptions
 from prism.social import SocialRun
 from prism.statechart import AgentState
-from tests.kit.command_line import run_inside
+from prism.testing import FakeOllama
+from tests.kit.commands import Prism
+from tests.kit.servers import chats_of
+from tests.kit.waiting import has_ended, wait_until
 
 DATA = Path(__file__).parents[1] / "data"
 PERSONAS = DATA / "oasis" / "user_data_36.json"
@@ -35,12 +37,12 @@ def troubles(err: str) -> list[str]:
     return [line for line in err.splitlines() if not line.startswith("prism: waiting for ")]
 
 
-def test_tables_show_the_results(tmp_path: Path) -> None:
+def test_tables_show_the_results(prism: Prism) -> None:
     """Every state, every count of engagement and the five largest cascades stand in the tables."""
-    ran = run_inside(tmp_path, "simulate", "--agents", "60", "--rounds", "5", "--out", "run")
+    ran = prism("simulate", "--agents", "60", "--rounds", "5", "--out", "run")
     assert (ran.status, ran.err) == (0, "")
     assert "(60 agents)" in ran.out
-    results = summary_of(tmp_path / "run")["results"]
+    results = summary_of(prism.folder / "run")["results"]
     rows = {
         " ".join(words[:-1]): words[-1] for words in map(str.split, ran.out.splitlines()) if words
     }
@@ -64,10 +66,9 @@ def test_tables_show_the_results(tmp_path: Path) -> None:
     assert "run/run.json" in ran.out
 
 
-def test_json_is_the_summary(tmp_path: Path) -> None:
+def test_json_is_the_summary(prism: Prism) -> None:
     """``--json`` prints exactly what is written to ``run.json``, and nothing else."""
-    ran = run_inside(
-        tmp_path,
+    ran = prism(
         "simulate",
         "--agents",
         "20",
@@ -80,11 +81,11 @@ def test_json_is_the_summary(tmp_path: Path) -> None:
         "run",
     )
     assert (ran.status, ran.err) == (0, "")
-    assert ran.out == (tmp_path / "run" / "run.json").read_text(encoding="utf-8")
+    assert ran.out == (prism.folder / "run" / "run.json").read_text(encoding="utf-8")
     assert list(json.loads(ran.out)) == ["prism", "schema", "config", "results"]
 
 
-def test_every_option_is_part_of_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_option_is_part_of_the_run(prism: Prism, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is given on the command line is what is run, and where and how often it is kept."""
     begun: list[Any] = []
 
@@ -101,7 +102,7 @@ def test_every_option_is_part_of_the_run(tmp_path: Path, monkeypatch: pytest.Mon
         *("--max-tokens", "200", "--deadline", "60", "--cache", "answers.db"),
         *("--out", "run", "--checkpoint-every", "7"),
     )
-    assert run_inside(tmp_path, "simulate", *given).err == "prism: enough\n"
+    assert prism("simulate", *given).err == "prism: enough\n"
     model = ModelOptions(
         model="tiny",
         host=("http://a", "http://b"),
@@ -119,7 +120,7 @@ def test_every_option_is_part_of_the_run(tmp_path: Path, monkeypatch: pytest.Mon
     assert begun == [SocialRun(9, Path("posts.jsonl"), 2, 3, 4, model), Path("run"), 7.0]
 
 
-def test_a_replay_is_part_of_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replay_is_part_of_the_run(prism: Prism, monkeypatch: pytest.MonkeyPatch) -> None:
     """With --replay the decisions are those of the run that is named, by its folder or log."""
     begun: list[Any] = []
 
@@ -128,36 +129,34 @@ def test_a_replay_is_part_of_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
         raise InputError("enough")
 
     monkeypatch.setattr(runs, "begin", begin)
-    run_inside(tmp_path, "simulate", "--agents", 20, "--replay", "first")
+    prism("simulate", "--agents", 20, "--replay", "first")
     assert begun == [SocialRun(20, reasoner=ReplayOptions(Path("first"))), None]
 
 
-def test_nothing_is_written_without_a_folder(tmp_path: Path) -> None:
+def test_nothing_is_written_without_a_folder(prism: Prism) -> None:
     """Without ``--out`` the results are shown and nothing is left on the disk."""
-    ran = run_inside(tmp_path, "simulate", "--agents", "5", "--rounds", "1")
+    ran = prism("simulate", "--agents", "5", "--rounds", "1")
     assert ran.status == 0
     assert "Every transition is in" not in ran.out
-    assert list(tmp_path.iterdir()) == []
+    assert list(prism.folder.iterdir()) == []
 
 
-def test_model_on_a_server_decides(command: Any, ollama: Any) -> None:
+def test_model_on_a_server_decides(prism: Prism, server: FakeOllama) -> None:
     """With ``--reasoner ollama`` a server is asked, by model and with a schema of the options."""
-    ran = command(
+    ran = prism(
         *("simulate", "--agents", PERSONAS, "--rounds", "1", "--out", "run"),
-        *("--reasoner", "ollama", "--model", "tiny", "--host", ollama.url),
+        *("--reasoner", "ollama", "--model", "tiny", "--host", server.url),
     )
     assert (ran.status, troubles(ran.err)) == (0, [])
-    totals = summary_of(command.folder / "run")["results"]["totals"]
-    assert totals["decisions_answered"] == totals["decisions_asked"] == len(ollama.chats) > 0
+    totals = summary_of(prism.folder / "run")["results"]["totals"]
+    assert totals["decisions_answered"] == totals["decisions_asked"] == len(chats_of(server)) > 0
     decisions = [
-        event
-        for event in events_of(command.folder / "run")
-        if event["event"] == "reasoner.decision"
+        event for event in events_of(prism.folder / "run") if event["event"] == "reasoner.decision"
     ]
     assert {(event["source"], event["chosen"] == event["options"][0]) for event in decisions} == {
         ("model", True)
     }
-    for request in ollama.chats:
+    for request in chats_of(server):
         assert request["model"] == "tiny"
         assert request["format"] == {
             "type": "object",
@@ -172,7 +171,7 @@ def test_model_on_a_server_decides(command: Any, ollama: Any) -> None:
     assert totals["posts"] + totals["replies"] + totals["reshares"] > 0
 
 
-def test_answers_outlast_a_locked_cache(command: Any, ollama: Any) -> None:
+def test_answers_outlast_a_locked_cache(prism: Prism, server: FakeOllama) -> None:
     """Answers kept back by a locked cache file are written when the run ends."""
     run = (
         *(
@@ -186,35 +185,33 @@ def test_answers_outlast_a_locked_cache(command: Any, ollama: Any) -> None:
             "--cache",
             "answers.db",
         ),
-        *("--reasoner", "ollama", "--model", "tiny", "--host", ollama.url),
+        *("--reasoner", "ollama", "--model", "tiny", "--host", server.url),
     )
-    AnswerCache(command.folder / "answers.db").close()
+    AnswerCache(prism.folder / "answers.db").close()
     with sqlite3.connect(
-        command.folder / "answers.db", isolation_level=None, check_same_thread=False
+        prism.folder / "answers.db", isolation_level=None, check_same_thread=False
     ) as other:
         other.execute("BEGIN IMMEDIATE")
-        with command.start(*run, "--out", "run") as process:
-            while not (command.folder / "run" / "events.jsonl").exists() and process.poll() is None:
-                time.sleep(0.01)
-            while b'"run.ended"' not in (command.folder / "run" / "events.jsonl").read_bytes():
-                assert process.poll() is None
-                time.sleep(0.01)
+        with prism.start(*run, "--out", "run") as process:
+            log = prism.folder / "run" / "events.jsonl"
+            wait_until(lambda: log.exists() or has_ended(process))
+            wait_until(lambda: b'"run.ended"' in log.read_bytes() or has_ended(process))
+            assert not has_ended(process)
             other.execute("COMMIT")
             process.communicate()
     other.close()
     assert process.returncode == 0
-    asked = len(ollama.chats)
-    ran = command(*run)
-    assert (ran.status, len(ollama.chats)) == (0, asked)
+    asked = len(chats_of(server))
+    ran = prism(*run)
+    assert (ran.status, len(chats_of(server))) == (0, asked)
 
 
-def test_unreachable_model_does_not_stop_a_run(tmp_path: Path) -> None:
+def test_unreachable_model_does_not_stop_a_run(prism: Prism) -> None:
     """Where nothing listens a run ends well, and says how many decisions fell back and why."""
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
-        ran = run_inside(
-            tmp_path,
+        ran = prism(
             *("simulate", "--agents", PERSONAS, "--rounds", "1", "--ticks", "3", "--out", "run"),
             *("--reasoner", "ollama", "--model", "tiny", "--host", url),
         )
@@ -224,7 +221,7 @@ def test_unreachable_model_does_not_stop_a_run(tmp_path: Path) -> None:
         "is 'ollama serve' running there?; "
         "its decisions will fall back (see: prism doctor)"
     ]
-    totals = summary_of(tmp_path / "run")["results"]["totals"]
+    totals = summary_of(prism.folder / "run")["results"]["totals"]
     assert totals["decisions_answered"] == 0
     assert sum(totals["fallbacks"].values()) == totals["decisions_asked"] > 0
     assert all(url in reason for reason in totals["fallbacks"])
@@ -240,24 +237,23 @@ def test_unreachable_model_does_not_stop_a_run(tmp_path: Path) -> None:
     ("given", "told"), [([], False), (["--think", "true"], True), (["--think", "low"], "low")]
 )
 def test_a_model_thinks_as_it_is_told(
-    given: list[str], told: Any, tmp_path: Path, ollama: Any
+    given: list[str], told: Any, prism: Prism, server: FakeOllama
 ) -> None:
     """With ``--think`` every question says whether the model may think; by default it may not."""
-    ran = run_inside(
-        tmp_path,
+    ran = prism(
         *("simulate", "--agents", PERSONAS, "--rounds", "1", "--ticks", "4", *given),
-        *("--reasoner", "ollama", "--model", "tiny", "--host", ollama.url),
+        *("--reasoner", "ollama", "--model", "tiny", "--host", server.url),
     )
     assert (ran.status, troubles(ran.err)) == (0, [])
-    assert {request["think"] for request in ollama.chats} == {told}
+    assert {request["think"] for request in chats_of(server)} == {told}
 
 
 @pytest.mark.parametrize(
     "given", [[], ["--agents", "1", "--ticks", "1", "--rounds", "1"], ["--seed", "-1"]]
 )
-def test_defaults_and_extremes_run(given: list[str], tmp_path: Path) -> None:
+def test_defaults_and_extremes_run(given: list[str], prism: Prism) -> None:
     """A run without any option, the smallest one and one with a negative seed end well."""
-    ran = run_inside(tmp_path, "simulate", *given)
+    ran = prism("simulate", *given)
     assert (ran.status, ran.err) == (0, "")
     assert "Agents in each state" in ran.out
 
@@ -276,17 +272,17 @@ def test_defaults_and_extremes_run(given: list[str], tmp_path: Path) -> None:
         (["--replay", "nothing"], "nothing: cannot be read"),
     ],
 )
-def test_confusions_are_told_apart(given: list[str], message: str, tmp_path: Path) -> None:
+def test_confusions_are_told_apart(given: list[str], message: str, prism: Prism) -> None:
     """Numbers, files, empty texts and options that contradict each other are told apart."""
-    ran = run_inside(tmp_path, "simulate", *given)
-    assert (ran.status, ran.out, list(tmp_path.iterdir())) == (2, "", [])
+    ran = prism("simulate", *given)
+    assert (ran.status, ran.out, list(prism.folder.iterdir())) == (2, "", [])
     assert message in ran.err
     assert len(ran.err.splitlines()) == 1
 
 
-def test_full_disk_is_one_line(command: Any) -> None:
+def test_full_disk_is_one_line(prism: Prism) -> None:
     """Output that cannot be written ends the command in one line, without a traceback."""
     with Path("/dev/full").open("w") as full:
-        ran = command("simulate", "--agents", "5", "--rounds", "1", stdout=full)
+        ran = prism.run("simulate", "--agents", "5", "--rounds", "1", stdout=full)
     assert ran.status == 1
     assert ran.err.splitlines() == ["prism: output: No space left on device"]

@@ -76,7 +76,7 @@ def passed(points: tuple[Point, ...]) -> list[Point]:
     return found
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(diagrams())
 def test_nothing_overlaps(diagram: tuple[list[Box], list[Link]]) -> None:
     """No two boxes or labels overlap, and all lie within the picture."""
@@ -90,7 +90,7 @@ def test_nothing_overlaps(diagram: tuple[list[Box], list[Link]]) -> None:
         assert bottom <= layout.height + SLACK
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(diagrams())
 def test_arrows_run_through_no_box_and_no_other_label(
     diagram: tuple[list[Box], list[Link]],
@@ -115,7 +115,7 @@ def test_arrows_run_through_no_box_and_no_other_label(
                 ), (link, x, y)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(diagrams())
 def test_arrows_lead_from_source_to_target(diagram: tuple[list[Box], list[Link]]) -> None:
     """An arrow starts at its source, ends at its target and passes its label."""
@@ -135,7 +135,7 @@ def test_arrows_lead_from_source_to_target(diagram: tuple[list[Box], list[Link]]
         )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(diagrams())
 def test_a_layout_is_repeatable(diagram: Any) -> None:
     """The same boxes and arrows always get the same layout."""
@@ -201,7 +201,7 @@ def test_boxes_without_arrows_form_one_row(count: int) -> None:
 RING = ([Box(80, 30)] * 3, [Link(0, 1), Link(1, 2), Link(2, 0)])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(diagrams(), st.booleans())
 @example(RING, False)
 @example(RING, True)

@@ -26,7 +26,7 @@ def decoded(text: str) -> str:
     return CODE.sub(lambda found: chr(int(found[1])), text)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(data=st.data())
 def test_any_chart_makes_a_diagram_of_known_lines(random_charts: Any, data: st.DataObject) -> None:
     """Every line is a Mermaid statement, and all states and labels can be read back."""

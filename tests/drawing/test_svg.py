@@ -38,7 +38,7 @@ def lines(svg: str) -> list[tuple[float, bool]]:
     ]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(data=st.data())
 def test_any_chart_is_drawn_as_well_formed_xml(random_charts: Any, data: st.DataObject) -> None:
     """The picture of any chart is valid XML, names every state and loads nothing from elsewhere."""

@@ -82,7 +82,7 @@ def run_both(random_charts: Any, data: st.DataObject) -> None:
 
 
 @pytest.mark.usefixtures("_faults_unheard")
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_the_interpreter_moves_through_the_same_states(
     random_charts: Any, data: st.DataObject
@@ -93,7 +93,7 @@ def test_the_interpreter_moves_through_the_same_states(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_faults_unheard")
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=2000)
 @given(data=st.data())
 def test_the_interpreter_moves_through_the_same_states_for_long(
     random_charts: Any, data: st.DataObject

@@ -1,28 +1,21 @@
-"""Time that a test moves, for code that is given a clock and a way to sleep."""
-
-import asyncio
+"""Time that a test sets, for code that is given a clock."""
 
 import pytest
 
-from prism.testing import FrozenClock
 
-
-class Clock(FrozenClock):
-    """A frozen clock to sleep by: whoever sleeps moves it, and goes on at once.
+class Clock:
+    """A time in seconds that only the test moves, unlike a `FrozenClock` without a date.
 
     Attributes:
-        naps: How long each sleep was, in seconds.
+        time: What the clock shows.
     """
 
     def __init__(self) -> None:
-        super().__init__()
-        self.naps: list[float] = []
+        self.time = 100.0
 
-    async def sleep(self, seconds: float) -> None:
-        """Let so many seconds pass, and let other tasks run."""
-        self.naps.append(seconds)
-        self.advance(seconds)
-        await asyncio.sleep(0)
+    def __call__(self) -> float:
+        """Return the time."""
+        return self.time
 
 
 @pytest.fixture

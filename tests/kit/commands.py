@@ -1,19 +1,33 @@
-"""The command line in this process: one start of its packages for all tests."""
+"""The command line, inside the test's own process or in a process of its own."""
 
 import json
+import logging
+import os
+import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import prism as package
 from prism.cli import main
+
+KEPT = ("PATH", "HOME", "TMPDIR", "SYSTEMROOT", "TEMP")
+"""Environment variables that a command takes over from the tests."""
+
+MAIN = "from prism.cli import main; main()"
+
+Argument = str | int | Path
 
 
 @dataclass(frozen=True)
-class Printed:
-    """The output of a command that has ended."""
+class Ended:
+    """A command that has ended, with the bytes of its standard output."""
 
     status: int
     stdout: bytes
@@ -31,29 +45,69 @@ class Printed:
         return found
 
 
-@dataclass
+@dataclass(frozen=True)
 class Prism:
-    """``prism`` in this process, in an empty folder."""
+    """``prism`` in a folder and an environment of its own, with lines of 80 columns.
+
+    Attributes:
+        folder: The current folder of its commands.
+        group: The first arguments of every command, such as ``("log",)``.
+        environment: Variables that its commands find besides those of `KEPT`.
+    """
 
     folder: Path
-    captured: pytest.CaptureFixture[bytes]
-    monkeypatch: pytest.MonkeyPatch
     group: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
 
-    def __call__(self, *arguments: str | Path) -> Printed:
-        """Run a command to its end."""
-        self.monkeypatch.setattr(sys, "argv", ["prism", *self.group, *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = self.captured.readouterr()
-        return Printed(int(ended.value.code or 0), out, err.decode())
+    def __call__(self, *arguments: Argument) -> Ended:
+        """Run a command to its end in this process: no interpreter to start, nothing to import."""
+        out, err = (TextIOWrapper(BytesIO(), encoding="utf-8") for _ in range(2))
+        logger = logging.getLogger("prism")
+        handlers = list(logger.handlers)
+
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+            patch.chdir(self.folder)
+            patch.setattr(sys, "argv", ["prism", *self._line(arguments)])
+            for name in set(os.environ) - set(KEPT):
+                patch.delenv(name)
+            for name, value in self._variables().items():
+                patch.setenv(name, value)
+            with pytest.raises(SystemExit) as ended:
+                main()
+
+        logger.handlers[:] = handlers
+        return Ended(int(ended.value.code or 0), written_to(out), written_to(err).decode())
+
+    def start(self, *arguments: Argument, **options: Any) -> subprocess.Popen[str]:
+        """Start a command in a process of its own, with options of `subprocess.Popen`."""
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+        line = [sys.executable, "-c", MAIN, *self._line(arguments)]
+        variables = {"PYTHONPATH": str(Path(package.__file__).parents[1]), **self._variables()}
+        return subprocess.Popen(line, cwd=self.folder, env=variables, encoding="utf-8", **pipes)
+
+    def run(self, *arguments: Argument, **options: Any) -> Ended:
+        """Run a command to its end in a process of its own; see `start`."""
+        with self.start(*arguments, **options) as process:
+            out, err = process.communicate()
+        return Ended(process.returncode, (out or "").encode(), err or "")
+
+    def _line(self, arguments: tuple[Argument, ...]) -> list[str]:
+        return [*self.group, *map(str, arguments)]
+
+    def _variables(self) -> dict[str, str]:
+        kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+        return {**kept, "COLUMNS": "80", **self.environment}
+
+
+def written_to(stream: TextIOWrapper) -> bytes:
+    """Return everything that was written to a stream in memory."""
+    stream.flush()
+    content: bytes = stream.buffer.getvalue()  # type: ignore[attr-defined]
+    return content
 
 
 @pytest.fixture
-def prism(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
-) -> Prism:
-    """Return the command line in this process, with an output that is 80 columns wide."""
-    monkeypatch.setenv("COLUMNS", "80")
+def prism(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Prism:
+    """Return the command line in an empty folder, which is the test's current one, too."""
     monkeypatch.chdir(tmp_path)
-    return Prism(tmp_path, capfdbinary, monkeypatch)
+    return Prism(tmp_path)

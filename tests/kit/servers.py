@@ -1,7 +1,6 @@
 """Fake model servers, and clients that ask them."""
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack
 from typing import Any
 
@@ -13,40 +12,15 @@ from prism.testing import FakeOllama
 
 Serve = Callable[..., FakeOllama]
 Connect = Callable[..., Any]
-Until = Callable[[Callable[[], bool]], Awaitable[None]]
 
 CHAT, DECISIONS, SHOW = "/api/chat", "/v1/systemone", "/api/show"
 HELLO = [{"role": "user", "content": "hello"}]
 QUESTION = {"q0": {"type": "choice", "instructions": "?", "criteria": {"a": None, "b": None}}}
 
 
-class Clock:
-    """A time in seconds that the test sets."""
-
-    def __init__(self) -> None:
-        self.time = 100.0
-
-    def __call__(self) -> float:
-        return self.time
-
-
-async def wait_until(holds: Callable[[], bool]) -> None:
-    """Return as soon as something holds that another thread does; raise if it never does."""
-    async with asyncio.timeout(10):
-        while not holds():
-            await asyncio.sleep(0.002)
-
-
-@pytest.fixture
-def clock() -> Clock:
-    """Return a clock that stands still."""
-    return Clock()
-
-
-@pytest.fixture
-def until() -> Until:
-    """Return a coroutine function that waits until something holds; see `wait_until`."""
-    return wait_until
+def chats_of(server: FakeOllama) -> list[Mapping[str, Any]]:
+    """Return the body of every chat that a server was asked for."""
+    return [asked.body for asked in server.questions if asked.path == CHAT]
 
 
 @pytest.fixture

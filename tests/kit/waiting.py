@@ -3,6 +3,8 @@
 import asyncio
 import time
 from collections.abc import Callable
+from subprocess import Popen
+from typing import Any
 
 POLL_SECONDS = 0.002
 MOST_SECONDS = 30.0
@@ -20,6 +22,11 @@ def wait_until(condition: Callable[[], object], seconds: float = MOST_SECONDS) -
         if time.monotonic() > end:
             raise TimeoutError(f"not within {seconds:g} s: {condition}")
         time.sleep(POLL_SECONDS)
+
+
+def has_ended(process: Popen[Any]) -> bool:
+    """Return True if a process has ended, so that nothing more is to be waited for."""
+    return process.poll() is not None
 
 
 async def until(condition: Callable[[], object], seconds: float = MOST_SECONDS) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections import Counter
-from typing import Any
 
 import pytest
 
@@ -18,10 +17,11 @@ from prism.statechart.reasoner import Cost
 from prism.testing import FakeOllama, Fault
 from tests.kit.pools import ask, at_rest, impatient, open_at_once, open_breaker
 from tests.kit.servers import HELLO, Connect, Serve
+from tests.kit.waiting import until
 
 
 async def test_a_failing_server_opens_its_circuit_and_is_probed_once(
-    server: FakeOllama, connect: Connect, until: Any
+    server: FakeOllama, connect: Connect
 ) -> None:
     """After five failures nothing is asked, then one question probes; its success admits all."""
     pool, cost = impatient(connect(concurrency=8), pause=0.2), Cost()
@@ -44,7 +44,7 @@ async def test_a_failing_server_opens_its_circuit_and_is_probed_once(
 
 
 async def test_a_failed_probe_fails_those_who_wait_for_it(
-    server: FakeOllama, connect: Connect, until: Any
+    server: FakeOllama, connect: Connect
 ) -> None:
     """Those who waited for a probe fail at once when it does, and have asked nothing."""
     pool = impatient(connect(concurrency=8), pause=0.2)
@@ -61,9 +61,7 @@ async def test_a_failed_probe_fails_those_who_wait_for_it(
     assert at_rest(pool)
 
 
-async def test_waiting_for_a_probe_has_a_limit(
-    server: FakeOllama, connect: Connect, until: Any
-) -> None:
+async def test_waiting_for_a_probe_has_a_limit(server: FakeOllama, connect: Connect) -> None:
     """A probe that is not answered delays the others only for a moment, later ones not at all."""
     pool = impatient(connect(concurrency=8, timeout=60), probe_wait=0.1)
     await open_breaker(server, pool)
@@ -79,9 +77,7 @@ async def test_waiting_for_a_probe_has_a_limit(
     await asyncio.wait({probe})
 
 
-async def test_a_cancelled_probe_is_replaced(
-    server: FakeOllama, connect: Connect, until: Any
-) -> None:
+async def test_a_cancelled_probe_is_replaced(server: FakeOllama, connect: Connect) -> None:
     """When the question that probes is given up one of those who wait for it takes its place."""
     pool = impatient(connect())
     await open_breaker(server, pool)
@@ -110,7 +106,7 @@ async def test_a_question_that_waits_for_one_server_probes_another(
 
 @pytest.mark.parametrize("state", ["closed", "open"])
 async def test_a_question_that_was_not_sent_changes_no_circuit(
-    server: FakeOllama, connect: Connect, until: Any, state: str
+    server: FakeOllama, connect: Connect, state: str
 ) -> None:
     """Questions that cannot be sent neither open nor close a circuit, and are no probe."""
     pool = impatient(connect(), pause=0.05 if state == "open" else 60)
@@ -126,9 +122,7 @@ async def test_a_question_that_was_not_sent_changes_no_circuit(
     assert (await pool.chat(HELLO)).text == "Hello."
 
 
-async def test_a_failed_probe_doubles_the_pause(
-    server: FakeOllama, connect: Connect, until: Any
-) -> None:
+async def test_a_failed_probe_doubles_the_pause(server: FakeOllama, connect: Connect) -> None:
     """A probe that fails is an error like any other, and the pause is twice as long."""
     pool = impatient(connect(), pause=0.2)
     await open_breaker(server, pool)
@@ -167,9 +161,7 @@ async def test_retries_end_when_all_circuits_are_open(server: FakeOllama, connec
     assert cost.attempts == FAILURES_TO_OPEN
 
 
-async def test_with_patience_an_outage_is_waited_out(
-    server: FakeOllama, connect: Connect, until: Any
-) -> None:
+async def test_with_patience_an_outage_is_waited_out(server: FakeOllama, connect: Connect) -> None:
     """During an outage shorter than the patience only probes fail, and all others are answered."""
     pool = impatient(connect(concurrency=2), patience=60)
     server.stop()

@@ -1,7 +1,6 @@
 """Decision questions in a pool where not all servers take them."""
 
 import asyncio
-from typing import Any
 
 import pytest
 
@@ -18,6 +17,7 @@ from prism.statechart.reasoner import Cost
 from prism.testing import Fault
 from tests.kit.pools import ask, impatient, open_at_once
 from tests.kit.servers import HELLO, QUESTION, SHOW, Connect, Serve
+from tests.kit.waiting import until
 
 
 async def attempts(pool: OllamaPool) -> int:
@@ -79,7 +79,7 @@ async def test_only_servers_that_did_not_answer_are_looked_at_again(
 
 
 async def test_the_first_server_that_decides_settles_the_look(
-    serve: Serve, connect: Connect, until: Any
+    serve: Serve, connect: Connect
 ) -> None:
     """A silent server is neither waited for nor blamed once another has said that it decides."""
     good, silent = serve(), serve()

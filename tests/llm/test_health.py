@@ -14,7 +14,7 @@ from prism.llm._health import (
     CircuitBreaker,
     Throttle,
 )
-from tests.kit.servers import Clock
+from tests.kit.clocks import Clock
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ from prism.llm import OllamaPool
 from prism.llm._host import ModelSettings, OllamaHost
 from prism.statechart.reasoner import Cost
 from prism.testing import FakeOllama, Fault
-from tests.kit.servers import HELLO, Connect, wait_until
+from tests.kit.servers import HELLO, Connect
+from tests.kit.waiting import until
 
 QUESTION = {"q0": {"type": "choice", "instructions": "?", "criteria": {"a": "first", "b": None}}}
 
@@ -283,7 +284,7 @@ async def test_looks_have_their_own_time_limits(
 
 
 async def test_a_connection_is_kept_until_it_is_closed(
-    server: FakeOllama, connect: Connect, until: Any
+    server: FakeOllama, connect: Connect
 ) -> None:
     """Questions share a connection; closing twice is fine, and a later question connects again."""
     pool = connect()
@@ -321,7 +322,7 @@ def test_connections_end_with_their_loop(server: FakeOllama, closes: bool) -> No
     if closes:
         asyncio.run(pool.close())
     with asyncio.Runner() as other:
-        other.run(wait_until(lambda: server.open_connections == 0))
+        other.run(until(lambda: server.open_connections == 0))
 
 
 def test_connections_of_a_loop_that_rests_are_closed(server: FakeOllama) -> None:
@@ -330,13 +331,13 @@ def test_connections_of_a_loop_that_rests_are_closed(server: FakeOllama) -> None
     with asyncio.Runner() as first, asyncio.Runner() as second:
         for runner in (first, second):
             assert runner.run(pool.chat(HELLO)).text == "Hello."
-        first.run(wait_until(lambda: server.open_connections == 1))
+        first.run(until(lambda: server.open_connections == 1))
         second.run(pool.close())
-        second.run(wait_until(lambda: server.open_connections == 0))
+        second.run(until(lambda: server.open_connections == 0))
 
 
 async def test_a_cancelled_question_leaves_no_connection(
-    server: FakeOllama, connect: Connect, until: Any
+    server: FakeOllama, connect: Connect
 ) -> None:
     """Wherever a question is cancelled, also just after connecting, no connection stays open."""
     server.fail_always(Fault.hang())
@@ -353,7 +354,7 @@ async def test_a_cancelled_question_leaves_no_connection(
 
 
 async def test_a_cancelled_question_leaves_others_their_connection(
-    server: FakeOllama, connect: Connect, until: Any
+    server: FakeOllama, connect: Connect
 ) -> None:
     """While another question is under way its connection is kept; afterwards all are closed."""
     server.fail_always(Fault.hang())
@@ -372,7 +373,7 @@ async def test_a_cancelled_question_leaves_others_their_connection(
 
 @pytest.mark.parametrize("steps", [1, 5, 20, 60])
 async def test_closing_leaves_no_connection_of_questions_under_way(
-    server: FakeOllama, connect: Connect, until: Any, steps: int
+    server: FakeOllama, connect: Connect, steps: int
 ) -> None:
     """Questions under way when a pool is closed are answered; then their connections close."""
     pool = connect()

@@ -18,6 +18,7 @@ from prism.statechart.reasoner import Cost
 from prism.testing import FakeOllama, Fault
 from tests.kit.pools import ask, at_rest, impatient
 from tests.kit.servers import HELLO, QUESTION, Connect, Serve
+from tests.kit.waiting import until
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,7 @@ async def test_concurrency_is_limited_on_each_host(
 
 
 async def test_questions_go_to_the_host_with_the_fewest_under_way(
-    serve: Serve, connect: Connect, until: Any
+    serve: Serve, connect: Connect
 ) -> None:
     """Three equal servers get a third each; one that hangs gets no more than its limit."""
     servers = [serve(latency=0.02) for _ in range(3)]
@@ -116,7 +117,7 @@ async def test_waiting_questions_are_served_in_order(serve: Serve, connect: Conn
 
 @pytest.mark.parametrize("where", ["under way", "waiting"])
 async def test_a_cancelled_question_leaves_nothing_behind(
-    server: FakeOllama, connect: Connect, until: Any, where: str
+    server: FakeOllama, connect: Connect, where: str
 ) -> None:
     """Cancelling a question, under way or waiting, frees its place and leaves no connection."""
     server.fail_always(Fault.hang())
@@ -141,9 +142,7 @@ async def test_a_cancelled_question_leaves_nothing_behind(
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_no_waiter_is_forgotten(
-    serve: Serve, connect: Connect, until: Any, seed: int
-) -> None:
+async def test_no_waiter_is_forgotten(serve: Serve, connect: Connect, seed: int) -> None:
     """Of hundreds of questions of both kinds, half cancelled at random, the others are answered."""
     chance = random.Random(seed)
     both = serve(latency=0.002, models=[])
@@ -186,7 +185,7 @@ async def test_a_model_that_no_server_has_is_an_error(serve: Serve, connect: Con
 
 
 async def test_a_server_that_dies_and_comes_back_is_used_again(
-    serve: Serve, connect: Connect, until: Any
+    serve: Serve, connect: Connect
 ) -> None:
     """While one of two servers is down the other answers all; afterwards both do again."""
     mortal, other = serve(latency=0.01), serve(latency=0.01)
@@ -201,7 +200,7 @@ async def test_a_server_that_dies_and_comes_back_is_used_again(
 
 
 async def test_questions_under_way_survive_the_death_of_their_server(
-    serve: Serve, connect: Connect, until: Any
+    serve: Serve, connect: Connect
 ) -> None:
     """Questions that a dying server had taken are answered by another."""
     mortal, other = serve(), serve()
@@ -221,7 +220,7 @@ async def test_questions_under_way_survive_the_death_of_their_server(
 
 
 async def test_the_cost_of_a_cancelled_question_is_known(
-    server: FakeOllama, connect: Connect, until: Any
+    server: FakeOllama, connect: Connect
 ) -> None:
     """The cost of a cancelled question has the requests that were sent, and the host."""
     server.fail(Fault.status(502), Fault.status(502), Fault.hang())
@@ -235,7 +234,7 @@ async def test_the_cost_of_a_cancelled_question_is_known(
 
 
 async def test_a_question_without_a_slot_has_cost_nothing(
-    server: FakeOllama, connect: Connect, until: Any
+    server: FakeOllama, connect: Connect
 ) -> None:
     """A question that is cancelled before it got a slot has sent nothing."""
     server.fail_always(Fault.hang())
@@ -283,6 +282,7 @@ async def test_one_failed_question_does_not_affect_the_next(
 ) -> None:
     """A question that fails, with the usual attempts, does not keep the next from its answer."""
     pool = connect(attempts=3)
+    pool.backoff = lambda state: 0.0
     server.fail_always(fault)
     with pytest.raises(LLMError):
         await pool.chat(HELLO)

@@ -1,7 +1,6 @@
 """Retries of a pool, and servers that are busy."""
 
 import asyncio
-from typing import Any
 
 import pytest
 from tenacity import RetryCallState
@@ -18,6 +17,7 @@ from prism.statechart.reasoner import Cost
 from prism.testing import FakeOllama, Fault
 from tests.kit.pools import ask, at_rest, impatient, open_at_once
 from tests.kit.servers import HELLO, Connect, Serve
+from tests.kit.waiting import until
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ async def test_a_retryable_failure_is_retried(
 ) -> None:
     """A failure that passes costs attempts, which are counted, but not the answer."""
     server.fail(fault, fault)
-    pool, cost = connect(attempts=3, timeout=0.5), Cost()
+    pool, cost = connect(attempts=3, timeout=0.3), Cost()
     pool.backoff = lambda state: 0.0
     pool.servers[0].throttle = Throttle(first_hold=0.01)
     reply = await pool.chat(HELLO, cost=cost)
@@ -86,7 +86,7 @@ async def test_a_retry_goes_to_another_server(serve: Serve, connect: Connect) ->
     assert (reply.host, cost.host, cost.attempts) == (good.host, good.host, 2)
 
 
-async def test_retry_after_is_respected(server: FakeOllama, connect: Connect, until: Any) -> None:
+async def test_retry_after_is_respected(server: FakeOllama, connect: Connect) -> None:
     """With Retry-After the second request does not come within the usual jitter."""
     server.fail(Fault.status(503, retry_after="20"))
     task = asyncio.create_task(connect(attempts=2).chat(HELLO))
@@ -98,7 +98,7 @@ async def test_retry_after_is_respected(server: FakeOllama, connect: Connect, un
 
 
 async def test_retry_after_is_respected_if_all_other_circuits_are_open(
-    serve: Serve, connect: Connect, until: Any
+    serve: Serve, connect: Connect
 ) -> None:
     """A second server that cannot be asked now is no reason to pass over the wish of the first."""
     busy, dead = serve(), serve()
@@ -132,9 +132,9 @@ async def test_a_busy_server_opens_no_circuit(
     server = serve(slots=slots, queue_limit=queue_limit, latency=0.005)
     pool = connect(server, concurrency=8, attempts=3)
     cost = Cost()
-    replies = await asyncio.gather(*(pool.chat(HELLO, cost=cost) for _ in range(150)))
-    assert len(replies) == 150
-    assert len(server.questions) == cost.attempts < 3 * 150
+    replies = await asyncio.gather(*(pool.chat(HELLO, cost=cost) for _ in range(80)))
+    assert len(replies) == 80
+    assert len(server.questions) == cost.attempts < 3 * 80
     assert not pool.servers[0].breaker.is_open()
     assert at_rest(pool)
 
@@ -153,7 +153,7 @@ async def test_a_burst_of_refusals_loses_no_answer(
 
 
 async def test_other_questions_respect_retry_after_too(
-    server: FakeOllama, connect: Connect, until: Any
+    server: FakeOllama, connect: Connect
 ) -> None:
     """After Retry-After the other questions wait, too, instead of being refused in turn."""
     server.fail(Fault.status(429, retry_after="20"))

@@ -9,7 +9,8 @@ from prism.llm._health import FAILURES_TO_OPEN, CircuitBreaker, Throttle
 from prism.llm._host import ModelSettings, OllamaHost
 from prism.llm._slots import Lease, Slots
 from prism.statechart.reasoner import Cost
-from tests.kit.servers import Clock, Until
+from tests.kit.clocks import Clock
+from tests.kit.waiting import until
 
 SETTINGS = ModelSettings("tiny", 5, 5, 0.0, 0, think=False, keep_alive="1m")
 
@@ -92,7 +93,7 @@ async def test_a_waiter_is_woken_when_a_pause_is_over(
 
 
 async def test_a_probe_that_lasts_too_long_fails_those_who_wait(
-    hosts: tuple[OllamaHost, OllamaHost], until: Until
+    hosts: tuple[OllamaHost, OllamaHost],
 ) -> None:
     """Although the probe does not end, those who wait for it fail after a while."""
     one, _ = hosts

@@ -1,13 +1,13 @@
 """Loading a model on several servers before the first question."""
 
 import asyncio
-from typing import Any
 
 import pytest
 
 from prism.errors import BadReplyError, ModelMissingError, TimedOutError, UnreachableError
 from prism.testing import FakeOllama, Fault
 from tests.kit.servers import Connect, Serve
+from tests.kit.waiting import until
 
 LOAD, VERSION = "/api/generate", "/api/version"
 
@@ -23,7 +23,7 @@ async def test_warming_up_reports_for_each_server(serve: Serve, connect: Connect
     assert report == {}
 
 
-async def test_one_warm_server_is_enough(serve: Serve, connect: Connect, until: Any) -> None:
+async def test_one_warm_server_is_enough(serve: Serve, connect: Connect) -> None:
     """A load that takes much longer than another is cancelled, and no connection stays open."""
     good, silent = serve(), serve()
     silent.fail_always(Fault.hang(), path=LOAD)
@@ -66,6 +66,6 @@ async def test_a_silent_server_is_found_out_before_the_long_wait(
     server.fail_always(fault, path=VERSION)
     if found:
         server.fail_always(Fault.body(b"<html>"), path=LOAD)  # which would be another error
-    (error,) = (await connect(timeout=1, load_timeout=5).warm_up()).values()
+    (error,) = (await connect(timeout=0.5, load_timeout=5).warm_up()).values()
     assert (None if error is None else type(error).__name__) == found
     assert not isinstance(error, BadReplyError)

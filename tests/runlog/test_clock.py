@@ -20,7 +20,7 @@ def test_a_new_clock_is_before_the_first_round() -> None:
     assert (clock.timestamp, clock.round, clock.tick) == ("2026-01-01T00:00:00Z", 0, 0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(starts, st.lists(st.integers(0, 30), max_size=6))
 def test_a_tick_is_one_minute(start: datetime, rounds: list[int]) -> None:
     """The clock shows its start plus one minute a tick, as text and as seconds."""

@@ -27,7 +27,7 @@ def lines_of(blocks: list[Block]) -> dict[int, bytes | None]:
     return found
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(lines=st.lists(LINE), ends=st.booleans(), packed=st.booleans(), size=st.integers(1, 80))
 def test_every_line_is_read_once_under_its_number(
     lines: list[bytes],

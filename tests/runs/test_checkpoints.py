@@ -85,14 +85,14 @@ def found(checkpoints: Checkpoints) -> tuple[int | None, list[str]]:
     return (None if checkpoint is None else checkpoint.round), faults
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(kept)
 def test_a_checkpoint_is_read_as_it_was_written(checkpoint: Checkpoint) -> None:
     """Whatever plain data it holds, a checkpoint comes back equal."""
     assert Checkpoint.from_bytes(checkpoint.to_bytes()) == checkpoint
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(kept, st.data())
 def test_no_damage_goes_unnoticed(checkpoint: Checkpoint, data: Any) -> None:
     """A checkpoint with one bit turned, cut off anywhere, or with something behind it, is none."""

@@ -1,9 +1,7 @@
 """Questions of a run: asked while agents go on, settled in their order."""
 
 import asyncio
-import logging
-import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import orjson
@@ -16,63 +14,35 @@ from prism.errors import ReasonerError
 from prism.runlog import RunLog, SimulatedClock
 from prism.simulation._asking import OrderedLogger
 from prism.social import Results, Simulation
-from prism.statechart import BaseReasoner, Decision, PolicyReasoner, Question, Reasoner
+from prism.statechart import Decision, PolicyReasoner, Question, Reasoner
 from prism.telemetry.events import DECISION, POST_PUBLISHED, TRANSITION
+from prism.testing import FailingReasoner, LateReasoner
+from tests.kit.clients import cancel_itself
+
+MOST_TURNS = 59
+"""Turns that take an answer well into the next tick."""
 
 
-class Slow(BaseReasoner):
-    """Answers as the policy does, each question after a delay, several at the same time."""
+def slow_reasoner(seed: int = 0) -> LateReasoner:
+    """Return the policy with answers so late that agents go on meanwhile."""
+    return LateReasoner(most_turns=MOST_TURNS, seed=seed)
 
-    concurrency = 4
 
-    def __init__(self, seed: int = 0) -> None:
-        super().__init__()
-        self.under_way: list[Question] = []
-        self.most = 0
-        self.overtaken = 0
+class DatedReasoner(LateReasoner):
+    """A late reasoner that notes in which ticks the questions under way were asked."""
+
+    def __init__(self, clock: SimulatedClock) -> None:
+        super().__init__(most_turns=MOST_TURNS)
         self.moments: set[frozenset[int]] = set()
-        self.clock: SimulatedClock | None = None
+        self._clock = clock
         self._asked_at: dict[int, int] = {}
-        self._delays = random.Random(seed)
-        self._policy = PolicyReasoner()
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
         (question,) = questions
-        self._asked_at[id(question)] = self.clock.tick if self.clock is not None else 0
-        self.under_way.append(question)
-        self.most = max(self.most, len(self.under_way))
-        self.moments.add(frozenset(self._asked_at[id(one)] for one in self.under_way))
-        try:
-            for _ in range(self._delays.randrange(60)):
-                await asyncio.sleep(0)
-        finally:
-            self.overtaken += question is not self.under_way[0]
-            self.under_way.remove(question)
-        return await self._policy.answer(questions)
-
-
-class Failing(Slow):
-    """Fails at the fiftieth question, while others are under way."""
-
-    def __init__(self, failure: Callable[[], Any]) -> None:
-        super().__init__()
-        self.left = 50
-        self._failure = failure
-
-    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
-        self.left -= 1
-        if self.left == 0:
-            return [Decision(self._failure(), "policy")]
+        self._asked_at[id(question)] = self._clock.tick
+        together = [question, *self.under_way]
+        self.moments.add(frozenset(self._asked_at[id(one)] for one in together))
         return await super().answer(questions)
-
-
-@pytest.fixture
-def _unheard() -> Iterator[None]:
-    """Keep fallbacks that a test causes by the dozen out of the output."""
-    logger = logging.getLogger("prism.statechart")
-    logger.disabled = True
-    yield
-    logger.disabled = False
 
 
 def lines(log: bytes) -> list[bytes]:
@@ -85,7 +55,7 @@ def test_a_run_writes_the_same_bytes_however_long_answers_take(
     seed: int, run_logged: Callable[..., Any]
 ) -> None:
     """Answers that come late and out of order change no byte of the log and no result."""
-    slow = Slow(seed)
+    slow = slow_reasoner(seed)
     late, at_once = (
         run_logged(seed=seed, reasoner=slow),
         run_logged(seed=seed, reasoner=PolicyReasoner()),
@@ -95,7 +65,7 @@ def test_a_run_writes_the_same_bytes_however_long_answers_take(
     assert late.results == at_once.results
 
 
-class Told:
+class ApplicationLogger:
     """A logger of an application, with what structlog's ``merge_contextvars`` adds."""
 
     def __init__(self) -> None:
@@ -108,7 +78,7 @@ class Told:
     warning = error = info
 
 
-@pytest.mark.parametrize("make", [PolicyReasoner, Slow])
+@pytest.mark.parametrize("make", [PolicyReasoner, slow_reasoner])
 def test_every_logger_learns_round_and_tick(
     make: Callable[[], Any], run_logged: Callable[..., Any]
 ) -> None:
@@ -116,7 +86,7 @@ def test_every_logger_learns_round_and_tick(
     expected = [orjson.loads(line) for line in run_logged(reasoner=make()).log.splitlines()]
     for event in expected:
         del event["timestamp"]
-    told, population = Told(), synthetic_population(60, seed=0)
+    told, population = ApplicationLogger(), synthetic_population(60, seed=0)
     Simulation(population.agents, population.posts, rounds=6, logger=told, reasoner=make()).run()
     assert told.events == expected
     assert structlog.contextvars.get_contextvars() == {}
@@ -125,9 +95,9 @@ def test_every_logger_learns_round_and_tick(
 def test_agents_go_on_while_others_decide() -> None:
     """Questions of the next tick are asked while some of this one are out, never of a third."""
     population = synthetic_population(60)
-    slow = Slow()
-    slow.clock = SimulatedClock()
-    Simulation(population.agents, population.posts, rounds=3, reasoner=slow, clock=slow.clock).run()
+    clock = SimulatedClock()
+    slow = DatedReasoner(clock)
+    Simulation(population.agents, population.posts, rounds=3, reasoner=slow, clock=clock).run()
     overlapping = [ticks for ticks in slow.moments if len(ticks) > 1]
     assert overlapping
     assert all(len(ticks) == 2 and max(ticks) - min(ticks) == 1 for ticks in overlapping)
@@ -136,14 +106,14 @@ def test_agents_go_on_while_others_decide() -> None:
 def test_the_reasoner_limits_how_many_questions_are_under_way() -> None:
     """Every question is put as it comes up: the one limit is that of the reasoner's client."""
     population = synthetic_population(60)
-    slow = Slow()
+    slow = slow_reasoner()
     Simulation(population.agents, population.posts, rounds=2, reasoner=slow).run()
-    assert slow.most > 2 * Slow.concurrency
+    assert slow.most_at_once > 2 * slow.concurrency
 
 
 def test_events_stand_in_the_order_of_ticks(run_logged: Callable[..., Any]) -> None:
     """Rounds and ticks never go back in the log, and decisions precede their transitions."""
-    run = run_logged(reasoner=Slow())
+    run = run_logged(reasoner=slow_reasoner())
     moments = [(event["round"], event["tick"]) for event in run.events()]
     assert moments == sorted(moments)
     decided = {}
@@ -157,7 +127,7 @@ def test_events_stand_in_the_order_of_ticks(run_logged: Callable[..., Any]) -> N
 
 def test_history_has_the_time_of_the_question(run_logged: Callable[..., Any]) -> None:
     """Records of agents carry the same times as the log, also where a decision came late."""
-    run = run_logged(reasoner=Slow(), rounds=2)
+    run = run_logged(reasoner=slow_reasoner(), rounds=2)
     agent = max(run.simulation.agents, key=lambda agent: len(agent.state_history))
     told = [
         event["timestamp"]
@@ -171,20 +141,18 @@ def test_history_has_the_time_of_the_question(run_logged: Callable[..., Any]) ->
 
 def test_an_answer_outside_the_options_ends_the_run(run_logged: Callable[..., Any]) -> None:
     """A wrong answer raises, and no question is left under way."""
-    failing = Failing(lambda: "flying")
+    slow = slow_reasoner()
+    failing = FailingReasoner(Decision("flying", "policy"), slow, at=50)
     with pytest.raises(ReasonerError, match="flying"):
         run_logged(reasoner=failing)
-    assert failing.under_way == []
+    assert slow.under_way == []
 
 
 def test_an_exception_of_the_reasoner_ends_the_run(tmp_path: Any) -> None:
     """What a reasoner raises reaches the caller; the log has what happened before."""
-
-    def fail() -> None:
-        raise RuntimeError("out of order")
-
-    population = synthetic_population(60)
-    failing, clock = Failing(fail), SimulatedClock()
+    population, clock = synthetic_population(60), SimulatedClock()
+    slow = slow_reasoner()
+    failing = FailingReasoner(RuntimeError("out of order"), slow, at=50)
     with RunLog(tmp_path / "log", clock) as log, pytest.raises(RuntimeError, match="out of order"):
         Simulation(
             population.agents,
@@ -194,16 +162,9 @@ def test_an_exception_of_the_reasoner_ends_the_run(tmp_path: Any) -> None:
             clock=clock,
             rounds=2,
         ).run()
-    assert failing.under_way == []
+    assert slow.under_way == []
     events = [orjson.loads(line) for line in (tmp_path / "log").read_bytes().splitlines()]
     assert {TRANSITION, DECISION, POST_PUBLISHED} <= {event["event"] for event in events}
-
-
-async def give_up() -> None:
-    """Wait for something that is cancelled, though nobody has cancelled who waits."""
-    inner = asyncio.create_task(asyncio.sleep(3600))
-    inner.cancel()
-    await inner
 
 
 async def run_briefly(reasoner: Any) -> Results:
@@ -215,29 +176,17 @@ async def run_briefly(reasoner: Any) -> Results:
         ).arun()
 
 
-class GivesUp(Slow):
-    """Raises CancelledError by itself at the fiftieth question."""
-
-    left = 50
-
-    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
-        self.left -= 1
-        if self.left == 0:
-            await give_up()
-        return await super().answer(questions)
-
-
 async def test_a_reasoner_that_cancels_itself_ends_the_run() -> None:
     """A reasoner that cancels itself ends the run with an error that says so."""
-    reasoner = GivesUp()
+    slow = slow_reasoner()
     with pytest.raises(
         ReasonerError, match="the reasoner raised CancelledError, though nobody had cancelled it"
     ):
-        await run_briefly(reasoner)
-    assert reasoner.under_way == []
+        await run_briefly(FailingReasoner(asyncio.CancelledError(), slow, at=50))
+    assert slow.under_way == []
 
 
-@pytest.mark.usefixtures("_unheard")
+@pytest.mark.usefixtures("_faults_unheard")
 async def test_a_client_that_cancels_itself_costs_only_its_decision() -> None:
     """A client that cancels every third call of its own costs those decisions, and no run."""
 
@@ -247,7 +196,7 @@ async def test_a_client_that_cancels_itself_costs_only_its_decision() -> None:
         async def run(self, prompt: str) -> str:
             self.asked += 1
             if self.asked % 3 == 0:
-                await give_up()
+                await cancel_itself()
             return '{"next_state": "scrolling"}'
 
     client = Client()
@@ -259,25 +208,18 @@ async def test_a_client_that_cancels_itself_costs_only_its_decision() -> None:
 @pytest.mark.parametrize("raised", [SystemExit(3), KeyboardInterrupt()])
 def test_what_ends_the_program_ends_the_run(raised: BaseException) -> None:
     """An exit that a reasoner asks for leaves the run at once, and nobody waits for its answer."""
-
-    class Exits(Slow):
-        async def answer(self, questions: Sequence[Question]) -> list[Decision]:
-            if len(self.under_way) == self.concurrency:
-                raise raised
-            return await super().answer(questions)
-
     with pytest.raises(type(raised)):
-        asyncio.run(run_briefly(Exits()))
+        asyncio.run(run_briefly(FailingReasoner(raised, slow_reasoner(), at=50)))
 
 
 async def test_a_cancelled_run_leaves_nothing_under_way() -> None:
     """Cancelling a run while questions are out cancels them, too."""
     population = synthetic_population(60)
-    slow = Slow()
+    slow = slow_reasoner()
     run = asyncio.ensure_future(
         Simulation(population.agents, population.posts, rounds=50, reasoner=slow).arun()
     )
-    while len(slow.under_way) < Slow.concurrency:
+    while len(slow.under_way) < slow.concurrency:
         await asyncio.sleep(0)
     run.cancel()
     with pytest.raises(asyncio.CancelledError):

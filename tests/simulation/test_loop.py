@@ -24,6 +24,7 @@ from prism.statechart import (
     Statechart,
     Transition,
 )
+from prism.testing import LateReasoner
 
 ROUNDS, TICKS, PEOPLE = 5, 4, 12
 
@@ -138,17 +139,6 @@ class Rumour:
         ]
 
 
-class Late(PolicyReasoner):
-    """The policy, asked about one question at a time while agents go on; it takes its time."""
-
-    concurrency = 2
-
-    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
-        for _ in range(sum(map(ord, questions[0].agent.agent_id)) % 5):
-            await asyncio.sleep(0)
-        return await super().answer(questions)
-
-
 class Paying(PolicyReasoner):
     """The policy, which pays for each answer out of a budget."""
 
@@ -236,7 +226,7 @@ def test_the_log_tells_the_run_in_the_words_of_the_world(tmp_path: Path) -> None
 def test_answers_that_come_late_change_nothing(tmp_path: Path) -> None:
     """A reasoner that is asked about several questions at once writes the same bytes."""
     assert (
-        spread(tmp_path / "late", Late(1)).log.read_bytes()
+        spread(tmp_path / "late", LateReasoner(PolicyReasoner(1), concurrency=2)).log.read_bytes()
         == spread(tmp_path / "prompt", PolicyReasoner(1)).log.read_bytes()
     )
 

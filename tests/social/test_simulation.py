@@ -3,11 +3,11 @@
 import asyncio
 import gc
 import os
-import random
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import nullcontext
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,8 @@ from prism.errors import FieldValueError, ReasonerError, SimulationError
 from prism.social import RoundSummary, Simulation
 from prism.statechart import (
     AgentState,
-    BaseReasoner,
     Decision,
     PolicyReasoner,
-    Question,
     Reasoner,
 )
 from prism.telemetry.events import (
@@ -35,7 +33,8 @@ from prism.telemetry.events import (
     RUN_STARTED,
     TRANSITION,
 )
-from tests.kit.social import AlwaysReasoner, KindComposer
+from prism.testing import FailingReasoner, LateReasoner, RecordingReasoner, ScriptedReasoner
+from tests.kit.social import KindComposer
 
 S = AgentState
 
@@ -54,57 +53,6 @@ with RunLog(Path(sys.argv[1]), clock) as log:
 """
 
 
-class SlowReasoner(BaseReasoner):
-    """Answers as the policy does, each question after a delay of its own."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.overtaken = 0
-        self._policy = PolicyReasoner()
-
-    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
-        answered: list[int] = []
-
-        async def one(number: int, question: Question) -> Decision:
-            for _ in range(random.randrange(6)):
-                await asyncio.sleep(0)
-            answered.append(number)
-            return (await self._policy.answer([question]))[0]
-
-        decisions = await asyncio.gather(
-            *(one(number, question) for number, question in enumerate(questions))
-        )
-        self.overtaken += answered != sorted(answered)
-        return list(decisions)
-
-
-class RecordingReasoner(PolicyReasoner):
-    """The policy, with a record of what it was asked each time."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked: list[Sequence[Question]] = []
-
-    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
-        self.asked.append(questions)
-        return await super().answer(questions)
-
-
-class BrokenReasoner(BaseReasoner):
-    """Answers the first few times, then fails."""
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__()
-        self.times = 3
-        self._error = error
-
-    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
-        self.times -= 1
-        if self.times == 0:
-            raise self._error
-        return await PolicyReasoner().answer(questions)
-
-
 # The same run
 
 
@@ -120,7 +68,7 @@ def test_same_seed_gives_the_same_bytes(run_logged: Callable[..., Any]) -> None:
     ("options", "event"),
     [
         ({"composer": KindComposer("reply")}, TRANSITION),
-        ({"reasoner": AlwaysReasoner(S.COMPOSING)}, POST_PUBLISHED),
+        ({"reasoner": ScriptedReasoner({"decides": S.COMPOSING})}, POST_PUBLISHED),
     ],
 )
 def test_another_seed_gives_another_run(
@@ -154,12 +102,12 @@ def test_processes_with_other_hash_seeds_write_the_same_bytes(tmp_path: Path) ->
 
 def test_order_of_answers_does_not_matter(run_logged: Callable[..., Any]) -> None:
     """A reasoner whose answers overtake each other gives the same bytes as a prompt one."""
-    slow = SlowReasoner()
+    late = LateReasoner(concurrency=1)
     assert (
-        run_logged(reasoner=slow, rounds=4).log
+        run_logged(reasoner=late, rounds=4).log
         == run_logged(reasoner=PolicyReasoner(), rounds=4).log
     )
-    assert slow.overtaken > 10
+    assert late.overtaken > 10
 
 
 # Asking
@@ -178,7 +126,7 @@ def test_decisions_of_a_tick_are_asked_together_and_applied_in_order(
             run.events(DECISION), key=lambda event: (event["round"], event["tick"])
         )
     ]
-    asked = [[question.agent.agent_id for question in questions] for questions in reasoner.asked]
+    asked = [[question.agent.agent_id for question in questions] for questions in reasoner.batches]
     assert asked == ticks
     assert all(agents == sorted(agents, key=order.__getitem__) for agents in asked)
     assert max(map(len, asked)) > 5
@@ -197,7 +145,7 @@ def test_decision_is_asked_only_where_several_moves_are_open(
     """Every question comes from EVALUATING, with at least two distinct options and a post."""
     reasoner = RecordingReasoner()
     run_logged(reasoner=reasoner)
-    questions = [question for asked in reasoner.asked for question in asked]
+    questions = reasoner.questions
     assert {question.state for question in questions} == {S.EVALUATING}
     assert all(len(question.options) == len(set(question.options)) > 1 for question in questions)
     assert all(question.agent.should_engage(question.context) for question in questions)
@@ -207,7 +155,7 @@ def test_decision_is_asked_only_where_several_moves_are_open(
 def test_failing_reasoner_ends_the_run(error: Exception, run_logged: Callable[..., Any]) -> None:
     """What a reasoner raises is what the run raises."""
     with pytest.raises(type(error)) as raised:
-        run_logged(reasoner=BrokenReasoner(error))
+        run_logged(reasoner=FailingReasoner(error, at=50))
     assert raised.value is error
 
 
@@ -219,7 +167,7 @@ def test_choice_outside_the_options_ends_the_run(
     with pytest.raises(
         ReasonerError, match=r"agent '\w+': the reasoner chose .* not one of composing"
     ):
-        run_logged(reasoner=AlwaysReasoner(chosen))
+        run_logged(reasoner=FailingReasoner(Decision(chosen, "policy")))
 
 
 class DownClient:
@@ -307,20 +255,17 @@ def test_every_round_is_reported_as_it_ends() -> None:
 
 
 @pytest.mark.parametrize("collecting", [True, False])
-@pytest.mark.parametrize("reasoner", [None, BrokenReasoner(LookupError("no more answers"))])
-def test_garbage_collector_is_left_as_it_was(
-    collecting: bool, reasoner: BaseReasoner | None
-) -> None:
+@pytest.mark.parametrize("is_failing", [False, True])
+def test_garbage_collector_is_left_as_it_was(collecting: bool, is_failing: bool) -> None:
     """After a run, ended or broken off, the garbage collector is set as it was before."""
     population = synthetic_population(20)
+    reasoner = FailingReasoner(LookupError("no more answers"), at=3) if is_failing else None
     simulation = Simulation(population.agents, population.posts, rounds=2, reasoner=reasoner)
     enabled, thresholds = gc.isenabled(), gc.get_threshold()
     try:
         (gc.enable if collecting else gc.disable)()
-        try:
+        with pytest.raises(LookupError) if is_failing else nullcontext():
             simulation.run()
-        except LookupError:
-            assert reasoner is not None
         assert gc.isenabled() == collecting
         assert gc.get_threshold() == thresholds
     finally:

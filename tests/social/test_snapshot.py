@@ -1,7 +1,5 @@
 """A run gone on with is the run that was never stopped."""
 
-import asyncio
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -28,24 +26,14 @@ from prism.statechart import (
     Question,
     StateTransition,
 )
+from prism.testing import LateReasoner
 
 MakeReasoner = Callable[[], BaseReasoner]
 
 
-class Late(BaseReasoner):
-    """Answers as the policy does, but late and out of order, so that agents go on meanwhile."""
-
-    concurrency = 3
-
-    def __init__(self, seed: int) -> None:
-        super().__init__()
-        self._policy = PolicyReasoner(seed)
-        self._turns = random.Random(seed)
-
-    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
-        for _ in range(self._turns.randrange(6)):
-            await asyncio.sleep(0)
-        return await self._policy.answer(questions)
+def late(seed: int) -> LateReasoner:
+    """Return the policy, but late and out of order, so that agents go on meanwhile."""
+    return LateReasoner(PolicyReasoner(seed), concurrency=3, most_turns=5, seed=seed)
 
 
 class Spending(PolicyReasoner):
@@ -166,12 +154,12 @@ def assert_equal(again: Run, run: Run) -> None:
     assert again.simulation.clock.moment == run.simulation.clock.moment
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.builds(
         Settings, st.integers(1, 25), st.integers(0, 99), st.integers(1, 5), st.integers(1, 14)
     ),
-    st.sampled_from([lambda seed: PolicyReasoner(seed), Late]),
+    st.sampled_from([lambda seed: PolicyReasoner(seed), late]),
 )
 def test_stopping_after_any_round_changes_nothing(
     drawn: Settings, decides: Callable[[int], BaseReasoner]

@@ -26,7 +26,8 @@ from prism.telemetry.events import (
     RUN_STARTED,
     TRANSITION,
 )
-from tests.kit.social import AlwaysReasoner, KindComposer
+from prism.testing import ScriptedReasoner
+from tests.kit.social import KindComposer
 
 S = AgentState
 
@@ -233,7 +234,7 @@ def test_composing_leads_to_what_was_composed(
         [SeedPost("ben", "old", ("art",))],
         rounds=1,
         ticks_per_round=5,
-        reasoner=AlwaysReasoner(S.COMPOSING),
+        reasoner=ScriptedReasoner({"decides": S.COMPOSING}),
         composer=KindComposer(kind),
     )
     moves = [event["to_state"] for event in run.events(TRANSITION) if event["agent_id"] == "ann"]
@@ -251,7 +252,7 @@ def test_liking_takes_one_tick(run_logged: Callable[..., Any]) -> None:
         [SeedPost("ben", "old", ("art",))],
         rounds=1,
         ticks_per_round=4,
-        reasoner=AlwaysReasoner(S.ENGAGING_LIKE),
+        reasoner=ScriptedReasoner({"decides": S.ENGAGING_LIKE}),
     )
     (like,) = run.events(POST_LIKED)
     assert (like["agent_id"], like["author_id"], like["tick"]) == ("ann", "ben", 4)

@@ -1,10 +1,8 @@
 """Laws that hold for every chart, every record and every stream."""
 
 import copy
-import logging
 import pickle
 import string
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -27,7 +25,7 @@ from prism.statechart import (
 from prism.statechart._identity import identify, pack, unpack
 from prism.statechart.states import state_enum
 
-FEW = settings(max_examples=120, deadline=None)
+FEW = settings(max_examples=120)
 
 GUARDS = st.integers(0, 3)
 TRIGGERS = st.sampled_from(["go", "on", "off", "timeout"])
@@ -38,13 +36,7 @@ TEXTS = st.text(min_size=1, max_size=6) | st.sampled_from(
 )
 
 
-@pytest.fixture(autouse=True)
-def _faults_unheard() -> Iterator[None]:
-    """Keep the faults of guards, which these tests cause by the thousand, out of the output."""
-    logger = logging.getLogger("prism.statechart")
-    logger.disabled = True
-    yield
-    logger.disabled = False
+pytestmark = pytest.mark.usefixtures("_faults_unheard")
 
 
 @dataclass

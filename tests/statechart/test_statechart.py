@@ -304,7 +304,7 @@ def test_a_notebook_is_spared_a_picture_nobody_can_read() -> None:
     assert sorted(chart._repr_mimebundle_()) == ["text/markdown", "text/plain"]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(data=st.data())
 def test_any_chart_can_be_written_in_every_format(random_charts: Any, data: st.DataObject) -> None:
     """Any text of a state, trigger or function can be written in every format."""

@@ -191,13 +191,26 @@ def test_every_option_of_a_decision_is_tried() -> None:
 
     start: Callable[[], SocialAgent] = lambda: SocialAgent("ada", state=S.EVALUATING)  # noqa: E731
     contexts = {"decides": st.sampled_from([0.1, 0.9])}
-    short(CHART, start, max_steps=3, sequences=300, contexts=contexts, invariants=[note]).run()
-    assert chosen == {
+    possible = {
         (False, S.SCROLLING),
         (True, S.SCROLLING),
         (True, S.COMPOSING),
         (True, S.ENGAGING_LIKE),
     }
+
+    # what one seed draws depends on the modules imported so far, whose constants hypothesis uses:
+    # about one seed in fifty misses the rarest option
+    for number in range(10):
+        machine = short(CHART, start, max_steps=3, contexts=contexts, invariants=[note])
+        machine.TestCase.settings = settings(
+            machine.TestCase.settings, derandomize=False, max_examples=300
+        )
+        seed(number)(machine).run()
+        assert chosen <= possible
+        if chosen == possible:
+            return
+
+    raise AssertionError(f"never chosen: {possible - chosen}")
 
 
 def test_agent_in_a_state_of_no_chart_has_a_path() -> None:

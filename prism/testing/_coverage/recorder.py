@@ -102,7 +102,7 @@ class ChartUse:
         return any(move.tried or move.asked() for move in self.moves)
 
     def shares(self) -> dict[str, Share]:
-        """Return how much of ``states``, ``transitions`` and outcomes of ``guards`` was exercised."""
+        """Return the share of ``states``, ``transitions`` and outcomes of ``guards`` exercised."""
         seen = {end for move in self.moves if move.made for end in (move.source, move.target)}
         seen |= {move.source for move in self.moves if move.tried or move.asked()}
         guarded = [move for move in self.moves if move.guard is not None]

@@ -78,7 +78,7 @@ def test_lost_line_breaks_the_path(events: list[dict[str, Any]], write_log: Writ
     assert row["line"] > line
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     path=st.lists(
         st.tuples(st.sampled_from("xy"), st.sampled_from("abc"), st.sampled_from("abc")),

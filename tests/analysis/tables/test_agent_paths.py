@@ -93,7 +93,7 @@ MOVES = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(rows=st.lists(st.one_of(JOINS, MOVES), max_size=30), cuts=st.sets(st.integers(0, 30)))
 def test_steps_follow_from_one_another(rows: list[Row], cuts: set[int]) -> None:
     """A step has the end of its agent's last step and no earlier moment, however blocks are cut."""

@@ -39,7 +39,7 @@ def distance(one: int, other: int, parents: list[int | None]) -> int:
     return len(first) + len(second) - 2 * shared
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(forest=FORESTS)
 def test_measures_are_those_of_the_definitions(
     forest: tuple[int | None, ...], tmp_path_factory: Any
@@ -76,7 +76,7 @@ def test_measures_are_those_of_the_definitions(
         assert row["virality"] == (pytest.approx(sum(pairs) / len(pairs)) if pairs else None)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     parents=st.integers(1, 12).flatmap(
         lambda size: st.lists(st.none() | st.integers(0, size - 1), min_size=size, max_size=size)

@@ -73,7 +73,7 @@ WALK = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(walk=WALK, has_joined=st.booleans())
 def test_counts_are_those_of_following_every_agent(
     walk: list[tuple[int, int, int, str]], has_joined: bool, tmp_path_factory: Any
@@ -114,7 +114,7 @@ def notes_of(logs: RunLogs) -> dict[str, str]:
     return {note.kind: note.message for note in logs.notes}
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(lost=st.sets(st.integers(0, 400)), keep=st.integers(10, 400))
 def test_every_agent_is_counted_whatever_lines_are_lost(
     lost: set[int], keep: int, run: tuple[Path, Results], tmp_path_factory: Any
@@ -159,7 +159,7 @@ LOOSE = st.tuples(
 )
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(
     moves=st.lists(LOOSE, min_size=1, max_size=12), is_dated=st.booleans(), ticks=st.integers(1, 3)
 )

@@ -57,7 +57,7 @@ def quantile(values: list[int], share: float) -> int:
     )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(dwells=DWELLS, zeros=st.integers(0, 3))
 def test_dwell_times_are_described_as_by_hand(
     dwells: list[int], zeros: int, tmp_path_factory: pytest.TempPathFactory

@@ -42,7 +42,7 @@ def moods(guard: Any = None, action: Any = None, other: Any = None) -> Statechar
     return Statechart(Mood, moves, CALM)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(data=st.data())
 def test_the_json_form_loads_back_to_an_equal_chart(
     random_charts: Any, data: st.DataObject
@@ -360,7 +360,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     JSON,
     st.dictionaries(

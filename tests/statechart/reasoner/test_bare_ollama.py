@@ -12,7 +12,7 @@ from prism.statechart.reasoner._cost import Cost
 from prism.statechart.reasoner._prompts import answer_schema
 from prism.statechart.states import AgentState
 from prism.testing import FakeOllama, Fault
-from tests.kit.reasoners import Deciding, Told
+from tests.kit.clients import Deciding, Told
 
 S = AgentState
 OPTIONS = [S.COMPOSING, S.SCROLLING]

@@ -10,16 +10,8 @@ from prism.llm import AnswerCache
 from prism.statechart.reasoner import Reasoner
 from prism.statechart.reasoner._questions import Question
 from prism.testing import FakeOllama, Fault
-from tests.kit.reasoners import (
-    Model,
-    S,
-    Store,
-    answer,
-    ask,
-    crowd,
-    decide,
-    outcomes,
-)
+from tests.kit.clients import Model
+from tests.kit.reasoners import S, Store, answer, ask, crowd, decide, outcomes
 from tests.kit.servers import Connect
 
 

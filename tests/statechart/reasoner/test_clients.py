@@ -14,7 +14,7 @@ from prism.statechart.reasoner._prompts import answer_schema
 from prism.statechart.reasoner._replies import parse_reasoner_response
 from prism.statechart.states import AgentState, state_enum
 from prism.testing import FakeOllama
-from tests.kit.reasoners import Deciding, Told
+from tests.kit.clients import Deciding, Told
 
 S = AgentState
 OPTIONS = [S.COMPOSING, S.SCROLLING]

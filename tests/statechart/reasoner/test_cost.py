@@ -7,7 +7,7 @@ import pytest
 
 from prism.errors import FieldValueError
 from prism.statechart.reasoner._cost import COST_KEYS, Budget, Cost, require_positive
-from tests.kit.servers import Clock
+from tests.kit.clocks import Clock
 
 
 @pytest.mark.parametrize("limit", ["max_calls", "max_tokens", "deadline"])

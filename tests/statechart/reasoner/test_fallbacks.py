@@ -18,17 +18,8 @@ from prism.llm import OllamaChatClient
 from prism.statechart.reasoner import Reasoner
 from prism.statechart.reasoner._questions import Decision, Question
 from prism.testing import Asked, FakeOllama, Fault
-from tests.kit.reasoners import (
-    OPTIONS,
-    POST,
-    Model,
-    S,
-    Silent,
-    ask,
-    crowd,
-    decide,
-    outcomes,
-)
+from tests.kit.clients import Model, Silent
+from tests.kit.reasoners import OPTIONS, POST, S, ask, crowd, decide, outcomes
 from tests.kit.servers import Connect
 
 

@@ -8,20 +8,11 @@ import pytest
 
 from prism.statechart.reasoner import Reasoner
 from prism.testing import FakeOllama, Fault
-from tests.kit.reasoners import (
-    OPTIONS,
-    Counting,
-    Model,
-    S,
-    answer,
-    ask,
-    asked,
-    crowd,
-    decide,
-    mixed,
-    outcomes,
-)
-from tests.kit.servers import CHAT, DECISIONS, Connect, Until
+from tests.kit.clients import Counting, Model, cancel_itself
+from tests.kit.pools import impatient
+from tests.kit.reasoners import OPTIONS, S, answer, ask, asked, crowd, decide, mixed, outcomes
+from tests.kit.servers import CHAT, DECISIONS, Connect
+from tests.kit.waiting import until
 
 
 @pytest.mark.parametrize(
@@ -128,9 +119,7 @@ async def test_a_look_that_the_client_cancels_means_chat(events: Any) -> None:
 
     class GivesUp(Model):
         async def offers_decisions(self) -> bool:
-            inner = asyncio.create_task(asyncio.sleep(3600))
-            inner.cancel()
-            await inner
+            await cancel_itself()
             return True
 
         async def systemone(self, state: str, questions: Any) -> Any: ...
@@ -216,7 +205,7 @@ async def test_while_the_deciding_server_is_down_others_chat(
 ) -> None:
     """While the one server that decides is down the others chat; afterwards it decides again."""
     with FakeOllama() as decides:
-        pool = mixed(server, decides)
+        pool = impatient(mixed(server, decides))
         reasoner = Reasoner(pool)
         assert {d.source for d in await reasoner.decide_many(crowd(20))} == {"model"}
         assert CHAT not in asked(server)
@@ -246,10 +235,10 @@ async def test_one_server_that_only_chats_does_not_settle_the_mode(server: FakeO
 
 
 async def test_questions_wait_for_the_probe_of_a_recovered_server(
-    server: FakeOllama, connect: Connect, until: Until
+    server: FakeOllama, connect: Connect
 ) -> None:
     """While one question finds out whether the server works again the others wait for it."""
-    client = connect(concurrency=8)
+    client = impatient(connect(concurrency=8))
     reasoner = Reasoner(client, mode="chat")
     server.stop()
     await reasoner.decide_many(crowd(20))

@@ -15,17 +15,8 @@ from prism.statechart.reasoner import Reasoner
 from prism.statechart.reasoner._prompts import MOST_DECISION_BYTES, decision_state
 from prism.statechart.reasoner._questions import Question
 from prism.testing import FakeOllama, Fault
-from tests.kit.reasoners import (
-    OPTIONS,
-    POST,
-    Model,
-    S,
-    Weighing,
-    answer,
-    ask,
-    crowd,
-    outcomes,
-)
+from tests.kit.clients import Model, Weighing
+from tests.kit.reasoners import OPTIONS, POST, S, answer, ask, crowd, outcomes
 from tests.kit.servers import Connect
 
 

@@ -15,19 +15,10 @@ from prism.statechart.reasoner._prompts import chat_prompt
 from prism.statechart.reasoner._questions import Decision, Question
 from prism.statechart.social import social_media_chart
 from prism.testing import FakeOllama
-from tests.kit.reasoners import (
-    OPTIONS,
-    POST,
-    S,
-    Silent,
-    Store,
-    Weighing,
-    ask,
-    crowd,
-    decide,
-    outcomes,
-)
-from tests.kit.servers import Connect, Until
+from tests.kit.clients import Silent, Weighing
+from tests.kit.reasoners import OPTIONS, POST, S, Store, ask, crowd, decide, outcomes
+from tests.kit.servers import Connect
+from tests.kit.waiting import until
 
 
 @pytest.mark.parametrize(
@@ -155,7 +146,7 @@ class Unstable(Store):
 
 
 async def test_an_unexpected_exception_leaves_no_task_running(
-    server: FakeOllama, connect: Connect, until: Until
+    server: FakeOllama, connect: Connect
 ) -> None:
     """If something unexpected raises, all requests are over before the caller knows."""
 
@@ -196,7 +187,6 @@ async def test_a_cancelled_afire_changes_nothing(
     model: str,
     server: FakeOllama,
     connect: Connect,
-    until: Until,
     agent: Any,
     events: Any,
 ) -> None:
@@ -222,7 +212,7 @@ async def test_a_cancelled_afire_changes_nothing(
 
 @pytest.mark.parametrize("several", [False, True])
 async def test_a_cancelled_decision_leaves_nothing_behind(
-    several: bool, server: FakeOllama, connect: Connect, until: Until, events: Any
+    several: bool, server: FakeOllama, connect: Connect, events: Any
 ) -> None:
     """Wherever a decision is cancelled, no stream was drawn from and nothing is announced."""
     streams = [RandomStream(0, number) for number in range(4)]

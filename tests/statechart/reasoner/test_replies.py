@@ -15,13 +15,10 @@ from prism.statechart.reasoner._replies import (
     read_probabilities,
 )
 from prism.statechart.states import AgentState, state_enum
+from tests.kit.reasoners import answer
 
 S = AgentState
 OPTIONS = [S.COMPOSING, S.SCROLLING]
-
-
-def answer(state: str) -> str:
-    return json.dumps({"next_state": state})
 
 
 @pytest.mark.parametrize(

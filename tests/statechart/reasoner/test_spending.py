@@ -12,20 +12,10 @@ from prism.statechart import Question
 from prism.statechart.reasoner import Reasoner
 from prism.statechart.reasoner._cost import Budget
 from prism.testing import FakeOllama, Fault
-from tests.kit.reasoners import (
-    OPTIONS,
-    POST,
-    Counting,
-    S,
-    answer,
-    ask,
-    asked,
-    crowd,
-    decide,
-    mixed,
-    outcomes,
-)
-from tests.kit.servers import HELLO, Connect, Until
+from tests.kit.clients import Counting
+from tests.kit.reasoners import OPTIONS, POST, S, answer, ask, asked, crowd, decide, mixed, outcomes
+from tests.kit.servers import HELLO, Connect
+from tests.kit.waiting import until
 
 
 async def test_concurrency_is_that_of_the_reasoner_or_of_its_client(
@@ -72,7 +62,7 @@ async def test_the_cost_of_a_common_failure_is_logged_once(
 
 @pytest.mark.parametrize("leaver", [0, 1])
 async def test_cancelling_one_of_two_equal_questions_leaves_the_other(
-    leaver: int, server: FakeOllama, connect: Connect, until: Until, events: Any
+    leaver: int, server: FakeOllama, connect: Connect, events: Any
 ) -> None:
     """Of two equal questions one may be cancelled: the other is answered, and bears the cost."""
     server.latency = 0.1
@@ -90,7 +80,7 @@ async def test_cancelling_one_of_two_equal_questions_leaves_the_other(
 @pytest.mark.parametrize("kind", ["prism", "pool", "ollama"])
 @pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("decision", "nimble")])
 async def test_cancelling_all_equal_questions_cancels_the_request(
-    kind: str, mode: Any, model: str, server: FakeOllama, connect: Connect, until: Until
+    kind: str, mode: Any, model: str, server: FakeOllama, connect: Connect
 ) -> None:
     """When all who share a request are cancelled it is, and no connection stays open."""
     server.fail_always(Fault.hang())
@@ -150,9 +140,7 @@ async def test_retries_come_out_of_the_budget(server: FakeOllama, connect: Conne
     assert decision.reason == "BudgetSpentError: budget spent: 4 calls"
 
 
-async def test_the_deadline_ends_calls_under_way(
-    server: FakeOllama, connect: Connect, until: Until
-) -> None:
+async def test_the_deadline_ends_calls_under_way(server: FakeOllama, connect: Connect) -> None:
     """Calls under way end at the deadline and nothing is asked after it, for one plain reason."""
     server.fail_always(Fault.hang())
     reasoner = Reasoner(connect(concurrency=2), mode="chat", budget=Budget(deadline=0.3))
@@ -186,7 +174,7 @@ async def test_a_time_out_logs_the_requests_made(
 
 
 async def test_the_time_for_an_answer_begins_with_the_slot(
-    server: FakeOllama, connect: Connect, until: Until, events: Any
+    server: FakeOllama, connect: Connect, events: Any
 ) -> None:
     """Questions that wait for a slot longer than the time-out are answered after that."""
     server.fail(Fault.hang())
@@ -231,7 +219,7 @@ async def test_the_time_for_an_answer_runs_while_nobody_is_served(
 
 
 async def test_the_time_for_an_answer_begins_anew_when_others_are_served(
-    server: FakeOllama, connect: Connect, until: Until
+    server: FakeOllama, connect: Connect
 ) -> None:
     """A question that waited while nobody was served has all its time again once somebody is."""
     client = connect(concurrency=1, timeout=60)
@@ -246,7 +234,7 @@ async def test_the_time_for_an_answer_begins_anew_when_others_are_served(
 
 @pytest.mark.parametrize("kind", ["prism", "ollama"])
 async def test_a_cancelled_request_comes_out_of_the_budget(
-    kind: str, server: FakeOllama, connect: Connect, until: Until
+    kind: str, server: FakeOllama, connect: Connect
 ) -> None:
     """A request that was sent comes out of the budget, also if its question was cancelled."""
     server.fail(Fault.status(503, retry_after="0"), Fault.hang())

@@ -32,7 +32,7 @@ async def test_each_fault_is_what_the_client_raises_for_it(
 ) -> None:
     """The real client fails as it does on a real server, and the next question is answered."""
     server.fail(fault)
-    async with ollama.AsyncClient(server.host, timeout=1) as client:
+    async with ollama.AsyncClient(server.host, timeout=0.5) as client:
         kinds = getattr(raised, "__args__", raised)
         with pytest.raises(kinds):
             await client.chat("llama3.2", HELLO)
