@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
-from types import TracebackType
 from typing import Any, Self
 
 from prism.errors import FieldValueError
@@ -186,12 +185,7 @@ class FakeOllama:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         """Stop serving."""
         self.stop()
 
