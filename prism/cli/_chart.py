@@ -18,7 +18,6 @@ from prism.cli._screen import plain, plain_table
 from prism.drawing._diagram import showable
 from prism.errors import InputError
 from prism.statechart import Finding, Statechart
-from prism.statechart._definition import in_definition_order
 from prism.statechart.formats._diagram import label_of
 from prism.statechart.states import state_text
 
@@ -117,7 +116,7 @@ def check(
 
 def _states_table(chart: Statechart[Any]) -> Table:
     table = _table("state", "", "time-out after")
-    for state in in_definition_order(chart.states):
+    for state in chart.definition.states:
         notes = []
         if state == chart.initial:
             notes.append("initial")
@@ -134,7 +133,7 @@ def _states_table(chart: Statechart[Any]) -> Table:
 def _transitions_table(chart: Statechart[Any]) -> Table:
     table = _table("source", "trigger [guard] / action", "target")
     previous = None
-    for state in in_definition_order(chart.states):
+    for state in chart.definition.states:
         for item in chart.transitions:
             if item.source == state:
                 # A source is named once, above all of its transitions.
