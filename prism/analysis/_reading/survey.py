@@ -12,13 +12,7 @@ import polars as pl
 
 from prism.analysis._reading.notes import Note, NoteKind
 from prism.analysis._reading.parsing import Parsed, empty, parse
-from prism.analysis._reading.runs import (
-    KNOWN_EVENTS,
-    MOST_LINES_NAMED,
-    RUN_FACTS,
-    Run,
-    RunsOfFile,
-)
+from prism.analysis._reading.runs import KNOWN_EVENTS, MOST_LINES_NAMED, RUN_FACTS, Run, RunsOfFile
 from prism.runlog._reader import CUT_OFF, Block
 from prism.telemetry.events import AGENT_JOINED, RUN_ENDED, RUN_STARTED, SCHEMA_VERSION
 

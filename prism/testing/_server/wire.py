@@ -147,7 +147,4 @@ def _message(content: str) -> dict[str, str]:
 
 def _counts(asked: Asked, content: str) -> dict[str, int]:
     # a word counts as a token
-    return {
-        "prompt_eval_count": len(asked.prompt.split()),
-        "eval_count": len(content.split()),
-    }
+    return {"prompt_eval_count": len(asked.prompt.split()), "eval_count": len(content.split())}
