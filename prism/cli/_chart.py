@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -28,16 +27,6 @@ charts: typer.Typer = typer.Typer(
 )
 
 
-class ChartFormat(StrEnum):
-    """The formats of a chart."""
-
-    MERMAID = "mermaid"
-    DOT = "dot"
-    SCXML = "scxml"
-    JSON = "json"
-    SVG = "svg"
-
-
 @charts.command()
 def show(chart: ChartArgument) -> None:
     """Show states and transitions as tables.
@@ -57,7 +46,10 @@ def show(chart: ChartArgument) -> None:
 @charts.command()
 def export(
     chart: ChartArgument,
-    as_format: Annotated[ChartFormat, typer.Option("--format", help="Format to write.")],
+    as_format: Annotated[
+        Literal["mermaid", "dot", "scxml", "json", "svg"],
+        typer.Option("--format", help="Format to write."),
+    ],
     out: Annotated[
         Path | None,
         typer.Option(
@@ -73,7 +65,7 @@ def export(
 
     prism chart export mine.json --format svg -o mine.svg
     """
-    text = format(chart_from(chart), as_format.value)
+    text = format(chart_from(chart), as_format)
     text = text if text.endswith("\n") else text + "\n"
     if out is None:
         sys.stdout.write(text)
