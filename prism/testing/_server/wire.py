@@ -120,11 +120,6 @@ def model_details(*, decides: bool) -> dict[str, Any]:
     return {"model_info": {}, "details": {"family": "fake"}, "capabilities": capabilities}
 
 
-def missing_model(model: object) -> dict[str, Any]:
-    """Return the error for a model that the server does not have."""
-    return {"error": f"model {model!r} not found"}
-
-
 def _text(content: Any) -> str:
     return content if isinstance(content, str) else json.dumps(content)
 
