@@ -14,7 +14,7 @@ from rich.text import Text
 
 from prism.cli._chart_argument import ChartArgument, chart_from
 from prism.cli._screen import plain, plain_table
-from prism.drawing._diagram import showable
+from prism.drawing import showable
 from prism.errors import InputError
 from prism.statechart import Finding, Statechart
 from prism.statechart.formats._diagram import label_of

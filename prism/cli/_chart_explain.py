@@ -11,8 +11,7 @@ import typer
 
 from prism.agents import SocialAgent
 from prism.cli._chart_argument import ChartArgument, chart_from
-from prism.cli._screen import printable
-from prism.drawing._diagram import showable
+from prism.drawing import printable, showable
 from prism.errors import InputError, PrismError
 from prism.statechart import AgentState, Statechart
 from prism.statechart.formats._document import from_text
