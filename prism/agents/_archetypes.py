@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from prism.errors import FieldValueError
-from prism.statechart import AgentState, RandomStream
+from prism.statechart import RandomStream
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,33 +38,21 @@ LURKER = Archetype(
     engagement_threshold=0.7,
     timeout_threshold=8,
     share=0.90,
-    inclinations={
-        AgentState.SCROLLING.value: 2.5,
-        AgentState.ENGAGING_LIKE.value: 0.0,
-        AgentState.COMPOSING.value: -1.0,
-    },
+    inclinations={"scrolling": 2.5, "engaging_like": 0.0, "composing": -1.0},
 )
 CONTRIBUTOR = Archetype(
     "contributor",
     engagement_threshold=0.5,
     timeout_threshold=5,
     share=0.09,
-    inclinations={
-        AgentState.SCROLLING.value: 1.5,
-        AgentState.ENGAGING_LIKE.value: 0.5,
-        AgentState.COMPOSING.value: 1.0,
-    },
+    inclinations={"scrolling": 1.5, "engaging_like": 0.5, "composing": 1.0},
 )
 SUPERUSER = Archetype(
     "superuser",
     engagement_threshold=0.3,
     timeout_threshold=3,
     share=0.01,
-    inclinations={
-        AgentState.SCROLLING.value: 0.5,
-        AgentState.ENGAGING_LIKE.value: 0.5,
-        AgentState.COMPOSING.value: 2.0,
-    },
+    inclinations={"scrolling": 0.5, "engaging_like": 0.5, "composing": 2.0},
 )
 
 ARCHETYPES: Mapping[str, Archetype] = {kind.name: kind for kind in (LURKER, CONTRIBUTOR, SUPERUSER)}

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -15,10 +14,9 @@ from rich.text import Text
 
 from prism.cli._chart_argument import ChartArgument, chart_from
 from prism.cli._screen import plain, plain_table
-from prism.drawing._diagram import showable
+from prism.drawing import showable
 from prism.errors import InputError
 from prism.statechart import Finding, Statechart
-from prism.statechart._definition import in_definition_order
 from prism.statechart.formats._diagram import label_of
 from prism.statechart.states import state_text
 
@@ -27,16 +25,6 @@ charts: typer.Typer = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
-
-
-class ChartFormat(StrEnum):
-    """The formats of a chart."""
-
-    MERMAID = "mermaid"
-    DOT = "dot"
-    SCXML = "scxml"
-    JSON = "json"
-    SVG = "svg"
 
 
 @charts.command()
@@ -58,7 +46,10 @@ def show(chart: ChartArgument) -> None:
 @charts.command()
 def export(
     chart: ChartArgument,
-    as_format: Annotated[ChartFormat, typer.Option("--format", help="Format to write.")],
+    as_format: Annotated[
+        Literal["mermaid", "dot", "scxml", "json", "svg"],
+        typer.Option("--format", help="Format to write."),
+    ],
     out: Annotated[
         Path | None,
         typer.Option(
@@ -74,7 +65,7 @@ def export(
 
     prism chart export mine.json --format svg -o mine.svg
     """
-    text = format(chart_from(chart), as_format.value)
+    text = format(chart_from(chart), as_format)
     text = text if text.endswith("\n") else text + "\n"
     if out is None:
         sys.stdout.write(text)
@@ -117,7 +108,7 @@ def check(
 
 def _states_table(chart: Statechart[Any]) -> Table:
     table = _table("state", "", "time-out after")
-    for state in in_definition_order(chart.states):
+    for state in chart.definition.states:
         notes = []
         if state == chart.initial:
             notes.append("initial")
@@ -134,7 +125,7 @@ def _states_table(chart: Statechart[Any]) -> Table:
 def _transitions_table(chart: Statechart[Any]) -> Table:
     table = _table("source", "trigger [guard] / action", "target")
     previous = None
-    for state in in_definition_order(chart.states):
+    for state in chart.definition.states:
         for item in chart.transitions:
             if item.source == state:
                 # A source is named once, above all of its transitions.

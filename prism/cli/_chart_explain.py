@@ -11,11 +11,9 @@ import typer
 
 from prism.agents import SocialAgent
 from prism.cli._chart_argument import ChartArgument, chart_from
-from prism.cli._screen import printable
-from prism.drawing._diagram import showable
+from prism.drawing import printable, showable
 from prism.errors import InputError, PrismError
 from prism.statechart import AgentState, Statechart
-from prism.statechart._definition import in_definition_order
 from prism.statechart.formats._document import from_text
 from prism.statechart.states import state_text
 
@@ -84,7 +82,7 @@ def _json(option: str, text: str) -> Any:
 
 def _agent(chart: Statechart[Any], state: str, fields: Any) -> Any:
     """Return a social agent if the chart is theirs, else an object with just these fields."""
-    states = {state_text(member): member for member in in_definition_order(chart.states)}
+    states = {state_text(member): member for member in chart.definition.states}
     if state not in states:
         raise InputError(
             f"chart {chart.name!r} has no state {state!r}: use one of {', '.join(states)}",

@@ -103,8 +103,7 @@ def timeouts(runs: Runs, as_format: Format = None, out: Out = None) -> None:
 def decisions(
     runs: Runs,
     by: Annotated[
-        str,
-        typer.Option(metavar="NAMES", help="What to group decisions by, separated by commas."),
+        str, typer.Option(metavar="NAMES", help="What to group decisions by, separated by commas.")
     ] = "state,model",
     as_format: Format = None,
     out: Out = None,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -17,13 +16,6 @@ if TYPE_CHECKING:
 
 _STDOUT = Path("-")
 _PAGE = b"<!DOCTYPE html>"
-
-
-class FigureKind(StrEnum):
-    """The formats of a saved figure."""
-
-    SVG = "svg"
-    PNG = "png"
 
 
 Runs = Annotated[
@@ -44,14 +36,14 @@ Figures = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Also save every figure in this folder, for a paper."),
 ]
-Kind = Annotated[FigureKind, typer.Option(help="Format of the saved figures.")]
+Kind = Annotated[Literal["svg", "png"], typer.Option(help="Format of the saved figures.")]
 
 
 def report(
     runs: Runs,
     output: Output = Path("report.html"),
     figures: Figures = None,
-    figure_format: Kind = FigureKind.SVG,
+    figure_format: Kind = "svg",
 ) -> None:
     """Make one HTML page of a run, which contains everything and works offline.
 
@@ -81,7 +73,7 @@ def report(
 
     _write(page, output)
     if figures is not None:
-        saved = made.save_figures(figures, figure_format.value)
+        saved = made.save_figures(figures, figure_format)
         typer.echo(f"{figures}: {len(saved)} figures", err=output == _STDOUT)
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -20,7 +18,7 @@ _MOST_NAME = 20
 _MOST_TEXT = 40
 
 
-class RoundProgress:
+class RoundProgress(Progress):
     """A progress bar on standard error, drawn only on a terminal.
 
     Args:
@@ -30,7 +28,7 @@ class RoundProgress:
 
     def __init__(self, rounds: int, done: int = 0) -> None:
         console = Console(stderr=True)
-        self._bar = Progress(
+        super().__init__(
             TextColumn("round"),
             BarColumn(),
             MofNCompleteColumn(),
@@ -39,26 +37,12 @@ class RoundProgress:
             console=console,
             disable=not console.is_terminal,
         )
-        self._task = self._bar.add_task("", total=rounds, completed=done)
+        self._bar = self.add_task("", total=rounds, completed=done)
 
     def round_ended(self, summary: RoundSummary) -> None:
         """Move the bar on by one round."""
         busiest = max(summary.states, key=lambda state: summary.states[state])
-        self._bar.update(self._task, advance=1, description=f"most are {busiest}")
-
-    def __enter__(self) -> Self:
-        """Begin drawing."""
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Stop drawing."""
-        self._bar.stop()
+        self.update(self._bar, advance=1, description=f"most are {busiest}")
 
 
 def print_results(results: Results, folder: Path | None) -> None:

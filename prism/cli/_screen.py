@@ -6,10 +6,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-
-def printable(text: str) -> str:
-    """Return a text on one line, without characters that a terminal would obey."""
-    return "".join(character if character.isprintable() else " " for character in text)
+from prism.drawing import printable
 
 
 def plain(text: str) -> Text:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any, Literal
@@ -30,8 +31,8 @@ from prism.simulation._loop import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
 from prism.social import Results, RoundSummary, SocialRun
 from prism.social._run import DEFAULT_AGENTS
 
-_MODEL = "Asking a model"
-_KEEPING = "Keeping the run"
+_model_option = partial(typer.Option, rich_help_panel="Asking a model")
+_keeping_option = partial(typer.Option, rich_help_panel="Keeping the run")
 _WITH_RESUME = ("resume", "checkpoint_every", "as_json")
 
 
@@ -67,115 +68,89 @@ def simulate(
         typer.Option(help="Who decides: a seeded policy without any model, or a model on Ollama."),
     ] = "policy",
     model: Annotated[
-        str | None,
-        typer.Option(help="Model to ask, with --reasoner ollama.", rich_help_panel=_MODEL),
+        str | None, _model_option(help="Model to ask, with --reasoner ollama.")
     ] = None,
     host: Annotated[
         list[str] | None,
-        typer.Option(
+        _model_option(
             metavar="URL",
             help=f"Ollama server, by default {DEFAULT_HOST}. Repeat it for several servers.",
-            rich_help_panel=_MODEL,
         ),
     ] = None,
     mode: Annotated[
         Mode | None,
-        typer.Option(
+        _model_option(
             help="Ask a decision model for probabilities, or have a model write its choice; "
-            "auto takes decisions where server and model offer them.",
-            rich_help_panel=_MODEL,
+            "auto takes decisions where server and model offer them."
         ),
     ] = None,
     pick: Annotated[
-        Pick | None,
-        typer.Option(
-            help="Draw from the probabilities, or take the likeliest.", rich_help_panel=_MODEL
-        ),
+        Pick | None, _model_option(help="Draw from the probabilities, or take the likeliest.")
     ] = None,
     think: Annotated[
         Think | None,
-        typer.Option(
+        _model_option(
             help="Whether the model may think before it answers; some take only low, medium or "
-            "high. false by default.",
-            rich_help_panel=_MODEL,
+            "high. false by default."
         ),
     ] = None,
     concurrency: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            help="Questions under way at once on each server. 4 by default.",
-            rich_help_panel=_MODEL,
-        ),
+        _model_option(min=1, help="Questions under way at once on each server. 4 by default."),
     ] = None,
     timeout: Annotated[
-        float | None,
-        typer.Option(
-            min=0.01, help="Seconds to wait for one reply. 60 by default.", rich_help_panel=_MODEL
-        ),
+        float | None, _model_option(min=0.01, help="Seconds to wait for one reply. 60 by default.")
     ] = None,
     patience: Annotated[
         float | None,
-        typer.Option(
+        _model_option(
             min=0,
             help="Seconds to wait for a server that fails; 0, the default, to fall back at once "
             "meanwhile.",
-            rich_help_panel=_MODEL,
         ),
     ] = None,
     max_calls: Annotated[
-        int | None, typer.Option(min=1, help="Requests the run may make.", rich_help_panel=_MODEL)
+        int | None, _model_option(min=1, help="Requests the run may make.")
     ] = None,
-    max_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Tokens the run may use.", rich_help_panel=_MODEL)
-    ] = None,
+    max_tokens: Annotated[int | None, _model_option(min=1, help="Tokens the run may use.")] = None,
     deadline: Annotated[
-        float | None,
-        typer.Option(min=0.01, help="Seconds for which the run may ask.", rich_help_panel=_MODEL),
+        float | None, _model_option(min=0.01, help="Seconds for which the run may ask.")
     ] = None,
     cache: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Keep answers in this file, and use those in it.",
-            rich_help_panel=_MODEL,
-        ),
+        _model_option(metavar="FILE", help="Keep answers in this file, and use those in it."),
     ] = None,
     replay: Annotated[
         Path | None,
-        typer.Option(
+        _model_option(
             metavar="RUN",
             help="Take the decisions from an earlier run (its folder or log) instead of a model; "
             "with the same agents, posts, rounds, ticks and seed this writes the same log.",
-            rich_help_panel=_MODEL,
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
+        _keeping_option(
             metavar="DIR",
             help="Folder for the run: events.jsonl (every transition, one JSON object a line) and "
             "run.json. "
             "Without it nothing is written. A folder that holds a run is refused.",
-            rich_help_panel=_KEEPING,
         ),
     ] = None,
     resume: Annotated[
         Path | None,
-        typer.Option(
+        _keeping_option(
             metavar="DIR",
             help="Go on with the run in this folder, which was stopped in any way; "
             "everything it depends on is taken from there.",
-            rich_help_panel=_KEEPING,
         ),
     ] = None,
     checkpoint_every: Annotated[
         float,
-        typer.Option(
+        _keeping_option(
             min=0,
             metavar="SECONDS",
             help="A round that ends so long after the last checkpoint gets one; 0 for every round.",
-            rich_help_panel=_KEEPING,
         ),
     ] = DEFAULT_SECONDS_BETWEEN,
     as_json: Annotated[

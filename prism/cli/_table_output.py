@@ -19,7 +19,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from prism.cli._screen import plain_table, printable
+from prism.cli._screen import plain_table
+from prism.drawing import printable
 from prism.errors import InputError
 
 if TYPE_CHECKING:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from prism.errors import DefinitionError
-
-_UNSHOWABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +62,3 @@ class Diagram:
             raise DefinitionError(
                 f"diagram {self.name!r}: give at least one state, and each state once"
             )
-
-
-def showable(text: str) -> str:
-    """Replace characters that neither XML nor a terminal can show, such as control characters."""
-    return _UNSHOWABLE.sub("\ufffd", text)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from prism.drawing._diagram import Diagram, showable
+from prism.drawing._characters import showable
+from prism.drawing._diagram import Diagram
 
 
 def to_dot(diagram: Diagram) -> str:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 
-from prism.drawing._diagram import Diagram, showable
+from prism.drawing._characters import showable
+from prism.drawing._diagram import Diagram
 
 _SPECIAL = re.compile(
     r"[^A-Za-z0-9_ \x80-\U0010ffff]"

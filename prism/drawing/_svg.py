@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from math import hypot, sqrt
 
-from prism.drawing._diagram import Arrow, Diagram, showable
+from prism.drawing._characters import showable
+from prism.drawing._diagram import Arrow, Diagram
 from prism.drawing._layout import Box, Link, Placed, Point, Route, lay_out
 from prism.drawing._style import style_sheet
 from prism.drawing._text import Text, label_text, state_text

@@ -8,7 +8,7 @@ from html import escape
 from textwrap import wrap
 from unicodedata import category, east_asian_width
 
-from prism.drawing._diagram import showable
+from prism.drawing._characters import showable
 
 _FONT_SIZE, _SMALL_FONT_SIZE = 13.0, 11.0
 _LINE_HEIGHT, _SMALL_LINE_HEIGHT = 17.0, 14.0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 import threading
 from os import PathLike
-from types import TracebackType
 from typing import Self
 
 from prism.errors import InputError
@@ -149,12 +148,7 @@ class AnswerCache:
         """Return the cache itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         """Close the file."""
         self.close()
 

@@ -110,10 +110,9 @@ def _translate(error: Exception, *, host: str, model: str, timeout: float) -> LL
     if isinstance(error, ollama.ResponseError):
         return _of_status(error.status_code, str(error.error), refused, host=host, model=model)
 
+    # the client has stumbled over the body of the error
     if isinstance(error, AttributeError) and isinstance(refused, httpx.HTTPStatusError):
-        return _of_status(
-            refused.response.status_code, refused.response.text, refused, host=host, model=model
-        )
+        error = refused
 
     if isinstance(error, httpx.HTTPStatusError):
         return _of_status(

@@ -299,11 +299,7 @@ class OllamaHost:
         except Exception as error:
             self._closes_when_idle |= isinstance(error, TimeoutError)
             raise translate(
-                error,
-                host=self.address,
-                model=self.settings.model,
-                timeout=limit,
-                sent=is_sent,
+                error, host=self.address, model=self.settings.model, timeout=limit, sent=is_sent
             ) from error
         finally:
             self._calls -= 1

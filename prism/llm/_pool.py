@@ -205,11 +205,7 @@ class OllamaPool:
         return await self._ask(_Question(lambda host: host.chat(messages, format, cost), cost))
 
     async def systemone(
-        self,
-        state: str,
-        questions: Mapping[str, Mapping[str, Any]],
-        *,
-        cost: Cost | None = None,
+        self, state: str, questions: Mapping[str, Mapping[str, Any]], *, cost: Cost | None = None
     ) -> DecisionReply:
         """Put choice questions to a decision model.
 

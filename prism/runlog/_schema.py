@@ -12,23 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from prism.telemetry.events import (
-    ACTION_FAILED,
-    AGENT_JOINED,
-    ANSWER_DISCARDED,
-    CACHE_FAILED,
-    DECISION,
-    GUARD_FAILED,
-    MODE_UNKNOWN,
-    POST_LIKED,
-    POST_PUBLISHED,
-    ROUND_ENDED,
-    ROUND_STARTED,
-    RUN_ENDED,
-    RUN_STARTED,
-    SCHEMA_VERSION,
-    TRANSITION,
-)
+from prism.telemetry import events
 
 SCHEMA_NAME = "events.schema.json"
 PAGE_NAME = "events.md"
@@ -139,9 +123,7 @@ _FROM = Key("from_state", _TEXT, "Source state of the transition.")
 _TO = Key("to_state", _TEXT, "Target state.")
 _POST = Key("post_id", _TEXT, "Id of the post.")
 _CONTEXT = Key(
-    "context",
-    _or_null(_OBJECT),
-    'Identifying fields of the context, such as `{"post_id": "p1"}`.',
+    "context", _or_null(_OBJECT), 'Identifying fields of the context, such as `{"post_id": "p1"}`.'
 )
 _ERROR = Key("error", _TEXT, "The exception on one line: its type and message.")
 _TRACEBACK = Key("exception", _TEXT, "Its traceback, on several lines.")
@@ -178,13 +160,13 @@ _COST = (
 
 EVENTS = (
     Event(
-        RUN_STARTED,
+        events.RUN_STARTED,
         "info",
         "A log begins. A simulation writes the optional keys, `prism.runlog.configure` does not.",
         (
             Key(
                 "schema",
-                Kind(f"`{SCHEMA_VERSION}`", {"const": SCHEMA_VERSION}),
+                Kind(f"`{events.SCHEMA_VERSION}`", {"const": events.SCHEMA_VERSION}),
                 "Version of this schema.",
             ),
             *_optional(
@@ -199,7 +181,7 @@ EVENTS = (
         ),
     ),
     Event(
-        AGENT_JOINED,
+        events.AGENT_JOINED,
         "info",
         "An agent joins a simulation, before the first round.",
         (
@@ -216,9 +198,9 @@ EVENTS = (
             ),
         ),
     ),
-    Event(ROUND_STARTED, "info", "A round of a simulation begins."),
+    Event(events.ROUND_STARTED, "info", "A round of a simulation begins."),
     Event(
-        ROUND_ENDED,
+        events.ROUND_ENDED,
         "info",
         "A round of a simulation ends; the counts are of this round.",
         (
@@ -231,7 +213,7 @@ EVENTS = (
         ),
     ),
     Event(
-        POST_PUBLISHED,
+        events.POST_PUBLISHED,
         "info",
         "A post is published. Posts of round 0, tick 0 are older than the simulation.",
         (
@@ -239,23 +221,19 @@ EVENTS = (
             _POST,
             Key("kind", _one_of("post", "reply", "reshare"), "Kind of post."),
             Key("parent_id", _or_null(_TEXT), "Id of the post that it replies to or reshares."),
-            Key(
-                "root_id",
-                _TEXT,
-                "Id of the first post of its cascade, which may be itself.",
-            ),
+            Key("root_id", _TEXT, "Id of the first post of its cascade, which may be itself."),
             Key("topics", _TEXTS, "Its topics."),
             Key("text", _TEXT, "Its text."),
         ),
     ),
     Event(
-        POST_LIKED,
+        events.POST_LIKED,
         "info",
         "An agent likes a post.",
         (_AGENT, _POST, Key("author_id", _TEXT, "Id of the post's author.")),
     ),
     Event(
-        TRANSITION,
+        events.TRANSITION,
         "info",
         "An agent changes its state.",
         (
@@ -273,7 +251,7 @@ EVENTS = (
         ),
     ),
     Event(
-        DECISION,
+        events.DECISION,
         "info",
         "An ambiguous event is decided; a warning if the source is `fallback`. The keys from "
         "`latency` on are present, all or none, if a model was to be asked.",
@@ -289,17 +267,13 @@ EVENTS = (
                 "Origin of the choice: a model, its cached or logged answer, a policy, or none.",
             ),
             Key("reason", _or_null(_TEXT), "Why the fallback was taken; null otherwise."),
-            Key(
-                "probabilities",
-                _or_null(_CHANCES),
-                "Probability of each option, if known.",
-            ),
+            Key("probabilities", _or_null(_CHANCES), "Probability of each option, if known."),
             _CONTEXT,
             *_optional(_COST),
         ),
     ),
     Event(
-        ANSWER_DISCARDED,
+        events.ANSWER_DISCARDED,
         "warning",
         "An answer came after the agent had left the state, and was discarded.",
         (
@@ -312,13 +286,13 @@ EVENTS = (
         ),
     ),
     Event(
-        CACHE_FAILED,
+        events.CACHE_FAILED,
         "warning",
         "The store of a model's answers failed and is no longer used.",
         (_ERROR,),
     ),
     Event(
-        MODE_UNKNOWN,
+        events.MODE_UNKNOWN,
         "warning",
         "A reasoner in mode `auto` could not find out whether server and model support decision "
         "questions. It asks by chat until it can, checks again later, and reports only the first "
@@ -326,16 +300,19 @@ EVENTS = (
         (_ERROR,),
     ),
     Event(
-        GUARD_FAILED, "error", "A guard raised an exception; its transition is not enabled.", _FAULT
+        events.GUARD_FAILED,
+        "error",
+        "A guard raised an exception; its transition is not enabled.",
+        _FAULT,
     ),
     Event(
-        ACTION_FAILED,
+        events.ACTION_FAILED,
         "error",
         "An action raised an exception; the transition took place nevertheless.",
         _FAULT,
     ),
     Event(
-        RUN_ENDED,
+        events.RUN_ENDED,
         "info",
         "The log is complete; without this event it was cut off or is still being written. "
         "A simulation adds its counts.",
@@ -362,8 +339,8 @@ def json_schema(*, strict: bool = False) -> dict[str, Any]:
     known = {"properties": {"event": {"enum": [event.name for event in EVENTS]}}} if strict else {}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"urn:prism-statecharts:run-log:{SCHEMA_VERSION}{':strict' if strict else ''}",
-        "title": f"A line of a prism run log, version {SCHEMA_VERSION}",
+        "$id": f"urn:prism-statecharts:run-log:{events.SCHEMA_VERSION}{':strict' if strict else ''}",
+        "title": f"A line of a prism run log, version {events.SCHEMA_VERSION}",
         **_object(COMMON),
         "allOf": [*([known] if known else []), *branches],
         "$defs": {event.name: _event_schema(event, strict=strict) for event in EVENTS},
@@ -404,7 +381,7 @@ def _object(keys: Iterable[Key]) -> dict[str, Any]:
 _INTRODUCTION = f"""\
 # The events of a run log
 
-Version {SCHEMA_VERSION}. This page and [the JSON Schema]({SCHEMA_NAME}) are generated from one
+Version {events.SCHEMA_VERSION}. This page and [the JSON Schema]({SCHEMA_NAME}) are generated from one
 definition by `python -m prism.runlog._schema docs`, and a test checks every event against it.
 [Logging](logging.md) shows how to log your own loop.
 

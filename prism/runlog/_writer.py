@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
 from reprlib import repr as brief
-from types import TracebackType
 from typing import Any, BinaryIO, Self
 
 import orjson
@@ -102,12 +101,7 @@ class RunLog:
         """Return the log itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         """Close the log."""
         self.close()
 

@@ -137,10 +137,7 @@ class RunFolder:
     def restore(self, run: Runnable[Any]) -> None:
         """Make a new run of the same options go on where the log was cut."""
         if self._checkpoint is not None:
-            run.restore(
-                self._checkpoint.snapshot,
-                self._checkpoints.events_until(self._checkpoint),
-            )
+            run.restore(self._checkpoint.snapshot, self._checkpoints.events_until(self._checkpoint))
 
     def keep(self, run: Runnable[Any], *, seconds_between: float = DEFAULT_SECONDS_BETWEEN) -> None:
         """Let others read what a round has written, and write a checkpoint if one is due.

@@ -146,11 +146,7 @@ def replay(
     options = kind.from_config(config, path / SUMMARY_NAME).replaying(path)
 
     return begin(
-        options,
-        folder,
-        on_round=on_round,
-        checkpoint_every=checkpoint_every,
-        observer=observer,
+        options, folder, on_round=on_round, checkpoint_every=checkpoint_every, observer=observer
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
 
 from prism.social._posts import Network, Post
 
@@ -40,33 +40,23 @@ class Activity:
     timeouts: Counter[str] = field(default_factory=Counter)
     fallbacks: Counter[str] = field(default_factory=Counter)
 
-    COUNTED: ClassVar[tuple[str, ...]] = (
-        "agent_ticks",
-        "transitions",
-        "posts",
-        "replies",
-        "reshares",
-        "likes",
-        "decisions_asked",
-        "decisions_answered",
-    )
-    """Names of the plain counts."""
-
     def add(self, other: Activity) -> None:
         """Add another stretch to this one."""
-        for name, value in _counts(other).items():
-            setattr(self, name, getattr(self, name) + value)
-
-        self.timeouts.update(other.timeouts)
-        self.fallbacks.update(other.fallbacks)
+        for name in activity_names():
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as plain data."""
         return {
-            **_counts(self),
+            **{name: getattr(self, name) for name in activity_names()},
             "timeouts": dict(sorted(self.timeouts.items())),
             "fallbacks": dict(sorted(self.fallbacks.items())),
         }
+
+
+def activity_names() -> list[str]:
+    """Return the names of all counts of an `Activity`."""
+    return [each.name for each in fields(Activity)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +159,3 @@ def _cascade(root: Post, depths: Counter[int]) -> Cascade:
     return Cascade(
         root.post_id, root.author_id, root.text, depths.total(), max(depths), max(depths.values())
     )
-
-
-def _counts(activity: Activity) -> dict[str, int]:
-    return {name: getattr(activity, name) for name in Activity.COUNTED}

@@ -174,12 +174,7 @@ def _joined(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _missing_transition(
-    agent: Any,
-    source: str,
-    target: str,
-    record: Any,
-    chart: Statechart[Any] | None,
-    context: Any,
+    agent: Any, source: str, target: str, record: Any, chart: Statechart[Any] | None, context: Any
 ) -> Iterator[str]:
     instead = ""
     if record is not None:

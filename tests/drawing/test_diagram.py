@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from prism.drawing import Arrow, Diagram
-from prism.drawing._diagram import showable
 from prism.errors import DefinitionError
 
 
@@ -24,8 +23,3 @@ def test_a_diagram_that_cannot_be_drawn_is_refused(parts: dict[str, Any], proble
     """A diagram without states, or that names unknown states, is refused with their names."""
     with pytest.raises(DefinitionError, match=problem):
         Diagram(**{"states": ("a",), "arrows": (), **parts})
-
-
-def test_characters_that_cannot_be_shown_are_replaced() -> None:
-    """Control characters and lone surrogates become replacement characters; the rest stays."""
-    assert showable("a\0b\x1b[\ud800é\n😀") == "a\ufffdb\ufffd[\ufffdé\n😀"

@@ -6,8 +6,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism.drawing import Arrow, Diagram, to_dot
-from prism.drawing._diagram import showable
+from prism.drawing import Arrow, Diagram, showable, to_dot
 from prism.statechart import social_media_chart
 from prism.statechart.formats._diagram import to_diagram
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism.drawing import Arrow, Diagram, draw_svg
-from prism.drawing._diagram import showable
+from prism.drawing import Arrow, Diagram, draw_svg, showable
 from prism.errors import DefinitionError
 from prism.statechart import Statechart, Transition, social_media_chart, state_enum
 

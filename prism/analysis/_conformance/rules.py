@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from prism.statechart import Statechart
-from prism.statechart._definition import TIMEOUT, in_definition_order
+from prism.statechart._definition import TIMEOUT
 from prism.statechart.states import state_text
 
 
@@ -33,7 +33,7 @@ class Rules:
 
     def __init__(self, chart: Statechart[Any]) -> None:
         self.chart: str = chart.name
-        self._states = [state_text(state) for state in in_definition_order(chart.states)]
+        self._states = [state_text(state) for state in chart.definition.states]
         self._transitions = [
             (state_text(item.source), item.trigger, state_text(item.target))
             for item in chart.transitions

@@ -18,38 +18,16 @@ from prism.analysis._reading.runs import Run
 from prism.analysis._reading.survey import SURVEYED, FileSurvey
 from prism.errors import InputError
 from prism.runlog._reader import LOG_NAME, Block, locate_log, read_blocks
+from prism.runlog._schema import EVENTS
 from prism.telemetry.events import AGENT_JOINED, DECISION, POST_LIKED, POST_PUBLISHED, TRANSITION
 
+_TABULATED = (AGENT_JOINED, TRANSITION, DECISION, POST_PUBLISHED, POST_LIKED)
+_NOT_TABULATED = ("interests", "following", "topics")
+
 COLUMNS: dict[str, tuple[str, ...]] = {
-    AGENT_JOINED: ("agent_id", "display_name", "archetype", "state", "timeout_threshold"),
-    TRANSITION: (
-        "chart",
-        "agent_id",
-        "from_state",
-        "to_state",
-        "trigger",
-        "ticks_in_state",
-        "context",
-    ),
-    DECISION: (
-        "agent_id",
-        "state",
-        "trigger",
-        "options",
-        "chosen",
-        "source",
-        "reason",
-        "probabilities",
-        "context",
-        "latency",
-        "model",
-        "host",
-        "attempts",
-        "input_tokens",
-        "output_tokens",
-    ),
-    POST_PUBLISHED: ("agent_id", "post_id", "kind", "parent_id", "root_id", "text"),
-    POST_LIKED: ("agent_id", "post_id", "author_id"),
+    event.name: tuple(key.name for key in event.keys if key.name not in _NOT_TABULATED)
+    for event in EVENTS
+    if event.name in _TABULATED
 }
 """Keys of the events that tables are made from, apart from ``timestamp``, ``round``, ``tick``."""
 

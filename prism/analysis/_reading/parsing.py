@@ -11,56 +11,33 @@ import polars as pl
 from polars.exceptions import ComputeError
 
 from prism.runlog._reader import Block
-
-_TEXTS = (
-    "event",
-    "timestamp",
-    "chart",
-    "agent_id",
-    "from_state",
-    "to_state",
-    "trigger",
-    "state",
-    "chosen",
-    "source",
-    "reason",
-    "model",
-    "host",
-    "archetype",
-    "display_name",
-    "post_id",
-    "kind",
-    "parent_id",
-    "root_id",
-    "author_id",
-    "text",
-    "error",
-)
-_NUMBERS = (
-    "round",
-    "tick",
-    "ticks_in_state",
-    "attempts",
-    "input_tokens",
-    "output_tokens",
-    "timeout_threshold",
-    "schema",
-    "agents",
-    "rounds",
-    "ticks_per_round",
-    "seed",
-)
+from prism.runlog._schema import COMMON, EVENTS, Key
 
 OBJECTS = ("probabilities", "context")
 """Keys of objects. Their own keys vary, so they are kept as JSON text, made by `objects_of`."""
 
-TYPES: dict[str, pl.DataType] = {
-    **{name: pl.String() for name in (*_TEXTS, *OBJECTS)},
-    **{name: pl.Int64() for name in _NUMBERS},
-    "latency": pl.Float64(),
-    "options": pl.List(pl.String()),
+_COLUMN_TYPES = {
+    "string": pl.String(),
+    "integer": pl.Int64(),
+    "number": pl.Float64(),
+    "array": pl.List(pl.String()),
+    "object": pl.String(),
 }
-"""The type of every key that tables are made from."""
+
+
+def _column_type(key: Key) -> pl.DataType:
+    # Only the number of the schema's version, which is a constant there, has no type.
+    of_value = key.kind.schema.get("type", "integer")
+    name, *_or_null = [of_value] if isinstance(of_value, str) else of_value
+    return _COLUMN_TYPES[name]
+
+
+TYPES: dict[str, pl.DataType] = {
+    key.name: _column_type(key)
+    for keys in (COMMON, *(event.keys for event in EVENTS))
+    for key in keys
+}
+"""The type of every key as a column."""
 
 _LONE_SURROGATE = re.compile(
     rb"\\u[dD](?:[89abAB]..(?!\\u[dD][c-fC-F])|(?<![^\\]\\u[dD][89abAB]..\\u[dD])[c-fC-F])",

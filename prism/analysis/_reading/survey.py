@@ -12,13 +12,7 @@ import polars as pl
 
 from prism.analysis._reading.notes import Note, NoteKind
 from prism.analysis._reading.parsing import Parsed, empty, parse
-from prism.analysis._reading.runs import (
-    KNOWN_EVENTS,
-    MOST_LINES_NAMED,
-    RUN_FACTS,
-    Run,
-    RunsOfFile,
-)
+from prism.analysis._reading.runs import KNOWN_EVENTS, MOST_LINES_NAMED, RUN_FACTS, Run, RunsOfFile
 from prism.runlog._reader import CUT_OFF, Block
 from prism.telemetry.events import AGENT_JOINED, RUN_ENDED, RUN_STARTED, SCHEMA_VERSION
 
@@ -79,7 +73,8 @@ class FileSurvey:
             fault: What is wrong with it.
         """
         self._lines += 1
-        self._note("truncated" if fault is CUT_OFF else "corrupt", fault, line)
+        kind: NoteKind = "truncated" if fault is CUT_OFF else "corrupt"
+        self._faults.append(self._note(kind, fault, line))
 
     def labelled_runs(self) -> list[Run]:
         """Return the runs, numbered in their labels if there are several."""
@@ -93,52 +88,49 @@ class FileSurvey:
 
     def notes(self) -> Iterator[Note]:
         """Return all notes on the file."""
-        path = str(self._path)
         yield from self._notes_on_bad_lines()
         yield from self._faults
 
         if self._foreign:
-            yield Note("foreign_events", path, None, _describe(self._foreign))
+            yield self._note("foreign_events", _describe(self._foreign))
 
         yield from self._notes_on_runs()
 
         if not self._runs.runs:
             is_empty = "is empty: nothing has been written to it"
-            yield Note("empty", path, None, "holds no event of prism" if self._lines else is_empty)
+            yield self._note("empty", "holds no event of prism" if self._lines else is_empty)
 
     def _notes_on_bad_lines(self) -> Iterator[Note]:
-        path = str(self._path)
         for line in self._bad_lines[:MOST_LINES_NAMED]:
-            yield Note("corrupt", path, line, "is not valid JSON and is left out")
+            yield self._note("corrupt", "is not valid JSON and is left out", line)
 
         more = len(self._bad_lines) - MOST_LINES_NAMED
         if more > 0:
-            text = f"{more:,} more lines are not valid JSON and are left out"
-            yield Note("corrupt", path, None, text)
+            yield self._note("corrupt", f"{more:,} more lines are not valid JSON and are left out")
 
     def _notes_on_runs(self) -> Iterator[Note]:
-        path = str(self._path)
         if len(self._runs.runs) > 1 or self._runs.interleaved_at is not None:
-            yield Note("mixed_runs", path, None, self._runs.describe())
+            yield self._note("mixed_runs", self._runs.describe())
 
         for run in self.labelled_runs():
             if run.schema is not None and run.schema > SCHEMA_VERSION:
-                yield Note("newer_schema", path, None, _newer(run))
+                yield self._note("newer_schema", _newer(run))
 
             if run.started and not run.ended:
                 text = f"{run.label} has not ended: it is still going on, or was stopped"
-                yield Note("unfinished", path, None, text)
+                yield self._note("unfinished", text)
 
     def _take_bad_lines(self, parsed: Parsed, *, cut_off: bool) -> None:
         bad = list(parsed.bad_lines)
         last = max(bad[-1] if bad else 0, parsed.frame["line"].max() or 0)
         if cut_off and bad and bad[-1] == last:
-            self._note("truncated", "is cut off in its middle and is left out", bad.pop())
+            text = "is cut off in its middle and is left out"
+            self._faults.append(self._note("truncated", text, bad.pop()))
 
         self._bad_lines += bad
 
-    def _note(self, kind: NoteKind, message: str, line: int) -> None:
-        self._faults.append(Note(kind, str(self._path), line, message))
+    def _note(self, kind: NoteKind, message: str, line: int | None = None) -> Note:
+        return Note(kind, str(self._path), line, message)
 
     def _without_foreign(self, frame: pl.DataFrame, counts: Mapping[str, int]) -> pl.DataFrame:
         """Count the events that are not prism's, and leave them out."""

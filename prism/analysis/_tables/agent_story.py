@@ -10,17 +10,7 @@ import polars as pl
 
 from prism.analysis._reading.logs import STAMP, RunLogs, parse_time
 from prism.errors import InputError
-from prism.telemetry.events import (
-    ACTION_FAILED,
-    AGENT_JOINED,
-    ANSWER_DISCARDED,
-    CACHE_FAILED,
-    DECISION,
-    GUARD_FAILED,
-    POST_LIKED,
-    POST_PUBLISHED,
-    TRANSITION,
-)
+from prism.telemetry import events
 
 _KEYS = (
     "agent_id",
@@ -75,8 +65,8 @@ def agent_story(logs: RunLogs, agent_id: str) -> pl.DataFrame:
 
 
 def _events_of(logs: RunLogs, agent_id: str) -> pl.DataFrame:
-    is_own, is_post = pl.col("agent_id") == agent_id, pl.col("event") == POST_PUBLISHED
-    is_liked = (pl.col("event") == POST_LIKED) & (pl.col("author_id") == agent_id)
+    is_own, is_post = pl.col("agent_id") == agent_id, pl.col("event") == events.POST_PUBLISHED
+    is_liked = (pl.col("event") == events.POST_LIKED) & (pl.col("author_id") == agent_id)
 
     found = []
     own_posts = pl.DataFrame(schema={"run": pl.UInt32, "parent_id": pl.String})
@@ -176,15 +166,15 @@ def _cache_fails(event: Mapping[str, Any], _agent_id: str) -> str:
 
 
 _SENTENCES: dict[str, Callable[[Mapping[str, Any], str], str]] = {
-    AGENT_JOINED: _joins,
-    TRANSITION: _moves,
-    DECISION: _decides,
-    POST_PUBLISHED: _publishes,
-    POST_LIKED: _likes,
-    GUARD_FAILED: _fails("the guard"),
-    ACTION_FAILED: _fails("the action"),
-    ANSWER_DISCARDED: _too_late,
-    CACHE_FAILED: _cache_fails,
+    events.AGENT_JOINED: _joins,
+    events.TRANSITION: _moves,
+    events.DECISION: _decides,
+    events.POST_PUBLISHED: _publishes,
+    events.POST_LIKED: _likes,
+    events.GUARD_FAILED: _fails("the guard"),
+    events.ACTION_FAILED: _fails("the action"),
+    events.ANSWER_DISCARDED: _too_late,
+    events.CACHE_FAILED: _cache_fails,
 }
 
 

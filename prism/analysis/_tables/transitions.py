@@ -22,7 +22,7 @@ def transition_counts(logs: RunLogs) -> pl.DataFrame:
         probability in a Markov chain over the states (Anderson and Goodman 1957, Annals of
         Mathematical Statistics 28(1)). With ``run`` first if there are several.
     """
-    counts = _count(logs, ["from_state", "to_state", "trigger"])
+    counts = count_transitions(logs, ["from_state", "to_state", "trigger"])
     leaving = pl.col("count").sum().over("run", "from_state")
     order = ["run", "from_state", pl.col("count").neg(), "to_state", "trigger"]
     return logs.labelled(counts.with_columns(probability=pl.col("count") / leaving).sort(order))
@@ -53,10 +53,11 @@ def dwell_times(logs: RunLogs) -> pl.DataFrame:
         logarithm). The fit is null if no visit took a tick. With ``run`` first if there are
         several.
     """
-    counts = _count(logs, ["from_state", "trigger", "ticks_in_state"]).drop_nulls("ticks_in_state")
+    counts = count_transitions(logs, ["from_state", "trigger", "ticks_in_state"])
     is_timeout = pl.col("trigger") == TIMEOUT
     visits = (
-        counts.group_by("run", state="from_state", ticks="ticks_in_state")
+        counts.drop_nulls("ticks_in_state")
+        .group_by("run", state="from_state", ticks="ticks_in_state")
         .agg(pl.col("count").sum(), timeouts=pl.col("count").filter(is_timeout).sum())
         .sort("run", "state", "ticks")
     )
@@ -78,7 +79,7 @@ def timeouts(logs: RunLogs) -> pl.DataFrame:
         ``left`` (all transitions out of the state in that round) and ``share`` (of these, 0 to 1);
         only rows with time-outs. With ``run`` first if there are several.
     """
-    counts = _count(logs, ["round", "from_state", "trigger"])
+    counts = count_transitions(logs, ["round", "from_state", "trigger"])
     is_timeout = pl.col("trigger") == TIMEOUT
     table = (
         counts.group_by("run", "round", state="from_state")
@@ -90,7 +91,8 @@ def timeouts(logs: RunLogs) -> pl.DataFrame:
     return logs.labelled(table.sort("run", "round", "state"))
 
 
-def _count(logs: RunLogs, keys: list[str]) -> pl.DataFrame:
+def count_transitions(logs: RunLogs, keys: list[str]) -> pl.DataFrame:
+    """Count the transitions of each run by some of their keys, as ``count``."""
     merger = merge_by_sum(["run", *keys])
     for frame in logs.blocks(TRANSITION, columns=[*keys, "from_state", "to_state"]):
         whole = frame.drop_nulls(["from_state", "to_state"])

@@ -10,6 +10,7 @@ from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import TableMerger, merge_by_first, merge_by_sum
 from prism.analysis._tables.decisions import WAS_ASKED
 from prism.analysis._tables.engagement import activity
+from prism.analysis._tables.transitions import count_transitions
 from prism.telemetry.events import AGENT_JOINED, DECISION, POST_PUBLISHED, TRANSITION
 
 BINS_A_DECADE = 10
@@ -29,14 +30,10 @@ def visit_counts(logs: RunLogs) -> pl.DataFrame:
     Returns:
         ``state``, ``ticks`` and ``visits``, in that order, with ``run`` first if there are several.
     """
-    keys = ["from_state", "to_state", "ticks_in_state"]
-    merger = merge_by_sum(["run", "state", "ticks"])
-    for frame in logs.blocks(TRANSITION, columns=keys):
-        ended = frame.drop_nulls(keys)
-        visits = ended.group_by("run", state="from_state", ticks="ticks_in_state")
-        merger.add(visits.agg(visits=pl.len().cast(pl.Int64)))
+    counts = count_transitions(logs, ["from_state", "ticks_in_state"]).drop_nulls("ticks_in_state")
+    visits = counts.select("run", state="from_state", ticks="ticks_in_state", visits="count")
 
-    return logs.labelled(merger.table().sort("run", "state", "ticks"))
+    return logs.labelled(visits.sort("run", "state", "ticks"))
 
 
 def latency_counts(logs: RunLogs) -> pl.DataFrame:

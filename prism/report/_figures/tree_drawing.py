@@ -9,7 +9,7 @@ from html import escape
 from itertools import pairwise
 from math import cos, pi, sin
 
-from prism.drawing._diagram import showable
+from prism.drawing import showable
 from prism.report._facts.trees import MISSING, TreePost
 
 MOST_POSTS_DRAWN = 400

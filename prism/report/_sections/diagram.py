@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from prism.drawing._diagram import Arrow, Diagram
-from prism.drawing._svg import draw_svg
+from prism.drawing import Arrow, Diagram, draw_svg
 from prism.report._facts.run_facts import RunFacts
 from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import PageFigures

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
-from prism.drawing._diagram import showable
+from prism.drawing import printable, showable
 from prism.testing._coverage.recorder import ChartUse, Recorder, percent
 
 SCHEMA_VERSION = 1
@@ -47,7 +47,7 @@ def report_lines(recorder: Recorder) -> Iterator[str]:
     Control characters in names and states are not shown.
     """
     for line in _lines(recorder):
-        yield "".join(each if each.isprintable() else " " for each in showable(line))
+        yield printable(showable(line))
 
 
 def _lines(recorder: Recorder) -> Iterator[str]:

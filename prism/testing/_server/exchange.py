@@ -51,16 +51,14 @@ class Exchange:
                         json.loads(body) if body else None,
                     )
                 except ValueError as error:
-                    await self.respond(400, {"error": f"invalid JSON: {error}"})
+                    await self.refuse(400, f"invalid JSON: {error}")
 
                 if not self.ready_for_next():
                     return None
         except h11.RemoteProtocolError as error:
             # h11 allows a reply only if none has begun
             if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-                await self.respond(
-                    error.error_status_hint, {"error": str(error)}, [("Connection", "close")]
-                )
+                await self.refuse(error.error_status_hint, str(error), [("Connection", "close")])
         except ConnectionError:
             pass
 
@@ -96,6 +94,12 @@ class Exchange:
         await self.begin(status, [("Content-Length", str(len(data))), *headers])
         await self.send(data)
         await self.end()
+
+    async def refuse(
+        self, status: int, problem: str, headers: Iterable[tuple[str, str]] = ()
+    ) -> None:
+        """Send an error as Ollama does."""
+        await self.respond(status, {"error": problem}, headers)
 
     async def begin(self, status: int, headers: Iterable[tuple[str, str]] = ()) -> None:
         """Send the head of a reply; the body is chunked unless the headers have its length."""

@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
-from types import TracebackType
 from typing import Any, Self
 
 from prism.errors import FieldValueError
@@ -186,12 +185,7 @@ class FakeOllama:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         """Stop serving."""
         self.stop()
 
@@ -260,7 +254,7 @@ class FakeOllama:
         except Exception as error:
             # an error in the answering itself, such as in `choose`, is a 500 as on a real server
             if exchange.nothing_sent():
-                await exchange.respond(500, {"error": f"{type(error).__name__}: {error}"})
+                await exchange.refuse(500, f"{type(error).__name__}: {error}")
             else:
                 exchange.drop()
 
@@ -289,14 +283,13 @@ class FakeOllama:
             details = wire.model_details(decides=model in self.decision_models)
             await exchange.respond(200, details)
         else:
-            await exchange.respond(404, wire.missing_model(model))
+            await exchange.refuse(404, f"model {model!r} not found")
 
     async def _ask(self, request: Request, exchange: Exchange, fault: Fault | None) -> None:
         try:
             asked = wire.read_question(request.path, request.body)
         except (AttributeError, IndexError, KeyError, TypeError) as error:
-            problem = f"invalid request: {type(error).__name__}: {error}"
-            await exchange.respond(400, {"error": problem})
+            await exchange.refuse(400, f"invalid request: {type(error).__name__}: {error}")
             return
 
         if asked.path != wire.LOAD:
@@ -304,8 +297,9 @@ class FakeOllama:
 
         is_full = self._free is not None and self._free.locked()
         if is_full and self._queue_limit is not None and self._waiting >= self._queue_limit:
-            problem = "server busy, please try again. maximum pending requests exceeded"
-            await exchange.respond(503, {"error": problem})
+            await exchange.refuse(
+                503, "server busy, please try again. maximum pending requests exceeded"
+            )
             return
 
         async with self._slot():
@@ -347,7 +341,7 @@ class FakeOllama:
         await asyncio.sleep(self.latency)
 
         if asked.model not in self.models:
-            await exchange.respond(404, wire.missing_model(asked.model))
+            await exchange.refuse(404, f"model {asked.model!r} not found")
         elif asked.path == wire.DECIDE:
             await self._decide(asked, exchange, fault)
         elif asked.path == wire.LOAD:
@@ -373,13 +367,11 @@ class FakeOllama:
 
     async def _decide(self, asked: Asked, exchange: Exchange, fault: Fault | None) -> None:
         if asked.model not in self.decision_models:
-            problem = f"model {asked.model!r} does not support decisions"
-            await exchange.respond(400, {"error": problem})
+            await exchange.refuse(400, f"model {asked.model!r} does not support decisions")
             return
 
         if len(asked.prompt.encode()) > _MOST_STATE_BYTES:
-            problem = f"state is larger than {_MOST_STATE_BYTES} bytes"
-            await exchange.respond(400, {"error": problem})
+            await exchange.refuse(400, f"state is larger than {_MOST_STATE_BYTES} bytes")
             return
 
         probabilities = None if fault is None else fault.probabilities

@@ -120,11 +120,6 @@ def model_details(*, decides: bool) -> dict[str, Any]:
     return {"model_info": {}, "details": {"family": "fake"}, "capabilities": capabilities}
 
 
-def missing_model(model: object) -> dict[str, Any]:
-    """Return the error for a model that the server does not have."""
-    return {"error": f"model {model!r} not found"}
-
-
 def _text(content: Any) -> str:
     return content if isinstance(content, str) else json.dumps(content)
 
@@ -147,7 +142,4 @@ def _message(content: str) -> dict[str, str]:
 
 def _counts(asked: Asked, content: str) -> dict[str, int]:
     # a word counts as a token
-    return {
-        "prompt_eval_count": len(asked.prompt.split()),
-        "eval_count": len(content.split()),
-    }
+    return {"prompt_eval_count": len(asked.prompt.split()), "eval_count": len(content.split())}
