@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from prism.errors import DefinitionError, UnknownStateError
 from prism.statechart import AgentState, Statechart, Transition, social_media_chart, state_enum
+from tests.kit.moves import chart_of, snapshot
 
 S = AgentState
 
@@ -21,15 +22,6 @@ def no(agent: Any, context: Any) -> bool:
 
 def broken(agent: Any, context: Any) -> Any:
     raise LookupError("no such post")
-
-
-def chart_of(*moves: Transition[S], **options: Any) -> Statechart[S]:
-    return Statechart(S, moves, S.IDLE, **options)
-
-
-def snapshot(agent: Any) -> tuple[Any, ...]:
-    """Return all that a move could change."""
-    return agent.state, agent.ticks_in_state, list(agent.state_history)
 
 
 def test_chart_gives_back_its_definition() -> None:

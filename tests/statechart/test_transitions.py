@@ -5,7 +5,6 @@ import dataclasses
 import pickle
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from functools import partial
 from typing import Any
@@ -21,14 +20,10 @@ from prism.statechart.transitions import (
     is_any_state,
     shared_edge,
 )
+from tests.kit.moves import Post
 
 S = AgentState
 NOON = datetime(2026, 1, 30, 12, 0, tzinfo=UTC)
-
-
-@dataclass
-class Post:
-    post_id: str
 
 
 async def asked_elsewhere(agent: Any, context: Any) -> bool:
