@@ -23,8 +23,29 @@ SUB_ROOMS = {
         "queries",
         "social",
     ),
+    "prism.agents": (
+        "_archetypes",
+        "_relevance",
+        "_mixin",
+        "social_agent",
+        "_population",
+        "_loading",
+    ),
     "prism.analysis": ("_reading", "_tables", "_conformance"),
     "prism.report": ("_facts", "_figures", "_sections", "_page"),
+    "prism.testing": (
+        "_server",
+        "_agents",
+        "_clock",
+        "_coverage",
+        "_explore",
+        "_path_failure",
+        "_paths",
+        "_scripted",
+        "_reasoners",
+        "_transition_log",
+        "__main__",
+    ),
 }
 """Parts of rooms in their order, each of which imports only from those before it."""
 
@@ -85,6 +106,29 @@ def test_a_part_of_a_room_imports_only_from_parts_before_it(package: str) -> Non
 def test_no_imports_run_in_a_circle() -> None:
     """No file imports itself by way of others, wherever in a file the imports stand."""
     TopologicalSorter(IMPORTS).prepare()
+
+
+def test_every_room_with_rooms_in_it_has_an_order() -> None:
+    """A room that has a package in it is among those whose parts have an order."""
+    packages = {module for module in MODULES if any(m.startswith(f"{module}.") for m in MODULES)}
+    within = {".".join(name.split(".")[:2]) for name in packages if name.count(".") > 1}
+    assert within <= set(SUB_ROOMS)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from prism.social import Post",
+        "import prism.social",
+        "from prism import social",
+        "def late():\n    from prism.social import Post",
+        "importlib.import_module('prism.social')",
+        "import_module('prism.social._posts')",
+    ],
+)
+def test_no_way_of_importing_is_missed(source: str) -> None:
+    """However a module is imported, the reader of imports names it; ruff refuses relative ways."""
+    assert any(name.startswith("prism.social") for name in house.names_imported(ast.parse(source)))
 
 
 def test_imports_are_read_at_all() -> None:

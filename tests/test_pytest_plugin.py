@@ -92,7 +92,7 @@ def test_fixtures_work_together(pytester: pytest.Pytester) -> None:
             await social_chart.afire(ada, "decides", 0.9, reasoner=reasoner)
             assert_path(ada, "idle > scrolling > evaluating > engaging_like")
             assert [record.timestamp.minute for record in ada.state_history] == [0, 1, 1]
-            triggers = [trigger for _, trigger, _ in transition_log.moves(ada)]
+            triggers = [trigger for _, trigger, _ in transition_log.transitions(ada)]
             assert triggers == ["feed_ready", "sees_post", "decides"]
 
         @pytest.mark.asyncio

@@ -123,7 +123,7 @@ class SocialAgent(StatechartMixin):
         return self.relevance(context) >= self._engagement_threshold
 
     def to_dict(self) -> dict[str, Any]:
-        """Return state and history in the JSON shape of ``spec/data-model.md``, Serialization."""
+        """Return state and history in the JSON shape of the specification, Serialization."""
         return {
             "agent_id": self.agent_id,
             "current_state": self.state.value,

@@ -70,7 +70,9 @@ def _run() -> int:
     try:
         status = int(app(prog_name="prism", standalone_mode=False) or 0)
     except typer.TyperException as error:
-        message = error.format_message()  # empty where the help was shown instead
+        # what pydantic puts before the reason says nothing to a user
+        message = error.format_message().replace("Value error, ", "")
+        # it is empty where the help was shown instead
         return _complain(message, hint=" (try --help)") if message else 2
     except PrismError as error:
         return _complain(str(error))

@@ -178,9 +178,9 @@ class _Drawing:
     def _legend(self) -> Text:
         lines = []
         if self._diagram.decision_states:
-            lines.append("◆ decision state: where several moves are open, a reasoner chooses")
+            lines.append("◆ decision state: a reasoner chooses if several transitions are enabled")
         if self._traffic is not None:
-            lines.append("number and width of an arrow: how often its moves were made")
+            lines.append("number and width of an arrow: how often its transitions were made")
 
         return Text(tuple(lines), ("small",) * len(lines))
 

@@ -126,7 +126,9 @@ def _translate(error: Exception, *, host: str, model: str, timeout: float) -> LL
 
     if isinstance(error, (ConnectionError, httpx.TransportError)):
         why = _first_line(refused if isinstance(refused, httpx.ConnectError) else error)
-        return UnreachableError(f"cannot reach {host} ({why}): is 'ollama serve' running there?")
+        return UnreachableError(
+            f"cannot reach {host} ({why}): see that 'ollama serve' is running there"
+        )
 
     if isinstance(error, (ValueError, TypeError, AttributeError, LookupError)):
         why = _first_line(error)

@@ -339,7 +339,7 @@ def json_schema(*, strict: bool = False) -> dict[str, Any]:
     known = {"properties": {"event": {"enum": [event.name for event in EVENTS]}}} if strict else {}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"urn:prism-statecharts:run-log:{events.SCHEMA_VERSION}{':strict' if strict else ''}",
+        "$id": f"urn:prism-statecharts:run-log:{events.SCHEMA_VERSION}" + ":strict" * strict,
         "title": f"A line of a prism run log, version {events.SCHEMA_VERSION}",
         **_object(COMMON),
         "allOf": [*([known] if known else []), *branches],
@@ -381,8 +381,8 @@ def _object(keys: Iterable[Key]) -> dict[str, Any]:
 _INTRODUCTION = f"""\
 # The events of a run log
 
-Version {events.SCHEMA_VERSION}. This page and [the JSON Schema]({SCHEMA_NAME}) are generated from one
-definition by `python -m prism.runlog._schema docs`, and a test checks every event against it.
+Version {events.SCHEMA_VERSION}. This page and [the JSON Schema]({SCHEMA_NAME}) are generated from
+one definition by `python -m prism.runlog._schema docs`, and a test checks every event against it.
 [Logging](logging.md) shows how to log your own loop.
 
 A log is a file of JSON objects, one a line, in UTF-8 and in the order of events. A reader must

@@ -1,12 +1,22 @@
 """Runs that are kept in a folder: begun, resumed from a checkpoint, and replayed from a log.
 
-Anything can be run so that goes on in rounds and can describe itself as plain data: see `Runnable`
-and `RunOptions`.
+Anything can be run that goes on in rounds and describes itself as plain data: see `Runnable` and
+`RunOptions`.
 """
 
 from prism.runs._folder import RunFolder
-from prism.runs._options import ModelOptions, ReasonerOptions, ReplayOptions
-from prism.runs._runnable import Results, Runnable, RunOptions
+from prism.runs._options import (
+    ModelOptions,
+    ReasonerOptions,
+    ReplayOptions,
+    check_config,
+    describe_reasoner,
+    digest,
+    make_reasoner,
+    read_reasoner,
+    require_writable,
+)
+from prism.runs._runnable import Runnable, RunOptions, RunResults
 from prism.runs._running import Observer, Outcome, begin, replay, resume
 
 __all__ = [
@@ -15,11 +25,17 @@ __all__ = [
     "Outcome",
     "ReasonerOptions",
     "ReplayOptions",
-    "Results",
     "RunFolder",
     "RunOptions",
+    "RunResults",
     "Runnable",
     "begin",
+    "check_config",
+    "describe_reasoner",
+    "digest",
+    "make_reasoner",
+    "read_reasoner",
     "replay",
+    "require_writable",
     "resume",
 ]

@@ -10,10 +10,9 @@ from pathlib import Path
 from shutil import copyfile
 from typing import Any, Self
 
-import orjson
-
 from prism import __version__
 from prism.errors import InputError, PrismError, SimulationError
+from prism.files import parse_json
 from prism.files._durable import make_folder, write_durably
 from prism.runlog import RunLog, SimulatedClock
 from prism.runlog._reader import LOG_NAME
@@ -252,15 +251,23 @@ def read_summary(path: Path) -> dict[str, Any]:
     """
     file = path / SUMMARY_NAME
     try:
-        summary = orjson.loads(file.read_bytes())
+        summary = parse_json(file.read_bytes().decode(), path=file)
     except FileNotFoundError:
         lost = "it is lost, and with it what the run is: begin it anew, in another folder"
         hint = lost if (path / FOLDER_NAME).exists() else "begin one there"
+        if not path.exists():
+            raise InputError("there is no such folder", path=path) from None
+
         raise InputError(f"holds no run to resume (no {SUMMARY_NAME}): {hint}", path=path) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from None
-    except ValueError:
-        raise InputError("is damaged: it is not valid JSON", path=file) from None
+    except InputError as error:
+        problem = f"is damaged: it {error.problem}"
+        raise InputError(problem, path=file, line=error.line, field=error.field) from None
+    except UnicodeDecodeError:
+        raise InputError(
+            "is damaged: it is not valid JSON, as it is not UTF-8", path=file
+        ) from None
 
     if not isinstance(summary, dict):
         raise InputError("is damaged: a JSON object is wanted", path=file)

@@ -10,15 +10,15 @@ from prism.runlog import SimulatedClock
 from prism.telemetry._loggers import EventLogger
 
 
-class Results(Protocol):
+class RunResults(Protocol):
     """What came of a run."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data, for ``run.json``."""
 
 
-ResultsT = TypeVar("ResultsT", bound=Results)
-ResultsT_co = TypeVar("ResultsT_co", bound=Results, covariant=True)
+ResultsT = TypeVar("ResultsT", bound=RunResults)
+ResultsT_co = TypeVar("ResultsT_co", bound=RunResults, covariant=True)
 
 
 class Runnable(Protocol[ResultsT_co]):

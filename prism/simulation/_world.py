@@ -39,7 +39,7 @@ class Summary(Protocol):
         """Return it as plain data."""
 
 
-class Results(Summary, Protocol):
+class WorldResults(Summary, Protocol):
     """What came of a whole run."""
 
     @property
@@ -48,7 +48,7 @@ class Results(Summary, Protocol):
 
 
 SummaryT = TypeVar("SummaryT", bound=Summary)
-ResultsT_co = TypeVar("ResultsT_co", bound=Results, covariant=True)
+ResultsT_co = TypeVar("ResultsT_co", bound=WorldResults, covariant=True)
 
 
 class World(Protocol[SummaryT, ResultsT_co]):

@@ -1,4 +1,4 @@
-"""Questions about a population of agents, each one pass over it (``spec/spec.md``, FR-7)."""
+"""Questions about a population of agents, each one pass over it (specification, FR-7)."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def state_distribution(
     if unknown:
         stray = next(agent for agent in population if agent.state == unknown[0])
         raise UnknownStateError(
-            f"agent {agent_name(stray)!r} is in state {unknown[0]!r}, which is not among "
-            f"the states counted ({', '.join(map(state_text, counts))}): name all states in 'states'"
+            f"agent {agent_name(stray)!r} is in state {unknown[0]!r}, which is not among the "
+            f"states counted ({', '.join(map(state_text, counts))}): name all states in 'states'"
         )
 
     for state, count in found.items():

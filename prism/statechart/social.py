@@ -1,4 +1,4 @@
-"""The chart of a social media agent (``spec/data-model.md``, State Transitions)."""
+"""The chart of a social media agent (specification, State Transitions)."""
 
 from __future__ import annotations
 

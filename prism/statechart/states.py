@@ -12,7 +12,7 @@ from prism.errors import DefinitionError, FieldValueError
 
 
 class AgentState(StrEnum):
-    """Behavioural state of a social media agent (``spec/data-model.md``, AgentState)."""
+    """Behavioural state of a social media agent (specification, AgentState)."""
 
     IDLE = "idle"
     SCROLLING = "scrolling"

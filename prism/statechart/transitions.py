@@ -197,7 +197,7 @@ class StateTransition:
         return unpack(self._edge.keys, self._value)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the record as JSON values, in the shape of ``spec/data-model.md``."""
+        """Return the record as JSON values, in the shape of the specification."""
         return {
             "from_state": state_text(self.from_state),
             "to_state": state_text(self.to_state),

@@ -129,8 +129,8 @@ def _present_state(agent: Any) -> str:
 def _unreadable(agent: Any, problem: str, state: str) -> AgentError:
     return AgentError(
         f"cannot read the path of {_describe(agent)}: {problem}; compare what the fixture "
-        f"transition_log recorded, transition_log.moves(agent), or assert only where the agent is "
-        f"now, '{CUT}{ARROW}{state}'"
+        f"transition_log recorded, transition_log.transitions(agent), or assert only where the "
+        f"agent is now, '{CUT}{ARROW}{state}'"
     )
 
 

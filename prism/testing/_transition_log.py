@@ -36,7 +36,7 @@ class TransitionLog(Instrument):
         """Return the events of one name, such as ``statechart.guard_failed``."""
         return [event for event in self.events if event["event"] == name]
 
-    def moves(self, agent: Any) -> list[tuple[str, str, str]]:
+    def transitions(self, agent: Any) -> list[tuple[str, str, str]]:
         """Return the transitions of one agent as (source, trigger, target)."""
         return [
             (event["from_state"], event["trigger"], event["to_state"])

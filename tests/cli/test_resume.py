@@ -174,10 +174,12 @@ def test_a_run_going_on_is_left_alone(prism: Prism, run: Path) -> None:
     with prism.start(*RUN, *KEEPING) as process:
         wait_for(process, run / "checkpoints" / "round_00000001")
         process.send_signal(signal.SIGSTOP)
-        before = tree(run)
-        ran = prism(*RESUME)
-        after = tree(run)
-        process.send_signal(signal.SIGCONT)
+        try:
+            before = tree(run)
+            ran = prism(*RESUME)
+            after = tree(run)
+        finally:
+            process.send_signal(signal.SIGCONT)
         _, err = process.communicate()
     assert (ran.status, ran.out) == (2, "")
     assert (

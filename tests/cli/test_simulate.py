@@ -218,7 +218,7 @@ def test_unreachable_model_does_not_stop_a_run(prism: Prism) -> None:
     assert ran.status == 0
     assert troubles(ran.err) == [
         f"prism: cannot reach {url} (All connection attempts failed): "
-        "is 'ollama serve' running there?; "
+        "see that 'ollama serve' is running there; "
         "its decisions will fall back (see: prism doctor)"
     ]
     totals = summary_of(prism.folder / "run")["results"]["totals"]

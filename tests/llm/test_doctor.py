@@ -177,7 +177,7 @@ async def test_a_server_that_is_not_there_is_the_first_finding(server: FakeOllam
     assert (what, ok) == ("server", False)
     assert (
         found == f"cannot reach {server.host} (All connection attempts failed): "
-        "is 'ollama serve' running there?"
+        "see that 'ollama serve' is running there"
     )
 
 

@@ -149,7 +149,8 @@ async def test_a_server_that_is_not_there_is_unreachable(
     with pytest.raises(ConnectionError) as caught:
         await connect(host).chat(HELLO)
     assert re.fullmatch(
-        rf"cannot reach {host} \({why}\): is 'ollama serve' running there\?", str(caught.value)
+        rf"cannot reach {host} \({why}\): see that 'ollama serve' is running there",
+        str(caught.value),
     )
     assert type(caught.value) is UnreachableError
     assert isinstance(caught.value.__cause__, ConnectionError)

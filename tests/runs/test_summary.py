@@ -22,7 +22,7 @@ def test_folder_without_a_run_cannot_be_resumed(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for path, problem in (
         (tmp_path, r"holds no run to resume \(no run.json\): begin one there"),
-        (tmp_path / "nowhere", "holds no run to resume"),
+        (tmp_path / "nowhere", "there is no such folder"),
         (tmp_path / "file", "cannot be read: Not a directory"),
     ):
         with pytest.raises(InputError, match=problem) as refused:
@@ -53,13 +53,21 @@ def test_run_of_another_version_is_refused(stopped: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{", b"\xff", b"[" * 100_000, b'{"prism": "\\ud800"}', b"NaN"]
+    ("content", "problem"),
+    [
+        (b"", "it is not valid JSON"),
+        (b"{", "it is not valid JSON"),
+        (b"\xff", "it is not valid JSON, as it is not UTF-8"),
+        (b"[" * 100_000, "it is nested too deeply"),
+        (b"NaN", "it is not valid JSON"),
+        (b'{"prism": "0", "prism": "1"}', "it stands twice in one object"),
+    ],
 )
-def test_damaged_summary_is_refused(content: bytes, stopped: Path) -> None:
-    """A summary that is no JSON is one clear error, and the folder stays as it is."""
+def test_damaged_summary_is_refused(content: bytes, problem: str, stopped: Path) -> None:
+    """A summary that cannot be read strictly is one clear error, and the folder stays as it is."""
     (stopped / SUMMARY_NAME).write_bytes(content)
     before = tree(stopped)
-    with pytest.raises(InputError, match=r"run.json: is damaged: it is not valid JSON"):
+    with pytest.raises(InputError, match=rf"run.json.*: is damaged: {problem}"):
         RunFolder.to_resume(stopped)
     assert tree(stopped) == before
 

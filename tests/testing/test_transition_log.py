@@ -60,7 +60,7 @@ async def test_events_are_recorded_without_structlog(capsys: pytest.CaptureFixtu
     with transition_log() as log:
         agent = await live()
         await live("bo")
-    assert log.moves(agent) == log.moves("ada") == log.moves("bo") == MOVES
+    assert log.transitions(agent) == log.transitions("ada") == log.transitions("bo") == MOVES
     (decision,) = [event for event in log.of(agent) if event["event"] == "reasoner.decision"]
     assert decision["chosen"] == "engaging_like"
     assert len(log.named("reasoner.decision")) == 2
@@ -75,8 +75,9 @@ def test_agent_can_be_given_itself_or_by_id() -> None:
     with transition_log() as log:
         for agent in (seven, nameless):
             chart.fire(agent, "feed_ready")
-    assert log.moves(seven) == log.moves(7) == log.moves("7") == log.moves(nameless) == MOVES[:1]
-    assert log.moves(8) == []
+    for agent in (seven, 7, "7", nameless):
+        assert log.transitions(agent) == MOVES[:1]
+    assert log.transitions(8) == []
 
 
 @pytest.mark.parametrize("kind", [list, tuple])
@@ -93,7 +94,7 @@ async def test_events_are_recorded_with_structlog(kind: type) -> None:
     with transition_log() as log:
         structlog.get_logger().info("mine")
         agent = await live()
-    assert log.moves(agent) == MOVES
+    assert log.transitions(agent) == MOVES
     assert {event["event"] for event in log.events} == {
         "statechart.transition",
         "reasoner.decision",
@@ -158,7 +159,7 @@ async def test_structlog_may_be_configured_meanwhile() -> None:
             processors=[], wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL)
         )
         agent = await live()
-    assert log.moves(agent) == MOVES
+    assert log.transitions(agent) == MOVES
 
 
 def test_charts_with_their_own_logger_are_recorded() -> None:
@@ -167,7 +168,7 @@ def test_charts_with_their_own_logger_are_recorded() -> None:
     chart = social_media_chart(logger=structlog.wrap_logger(None, processors=[capture]))
     with transition_log() as log:
         chart.fire(SocialAgent("ada"), "feed_ready")
-    assert log.moves("ada") == MOVES[:1]
+    assert log.transitions("ada") == MOVES[:1]
     assert len(capture.entries) == 1
 
 

@@ -37,7 +37,7 @@ async def test_ada(
     assert_type(await social_chart.afire(ada, "decides", reasoner=reasoner), AgentState | None)
     assert_path(ada, "idle > scrolling")
     assert_path(ada, [AgentState.IDLE, AgentState.SCROLLING])
-    assert_type(transition_log.moves(ada), list[tuple[str, str, str]])
+    assert_type(transition_log.transitions(ada), list[tuple[str, str, str]])
     assert_type(fake_ollama.url, str)
     fake_ollama.fail(Fault.hang())
     frozen_clock.tick()

@@ -65,7 +65,7 @@ def check_log(
     - ``broken_chain``: a transition starts elsewhere than the agent's last one ended.
     - ``overstayed``: an agent stayed though its time-out was due and no guard could block it.
     - ``early_timeout``: a time-out that was not due. It is due when the ticks are strictly more
-      than the limit (``spec/spec.md``, FR-6.2).
+      than the limit (specification, FR-6.2).
     - ``unknown_option``: a decision offered a state that its trigger does not lead to.
     - ``not_an_option``: a decision chose a state that it did not offer.
 

@@ -265,7 +265,7 @@ class Interpreter(Generic[StateT]):
         """Let one tick pass for an agent, and fire ``timeout`` if it has dwelt too long.
 
         The limit is ``chart.timeouts[state]`` where set, else ``agent.timeout_threshold``; the
-        time-out fires when ``ticks_in_state`` is strictly greater (``spec/spec.md``, FR-6.2). An
+        time-out fires when ``ticks_in_state`` is strictly greater (specification, FR-6.2). An
         object without ``ticks_in_state`` never times out.
 
         Returns:

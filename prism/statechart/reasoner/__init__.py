@@ -1,6 +1,6 @@
 """Reasoners: an ambiguous event, decided by a policy or by a language model.
 
-The contract is ``spec/reasoner-contract.md``.
+The contract is the specification's reasoner contract.
 """
 
 from prism.statechart.reasoner._answer_store import AnswerStore

@@ -34,7 +34,10 @@ def adapt(client: Any, model: str | None, seed: int | None) -> ModelClient:
 
 
 def has_slots(client: Any) -> bool:
-    """Return True if a client hands out slots itself: it can say so through a cost."""
+    """Return True if a client hands out slots itself: it has a limit, and tells a cost of it."""
+    if not getattr(client, "concurrency", None):
+        return False
+
     methods = [getattr(client, name, None) for name in ("chat", "systemone")]
     return all(callable(method) and "cost" in parameters(method)[0] for method in methods)
 

@@ -173,8 +173,11 @@ class _Limits:
     def settle(self, cost: Cost) -> None:
         """Note how long the request took, and count what it has cost beyond the call it took."""
         cost.latency = round(perf_counter() - self._put_at, 6)
-        if not self._is_admitted:
+        # a client that said nothing of a slot has sent its requests all the same
+        if not self._is_admitted and not cost.attempts:
             return
+        if not self._is_admitted:
+            self._budget.take()
 
         tokens = (cost.input_tokens or 0) + (cost.output_tokens or 0)
         self._budget.add(retries=cost.attempts - 1, tokens=tokens)

@@ -1,6 +1,6 @@
 """What a model is asked: prompts, and the requests that carry them.
 
-The prompt of a chat is that of ``spec/reasoner-contract.md``; a decision model gets the same facts
+The prompt of a chat is the specification's; a decision model gets the same facts
 as choice questions. A chat request holds one question, a decision request those of one agent.
 """
 

@@ -92,7 +92,7 @@ class BaseReasoner(ABC):
     async def decide(
         self, agent: Any, current_state: Any, trigger: str, options: list[Any], context: Any = None
     ) -> Any:
-        """Choose one of several enabled targets (``spec/reasoner-contract.md``).
+        """Choose one of several enabled targets (specification, reasoner contract).
 
         Args:
             agent: The agent that decides.

@@ -1,6 +1,6 @@
 """Deciding with a language model, and what happens when it does not answer.
 
-The contract is ``spec/reasoner-contract.md``; the prompts are in `_prompts`, the reading of replies
+The contract is the specification's; the prompts are in `_prompts`, the reading of replies
 in `_replies`.
 """
 

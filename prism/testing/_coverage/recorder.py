@@ -19,7 +19,7 @@ from prism.telemetry import ChartBuilt, GuardEvaluated, Instrument, TransitionDe
 
 
 @dataclass(slots=True)
-class Move:
+class TransitionUse:
     """A transition, and how often it was exercised.
 
     Args:
@@ -90,38 +90,38 @@ class ChartUse:
     Args:
         name: Name of the chart.
         states: Its states, in definition order.
-        moves: Its transitions, in definition order.
+        transitions: These, in definition order.
     """
 
     name: str
     states: tuple[str, ...]
-    moves: tuple[Move, ...]
+    transitions: tuple[TransitionUse, ...]
 
     def is_used(self) -> bool:
         """Return whether anything of it was exercised."""
-        return any(move.tried or move.asked() for move in self.moves)
+        return any(use.tried or use.asked() for use in self.transitions)
 
     def shares(self) -> dict[str, Share]:
         """Return the share of ``states``, ``transitions`` and outcomes of ``guards`` exercised."""
-        seen = {end for move in self.moves if move.made for end in (move.source, move.target)}
-        seen |= {move.source for move in self.moves if move.tried or move.asked()}
-        guarded = [move for move in self.moves if move.guard is not None]
+        seen = {end for use in self.transitions if use.made for end in (use.source, use.target)}
+        seen |= {use.source for use in self.transitions if use.tried or use.asked()}
+        guarded = [use for use in self.transitions if use.guard is not None]
 
         return {
             "states": Share(
                 len(self.states), tuple(state for state in self.states if state not in seen)
             ),
             "transitions": Share(
-                len(self.moves), tuple(str(move) for move in self.moves if not move.made)
+                len(self.transitions), tuple(str(use) for use in self.transitions if not use.made)
             ),
             "guards": Share(2 * len(guarded), tuple(_missing_outcomes(guarded))),
         }
 
     def add(self, others: Iterable[Mapping[str, Any]]) -> None:
-        """Add the counts of the same moves, as plain data, from another process."""
-        for move, other in zip(self.moves, others, strict=True):
+        """Add the counts of the same transitions, as plain data, from another process."""
+        for use, other in zip(self.transitions, others, strict=True):
             for count in ("tried", "made", "passed", "failed", "raised"):
-                setattr(move, count, getattr(move, count) + other[count])
+                setattr(use, count, getattr(use, count) + other[count])
 
 
 class Recorder(Instrument):
@@ -142,16 +142,16 @@ class Recorder(Instrument):
 
     def guard(self, details: GuardEvaluated, /) -> None:
         """Count the outcome of a guard."""
-        move = self._use_of(details.chart).moves[details.number]
-        setattr(move, details.outcome, getattr(move, details.outcome) + 1)
+        use = self._use_of(details.chart).transitions[details.number]
+        setattr(use, details.outcome, getattr(use, details.outcome) + 1)
 
     def transition_began(self, details: TransitionDetails, /) -> None:
         """Count a transition that its action may still prevent."""
-        self._use_of(details.chart).moves[details.number].tried += 1
+        self._use_of(details.chart).transitions[details.number].tried += 1
 
     def transition(self, details: TransitionDetails, /) -> None:
         """Count a transition that was made."""
-        self._use_of(details.chart).moves[details.number].made += 1
+        self._use_of(details.chart).transitions[details.number].made += 1
 
     def used(self) -> list[ChartUse]:
         """Return the charts of which anything was exercised."""
@@ -164,17 +164,17 @@ class Recorder(Instrument):
     def load(self, data: Iterable[Mapping[str, Any]]) -> None:
         """Add what another process has recorded."""
         for chart in data:
-            moves = [
-                Move(move["source"], move["trigger"], move["target"], move["guard"])
-                for move in chart["moves"]
+            uses = [
+                TransitionUse(use["source"], use["trigger"], use["target"], use["guard"])
+                for use in chart["transitions"]
             ]
-            self._known(chart["name"], chart["states"], moves).add(chart["moves"])
+            self._known(chart["name"], chart["states"], uses).add(chart["transitions"])
 
     def _use_of(self, chart: Definition[Any]) -> ChartUse:
         use = self._known_uses.get(chart)
         if use is None:
-            moves = [
-                Move(
+            uses = [
+                TransitionUse(
                     state_text(item.source),
                     item.trigger,
                     state_text(item.target),
@@ -182,14 +182,14 @@ class Recorder(Instrument):
                 )
                 for item in chart.transitions
             ]
-            use = self._known(chart.name, map(state_text, chart.states), moves)
+            use = self._known(chart.name, map(state_text, chart.states), uses)
             self._known_uses[chart] = use
 
         return use
 
-    def _known(self, name: str, states: Iterable[str], moves: Iterable[Move]) -> ChartUse:
-        found = ChartUse(name, tuple(states), tuple(moves))
-        identity = json.dumps([found.name, found.states, [str(move) for move in found.moves]])
+    def _known(self, name: str, states: Iterable[str], uses: Iterable[TransitionUse]) -> ChartUse:
+        found = ChartUse(name, tuple(states), tuple(uses))
+        identity = json.dumps([found.name, found.states, [str(use) for use in found.transitions]])
         return self.charts.setdefault(identity, found)
 
 
@@ -199,10 +199,10 @@ def percent(covered: int, total: int) -> float:
     return 100.0 if total == 0 else covered * 1000 // total / 10
 
 
-def _missing_outcomes(guarded: Iterable[Move]) -> Iterator[str]:
-    for move in guarded:
-        raised = f" (raised {move.raised} x)" if move.raised else ""
-        if not move.passed:
-            yield f"{move}: never passed{raised}"
-        if not move.failed:
-            yield f"{move}: never failed{raised}"
+def _missing_outcomes(guarded: Iterable[TransitionUse]) -> Iterator[str]:
+    for use in guarded:
+        raised = f" (raised {use.raised} x)" if use.raised else ""
+        if not use.passed:
+            yield f"{use}: never passed{raised}"
+        if not use.failed:
+            yield f"{use}: never failed{raised}"

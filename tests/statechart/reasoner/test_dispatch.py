@@ -141,7 +141,7 @@ async def test_no_call_is_remembered() -> None:
 
 async def gives_up(_cost: Cost) -> int:
     """Wait for something of its own that is cancelled, as a client may whose connection is."""
-    inner = asyncio.create_task(asyncio.sleep(3600))
+    inner = asyncio.create_task(asyncio.Event().wait())
     inner.cancel()
     await inner
     return 0

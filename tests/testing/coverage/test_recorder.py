@@ -17,7 +17,7 @@ from prism.errors import AgentError
 from prism.statechart import AgentState, Statechart, Transition, social_media_chart
 from prism.telemetry import instrumented
 from prism.testing import ScriptedReasoner
-from prism.testing._coverage.recorder import ChartUse, Move, Recorder, percent
+from prism.testing._coverage.recorder import ChartUse, Recorder, TransitionUse, percent
 
 IDLE, SCROLLING, RESTING = AgentState.IDLE, AgentState.SCROLLING, AgentState.RESTING
 
@@ -123,7 +123,7 @@ def test_self_transition_counts(recorded: Any) -> None:
     """A self-transition is exercised when it runs, though nothing is recorded of it."""
     chart, use = recorded()
     assert chart.fire(SocialAgent("ada"), "again") is IDLE
-    assert [str(move) for move in use.moves if move.made] == ["idle --again--> idle"]
+    assert [str(move) for move in use.transitions if move.made] == ["idle --again--> idle"]
 
 
 def test_guard_that_raised_has_shown_no_outcome(recorded: Any) -> None:
@@ -159,7 +159,7 @@ def test_move_whose_action_fails_counts_where_it_is_made_all_the_same(recorded: 
     """A chart that is not strict logs what the action raised and moves the agent, which counts."""
     chart, use = recorded(action=fails)
     assert chart.fire(SocialAgent("ada"), "go", True) is SCROLLING
-    assert [move.made for move in use.moves] == [1, 0, 0, 0]
+    assert [move.made for move in use.transitions] == [1, 0, 0, 0]
 
 
 class Refuses:
@@ -186,7 +186,7 @@ def test_move_that_the_agent_refuses_does_not_count(kind: type, recorded: Any) -
     chart, use = recorded()
     with pytest.raises(AgentError):
         chart.fire(kind(), "go", False)
-    assert [move.made for move in use.moves] == [0, 0, 0, 0]
+    assert [move.made for move in use.transitions] == [0, 0, 0, 0]
     assert use.shares()["states"].missing == ("scrolling", "resting")
 
 
@@ -199,14 +199,14 @@ def test_every_way_to_fire_counts(recorded: Any) -> None:
     )
     tired = SocialAgent("cy", state=SCROLLING, timeout_threshold=1, ticks_in_state=1)
     assert chart.tick(tired) is RESTING
-    assert [move.made for move in use.moves] == [1, 1, 0, 1]
+    assert [move.made for move in use.transitions] == [1, 1, 0, 1]
 
 
 def test_fires_from_actions_count(recorded: Any) -> None:
     """A fire that an action queues is counted when it is made, and the action runs as ever."""
     chart, use = recorded(action=lambda agent, context: chart.fire(agent, "timeout"))
     assert chart.fire(SocialAgent("ada"), "go", True) is RESTING
-    assert [str(move) for move in use.moves if move.made] == [
+    assert [str(move) for move in use.transitions if move.made] == [
         "idle --go--> scrolling [says]",
         "scrolling --timeout--> resting",
     ]
@@ -221,7 +221,7 @@ def test_charts_of_one_definition_are_one(recorder: Recorder) -> None:
         chart.fire(SocialAgent("ada"), "again")
     assert [chart.name for chart in recorder.charts.values()] == ["small", "social_media"]
     (use,) = recorder.used()
-    assert sum(move.made for move in use.moves) == 3
+    assert sum(move.made for move in use.transitions) == 3
 
 
 def test_recorders_do_not_disturb_each_other() -> None:
@@ -235,14 +235,15 @@ def test_recorders_do_not_disturb_each_other() -> None:
         for chart in charts:
             chart.fire(SocialAgent("ada"), "go", True)
     assert outer.dump() == inner.dump()
-    assert [move.guard for use in outer.charts.values() for move in use.moves] == [
+    assert [move.guard for use in outer.charts.values() for move in use.transitions] == [
         "says",
         None,
         None,
         None,
         "guard",
     ]
-    assert [move.made for use in outer.charts.values() for move in use.moves] == [1, 0, 0, 0, 1]
+    made = [move.made for use in outer.charts.values() for move in use.transitions]
+    assert made == [1, 0, 0, 0, 1]
 
 
 def test_other_processes_add_up() -> None:
@@ -256,7 +257,7 @@ def test_other_processes_add_up() -> None:
                 social_media_chart()
         whole.load(json.loads(json.dumps(recorder.dump())))
     small, social = whole.charts.values()
-    assert [(move.made, move.passed, move.failed) for move in small.moves[:2]] == [
+    assert [(move.made, move.passed, move.failed) for move in small.transitions[:2]] == [
         (1, 1, 1),
         (1, 0, 0),
     ]
@@ -270,7 +271,7 @@ def test_charts_built_before_the_recorder_count_when_they_are_used() -> None:
         chart.fire(SocialAgent("ada"), "again")
     chart.fire(SocialAgent("ada"), "again")
     (use,) = recorder.used()
-    assert [move.made for move in use.moves] == [0, 0, 1, 0]
+    assert [move.made for move in use.transitions] == [0, 0, 1, 0]
 
 
 def test_a_recorder_keeps_no_chart_alive(recorder: Recorder) -> None:
@@ -327,7 +328,7 @@ def test_recorded_chart_behaves_as_ever(events: list[tuple[str, Any]]) -> None:
     assert moves == [
         (each.from_state, each.trigger, each.to_state, each.context) for each in other.state_history
     ]
-    made = sum(move.made for use in recorder.used() for move in use.moves)
+    made = sum(move.made for use in recorder.used() for move in use.transitions)
     assert made == len(moves)
 
 
@@ -342,5 +343,5 @@ def test_percent_is_rounded_down(covered: int, total: int, share: float) -> None
 
 def test_move_is_written_as_everywhere() -> None:
     """A move is shown as source, trigger and target, with its guard."""
-    assert str(Move("a", "go", "b", "is_late")) == "a --go--> b [is_late]"
-    assert str(Move("a", "go", "b")) == "a --go--> b"
+    assert str(TransitionUse("a", "go", "b", "is_late")) == "a --go--> b [is_late]"
+    assert str(TransitionUse("a", "go", "b")) == "a --go--> b"
