@@ -151,7 +151,7 @@ class Reasoner(BaseReasoner):
 
         adapted = adapt(client, model, seed)
         super().__init__(logger)
-        self.concurrency = own or concurrency or DEFAULT_CONCURRENCY
+        self.concurrency: int = own or concurrency or DEFAULT_CONCURRENCY
         self.budget: Budget = budget or Budget()
         self._client = client
         self._mode = mode
