@@ -339,3 +339,29 @@ async def test_the_first_requests_are_sent_before_the_last_are_built() -> None:
     decisions = await Reasoner(Client()).decide_many(questions)
     assert outcomes(decisions) == [(S.SCROLLING, "model")] * 500
     assert built_at_first[0] < 100
+
+
+async def test_a_client_that_says_nothing_of_slots_is_bounded() -> None:
+    """A client that takes a cost but has no limit gets the semaphore, and the budget counts."""
+
+    class Wrapper:
+        under_way = most = 0
+
+        async def chat(self, messages: Any, *, cost: Any = None, **_: Any) -> Any:
+            self.under_way += 1
+            self.most = max(self.most, self.under_way)
+            await asyncio.sleep(0)
+            self.under_way -= 1
+            return {"message": {"content": '{"next_state": "composing"}'}}
+
+        async def systemone(self, state: Any, questions: Any, *, cost: Any = None) -> Any:
+            raise AssertionError("chat was asked for")
+
+    client = Wrapper()
+    reasoner = Reasoner(
+        client, mode="chat", model="tiny", concurrency=3, budget=Budget(max_calls=5)
+    )
+    decisions = await reasoner.decide_many(crowd(20))
+    assert client.most <= 3
+    assert reasoner.budget.calls == 5
+    assert sum(decision.source == "model" for decision in decisions) == 5
