@@ -1,0 +1,269 @@
+"""The one reader of YAML that somebody else wrote; the only module that imports PyYAML.
+
+It reads the scalars of YAML 1.2's core schema, so that ``on``, ``no`` and ``1:30`` stay text, and
+it reads events rather than nodes, so that depth and size are bounded before anything is built.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib import import_module
+from os import PathLike
+from types import ModuleType
+from typing import Any
+
+from prism.errors import InputError, MissingExtraError
+
+MAX_CHARACTERS = 2_000_000
+MAX_DEPTH = 50
+MAX_VALUES = 100_000
+
+Path = tuple[str | int, ...]
+"""Where a value stands in a document: keys and list places from the top."""
+
+# https://yaml.org/spec/1.2.2/#103-core-schema
+_INTEGER = re.compile(r"[-+]?[0-9]{1,400}")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,5})?")
+_CONSTANTS: dict[str, Any] = {
+    **dict.fromkeys(["", "~", "null", "Null", "NULL"]),
+    **dict.fromkeys(["true", "True", "TRUE"], True),
+    **dict.fromkeys(["false", "False", "FALSE"], False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something stands in a text.
+
+    Args:
+        line: Line, counted from 1.
+        column: Column, counted from 1.
+    """
+
+    line: int
+    column: int
+
+
+@dataclass(slots=True)
+class YamlDocument:
+    """A document and where each of its values stands.
+
+    Args:
+        value: The document as plain data.
+        places: Where each thing begins, by its path: an entry of a mapping with its key.
+        values: Where each value begins, by its path.
+    """
+
+    value: Any
+    places: dict[Path, Place] = field(default_factory=dict)
+    values: dict[Path, Place] = field(default_factory=dict)
+
+    def place(self, path: Path) -> Place:
+        """Return where a path stands, or the nearest thing around it that is in the document."""
+        while path and path not in self.places:
+            path = path[:-1]
+
+        return self.places.get(path, Place(1, 1))
+
+
+def parse_yaml(text: str, *, path: PathLike[str] | str | None = None) -> YamlDocument:
+    """Return the one document of a YAML text, which may come from anywhere.
+
+    Args:
+        text: The text.
+        path: The file it comes from, for the error.
+
+    Raises:
+        InputError: If it is not valid YAML, holds a key twice, a tag, several documents, a name
+            that refers to itself, or more than prism reads; the error names line and column.
+        MissingExtraError: If PyYAML is not installed.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise InputError(f"has more than {MAX_CHARACTERS:,} characters", path=path)
+
+    yaml = _yaml()
+    reader = _Reader(yaml, text, path)
+    try:
+        return reader.document()
+    except yaml.YAMLError as error:
+        raise _unreadable(error, path) from None
+
+
+def _yaml() -> ModuleType:
+    try:
+        return import_module("yaml")
+    except ImportError as error:
+        raise MissingExtraError("workflow", "PyYAML") from error
+
+
+def _unreadable(error: Any, path: PathLike[str] | str | None) -> InputError:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+    column = "" if mark is None else f" (column {mark.column + 1})"
+    line = None if mark is None else mark.line + 1
+
+    return InputError(f"is not valid YAML: {problem}{column}", path=path, line=line)
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A value that was read, as an alias repeats it."""
+
+    value: Any
+    size: int
+    depth: int
+
+
+class _Reader:
+    """Builds plain data from the events of PyYAML's parser, the C one where it is there."""
+
+    def __init__(self, yaml: ModuleType, text: str, path: PathLike[str] | str | None) -> None:
+        self._yaml = yaml
+        self._path = path
+        self._events: Iterator[Any] = yaml.parse(text, Loader=_loader(yaml))
+        self._anchors: dict[str, _Node | None] = {}
+        self._places: dict[Path, Place] = {}
+        self._values: dict[Path, Place] = {}
+        self._size = 0
+
+    def document(self) -> YamlDocument:
+        next(self._events)  # the start of the stream
+        if isinstance(next(self._events), self._yaml.StreamEndEvent):
+            raise InputError("is empty", path=self._path)
+
+        node = self._node(next(self._events), ())
+        next(self._events)  # the end of the document
+
+        event = next(self._events)
+        if not isinstance(event, self._yaml.StreamEndEvent):
+            raise self._wrong(event, "holds a second document: prism reads one a file")
+
+        return YamlDocument(node.value, self._places, self._values)
+
+    def _node(self, event: Any, path: Path) -> _Node:
+        yaml = self._yaml
+        self._values[path] = _place(event)
+        self._places.setdefault(path, self._values[path])
+        if isinstance(event, yaml.AliasEvent):
+            return self._alias(event, path)
+        if len(path) >= MAX_DEPTH:
+            raise self._wrong(event, f"is nested more than {MAX_DEPTH} deep")
+        if event.tag not in (None, "!"):
+            raise self._wrong(event, f"has the tag {event.tag!r}: prism reads plain values only")
+
+        self._grow(event, 1)
+        anchor = event.anchor
+        if anchor is not None:
+            self._anchors[anchor] = None  # until it is complete
+        if isinstance(event, yaml.ScalarEvent):
+            node = _Node(self._scalar(event), 1, 0)
+        elif isinstance(event, yaml.SequenceStartEvent):
+            node = self._sequence(path)
+        else:
+            node = self._mapping(path)
+        if anchor is not None:
+            self._anchors[anchor] = node
+
+        return node
+
+    def _alias(self, event: Any, path: Path) -> _Node:
+        if event.anchor not in self._anchors:
+            raise self._wrong(event, f"there is no anchor &{event.anchor} above")
+
+        node = self._anchors[event.anchor]
+        if node is None:
+            raise self._wrong(event, f"*{event.anchor} refers to what it stands in")
+        if len(path) + node.depth >= MAX_DEPTH:
+            raise self._wrong(event, f"is nested more than {MAX_DEPTH} deep")
+
+        # each repetition counts as if it were written out: a few lines can stand for billions
+        self._grow(event, node.size)
+
+        return _Node(_copied(node.value), node.size, node.depth)
+
+    def _scalar(self, event: Any) -> Any:
+        is_plain = event.implicit[0]
+        return self._resolved(event) if is_plain else event.value
+
+    def _resolved(self, event: Any) -> Any:
+        text = event.value
+        if text in _CONSTANTS:
+            return _CONSTANTS[text]
+        if _INTEGER.fullmatch(text):
+            return int(text)
+        if _FLOAT.fullmatch(text):
+            number = float(text)
+            if not math.isfinite(number):
+                raise self._wrong(event, f"holds a number beyond the machine's: {text}")
+            return number
+
+        return text
+
+    def _sequence(self, path: Path) -> _Node:
+        found: list[Any] = []
+        size, depth = 1, 0
+        for event in self._events:
+            if isinstance(event, self._yaml.SequenceEndEvent):
+                break
+
+            node = self._node(event, (*path, len(found)))
+            found.append(node.value)
+            size, depth = size + node.size, max(depth, node.depth + 1)
+
+        return _Node(found, size, depth)
+
+    def _mapping(self, path: Path) -> _Node:
+        found: dict[str, Any] = {}
+        size, depth = 1, 0
+        for event in self._events:
+            if isinstance(event, self._yaml.MappingEndEvent):
+                break
+
+            key = self._key(event)
+            if key in found:
+                raise self._wrong(event, f"the key {key!r} stands twice")
+
+            self._places[*path, key] = _place(event)
+            node = self._node(next(self._events), (*path, key))
+            found[key] = node.value
+            size, depth = size + node.size + 1, max(depth, node.depth + 1)
+
+        return _Node(found, size, depth)
+
+    def _key(self, event: Any) -> str:
+        if not isinstance(event, self._yaml.ScalarEvent):
+            raise self._wrong(event, "a key must be text")
+
+        self._grow(event, 1)
+        # what is written is the name: a state called no, null or 1 is as good as any other
+        return str(event.value)
+
+    def _grow(self, event: Any, values: int) -> None:
+        self._size += values
+        if self._size > MAX_VALUES:
+            raise self._wrong(event, f"holds more than {MAX_VALUES:,} values, aliases written out")
+
+    def _wrong(self, event: Any, problem: str) -> InputError:
+        place = _place(event)
+        return InputError(f"{problem} (column {place.column})", path=self._path, line=place.line)
+
+
+def _loader(yaml: ModuleType) -> Any:
+    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def _place(event: Any) -> Place:
+    return Place(event.start_mark.line + 1, event.start_mark.column + 1)
+
+
+def _copied(value: Any) -> Any:
+    """Return the value again, sharing nothing with the first."""
+    if isinstance(value, dict):
+        return {key: _copied(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_copied(item) for item in value]
+
+    return value

@@ -1,0 +1,186 @@
+"""Code steps as programs: checked when they are loaded, and dressed for the sandbox.
+
+A step's code becomes the body of a function, so that nothing it binds outlives it. The context
+goes in as an argument and comes out as JSON text made inside the sandbox: a structure that shares
+its parts may be small there and endless here.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+MAX_CHARACTERS = 20_000
+MAX_RESULT_CHARACTERS = 1_000_000
+
+MODULES = ("json", "math", "random", "re")
+"""What a code step may import: a step has to give the same again when a run is replayed."""
+
+_REFUSED_NAMES = frozenset(
+    {"compile", "eval", "exec", "globals", "hash", "id", "input", "locals", "open", "vars"}
+)
+_HEADER_LINES = 2
+
+
+class CodeError(ValueError):
+    """A code step cannot be read, or failed; its context is what it was.
+
+    Args:
+        problem: What is wrong.
+        line: Line of the step's code, counted from 1, where known.
+    """
+
+    def __init__(self, problem: str, line: int | None = None) -> None:
+        self.problem = problem
+        self.line = line
+        super().__init__(problem if line is None else f"line {line} of the code: {problem}")
+
+
+class Program:
+    """The code of a step, checked.
+
+    Args:
+        code: Python, at most 20,000 characters.
+
+    Raises:
+        CodeError: If it is not Python, or uses what the sandbox does not have.
+    """
+
+    __slots__ = ("_body", "_epilogue", "_is_random", "_reads", "assigned", "code")
+
+    def __init__(self, code: str) -> None:
+        tree = _parsed(code)
+        for node in ast.walk(tree):
+            _require_allowed(node)
+
+        self.code = code
+        self.assigned = tuple(dict.fromkeys(_assigned(tree.body)))
+        self._reads = tuple(
+            dict.fromkeys(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
+        )
+        self._is_random = "random" in _imported(tree)
+        self._body = "\n".join(_indented(code, tree)) or "    pass"
+        self._epilogue = _epilogue(self.assigned)
+
+    def source(self, names: Mapping[str, Any], key: str) -> str:
+        """Return the program to run.
+
+        Args:
+            names: The context; those of its variables that the code names become bare names.
+            key: What random numbers belong to.
+        """
+        bare = [
+            f"{name} = context[{name!r}]"
+            for name in self._reads
+            if name in names and name != "context"
+        ]
+        if self._is_random:
+            bare.append(f"import random as _prism_random; _prism_random.seed({key!r})")
+        opening = f"def _prism_step(context):\n    {'; '.join(bare) or 'pass'}\n"
+
+        return f"{opening}{self._body}\n{self._epilogue}_prism_step(context)\n"
+
+    def line(self, line: int) -> int | None:
+        """Return the line of the step's code that a line of the program is; None outside it."""
+        own = line - _HEADER_LINES
+        return own if 1 <= own <= self.code.count("\n") + 1 else None
+
+
+def _parsed(code: str) -> ast.Module:
+    if len(code) > MAX_CHARACTERS:
+        raise CodeError(f"has more than {MAX_CHARACTERS:,} characters")
+
+    try:
+        tree = ast.parse(code)
+        # what is only wrong when it is compiled: return outside a function, and the like
+        compile(tree, "<code>", "exec", dont_inherit=True, optimize=0)
+    except SyntaxError as error:
+        raise CodeError(f"is not Python: {error.msg}", error.lineno) from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise CodeError(f"is not Python: {error}") from None
+
+    return tree
+
+
+def _require_allowed(node: ast.AST) -> None:
+    line = getattr(node, "lineno", None)
+    if isinstance(node, ast.Name) and (node.id in _REFUSED_NAMES or node.id.startswith("__")):
+        raise CodeError(f"uses {node.id}, which code steps do not have", line)
+    if isinstance(node, ast.Attribute) and node.attr.startswith("__"):
+        raise CodeError(f"uses .{node.attr}, which code steps do not have", line)
+    if isinstance(node, (ast.Global, ast.Nonlocal)):
+        raise CodeError("declares a global name: what is to be kept belongs into context", line)
+    for module in _modules(node):
+        if module not in MODULES:
+            raise CodeError(f"imports {module}: code steps have {', '.join(MODULES)}", line)
+
+
+def _modules(node: ast.AST) -> Iterable[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        return ["." * node.level + (node.module or "")]
+
+    return []
+
+
+def _imported(tree: ast.Module) -> set[str]:
+    return {module for node in ast.walk(tree) for module in _modules(node)}
+
+
+def _assigned(body: Iterable[ast.stmt]) -> Iterator[str]:
+    """Yield the names that become variables: assigned outside functions and classes."""
+    for statement in body:
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            continue
+        if isinstance(statement, ast.Assign):
+            yield from _public(statement.targets)
+        elif isinstance(statement, (ast.AugAssign, ast.AnnAssign)):
+            yield from _public([statement.target])
+
+        for field in ("body", "orelse", "finalbody"):
+            yield from _assigned(getattr(statement, field, ()))
+        for block in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+            yield from _assigned(block.body)
+
+
+def _public(targets: Iterable[ast.expr]) -> Iterator[str]:
+    for target in targets:
+        if isinstance(target, ast.Name) and not target.id.startswith("_"):
+            yield target.id
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            yield from _public(target.elts)
+        elif isinstance(target, ast.Starred):
+            yield from _public([target.value])
+
+
+def _indented(code: str, tree: ast.Module) -> Iterator[str]:
+    """Yield the code's lines as a function's body; the inside of a text is left as it is."""
+    inside = {
+        line
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Constant, ast.JoinedStr))
+        for line in range(node.lineno + 1, (node.end_lineno or node.lineno) + 1)
+    }
+    for number, line in enumerate(code.split("\n"), 1):
+        yield line if number in inside or not line.strip() else f"    {line}"
+    if not tree.body:
+        yield "    pass"
+
+
+def _epilogue(assigned: Iterable[str]) -> str:
+    names = "".join(f"{name!r}, " for name in assigned if name != "context")
+
+    return (
+        "    import json as _prism_json\n"
+        "    _prism_all = locals()\n"
+        "    _prism_new = {}\n"
+        f"    for _prism_name in ({names}):\n"
+        "        if _prism_name in _prism_all:\n"
+        "            _prism_new[_prism_name] = _prism_all[_prism_name]\n"
+        "    _prism_text = _prism_json.dumps([context, _prism_new])\n"
+        f"    if len(_prism_text) > {MAX_RESULT_CHARACTERS}:\n"
+        f"        raise ValueError('the context grew over {MAX_RESULT_CHARACTERS} characters')\n"
+        "    return _prism_text\n"
+    )
