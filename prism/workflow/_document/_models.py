@@ -256,3 +256,22 @@ AnyDocument = Annotated[
     Annotated[AgentModel, Tag("<agent>")] | Annotated[NamedWorkflowModel, Tag("<workflow>")],
     Discriminator(document_kind),
 ]
+
+
+def known_keys() -> list[str]:
+    """Return every key that some mapping of a document has."""
+    models: tuple[type[Model], ...] = (
+        TransitionModel,
+        StateMachineModel,
+        *STEP_KINDS.values(),
+        PhaseStepModel,
+        ComponentModel,
+        PhaseModel,
+        ComponentsModel,
+        ErrorHandlingModel,
+        NamedWorkflowModel,
+        AgentModel,
+    )
+    return sorted(
+        {field.alias or name for model in models for name, field in model.model_fields.items()}
+    )

@@ -1,0 +1,134 @@
+"""Components: traits, goals and phases, inline or each in a file of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from prism.errors import InputError
+from prism.files import reading
+from prism.files._yaml import MAX_CHARACTERS, parse_yaml
+from prism.files._yaml import Path as Where
+from prism.workflow._document._definition import Component
+from prism.workflow._document._models import ComponentModel, ComponentsModel, PhaseModel
+from prism.workflow._document._problems import Problems
+
+_PLAIN_NAME = re.compile(r"[\w-][\w .-]*")
+
+
+@dataclass(slots=True)
+class Components:
+    """The components that a workflow names.
+
+    Args:
+        fragments: Traits, then goals, as they are named.
+        phases: Steps by the phase's name, as plain data.
+    """
+
+    fragments: tuple[Component, ...] = ()
+    phases: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+def read_components(
+    places: Iterable[tuple[Where, ComponentsModel | None]], folder: Path | None, problems: Problems
+) -> Components:
+    """Return the components that are named in a file.
+
+    Args:
+        places: Where ``components`` may stand, and what stands there.
+        folder: Where the components' files are; None for a text that has no place.
+        problems: Takes what is wrong.
+    """
+    found = Components()
+    given = [(where, model) for where, model in places if model is not None]
+    for kind in ("traits", "goals"):
+        for where, model in given:
+            read = _read(kind, getattr(model, kind), (*where, kind), folder, problems)
+            found.fragments += tuple(_component(name, item) for name, item in read)
+
+    for where, model in given:
+        read = _read("phases", model.phases, (*where, "phases"), folder, problems)
+        found.phases.update((name, _phase(name, item)) for name, item in read)
+
+    return found
+
+
+def _read(
+    kind: str, given: Any, where: Where, folder: Path | None, problems: Problems
+) -> list[tuple[str, Any]]:
+    if isinstance(given, Mapping):
+        return list(given.items())
+
+    read = [
+        (name, _from_file(kind, name, (*where, number), folder, problems))
+        for number, name in enumerate(given)
+    ]
+    return [(name, item) for name, item in read if item is not None]
+
+
+def _from_file(
+    kind: str, name: str, where: Where, folder: Path | None, problems: Problems
+) -> ComponentModel | PhaseModel | None:
+    if not _PLAIN_NAME.fullmatch(name):
+        problems.add(where, f"{name!r} is not the name of a file", "component_name")
+        return None
+
+    path = _path_of(kind, name, folder)
+    if path is None:
+        place = "this text" if folder is None else str(folder)
+        message = f"there is no component {kind}/{name}.yaml in {place}"
+        # the prompts still stand without it; only a phase leaves a step without its body
+        problems.add(where, message, "missing_component", severity="warning")
+        return None
+
+    try:
+        with reading(path):
+            text = path.read_text(encoding="utf-8")
+        if len(text) > MAX_CHARACTERS:
+            raise InputError(f"has more than {MAX_CHARACTERS:,} characters", path=path)
+        value = parse_yaml(text, path=path).value
+        return (PhaseModel if kind == "phases" else ComponentModel).model_validate(value)
+    except InputError as error:
+        problems.add(where, str(error), "component")
+    except ValidationError as error:
+        told = "; ".join(
+            f"{'.'.join(map(str, part['loc']))}: {part['msg']}"
+            for part in error.errors(include_url=False)
+        )
+        problems.add(where, f"{path}: {told}", "component")
+
+    return None
+
+
+def _path_of(kind: str, name: str, folder: Path | None) -> Path | None:
+    if folder is None:
+        return None
+
+    candidates = [
+        folder / middle / kind / f"{name}{ending}"
+        for middle in (".", "components")
+        for ending in (".yaml", ".yml")
+    ]
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _component(name: str, model: ComponentModel) -> Component:
+    return Component(
+        name=model.name or name,
+        inject_into=tuple(model.inject_into),
+        fragment=model.prompt_fragment,
+        requires_context=tuple(model.requires_context),
+    )
+
+
+def _phase(name: str, model: PhaseModel) -> Mapping[str, Any]:
+    """Return a phase as a step."""
+    if model.step is not None:
+        return {"name": model.name or name, **model.step}
+
+    return {"name": model.name or name, "type": "llm", "prompt": model.prompt_fragment or ""}

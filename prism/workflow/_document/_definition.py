@@ -1,0 +1,109 @@
+"""What a workflow is, once it has been read: plain and immutable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal
+
+from prism.workflow._document._templates import Template
+from prism.workflow._sandbox._conditions import Condition
+from prism.workflow._sandbox._programs import Program
+
+StepKind = Literal["llm", "code", "transition"]
+OnFailure = Literal["retry", "skip", "fail"]
+
+ANY_STATE = "*"
+DEFAULT_ON_FAILURE: OnFailure = "retry"
+DEFAULT_MAX_RETRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A fragment that joins the prompts of steps.
+
+    Args:
+        name: Its name.
+        inject_into: Names of the steps whose prompts it joins.
+        fragment: The text.
+        requires_context: Variables that it needs.
+    """
+
+    name: str
+    inject_into: tuple[str, ...]
+    fragment: str
+    requires_context: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A unit of work.
+
+    Args:
+        name: Its name, of which there is one in a workflow.
+        kind: ``llm``, ``code`` or ``transition``.
+        in_state: States it runs in; None for any.
+        run_if: What must hold for it to run; None for always.
+        prompt: What the model is asked, components included.
+        code: What runs in the sandbox.
+        output: ``text``, or the JSON Schema of the reply; None for reasoning and an action.
+        transition_to: State that follows.
+        transition_map: State that follows each answer.
+        on_failure: What follows when it fails.
+        max_retries: Requests beyond the first, in all.
+    """
+
+    name: str
+    kind: StepKind
+    in_state: frozenset[str] | None = None
+    run_if: Condition | None = None
+    prompt: Template | None = None
+    code: Program | None = None
+    output: Literal["text"] | Mapping[str, Any] | None = None
+    transition_to: str | None = None
+    transition_map: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    on_failure: OnFailure = DEFAULT_ON_FAILURE
+    max_retries: int = DEFAULT_MAX_RETRIES
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The states that may follow the step."""
+        own = () if self.transition_to is None else (self.transition_to,)
+        return tuple(dict.fromkeys((*own, *self.transition_map.values())))
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedTransition:
+    """A transition that the workflow allows.
+
+    Args:
+        source: State it leaves, or ``*``.
+        target: State it leads to.
+        condition: What must hold; None for always.
+    """
+
+    source: str
+    target: str
+    condition: Condition | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowDefinition:
+    """A workflow as data.
+
+    Args:
+        name: Its name.
+        states: The states, in order.
+        initial: The state it starts in.
+        transitions: What may follow what; empty where any state may follow any.
+        steps: The steps, in order.
+        components: Traits, then goals, as they are named.
+    """
+
+    name: str
+    states: tuple[str, ...]
+    initial: str
+    transitions: tuple[AllowedTransition, ...]
+    steps: tuple[Step, ...]
+    components: tuple[Component, ...] = ()

@@ -1,0 +1,153 @@
+"""What is wrong with a workflow, each with its place; all are told at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Literal
+
+from prism.errors import InputError
+from prism.files._yaml import Path as Where
+from prism.files._yaml import Place, YamlDocument
+from prism.workflow._document._models import STEP_KINDS, TAGS, known_keys
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Problem:
+    """Something that is wrong with a workflow, or probably not meant.
+
+    Args:
+        path: The file.
+        line: Line, counted from 1.
+        column: Column, counted from 1.
+        message: What is wrong and what to do about it.
+        kind: Its name, such as ``unknown_state``.
+        severity: ``error`` if the workflow cannot run, else ``warning``.
+    """
+
+    path: str
+    line: int
+    column: int
+    message: str
+    kind: str
+    severity: Severity = "error"
+
+    def __str__(self) -> str:
+        """Return ``file:line:column: message``."""
+        place = f"{self.path}:{self.line}:{self.column}" if self.line else self.path
+        return f"{place}: {self.message}"
+
+
+class WorkflowFileError(InputError):
+    """A workflow cannot be loaded.
+
+    Args:
+        problems: Everything that is wrong, in the order of the file.
+        path: The file.
+    """
+
+    def __init__(self, problems: Sequence[Problem], path: str) -> None:
+        self.problems: tuple[Problem, ...] = tuple(problems)
+        lines = "".join(f"\n  {problem}" for problem in self.problems)
+        number = len(self.problems)
+        super().__init__(f"has {number} problem{'s' if number > 1 else ''}:{lines}", path=path)
+
+
+class Problems:
+    """Collects what is wrong with one file.
+
+    Args:
+        path: The file, for messages.
+        document: Its places.
+    """
+
+    def __init__(self, path: str, document: YamlDocument | None) -> None:
+        self.found: list[Problem] = []
+        self._path = path
+        self._document = document
+
+    def add(
+        self, where: Where, message: str, kind: str, *, line: int = 0, severity: Severity = "error"
+    ) -> None:
+        """Note one.
+
+        Args:
+            where: Path in the document.
+            message: What is wrong and what to do about it.
+            kind: Its name.
+            line: Line inside the text that stands at the path, counted from 1.
+            severity: How bad it is.
+        """
+        place = self._place(where, line)
+        self.found.append(Problem(self._path, place.line, place.column, message, kind, severity))
+
+    def add_shape(self, errors: Iterable[Any], value: Any) -> None:
+        """Note what pydantic says of the document's shape.
+
+        Args:
+            errors: Its errors.
+            value: The document.
+        """
+        for error in errors:
+            where = tuple(part for part in error["loc"] if part not in TAGS)
+            self.add(where, _told(error, where, value), error["type"])
+
+    def raise_if_any(self) -> None:
+        """Raise what keeps the workflow from running.
+
+        Raises:
+            WorkflowFileError: If something is wrong.
+        """
+        errors = [problem for problem in self.found if problem.severity == "error"]
+        if errors:
+            raise WorkflowFileError(sorted(errors), self._path)
+
+    def _place(self, where: Where, line: int) -> Place:
+        if self._document is None:
+            return Place(0, 0)
+
+        if line and where in self._document.values:
+            # a block of text begins on the line after its sign, one in quotes on its own
+            start = self._document.values[where]
+            return Place(start.line + line, 1)
+
+        return self._document.place(where)
+
+
+def _told(error: Any, where: Where, value: Any) -> str:
+    kind, name = error["type"], where[-1] if where else "the document"
+    found = error.get("input")
+    if kind == "missing":
+        return f"{_owner(where, value)} needs {name!r}"
+    if kind == "extra_forbidden":
+        return f"{_owner(where, value)} has no {name!r}{_meant(str(name))}"
+    if kind in ("too_short", "string_too_short"):
+        return f"{name!r} must not be empty"
+    if kind == "string_type":
+        return f"{name!r} must be text, got {found!r}; put it in quotes"
+    if kind == "string_pattern_mismatch":
+        return f'{found!r} is not a transition: write it as "a->b"'
+    if kind == "literal_error" and name == "type":
+        return f"there is no type {found!r}: use {', '.join(STEP_KINDS)}"
+
+    return f"{name!r}: {error['msg'][0].lower()}{error['msg'][1:]}, got {str(found)[:60]!r}"
+
+
+def _owner(where: Where, value: Any) -> str:
+    """Return what the last key of a path belongs to, in words."""
+    owner = value
+    for part in where[:-1]:
+        owner = owner[part]
+    if len(where) > 2 and where[-3] == "steps" and isinstance(owner, dict):
+        return f"a step of type {owner.get('type', 'code')}"
+
+    name = next((part for part in reversed(where[:-1]) if isinstance(part, str)), None)
+    return "the file" if name is None else repr(name)
+
+
+def _meant(name: str) -> str:
+    near = get_close_matches(name, known_keys(), n=1)
+    return f"; did you mean {near[0]!r}?" if near and near[0] != name else ""

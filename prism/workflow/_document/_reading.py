@@ -1,0 +1,337 @@
+"""From a workflow's text to its definition; whatever is wrong is collected and told at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeVar, cast
+
+from pydantic import TypeAdapter, ValidationError
+
+from prism.errors import MissingExtraError
+from prism.files._yaml import Path as Where
+from prism.files._yaml import YamlDocument, parse_yaml
+from prism.workflow._document._components import Components, read_components
+from prism.workflow._document._definition import (
+    ANY_STATE,
+    DEFAULT_MAX_RETRIES,
+    DEFAULT_ON_FAILURE,
+    AllowedTransition,
+    Component,
+    OnFailure,
+    Step,
+    StepKind,
+    WorkflowDefinition,
+)
+from prism.workflow._document._models import (
+    AgentModel,
+    AnyDocument,
+    AnyStep,
+    CodeStepModel,
+    LlmStepModel,
+    NamedWorkflowModel,
+    PhaseStepModel,
+    StateMachineModel,
+    StepModel,
+    TransitionModel,
+    TransitionStepModel,
+    WorkflowModel,
+)
+from prism.workflow._document._problems import Problems
+from prism.workflow._document._templates import Template
+from prism.workflow._sandbox._conditions import Condition, ConditionError
+from prism.workflow._sandbox._outputs import OutputError, require_schema
+from prism.workflow._sandbox._programs import CodeError, Program
+from prism.workflow._sandbox._workers import require_monty
+
+IMPLIED_STATE = "active"
+"""The one state of a workflow that declares none."""
+
+_ONE_STATE = StateMachineModel.model_validate({"states": [IMPLIED_STATE]})
+
+_DEFAULT_TRANSITION_PROMPT = """\
+Decide how to go on: continue with what you are doing, pivot to something else, or ship what you \
+have.
+State: {state}. Last result: {last_action_result}"""
+
+_SpecialT = TypeVar("_SpecialT")
+
+
+def read_workflow(text: str, path: str, folder: Path | None) -> tuple[WorkflowDefinition, Problems]:
+    """Return the definition that a text holds, and what a check has to say of its places.
+
+    Args:
+        text: The text, YAML.
+        path: The file, for messages.
+        folder: Where the components' files are; None for a text that has no place.
+
+    Raises:
+        InputError: If it is not YAML.
+        WorkflowFileError: If something is wrong with the workflow.
+    """
+    document = parse_yaml(text, path=path)
+    problems = Problems(path, document)
+    file = _shaped(document, problems)
+    problems.raise_if_any()
+
+    assert file is not None
+    definition = _Reader(file, document, problems, folder, Path(path).stem).definition()
+    problems.raise_if_any()
+
+    return definition, problems
+
+
+@lru_cache(maxsize=2)
+def adapter(kind: Any) -> TypeAdapter[Any]:
+    """Return pydantic's reader of a kind, which takes a while to make."""
+    return TypeAdapter(AnyDocument if kind == "document" else AnyStep)
+
+
+def _shaped(document: YamlDocument, problems: Problems) -> AgentModel | NamedWorkflowModel | None:
+    try:
+        return cast(
+            "AgentModel | NamedWorkflowModel",
+            adapter("document").validate_python(document.value),
+        )
+    except ValidationError as error:
+        problems.add_shape(error.errors(include_url=False), document.value)
+        return None
+
+
+class _Reader:
+    """Reads one workflow whose shape is right."""
+
+    def __init__(
+        self,
+        file: AgentModel | NamedWorkflowModel,
+        document: YamlDocument,
+        problems: Problems,
+        folder: Path | None,
+        stem: str,
+    ) -> None:
+        self._file = file
+        self._workflow: WorkflowModel = file.workflow if isinstance(file, AgentModel) else file
+        self._top: Where = ("workflow",) if isinstance(file, AgentModel) else ()
+        self._document = document
+        self._problems = problems
+        self._folder = folder
+        self._stem = stem
+        self._on_failure, self._max_retries = self._defaults()
+        self._machine = self._workflow.state_machine or _ONE_STATE
+        self._states = frozenset(self._machine.states)
+
+    def definition(self) -> WorkflowDefinition:
+        self._check_states()
+        components = self._components()
+        steps = tuple(self._steps(components))
+        self._require_distinct(steps)
+
+        return WorkflowDefinition(
+            name=self._file.name or self._stem,
+            states=tuple(self._machine.states),
+            initial=self._machine.initial_state or self._machine.states[0],
+            transitions=tuple(self._transitions()),
+            steps=steps,
+            components=components.fragments,
+        )
+
+    # What goes for the whole workflow
+
+    def _defaults(self) -> tuple[OnFailure, int]:
+        """Return what follows a failure, from the innermost place that says so."""
+        places: list[Any] = [self._workflow.error_handling, self._workflow]
+        if isinstance(self._file, AgentModel):
+            places += [self._file.error_handling, self._file]
+
+        policies = (getattr(place, "default_on_failure", None) for place in places)
+        numbers = (
+            getattr(place, name, None)
+            for place in places
+            for name in ("max_retries", "default_max_retries")
+        )
+        return _first(policies, DEFAULT_ON_FAILURE), _first(numbers, DEFAULT_MAX_RETRIES)
+
+    def _components(self) -> Components:
+        places: list[tuple[Where, Any]] = [((*self._top, "components"), self._workflow.components)]
+        if isinstance(self._file, AgentModel):
+            places.append((("components",), self._file.components))
+
+        return read_components(places, self._folder, self._problems)
+
+    # States and transitions
+
+    def _check_states(self) -> None:
+        machine: Where = (*self._top, "state_machine")
+        seen: set[str] = set()
+        for number, state in enumerate(self._machine.states):
+            if state in seen:
+                where = (*machine, "states", number)
+                self._problems.add(where, f"the state {state!r} stands twice", "repeated_state")
+            if state == ANY_STATE:
+                message = 'a state cannot be called "*", which stands for any'
+                self._problems.add((*machine, "states", number), message, "state_name")
+            seen.add(state)
+
+        if self._machine.initial_state is not None:
+            self._require_state(self._machine.initial_state, (*machine, "initial_state"))
+
+    def _transitions(self) -> Iterator[AllowedTransition]:
+        for number, item in enumerate(self._machine.transitions):
+            where = (*self._top, "state_machine", "transitions", number)
+            if isinstance(item, str):
+                source, _, target = (part.strip() for part in item.partition("->"))
+                item = TransitionModel.model_validate({"from": source, "to": target})
+                sources, targets = where, where
+            else:
+                sources, targets = (*where, "from"), (*where, "to")
+
+            condition = self._condition(item.condition, (*where, "condition"))
+            self._require_state(item.target, targets)
+            for source in _listed(item.source):
+                if source != ANY_STATE:
+                    self._require_state(source, sources)
+                yield AllowedTransition(source, item.target, condition)
+
+    def _require_state(self, state: str, where: Where) -> None:
+        if state not in self._states:
+            known = ", ".join(self._machine.states[:20])
+            message = f"{state!r} is not a state: states are {known}"
+            self._problems.add(where, message, "unknown_state")
+
+    # Steps
+
+    def _steps(self, components: Components) -> Iterator[Step]:
+        for number, item in enumerate(self._workflow.steps):
+            where = (*self._top, "steps", number)
+            model = self._resolved(item, where, components)
+            if model is not None:
+                yield self._step(model, where, components.fragments)
+
+    def _resolved(
+        self, item: StepModel | PhaseStepModel | str, where: Where, components: Components
+    ) -> StepModel | None:
+        """Return a step written out, where it is a phase."""
+        if isinstance(item, StepModel):
+            return item
+
+        name = item if isinstance(item, str) else item.phase
+        phase = components.phases.get(name)
+        if phase is None:
+            known = ", ".join(components.phases) or "none"
+            message = f"there is no phase {name!r} among components.phases, which are: {known}"
+            self._problems.add(where, message, "unknown_phase")
+            return None
+
+        own = {} if isinstance(item, str) else item.model_dump(exclude={"phase"}, exclude_none=True)
+        value = {**phase, **own}
+        try:
+            found = adapter("step").validate_python(value)
+        except ValidationError as error:
+            told = "; ".join(part["msg"] for part in error.errors(include_url=False))
+            self._problems.add(where, f"the phase {name!r} is not a step: {told}", "phase")
+            return None
+
+        return found if isinstance(found, StepModel) else None
+
+    def _step(self, model: StepModel, where: Where, fragments: tuple[Component, ...]) -> Step:
+        in_state = None if model.in_state is None else frozenset(_listed(model.in_state))
+        for state in sorted(in_state or ()):
+            self._require_state(state, (*where, "in_state"))
+        if model.transition_to is not None:
+            self._require_state(model.transition_to, (*where, "transition_to"))
+
+        step = Step(
+            name=model.name,
+            kind=cast("StepKind", getattr(model, "type", "code")),
+            in_state=in_state,
+            run_if=self._condition(model.run_if, (*where, "run_if")),
+            transition_to=model.transition_to,
+            on_failure=model.on_failure or self._on_failure,
+            max_retries=self._max_retries if model.max_retries is None else model.max_retries,
+        )
+        if isinstance(model, CodeStepModel):
+            return replace(step, code=self._program(model.code, (*where, "code")))
+        if isinstance(model, LlmStepModel):
+            output = self._output(model.output, (*where, "output"))
+            return replace(
+                step, prompt=_template(model.prompt, model.name, fragments), output=output
+            )
+
+        assert isinstance(model, TransitionStepModel)
+        prompt = _template(model.prompt or _DEFAULT_TRANSITION_PROMPT, model.name, fragments)
+
+        return replace(step, prompt=prompt, transition_map=self._map(model, where))
+
+    def _map(self, model: TransitionStepModel, where: Where) -> Mapping[str, str]:
+        given = model.transition_map or {}
+        if not given and model.transition_to is None:
+            message = "a step of type transition needs 'transition_map' or 'transition_to'"
+            self._problems.add(where, message, "missing")
+
+        for answer, state in given.items():
+            self._require_state(state, (*where, "transition_map", answer))
+        folded = [" ".join(answer.casefold().split()) for answer in given]
+        if len(set(folded)) < len(folded):
+            message = "answers that differ in case or spaces only cannot be told apart"
+            self._problems.add((*where, "transition_map"), message, "ambiguous_answers")
+
+        return MappingProxyType(dict(given))
+
+    def _require_distinct(self, steps: tuple[Step, ...]) -> None:
+        seen: set[str] = set()
+        for number, step in enumerate(steps):
+            if step.name in seen:
+                where = (*self._top, "steps", number, "name")
+                message = f"there are two steps {step.name!r}: give each a name of its own"
+                self._problems.add(where, message, "repeated_step")
+            seen.add(step.name)
+
+    # What is evaluated
+
+    def _condition(self, source: str | bool | None, where: Where) -> Condition | None:
+        if source is None or source is True:
+            return None
+
+        try:
+            return Condition(str(source))
+        except MissingExtraError:
+            raise
+        except ConditionError as error:
+            self._problems.add(where, f"the condition {str(source)[:80]!r} {error}", "condition")
+            return None
+
+    def _program(self, code: str, where: Where) -> Program | None:
+        require_monty()  # a code step without its sandbox is not loaded: it would have to fail
+        try:
+            return Program(code)
+        except CodeError as error:
+            self._problems.add(where, f"the code {error.problem}", "code", line=error.line or 0)
+            return None
+
+    def _output(self, given: Any, where: Where) -> Any:
+        if isinstance(given, dict):
+            try:
+                require_schema(given)
+            except OutputError as error:
+                self._problems.add(where, f"the output schema {error}", "output")
+
+        return given
+
+
+def _template(prompt: str, step: str, components: Iterable[Component]) -> Template:
+    """Return a step's prompt: its own, then the components that name it, joined by newlines."""
+    parts = [prompt.rstrip("\n")]
+    parts += [item.fragment.rstrip("\n") for item in components if step in item.inject_into]
+
+    return Template("\n".join(parts))
+
+
+def _listed(value: str | list[str]) -> list[str]:
+    return [value] if isinstance(value, str) else value
+
+
+def _first(values: Iterable[_SpecialT | None], default: _SpecialT) -> _SpecialT:
+    return next((value for value in values if value is not None), default)

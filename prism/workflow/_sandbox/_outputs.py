@@ -1,0 +1,78 @@
+"""What an llm step has to answer, as a JSON Schema; the only module that imports jsonschema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+from prism.errors import MissingExtraError
+
+_REFUSED = {
+    "pattern": "a pattern can keep a validator busy without end",
+    "patternProperties": "a pattern can keep a validator busy without end",
+    "$ref": "references are not followed: write the schema out",
+    "$dynamicRef": "references are not followed: write the schema out",
+}
+
+
+class OutputError(ValueError):
+    """A schema is not one, or a reply is not what it asks for."""
+
+
+class Validator:
+    """Holds replies to a schema.
+
+    Args:
+        schema: JSON Schema, draft 2020-12.
+    """
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self._validator = _jsonschema().Draft202012Validator(dict(schema))
+
+    def require(self, value: Any) -> None:
+        """Refuse a value that is not what the schema asks for.
+
+        Raises:
+            OutputError: If it is not; says where and why.
+        """
+        error = next(iter(self._validator.iter_errors(value)), None)
+        if error is not None:
+            where = error.json_path
+            raise OutputError(f"is not what the step asks for: {where}: {error.message[:200]}")
+
+
+def require_schema(schema: Mapping[str, Any]) -> None:
+    """Refuse what is not a schema, or one that uses what prism does not follow.
+
+    Raises:
+        OutputError: If it is so.
+    """
+    jsonschema = _jsonschema()
+    for key, value in _entries(schema):
+        # a property may be called pattern, too, which is then an object
+        if key in _REFUSED and (key == "patternProperties" or isinstance(value, str)):
+            raise OutputError(f"has {key!r}: {_REFUSED[key]}")
+    try:
+        jsonschema.Draft202012Validator.check_schema(dict(schema))
+    except jsonschema.SchemaError as error:
+        raise OutputError(f"is not a JSON Schema: {error.message[:200]}") from None
+
+
+def _entries(value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield str(key), item
+            yield from _entries(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _entries(item)
+
+
+@lru_cache(maxsize=1)
+def _jsonschema() -> Any:
+    try:
+        return import_module("jsonschema")
+    except ImportError as error:
+        raise MissingExtraError("workflow", "jsonschema") from error
