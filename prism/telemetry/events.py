@@ -15,7 +15,11 @@ __all__ = [
     "RUN_ENDED",
     "RUN_STARTED",
     "SCHEMA_VERSION",
+    "TEXT_WRITTEN",
     "TRANSITION",
+    "WORKFLOW_REFUSED",
+    "WORKFLOW_RESET",
+    "WORKFLOW_STEP",
 ]
 
 SCHEMA_VERSION = 1
@@ -28,6 +32,7 @@ ANSWER_DISCARDED = "statechart.answer_discarded"
 DECISION = "reasoner.decision"
 CACHE_FAILED = "reasoner.cache_failed"
 MODE_UNKNOWN = "reasoner.mode_unknown"
+TEXT_WRITTEN = "text.written"
 
 RUN_STARTED = "run.started"
 AGENT_JOINED = "agent.joined"
@@ -36,3 +41,7 @@ ROUND_ENDED = "round.ended"
 POST_PUBLISHED = "post.published"
 POST_LIKED = "post.liked"
 RUN_ENDED = "run.ended"
+
+WORKFLOW_STEP = "workflow.step"
+WORKFLOW_REFUSED = "workflow.refused"
+WORKFLOW_RESET = "workflow.reset"

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from prism.statechart import Statechart, Transition, state_enum
+from prism.telemetry._loggers import EventLogger
 from prism.workflow._document._definition import (
     ANY_STATE,
     AllowedTransition,
@@ -18,11 +19,17 @@ STEP = "step"
 """The one trigger of a workflow's chart: a step names the target."""
 
 
-def chart_of(definition: WorkflowDefinition) -> Statechart[StrEnum]:
+def chart_of(
+    definition: WorkflowDefinition, logger: EventLogger | None = None
+) -> Statechart[StrEnum]:
     """Return the statechart of a workflow.
 
     Where any state may follow any, only those transitions are written out that a step can ask for:
     for 200 states it would be 40,000.
+
+    Args:
+        definition: The workflow.
+        logger: Where its transitions go.
     """
     states = state_enum(_enum_name(definition.name), definition.states)
     allowed = definition.transitions or _asked_for(definition)
@@ -40,6 +47,7 @@ def chart_of(definition: WorkflowDefinition) -> Statechart[StrEnum]:
         ],
         initial=states(definition.initial),
         name=definition.name,
+        logger=logger,
     )
 
 

@@ -47,7 +47,7 @@ class Program:
         CodeError: If it is not Python, or uses what the sandbox does not have.
     """
 
-    __slots__ = ("_body", "_epilogue", "_is_random", "_reads", "assigned", "code")
+    __slots__ = ("_body", "_epilogue", "_is_random", "assigned", "code", "reads")
 
     def __init__(self, code: str) -> None:
         tree = _parsed(code)
@@ -56,30 +56,35 @@ class Program:
 
         self.code = code
         self.assigned = tuple(dict.fromkeys(_assigned(tree.body)))
-        self._reads = tuple(
-            dict.fromkeys(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
+        self.reads = tuple(
+            dict.fromkeys(
+                node.id
+                for node in ast.walk(tree)
+                if isinstance(node, ast.Name) and node.id not in ("context", "given")
+            )
         )
         self._is_random = "random" in _imported(tree)
         self._body = "\n".join(_indented(code, tree)) or "    pass"
         self._epilogue = _epilogue(self.assigned)
 
-    def source(self, names: Mapping[str, Any], key: str) -> str:
+    def source(self, context: Mapping[str, Any], given: Mapping[str, Any], key: str) -> str:
         """Return the program to run.
 
         Args:
-            names: The context; those of its variables that the code names become bare names.
+            context: The context; those of its variables that the code names become bare names.
+            given: Variables that are not in the context, likewise.
             key: What random numbers belong to.
         """
         bare = [
-            f"{name} = context[{name!r}]"
-            for name in self._reads
-            if name in names and name != "context"
+            f"{name} = {'context' if name in context else 'given'}[{name!r}]"
+            for name in self.reads
+            if name in context or name in given
         ]
         if self._is_random:
             bare.append(f"import random as _prism_random; _prism_random.seed({key!r})")
-        opening = f"def _prism_step(context):\n    {'; '.join(bare) or 'pass'}\n"
+        opening = f"def _prism_step(context, given):\n    {'; '.join(bare) or 'pass'}\n"
 
-        return f"{opening}{self._body}\n{self._epilogue}_prism_step(context)\n"
+        return f"{opening}{self._body}\n{self._epilogue}_prism_step(context, given)\n"
 
     def line(self, line: int) -> int | None:
         """Return the line of the step's code that a line of the program is; None outside it."""

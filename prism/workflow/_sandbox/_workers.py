@@ -82,12 +82,15 @@ class Workers:
         default_factory=WeakKeyDictionary
     )
 
-    async def run(self, program: Program, context: Mapping[str, Any], key: str) -> Ran:
+    async def run(
+        self, program: Program, context: Mapping[str, Any], given: Mapping[str, Any], key: str
+    ) -> Ran:
         """Run a step's code on a copy of the context.
 
         Args:
             program: The code.
             context: The context, plain data as JSON has it.
+            given: Variables beside it that the code may look at.
             key: What the step's random numbers belong to.
 
         Raises:
@@ -95,39 +98,36 @@ class Workers:
             MissingExtraError: If pydantic-monty is not installed.
         """
         monty = require_monty()
-        source = program.source(context, key)
+        source = program.source(context, given, key)
+        inputs = {"context": dict(context), "given": dict(given)}
         loop = asyncio.get_running_loop()
         free = self._free.setdefault(loop, asyncio.Semaphore(self.count))
         async with free:
             try:
-                text, printed = await self._fed(source, context, fresh=False)
+                text, printed = await self._fed(source, inputs, fresh=False)
             except monty.MontyRuntimeError as error:
                 if not _is_of_limits(error):
                     raise _failure(error, program) from None
-                text, printed = await self._again(monty, source, context, program)
+                text, printed = await self._again(monty, source, inputs, program)
             except monty.MontyError:
-                text, printed = await self._again(monty, source, context, program)
+                text, printed = await self._again(monty, source, inputs, program)
 
         return Ran(_merged(context, text), printed)
 
     async def _again(
-        self, monty: Any, source: str, context: Mapping[str, Any], program: Program
+        self, monty: Any, source: str, inputs: dict[str, Any], program: Program
     ) -> tuple[str, str]:
         # earlier steps used up some of that session's memory, or its worker was killed: what a
         # step can do must not depend on who came before it
         try:
-            return await self._fed(source, context, fresh=True)
+            return await self._fed(source, inputs, fresh=True)
         except monty.MontyError as error:
             raise _failure(error, program) from None
 
-    async def _fed(
-        self, source: str, context: Mapping[str, Any], *, fresh: bool
-    ) -> tuple[str, str]:
+    async def _fed(self, source: str, inputs: dict[str, Any], *, fresh: bool) -> tuple[str, str]:
         async with self._session(fresh=fresh) as session:
             session.printed = ""
-            text = await session.runner.feed_run(
-                source, inputs={"context": dict(context)}, print_callback=session.hear
-            )
+            text = await session.runner.feed_run(source, inputs=inputs, print_callback=session.hear)
 
             return text, session.printed
 

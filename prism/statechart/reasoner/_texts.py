@@ -1,0 +1,153 @@
+"""A text asked of a model, its answer, and the base that all writers share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, Literal
+
+from prism.statechart._identity import name_or_address
+from prism.statechart.reasoner._cost import COST_KEYS, Cost
+from prism.telemetry._loggers import EventLogger, active_logger, report_warning
+from prism.telemetry.events import TEXT_WRITTEN
+
+TextSource = Literal["model", "cache", "replay", "script", "failed"]
+
+ReadText = Callable[[str], Any]
+"""Returns what a text says; raises ValueError if it cannot be used."""
+
+
+def as_it_is(text: str) -> str:
+    """Return a text as what it says."""
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class TextCall:
+    """A prompt that is to be answered by a text, or by JSON of a schema.
+
+    Args:
+        agent: For whom it is written.
+        key: What it is for; with the agent, the name of the call in a log.
+        prompt: What the model is asked.
+        schema: JSON Schema of the answer, offered to clients that take one; None for a text.
+        read: Returns what the text says; a ValueError means that it cannot be used, and that the
+            model is asked again.
+        most_requests: Requests that may be sent in all, those of the client's own included; None
+            leaves it to the client, and asks once.
+    """
+
+    agent: Any
+    key: str
+    prompt: str
+    schema: Mapping[str, Any] | None = None
+    read: ReadText = as_it_is
+    most_requests: int | None = None
+
+    @property
+    def prompt_hash(self) -> str:
+        """The first 16 hexadecimal digits of the prompt's SHA-256, as in the log."""
+        return sha256(self.prompt.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The answer to a `TextCall`.
+
+    Args:
+        text: What the model wrote last; None if it wrote nothing.
+        source: Who wrote: a ``model``, a ``cache`` or ``replay`` of one, a ``script``; ``failed``
+            if no usable text came.
+        value: What the text says, as the call reads it; None if it failed.
+        reason: Why it failed.
+        cost: What it took, if a model was asked.
+    """
+
+    text: str | None
+    source: TextSource
+    value: Any = field(default=None, compare=False)
+    reason: str | None = None
+    cost: Cost | None = None
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether no usable text came."""
+        return self.source == "failed"
+
+
+class BaseWriter(ABC):
+    """The base of writers: answers one text call or many, and announces every text.
+
+    Args:
+        logger: A structlog logger for the texts. None means structlog's own, once it is configured.
+
+    Attributes:
+        concurrency: How many calls it pays to have under way at once; 0 where texts come at once.
+    """
+
+    concurrency: int = 0
+
+    def __init__(self, logger: EventLogger | None = None) -> None:
+        self._logger = logger
+
+    @abstractmethod
+    async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
+        """Answer text calls, in their order. A model's failure is an answer, not an exception."""
+
+    async def write(self, call: TextCall, *, logger: EventLogger | None = None) -> Written:
+        """Answer one text call, and announce the text.
+
+        Args:
+            call: What is asked.
+            logger: Where to announce it, if not to this writer's own logger.
+        """
+        return (await self.write_many([call], logger=logger))[0]
+
+    async def write_many(
+        self, calls: Sequence[TextCall], *, logger: EventLogger | None = None
+    ) -> list[Written]:
+        """Answer several text calls at once, and announce the texts in the same order.
+
+        Args:
+            calls: What is asked; the order of the answers is the order of the calls.
+            logger: Where to announce them, if not to this writer's own logger.
+        """
+        found = await self.answer(calls)
+        given = logger or self._logger
+        active = active_logger(given)
+        for call, written in zip(calls, found, strict=True):
+            if active is not None or written.has_failed:
+                _announce(given, active, call, written)
+
+        return found
+
+
+def read_as(call: TextCall, text: str, source: TextSource, cost: Cost | None = None) -> Written:
+    """Return a text as the answer to a call; a failure where the call cannot use it."""
+    try:
+        return Written(text, source, call.read(text), cost=cost)
+    except ValueError as error:
+        return Written(text, "failed", reason=f"the text cannot be used: {error}", cost=cost)
+
+
+def _announce(
+    given: EventLogger | None, active: EventLogger | None, call: TextCall, written: Written
+) -> None:
+    """Log one text; a failure is a warning, which is shown even without structlog."""
+    keys: dict[str, Any] = {
+        "agent_id": name_or_address(call.agent),
+        "key": call.key,
+        "prompt_hash": call.prompt_hash,
+        "text": written.text,
+        "source": written.source,
+        "reason": written.reason,
+    }
+    if written.cost is not None:
+        keys.update({name: getattr(written.cost, name) for name in COST_KEYS})
+
+    if written.has_failed:
+        report_warning(given, TEXT_WRITTEN, **keys)
+    elif active is not None:
+        active.info(TEXT_WRITTEN, **keys)

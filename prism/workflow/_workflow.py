@@ -1,0 +1,103 @@
+"""A workflow: the definition that was read, its chart, and which steps run in which state."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Self
+
+from prism.files import reading
+from prism.statechart import Statechart
+from prism.telemetry._loggers import EventLogger
+from prism.workflow._chart import chart_of
+from prism.workflow._document._definition import Step, WorkflowDefinition
+from prism.workflow._document._problems import Problem
+from prism.workflow._document._reading import read_workflow
+
+
+class Workflow:
+    """An agent's workflow, read from YAML; one serves any number of agents.
+
+    Args:
+        definition: What was read.
+        warnings: What the reader noticed that does not keep it from running.
+
+    Attributes:
+        name: Its name.
+        chart: Its states and transitions, with the conditions as guards.
+        steps: Its steps, in order.
+        warnings: What the reader noticed that does not keep it from running.
+    """
+
+    def __init__(self, definition: WorkflowDefinition, warnings: tuple[Problem, ...] = ()) -> None:
+        self.definition: WorkflowDefinition = definition
+        self.name: str = definition.name
+        self.chart: Statechart[StrEnum] = chart_of(definition)
+        self.steps: tuple[Step, ...] = definition.steps
+        self.warnings: tuple[Problem, ...] = warnings
+        self._logging: tuple[EventLogger, Statechart[StrEnum]] | None = None
+        self._by_state = {
+            state: tuple(
+                (number, step)
+                for number, step in enumerate(definition.steps)
+                if step.in_state is None or state in step.in_state
+            )
+            for state in definition.states
+        }
+
+    @classmethod
+    def load(cls, path: Path | str) -> Self:
+        """Read a workflow from a file, and its components from the folder beside it.
+
+        Args:
+            path: The file, YAML.
+
+        Raises:
+            InputError: If it cannot be read, or is not YAML.
+            WorkflowFileError: (an InputError) listing everything that is wrong, with line and
+                column.
+            MissingExtraError: If the extra ``workflow`` is not installed.
+        """
+        file = Path(path)
+        with reading(file):
+            text = file.read_text(encoding="utf-8")
+
+        definition, problems = read_workflow(text, str(file), file.parent)
+        return cls(definition, tuple(sorted(problems.found)))
+
+    @classmethod
+    def from_text(cls, text: str, *, name: str = "workflow") -> Self:
+        """Read a workflow from a text, whose components stand inline.
+
+        Args:
+            text: The workflow, YAML.
+            name: What to call it, in messages too, if it does not say.
+
+        Raises:
+            InputError: If it is not YAML, or holds an error.
+        """
+        definition, problems = read_workflow(text, name, None)
+        return cls(definition, tuple(sorted(problems.found)))
+
+    def chart_for(self, logger: EventLogger | None) -> Statechart[StrEnum]:
+        """Return the chart, writing its transitions to a logger; agents of one run share it.
+
+        Args:
+            logger: The logger; None for the workflow's own chart.
+        """
+        if logger is None:
+            return self.chart
+        if self._logging is None or self._logging[0] is not logger:
+            self._logging = (logger, chart_of(self.definition, logger))
+
+        return self._logging[1]
+
+    def steps_in(self, state: str, after: int = -1) -> tuple[tuple[int, Step], ...]:
+        """Return the steps that run in a state, each with its place in the list.
+
+        Args:
+            state: The state.
+            after: Leave out the steps up to this place.
+        """
+        found = self._by_state[state]
+        return found if after < 0 else tuple(item for item in found if item[0] > after)
