@@ -47,7 +47,7 @@ class Program:
         CodeError: If it is not Python, or uses what the sandbox does not have.
     """
 
-    __slots__ = ("_body", "_epilogue", "_is_random", "assigned", "code", "reads")
+    __slots__ = ("_body", "_epilogue", "_is_random", "assigned", "code", "reads", "stored")
 
     def __init__(self, code: str) -> None:
         tree = _parsed(code)
@@ -60,9 +60,10 @@ class Program:
             dict.fromkeys(
                 node.id
                 for node in ast.walk(tree)
-                if isinstance(node, ast.Name) and node.id not in ("context", "given")
+                if isinstance(node, ast.Name) and node.id != "context"
             )
         )
+        self.stored = tuple(dict.fromkeys(_stored(tree)))
         self._is_random = "random" in _imported(tree)
         self._body = "\n".join(_indented(code, tree)) or "    pass"
         self._epilogue = _epilogue(self.assigned)
@@ -76,13 +77,13 @@ class Program:
             key: What random numbers belong to.
         """
         bare = [
-            f"{name} = {'context' if name in context else 'given'}[{name!r}]"
+            f"{name} = {'context' if name in context else '_prism_given'}[{name!r}]"
             for name in self.reads
             if name in context or name in given
         ]
         if self._is_random:
             bare.append(f"import random as _prism_random; _prism_random.seed({key!r})")
-        opening = f"def _prism_step(context, given):\n    {'; '.join(bare) or 'pass'}\n"
+        opening = f"def _prism_step(context, _prism_given):\n    {'; '.join(bare) or 'pass'}\n"
 
         return f"{opening}{self._body}\n{self._epilogue}_prism_step(context, given)\n"
 
@@ -110,7 +111,9 @@ def _parsed(code: str) -> ast.Module:
 
 def _require_allowed(node: ast.AST) -> None:
     line = getattr(node, "lineno", None)
-    if isinstance(node, ast.Name) and (node.id in _REFUSED_NAMES or node.id.startswith("__")):
+    if isinstance(node, ast.Name) and (
+        node.id in _REFUSED_NAMES or node.id.startswith(("__", "_prism"))
+    ):
         raise CodeError(f"uses {node.id}, which code steps do not have", line)
     if isinstance(node, ast.Attribute) and node.attr.startswith("__"):
         raise CodeError(f"uses .{node.attr}, which code steps do not have", line)
@@ -148,6 +151,19 @@ def _assigned(body: Iterable[ast.stmt]) -> Iterator[str]:
             yield from _assigned(getattr(statement, field, ()))
         for block in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
             yield from _assigned(block.body)
+
+
+def _stored(tree: ast.Module) -> Iterator[str]:
+    """Yield the names that are stored as ``context['name'] = ...``."""
+    for node in ast.walk(tree):
+        is_context = (
+            isinstance(node, ast.Subscript)
+            and isinstance(node.ctx, ast.Store)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == "context"
+        )
+        if is_context and isinstance(node.slice, ast.Constant):  # type: ignore[attr-defined]
+            yield str(node.slice.value)  # type: ignore[attr-defined]
 
 
 def _public(targets: Iterable[ast.expr]) -> Iterator[str]:

@@ -1,0 +1,191 @@
+"""What is probably not meant in a workflow that can run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from prism.files._yaml import Path as Where
+from prism.workflow._document._definition import ANY_STATE, Step, WorkflowDefinition
+from prism.workflow._document._problems import Problems
+
+PROVIDED = frozenset(
+    {
+        "agent_id",
+        "tick",
+        "state",
+        "time_remaining",
+        "progress_percent",
+        "action_history",
+        "last_action_result",
+        "success_rate",
+    }
+)
+"""Variables that the runner provides."""
+
+OF_HOST = frozenset({"balance", "artifacts", "my_artifacts", "economic_context"})
+"""Variables of the specification that only the host application can know."""
+
+
+def check(
+    definition: WorkflowDefinition, problems: Problems, top: Where, known: Iterable[str]
+) -> None:
+    """Note what is probably not meant, as warnings.
+
+    Args:
+        definition: The workflow.
+        problems: Takes the warnings.
+        top: Path of the workflow in its document.
+        known: Variables that the host provides.
+    """
+    _Check(definition, problems, top, frozenset(known)).run()
+
+
+class _Check:
+    def __init__(
+        self, definition: WorkflowDefinition, problems: Problems, top: Where, known: frozenset[str]
+    ) -> None:
+        self._definition = definition
+        self._problems = problems
+        self._top = top
+        self._known = known
+        self._ways = _Ways(definition)
+        self._reached = self._ways.reached_from(definition.initial)
+        self._there = _set_by_steps(definition) | PROVIDED | self._known
+
+    def run(self) -> None:
+        self._states()
+        for number, step in enumerate(self._definition.steps):
+            self._step(number, step)
+        self._conditions()
+        self._components()
+
+    def _states(self) -> None:
+        for number, state in enumerate(self._definition.states):
+            where = (*self._top, "state_machine", "states", number)
+            if state not in self._reached:
+                message = f"no step leads to the state {state!r}: the workflow never gets there"
+                self._warn(where, message, "unreachable_state")
+            elif not self._ways.out_of(state) and len(self._definition.states) > 1:
+                message = f"no step leads out of the state {state!r}: the workflow ends there"
+                self._warn(where, message, "no_way_out")
+
+    def _step(self, number: int, step: Step) -> None:
+        where = (*self._top, "steps", number)
+        self._runs(where, number, step)
+        self._asked_for(where, step)
+        self._variables(where, step)
+
+    def _runs(self, where: Where, number: int, step: Step) -> None:
+        states = _states_of(self._definition, step)
+        if not states & self._reached:
+            message = f"the step {step.name!r} never runs: its states are never reached"
+            self._warn(where, message, "step_never_runs")
+            return
+
+        if step.kind == "code":
+            return
+
+        for earlier in self._definition.steps[:number]:
+            hides = earlier.kind != "code" and earlier.run_if is None
+            if hides and states <= _states_of(self._definition, earlier):
+                message = (
+                    f"the step {step.name!r} never runs: {earlier.name!r} asks the model in the "
+                    "same states before it, and a turn asks once; give one of them a run_if"
+                )
+                self._warn(where, message, "hidden_step")
+                return
+
+    def _asked_for(self, where: Where, step: Step) -> None:
+        """Warn of targets that no transition of the list allows from any state of the step."""
+        if not self._definition.transitions:
+            return
+
+        for target in step.targets:
+            sources = _states_of(self._definition, step)
+            if not any(self._ways.allows(source, target) for source in sources):
+                message = (
+                    f"the step {step.name!r} asks for {target!r}, and no transition leads there "
+                    "from the states it runs in: it is always refused"
+                )
+                self._warn(where, message, "refused_transition")
+
+    def _variables(self, where: Where, step: Step) -> None:
+        for name in step.prompt.names if step.prompt is not None else ():
+            self._require(name, (*where, "prompt"), f"the prompt of {step.name!r}")
+        if step.run_if is not None:
+            for name in sorted(step.run_if.names):
+                self._require(name, (*where, "run_if"), f"run_if of {step.name!r}")
+
+    def _conditions(self) -> None:
+        for item in self._definition.transitions:
+            for name in sorted(item.condition.names if item.condition is not None else ()):
+                where = (*self._top, "state_machine", "transitions")
+                what = f"the condition of {item.source}->{item.target}"
+                self._require(name, where, what)
+
+    def _require(self, name: str, where: Where, what: str) -> None:
+        if name in self._there:
+            return
+        hint = "the host has to provide it" if name in OF_HOST else "nobody sets it"
+        self._warn(where, f"{what} names the variable {name!r}: {hint}", "unknown_variable")
+
+    def _components(self) -> None:
+        steps = {step.name for step in self._definition.steps}
+        for component in self._definition.components:
+            where = (*self._top, "components")
+            for name in component.inject_into:
+                if name not in steps:
+                    message = f"the component {component.name!r} joins {name!r}, which is no step"
+                    self._warn(where, message, "unknown_step")
+            for name in component.requires_context:
+                self._require(name, where, f"the component {component.name!r}")
+
+    def _warn(self, where: Where, message: str, kind: str) -> None:
+        self._problems.add(where, message, kind, severity="warning")
+
+
+def _set_by_steps(definition: WorkflowDefinition) -> frozenset[str]:
+    """Return every variable that some step sets; in a later turn its place is no matter."""
+    names: set[str] = set()
+    for step in definition.steps:
+        names.add(step.name)
+        if step.code is not None:
+            names.update(step.code.assigned, step.code.stored)
+
+    return frozenset(names)
+
+
+def _states_of(definition: WorkflowDefinition, step: Step) -> frozenset[str]:
+    return frozenset(definition.states) if step.in_state is None else step.in_state
+
+
+class _Ways:
+    """What may follow what, if a step asks for it."""
+
+    def __init__(self, definition: WorkflowDefinition) -> None:
+        self._is_open = not definition.transitions
+        self._allowed = {(item.source, item.target) for item in definition.transitions}
+        self._out: dict[str, list[str]] = {state: [] for state in definition.states}
+        for step in definition.steps:
+            for state in _states_of(definition, step):
+                self._out[state] += [
+                    target
+                    for target in step.targets
+                    if target != state and self.allows(state, target)
+                ]
+
+    def allows(self, source: str, target: str) -> bool:
+        pairs = ((source, target), (ANY_STATE, target))
+        return self._is_open or any(pair in self._allowed for pair in pairs)
+
+    def out_of(self, state: str) -> list[str]:
+        return self._out[state]
+
+    def reached_from(self, state: str) -> frozenset[str]:
+        reached, new = {state}, [state]
+        while new:
+            fresh = [target for target in self._out[new.pop()] if target not in reached]
+            reached.update(fresh)
+            new += fresh
+
+        return frozenset(reached)

@@ -1,0 +1,180 @@
+"""Conditions: what they can say, and what they cannot do."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("simpleeval")
+
+from prism.workflow._sandbox._conditions import (
+    Condition,
+    ConditionError,
+    UnknownNameError,
+)
+
+CONTEXT: dict[str, Any] = {
+    "tick": 3,
+    "rate": 0.25,
+    "name": "Ann",
+    "tags": ["a", "b"],
+    "last": {"kind": "write", "parts": [1, 2]},
+    "ready": True,
+    "nothing": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("source", "holds"),
+    [
+        ("ready", True),
+        ("not ready", False),
+        ("tick > 2 and rate < 0.3", True),
+        ("'b' in tags", True),
+        ("name.lower() == 'ann'", True),
+        ("last.get('kind') == 'write'", True),
+        ("last['parts'][0] == 1", True),
+        ("tags[1:] == ['b']", True),
+        ("len(tags) == 2 and max(last['parts']) == 2", True),
+        ("round(rate, 1) == 0.2", True),
+        ("tick if ready else 0", True),
+        ("nothing is None", True),
+        ("tick % 2 == 1 and tick ** 2 == 9 and tick // 2 == 1", True),
+        ("0", False),
+        ("''", False),
+        ("tags", True),
+        ("ready or nowhere", True),
+        ("  tick == 3 ", True),
+    ],
+)
+def test_a_condition_reads_the_context(source: str, holds: bool) -> None:
+    """Comparisons, arithmetic, subscripts and looking methods work as in Python."""
+    assert Condition(source).evaluate(CONTEXT) is holds
+
+
+def test_a_name_that_nobody_provides_is_named() -> None:
+    """An unknown variable is an error of its own, which the workflow can tell."""
+    with pytest.raises(UnknownNameError, match="there is no variable 'nowhere'"):
+        Condition("nowhere").evaluate(CONTEXT)
+
+
+def test_the_names_of_a_condition_are_known() -> None:
+    """The variables that a condition needs can be listed; functions are none."""
+    assert Condition("max(tags) == name or ready").names == {"tags", "name", "ready"}
+
+
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [
+        ("", "is not an expression"),
+        ("a b", "is not an expression"),
+        ("a\nb", "is not an expression"),
+        ("a = 1", "is not an expression"),
+        ("import os", "is not an expression"),
+        ("(a := 1)", "uses NamedExpr"),
+        ("[t for t in tags]", "uses ListComp"),
+        ("{t for t in tags}", "uses SetComp"),
+        ("f'{tick}'", "uses JoinedStr"),
+        ("lambda: 1", "uses Lambda"),
+        ("tick << 2", "uses LShift"),
+        ("[*tags]", "uses Starred"),
+        ("await x", "is not an expression|uses Await"),
+        ("(yield)", "is not an expression|uses Yield"),
+        ("name.format(1)", "uses .format"),
+        ("name.__class__", "uses .__class__"),
+        ("open('x')", r"calls open\(\)"),
+        ("type(name)", r"calls type\(\)"),
+        ("getattr(name, 'x')", r"calls getattr\(\)"),
+        ("tags[0]()", "calls something that is not a function's name"),
+        ("b'x'", "which JSON does not have"),
+        ("1j", "which JSON does not have"),
+        ("...", "which JSON does not have"),
+        ("a" * 1001, "has more than 1,000 characters"),
+        ("-" * 900 + "1", "nested"),
+        ("1" + "+1" * 400, "nested more than 100 deep"),
+        ("[" * 150, "is not an expression"),
+        ("\0", "is not an expression"),
+    ],
+    ids=lambda value: repr(value)[:24],
+)
+def test_what_conditions_do_not_have_is_refused_when_they_are_read(
+    source: str, problem: str
+) -> None:
+    """Whatever would fail at every evaluation, or could do harm, is told at once."""
+    with pytest.raises(ConditionError, match=problem):
+        Condition(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "9**9**9",
+        "10**400",
+        "2**1025",
+        "(2**600)*(2**600)",
+        "'a'*10**9",
+        "tags*10**9",
+        "10**9*'a'",
+        "'%1000000000d' % 1",
+        "tags + tags",
+        "round(5, -10**9)",
+        "int('9', 36)",
+        "str(b'x', 'y')",
+        "max(tags, key=name)",
+        "tick.get('a')",
+        "tags.get(0)",
+        "name.keys()",
+        "1/0",
+        "last['nowhere']",
+        "tags[7]",
+        "nothing.get('x')",
+        "len(3)",
+        "last < 3",
+    ],
+)
+def test_a_failing_condition_is_one_error(source: str) -> None:
+    """Whatever an evaluation raises comes out as one kind of error, with its reason."""
+    with pytest.raises(ConditionError):
+        Condition(source).evaluate(CONTEXT)
+
+
+def test_a_live_object_in_the_context_lends_no_method() -> None:
+    """An object of the host that got into the context cannot be called, whatever its methods."""
+
+    class Account:
+        emptied = False
+
+        def get(self, _key: str) -> bool:
+            self.emptied = True
+            return True
+
+        def keys(self) -> list[str]:
+            return []
+
+    account = Account()
+    for source in ("account.get('x')", "account.keys()"):
+        with pytest.raises(ConditionError, match="has no"):
+            Condition(source).evaluate({"account": account})
+    assert not account.emptied
+
+
+def test_a_subclass_lends_no_method() -> None:
+    """A dict of another class, whose methods are the host's own code, is not called either."""
+
+    class Loud(dict[str, Any]):
+        def get(self, *_args: Any) -> Any:
+            raise AssertionError
+
+    with pytest.raises(ConditionError, match="a Loud has no"):
+        Condition("x.get('a')").evaluate({"x": Loud()})
+
+
+@given(st.text("abt0123456789+-*/%<>=()[]{}.,'\" notridfel_:@\\\n", max_size=60))
+@settings(deadline=None, max_examples=400)
+def test_no_text_does_anything_else_than_being_refused_or_evaluated(source: str) -> None:
+    """Any text is an error of conditions or a truth value; nothing else comes out."""
+    try:
+        assert Condition(source).evaluate(CONTEXT) in (True, False)
+    except ConditionError:
+        return

@@ -1,0 +1,113 @@
+"""Code steps as programs: what is refused when they are loaded, and what they bind."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from prism.workflow._sandbox._programs import CodeError, Program
+
+
+@pytest.mark.parametrize(
+    ("code", "line", "problem"),
+    [
+        ("x = (", 1, "is not Python"),
+        ("x = 1\nreturn x", 2, "is not Python: 'return' outside function"),
+        ("\n\nbreak", 3, "is not Python"),
+        ("await x", 1, "is not Python"),
+        ("x = 1\nimport os", 2, "imports os: code steps have json, math, random, re"),
+        ("from os import path", 1, "imports os"),
+        ("from . import x", 1, r"imports \."),
+        ("import json, time", 1, "imports time"),
+        ("import math.os", 1, "imports math.os"),
+        ("eval('1')", 1, "uses eval"),
+        ("f = exec", 1, "uses exec"),
+        ("open('x')", 1, "uses open"),
+        ("hash('x')", 1, "uses hash"),
+        ("__builtins__", 1, "uses __builtins__"),
+        ("_prism_text = 1", 1, "uses _prism_text"),
+        ("x = ().__class__", 1, "uses .__class__"),
+        ("global x\nx = 1", 1, "declares a global name"),
+        ("def f():\n    global x\n    x = 1", 2, "declares a global name"),
+        ("x" * 20_001, None, "has more than 20,000 characters"),
+        ("-" * 19_000 + "1", None, "is not Python"),
+        ("[" * 5_000, 1, "is not Python"),
+        ("x = '\0'", None, "is not Python"),
+    ],
+    ids=lambda value: repr(value)[:24],
+)
+def test_what_no_step_may_do_is_refused_when_it_is_loaded(
+    code: str, line: int | None, problem: str
+) -> None:
+    """Broken Python, other modules and ways around the sandbox are refused with their line."""
+    with pytest.raises(CodeError, match=problem) as caught:
+        Program(code)
+    if line is not None:
+        assert caught.value.line == line
+
+
+def test_names_assigned_at_the_top_level_are_known() -> None:
+    """Plain, unpacked, annotated and augmented assignments count, in blocks too; helpers do not."""
+    program = Program(
+        "a, (b, *c) = 1, (2, 3)\n"
+        "d: int = 4\n"
+        "e += 1\n"
+        "_local = 5\n"
+        "for i in range(3):\n    f = i\n"
+        "if a:\n    g = 1\nelse:\n    h = 2\n"
+        "try:\n    k = 1\nexcept ValueError:\n    m = 1\n"
+        "def helper():\n    n = 1\n"
+        "o = [p for p in range(3)]\n"
+    )
+    assert program.assigned == ("a", "b", "c", "d", "e", "f", "g", "h", "k", "m", "o")
+
+
+def test_names_stored_in_the_context_are_known() -> None:
+    """A constant key that is assigned to the context is listed, wherever it stands."""
+    assert Program("if 1:\n    context['x'] = 1\ncontext['y']['z'] = 2\n").stored == ("x",)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "x = 1",
+        "",
+        "# only a comment",
+        "t = '''a\n  b\nc'''\nu = f'''{t}\n v'''",
+        "x = [\n  1,\n    2,\n]\nif x:\n\ty = 1",
+        "x = 1 + \\\n  2",
+        "def f(a):\n    return '''\n  in\n'''\nx = f(1)",
+    ],
+)
+def test_a_program_keeps_its_lines_and_texts(code: str) -> None:
+    """Dressed as a function, the code has the same lines and the same texts of several lines."""
+    program = Program(code)
+    source = program.source({}, {}, "k")
+    dressed = next(node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef))
+    texts = [node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant)]
+    kept = [node.value for node in ast.walk(dressed) if isinstance(node, ast.Constant)]
+    assert [text for text in texts if text not in kept] == []
+    for number, line in enumerate(code.split("\n"), 1):
+        at = next(n for n in range(1, 200) if program.line(n) == number)
+        assert source.split("\n")[at - 1].endswith(line)
+
+
+def test_only_the_variables_that_a_step_names_are_bound() -> None:
+    """A large context costs a step only the names that it uses."""
+    context = {f"v{number}": number for number in range(1000)}
+    source = Program("x = v7 + other").source(context, {"other": 1}, "k")
+    assert "v7 = context['v7']" in source
+    assert "other = _prism_given['other']" in source
+    assert "v8" not in source
+
+
+def test_programs_are_never_run_by_the_host() -> None:
+    """No module of the room calls exec, eval or the code that compile gave."""
+    room = Path(__file__).parents[3] / "prism" / "workflow"
+    for path in room.rglob("*.py"):
+        calls = {
+            node.func.id
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        }
+        assert not calls & {"exec", "eval"}, path

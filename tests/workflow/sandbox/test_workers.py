@@ -1,0 +1,175 @@
+"""Code steps in their sandbox: what they can do, and what comes of those that go wrong."""
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pydantic_monty")
+
+from prism.errors import MissingExtraError
+from prism.workflow._sandbox import _workers
+from prism.workflow._sandbox._programs import CodeError, Program
+from prism.workflow._sandbox._workers import WORKERS, Workers
+
+CONTEXT: dict[str, Any] = {"total": 4, "successes": 1, "items": [1, 2], "text": "a\nb"}
+
+
+async def run(code: str, context: dict[str, Any] = CONTEXT, **given: Any) -> dict[str, Any]:
+    return (await WORKERS.run(Program(code), context, given, "k")).context
+
+
+SPECIFICATION = """\
+success_rate = context.get('successes', 0) / max(context.get('total', 1), 1)
+should_pivot = success_rate < 0.3
+context['success_rate'] = success_rate
+context['should_pivot'] = should_pivot
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "changed"),
+    [
+        (SPECIFICATION, {"success_rate": 0.25, "should_pivot": True}),
+        ("total = total + 1", {"total": 5}),
+        ("items.append(3)", {"items": [1, 2, 3]}),
+        ("doubled = [i * 2 for i in items if i > 1]", {"doubled": [4]}),
+        ("big = sum(i for i in items) > 2 and total <= 4", {"big": True}),
+        ("_local = 1\nkept = _local + 1", {"kept": 2}),
+        ("x = 1\ncontext['x'] = 2", {"x": 2}),
+        ("import json\nt = json.loads(json.dumps(items))", {"t": [1, 2]}),
+        ("import re\nm = re.sub('a', 'b', text)", {"m": "b\nb"}),
+        ("import math\nr = math.floor(2.5)", {"r": 2}),
+        ("def double(x):\n    return 2 * x\nd = double(total)", {"d": 8}),
+        ("max = 3", {"max": 3}),
+        ("", {}),
+        ("first, *rest = items", {"first": 1, "rest": [2]}),
+        ("pair = (1, 2)", {"pair": [1, 2]}),
+        ("if total > 9:\n    never = 1", {}),
+    ],
+)
+async def test_a_step_sees_and_changes_the_context(code: str, changed: dict[str, Any]) -> None:
+    """Bare names are the context's variables, and what is assigned becomes one."""
+    assert await run(code) == {**CONTEXT, **changed}
+
+
+async def test_a_step_can_drop_a_variable() -> None:
+    """What a step takes out of the context is gone."""
+    assert "items" not in await run("context.pop('items')")
+
+
+async def test_what_is_given_beside_the_context_is_not_kept() -> None:
+    """A variable of the runner can be read by its name, and does not become part of the context."""
+    assert await run("later = tick + 1", {}, tick=3) == {"later": 4}
+
+
+async def test_nothing_of_a_step_outlives_it() -> None:
+    """Functions, helpers and overwritten builtins of one step are unknown to the next."""
+    await run("def helper():\n    return 1\nmax = None\n_secret = 7\nimport json")
+    for name in ("helper()", "_secret", "json"):
+        with pytest.raises(CodeError, match="not defined"):
+            await run(f"x = {name}")
+    assert await run("x = max(1, 2)", {}) == {"x": 2}
+
+
+async def test_random_numbers_belong_to_their_key() -> None:
+    """The same step of the same turn draws the same number, whatever ran in the worker before."""
+    program = Program("import random\nx = random.random()")
+    drawn = [(await WORKERS.run(program, {}, {}, key)).context["x"] for key in "abab"]
+    assert drawn[:2] == drawn[2:]
+    assert drawn[0] != drawn[1]
+
+
+async def test_what_is_printed_is_kept_and_bounded() -> None:
+    """Printed text is returned, the first 1,000 characters of it, and never reaches stdout."""
+    ran = await WORKERS.run(Program("for i in range(900):\n    print('ab')"), {}, {}, "k")
+    assert ran.printed == ("ab\n" * 900)[:1000]
+
+
+@pytest.mark.parametrize(
+    ("code", "problem"),
+    [
+        ("x = 1/0", "line 1 of the code: ZeroDivisionError"),
+        ("\n\nx = nobody", "line 3 of the code: NameError: name 'nobody' is not defined"),
+        ("x = context['nowhere']", "KeyError"),
+        ("context = 3", "replaced context"),
+        ("x = {1, 2}", "not JSON serializable"),
+        ("x = lambda: 1", "not JSON serializable"),
+        ("x = float('nan')", "left something that is not data"),
+        ("x = 'a' * 1100000", "the context grew over"),
+    ],
+)
+async def test_a_step_that_fails_says_where_and_why(code: str, problem: str) -> None:
+    """The error has the line of the step's own code, and the exception."""
+    with pytest.raises(CodeError, match=problem):
+        await run(code)
+
+
+async def test_a_failed_step_changes_nothing() -> None:
+    """The context that the caller holds is what it was, also where the step changed lists in it."""
+    context: dict[str, Any] = {"items": [1]}
+    with pytest.raises(CodeError):
+        await run("items.append(2)\ncontext['x'] = 1\nraise ValueError('no')", context)
+    assert context == {"items": [1]}
+
+
+async def test_a_worker_that_dies_is_replaced() -> None:
+    """A step whose worker was killed runs again in another one; nobody notices."""
+    workers = Workers(count=1)
+    program = Program("x = 1")
+    await workers.run(program, {}, {}, "k")
+    before = children()
+    for pid in before:
+        os.kill(pid, signal.SIGKILL)
+    assert (await workers.run(program, {}, {}, "k")).context == {"x": 1}
+
+
+async def test_a_thousand_agents_share_a_few_workers() -> None:
+    """However many steps are asked for at once, the limit on processes holds."""
+    workers = Workers(count=2)
+    before = len(children())
+    program = Program("x = n + 1")
+    found = await asyncio.gather(
+        *(workers.run(program, {"n": number}, {}, "k") for number in range(1000))
+    )
+    assert [ran.context["x"] for ran in found] == list(range(1, 1001))
+    assert len(children()) - before <= 2
+
+
+async def test_memory_that_earlier_steps_used_is_no_fault_of_a_step() -> None:
+    """A step that needs most of the memory succeeds after a hundred that left theirs behind."""
+    large = Program("x = len('a' * 20_000_000)")
+    for _ in range(5):
+        assert (await WORKERS.run(large, {}, {}, "k")).context == {"x": 20_000_000}
+
+
+def test_workers_serve_one_event_loop_after_another() -> None:
+    """Runs that each have an event loop of their own share the workers of the process."""
+    for number in range(3):
+        assert asyncio.run(run(f"x = {number}", {})) == {"x": number}
+
+
+async def test_without_the_sandbox_nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where pydantic-monty is missing a step is an error that says how to install it."""
+
+    def missing(name: str) -> Any:
+        raise ImportError(name)
+
+    monkeypatch.setattr(_workers, "import_module", missing)
+    _workers.require_monty.cache_clear()
+    try:
+        with pytest.raises(MissingExtraError, match=r"prism-statecharts\[workflow\]"):
+            await Workers().run(Program("x = 1"), {}, {}, "k")
+    finally:
+        monkeypatch.undo()
+        _workers.require_monty.cache_clear()
+
+
+def children() -> list[int]:
+    """Return the process ids of the workers that this process has started."""
+    own = os.getpid()
+    found = Path(f"/proc/{own}/task/{own}/children").read_text(encoding="ascii").split()
+    return [int(pid) for pid in found if "monty" in Path(f"/proc/{pid}/comm").read_text()]
