@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import Self
@@ -11,8 +12,9 @@ from prism.statechart import Statechart
 from prism.telemetry._loggers import EventLogger
 from prism.workflow._chart import chart_of
 from prism.workflow._document._definition import Step, WorkflowDefinition
-from prism.workflow._document._problems import Problem
-from prism.workflow._document._reading import read_workflow
+from prism.workflow._document._checks import check
+from prism.workflow._document._problems import Problem, WorkflowFileError
+from prism.workflow._document._reading import Reading, read_workflow
 
 
 class Workflow:
@@ -59,11 +61,7 @@ class Workflow:
             MissingExtraError: If the extra ``workflow`` is not installed.
         """
         file = Path(path)
-        with reading(file):
-            text = file.read_text(encoding="utf-8")
-
-        definition, problems = read_workflow(text, str(file), file.parent)
-        return cls(definition, tuple(sorted(problems.found)))
+        return cls._read(read_workflow(_text_of(file), str(file), file.parent))
 
     @classmethod
     def from_text(cls, text: str, *, name: str = "workflow") -> Self:
@@ -76,8 +74,32 @@ class Workflow:
         Raises:
             InputError: If it is not YAML, or holds an error.
         """
-        definition, problems = read_workflow(text, name, None)
-        return cls(definition, tuple(sorted(problems.found)))
+        return cls._read(read_workflow(text, name, None))
+
+    @classmethod
+    def _read(cls, found: Reading) -> Self:
+        return cls(found.definition, tuple(sorted(found.problems.found)))
+
+    @staticmethod
+    def check(path: Path | str, variables: Iterable[str] = ()) -> tuple[Problem, ...]:
+        """Return everything that is wrong with a workflow file, or probably not meant.
+
+        Args:
+            path: The file, YAML.
+            variables: Names of the variables that the host provides.
+
+        Raises:
+            InputError: If it cannot be read, or is not YAML.
+        """
+        file = Path(path)
+        try:
+            found = read_workflow(_text_of(file), str(file), file.parent)
+        except WorkflowFileError as error:
+            return error.problems
+
+        check(found.definition, found.problems, found.top, variables)
+
+        return tuple(sorted(found.problems.found))
 
     def chart_for(self, logger: EventLogger | None) -> Statechart[StrEnum]:
         """Return the chart, writing its transitions to a logger; agents of one run share it.
@@ -101,3 +123,8 @@ class Workflow:
         """
         found = self._by_state[state]
         return found if after < 0 else tuple(item for item in found if item[0] > after)
+
+
+def _text_of(file: Path) -> str:
+    with reading(file):
+        return file.read_text(encoding="utf-8")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
 MOST_RETRIES = 100
-_SHORTHAND = r"^\s*\S.*?\s*->\s*\S.*$"
+_SHORTHAND = r"^\s*\S.*->\s*\S"
 
 _KINDS = {str: "<text>", list: "<list>", dict: "<mapping>", bool: "<truth>"}
 
@@ -28,13 +28,18 @@ def _kind(*kinds: type) -> Discriminator:
     return Discriminator(tag)
 
 
+def _whole(value: Any) -> Any:
+    # to JSON Schema 3.0 is an integer, too
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 Text = Annotated[str, Field(min_length=1)]
 Texts = Annotated[
     Annotated[Text, Tag("<text>")] | Annotated[list[Text], Field(min_length=1), Tag("<list>")],
     _kind(str, list),
 ]
 OnFailure = Literal["retry", "skip", "fail"]
-Retries = Annotated[int, Field(ge=0, le=MOST_RETRIES)]
+Retries = Annotated[int, Field(ge=0, le=MOST_RETRIES), BeforeValidator(_whole)]
 Expression = Annotated[
     Annotated[str, Tag("<text>")] | Annotated[bool, Tag("<truth>")], _kind(str, bool)
 ]

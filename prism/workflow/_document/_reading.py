@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -60,8 +60,23 @@ State: {state}. Last result: {last_action_result}"""
 _SpecialT = TypeVar("_SpecialT")
 
 
-def read_workflow(text: str, path: str, folder: Path | None) -> tuple[WorkflowDefinition, Problems]:
-    """Return the definition that a text holds, and what a check has to say of its places.
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A workflow that was read, and where it stands.
+
+    Args:
+        definition: The workflow.
+        problems: What the reader noticed, none of which keeps it from running.
+        top: Path of the workflow in its document.
+    """
+
+    definition: WorkflowDefinition
+    problems: Problems
+    top: Where
+
+
+def read_workflow(text: str, path: str, folder: Path | None) -> Reading:
+    """Return the workflow that a text holds.
 
     Args:
         text: The text, YAML.
@@ -78,10 +93,11 @@ def read_workflow(text: str, path: str, folder: Path | None) -> tuple[WorkflowDe
     problems.raise_if_any()
 
     assert file is not None
-    definition = _Reader(file, document, problems, folder, Path(path).stem).definition()
+    reader = _Reader(file, document, problems, folder, Path(path).stem)
+    definition = reader.definition()
     problems.raise_if_any()
 
-    return definition, problems
+    return Reading(definition, problems, reader.top)
 
 
 @lru_cache(maxsize=2)
@@ -114,7 +130,7 @@ class _Reader:
     ) -> None:
         self._file = file
         self._workflow: WorkflowModel = file.workflow if isinstance(file, AgentModel) else file
-        self._top: Where = ("workflow",) if isinstance(file, AgentModel) else ()
+        self.top: Where = ("workflow",) if isinstance(file, AgentModel) else ()
         self._document = document
         self._problems = problems
         self._folder = folder
@@ -155,7 +171,7 @@ class _Reader:
         return _first(policies, DEFAULT_ON_FAILURE), _first(numbers, DEFAULT_MAX_RETRIES)
 
     def _components(self) -> Components:
-        places: list[tuple[Where, Any]] = [((*self._top, "components"), self._workflow.components)]
+        places: list[tuple[Where, Any]] = [((*self.top, "components"), self._workflow.components)]
         if isinstance(self._file, AgentModel):
             places.append((("components",), self._file.components))
 
@@ -164,7 +180,7 @@ class _Reader:
     # States and transitions
 
     def _check_states(self) -> None:
-        machine: Where = (*self._top, "state_machine")
+        machine: Where = (*self.top, "state_machine")
         seen: set[str] = set()
         for number, state in enumerate(self._machine.states):
             if state in seen:
@@ -180,7 +196,7 @@ class _Reader:
 
     def _transitions(self) -> Iterator[AllowedTransition]:
         for number, item in enumerate(self._machine.transitions):
-            where = (*self._top, "state_machine", "transitions", number)
+            where = (*self.top, "state_machine", "transitions", number)
             if isinstance(item, str):
                 source, _, target = (part.strip() for part in item.partition("->"))
                 item = TransitionModel.model_validate({"from": source, "to": target})
@@ -205,7 +221,7 @@ class _Reader:
 
     def _steps(self, components: Components) -> Iterator[Step]:
         for number, item in enumerate(self._workflow.steps):
-            where = (*self._top, "steps", number)
+            where = (*self.top, "steps", number)
             model = self._resolved(item, where, components)
             if model is not None:
                 yield self._step(model, where, components.fragments)
@@ -284,7 +300,7 @@ class _Reader:
         seen: set[str] = set()
         for number, step in enumerate(steps):
             if step.name in seen:
-                where = (*self._top, "steps", number, "name")
+                where = (*self.top, "steps", number, "name")
                 message = f"there are two steps {step.name!r}: give each a name of its own"
                 self._problems.add(where, message, "repeated_step")
             seen.add(step.name)
