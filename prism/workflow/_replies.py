@@ -1,0 +1,140 @@
+"""What the model answers a step, read as a careful person would."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from prism.errors import ReasonerError
+from prism.statechart.reasoner._replies import find_json, parse_reasoner_response, what_is_said
+from prism.workflow._document._definition import Step
+from prism.workflow._sandbox._outputs import OutputError, Validator
+
+Schema = Mapping[str, Any]
+
+_ACTION: Schema = {
+    "type": "object",
+    "properties": {
+        "reasoning": {"type": "string"},
+        "action": {"type": "object"},
+    },
+    "required": ["reasoning", "action"],
+}
+
+
+class StepReply:
+    """How a step's reply is asked for and read.
+
+    Args:
+        step: A step of type llm or transition.
+
+    Attributes:
+        schema: JSON Schema of the reply, for clients that take one; None for a text.
+        read: Returns what a reply says; raises ValueError if it cannot be used.
+    """
+
+    def __init__(self, step: Step) -> None:
+        self.schema: Schema | None = _schema_of(step)
+        self.read: Callable[[str], Any] = _reader_of(step)
+
+
+@lru_cache(maxsize=4096)
+def reply_of(step: Step) -> StepReply:
+    """Return how a step's reply is read; made once for all agents."""
+    return StepReply(step)
+
+
+def _schema_of(step: Step) -> Schema | None:
+    if step.kind == "transition":
+        return _decision_schema(tuple(step.transition_map))
+    if step.output is None:
+        return _ACTION
+
+    return None if step.output == "text" else step.output
+
+
+def _decision_schema(vocabulary: tuple[str, ...]) -> Schema:
+    decision: Schema = {"type": "string", "enum": list(vocabulary)} if vocabulary else {}
+    texts = {"reasoning": {"type": "string"}, "next_focus": {"type": "string"}}
+
+    return {
+        "type": "object",
+        "properties": {"decision": decision or {"type": "string"}, **texts},
+        "required": ["decision"],
+    }
+
+
+def _reader_of(step: Step) -> Callable[[str], Any]:
+    if step.kind == "transition":
+        vocabulary = list(step.transition_map)
+        return lambda text: _read_decision(text, vocabulary)
+    if step.output == "text":
+        return _read_text
+    if step.output is None:
+        return _read_action
+
+    assert isinstance(step.output, Mapping)
+    validator = Validator(step.output)
+
+    return lambda text: _read_data(text, validator)
+
+
+def _read_text(text: str) -> str:
+    said = what_is_said(text).strip()
+    if not said:
+        raise ValueError("the reply is empty")
+
+    return said
+
+
+def _read_action(text: str) -> dict[str, Any]:
+    """Return reasoning and action; one without an action, or that is cut off, is not used."""
+    found = _object(text)
+    reasoning, action = found.get("reasoning", ""), found.get("action")
+    if not isinstance(action, dict):
+        raise ValueError("the reply has no action, which must be an object")
+
+    return {"reasoning": reasoning if isinstance(reasoning, str) else "", "action": action}
+
+
+def _read_data(text: str, validator: Validator) -> Any:
+    value = find_json(text)
+    try:
+        validator.require(value)
+    except OutputError as error:
+        raise ValueError(str(error)) from None
+
+    return value
+
+
+def _read_decision(text: str, vocabulary: list[str]) -> dict[str, Any]:
+    """Return the decision; None where it is none of the vocabulary, which leaves the state."""
+    try:
+        found = _object(text)
+    except ValueError:
+        found = {}
+
+    try:
+        decision = parse_reasoner_response(text, vocabulary) if vocabulary else None
+    except ReasonerError:
+        decision = None
+
+    return {
+        "decision": decision if vocabulary else str(found.get("decision", "")),
+        "reasoning": _text(found, "reasoning") or ("" if found else what_is_said(text).strip()),
+        "next_focus": _text(found, "next_focus"),
+    }
+
+
+def _text(found: Mapping[str, Any], key: str) -> str:
+    value = found.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _object(text: str) -> dict[str, Any]:
+    found = find_json(text)
+    if not isinstance(found, dict):
+        raise ValueError("the reply is not an object")
+
+    return found
