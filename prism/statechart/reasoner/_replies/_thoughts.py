@@ -6,7 +6,7 @@ import re
 
 _MOST_TAGS = 1_000
 
-# one pattern for all kinds, so that a search passes over other signs at once
+_NAMES = ("think", "thought", "reasoning", "reflection", "scratchpad")
 _TAG = re.compile(
     r"""[<\[◁] \|?+ (?P<end>/|end_(?:of_)?)?+ (?:(?:begin|start)_(?:of_)?)?+ (?:seed:)?+
         (?:think|thinking|thoughts?|reasoning|reflection|scratchpad) \s{0,3}\|?[>\]▷]
@@ -37,6 +37,10 @@ def what_is_said(reply: str) -> str:
 
 def without_thoughts(text: str) -> str:
     """Drop everything between tags of thoughts."""
+    lowered = text.lower()
+    if not any(name in lowered for name in _NAMES):
+        return text
+
     # what precedes a lone end tag, or follows a lone start tag, is a thought, too
     said: list[str] = []
     position, is_thinking = 0, False
