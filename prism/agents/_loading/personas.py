@@ -27,9 +27,7 @@ PRISM_FIELDS = (
 POST_FIELDS = ("post_id", "author_id", "text", "topics")
 
 
-def load_population(
-    path: Path | str, *, seed: int = 0, keep: Iterable[str] = ()
-) -> Population:
+def load_population(path: Path | str, *, seed: int = 0, keep: Iterable[str] = ()) -> Population:
     """Load a population from a file.
 
     An agent without an archetype draws one by the usual proportions. The draw depends on the seed
@@ -38,8 +36,8 @@ def load_population(
     An unknown key is refused in prism's own format, where it is probably misspelt; the formats of
     OASIS come with many columns, and those that prism does not know are left out with one warning
     of the standard library's logger ``prism.agents``. There, a user name that occurs again gets its
-    row (counted from 0): ``ann#7``. People of a Twitter population without a word in what they wrote
-    have no interests.
+    row (counted from 0): ``ann#7``. People of a Twitter population who wrote no word of three
+    letters have no interests.
 
     Args:
         path: ``.jsonl``: prism's own format, one object a line with ``PRISM_FIELDS``. ``.json``:

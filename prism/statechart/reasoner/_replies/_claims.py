@@ -1,5 +1,7 @@
 """Answers in plain words: a bare option, a labelled line, a sentence that chooses."""
 
+# ruff: noqa: RUF001 (models write signs that look like others)
+
 from __future__ import annotations
 
 import re
@@ -19,7 +21,7 @@ _LABEL_TEXT = r"next[\s_\-]*state|final[\s_\-]*answer|state|answer|choice|decisi
 _LABEL = re.compile(
     rf"""^[\W_]{{0,6}} (?:(?:my|the|final|best|chosen|selected)\s+){{0,2}}
          (?:{_LABEL_TEXT}|option|status) [\W_]{{0,4}}?
-         (?:\s+(?:is|would\ be|should\ be|will\ be))? [ \t]*[:=] (?P<value>[^\n]*) $
+         (?:\s+(?:is|would\ be|should\ be|will\ be))? [ \t]*(?:[:=→]|->) (?P<value>[^\n]*) $
       | <(?P<tag>{_LABEL_TEXT})>(?P<element>[^<]*)</(?P=tag)>
     """,
     re.VERBOSE | re.IGNORECASE | re.MULTILINE,
@@ -28,12 +30,14 @@ _LABEL = re.compile(
 _CHOOSING = re.compile(
     r"""(?: \b(?:I|we)(?:'d|'ll|'m|\ would|\ will|\ am|\ have|\ shall|'ve)?
             (?:\ (?:\w+ly|then|thus|therefore))?
-          | \bthe\ (?:agent|user)\ (?:would|will|should) )
+          | \bthe\ (?:agent|user)\ (?:would|will|should) | \blet's )
         \ (?: (?:choose|chose|chosen|choosing|decide|decided)(?:\ to|\ on|\ for)?
             | pick(?:ed)?|select(?:ed)?|go(?:ing)?\ (?:with|for)|went\ with|opt(?:ed)?\ for
             | settle(?:d)?\ (?:on|for)|(?:move|switch|transition)\ to )
         (?:\ the)?(?:\ (?:next\ )?(?:state|option|action))?:?\s*
-      | \b(?:next[\ _]state|answer|choice|decision)\ (?:is|would\ be|should\ be|will\ be):?\s*
+      | \b(?:(?:my|the)\ )?
+          (?:next[\ _]state|answer|choice|decision|(?:best|right|preferred|my)\ (?:option|state|action))
+        \ (?:is|would\ be|should\ be|will\ be):?\s*
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -45,12 +49,15 @@ _ENDS_CHOICE = re.compile(
 )
 _NOT_MINE = re.compile(
     r"\b(?:if|unless|whether|said|says|told|tells|wrote|asked|asks|maybe|perhaps|might|could|"
-    r"almost|about to|or)\b|\?",
+    r"almost|about to|used to|or|wrong|incorrect|invalid|bad|mistake)\b|\?",
     re.IGNORECASE,
 )
 _PASSED_OVER = re.compile(
     r"(?:\bover|\brather than|\binstead of|\bnot|\bthan)\s+(?:the\s+)?[*_`'\"]*$", re.IGNORECASE
 )
+
+
+_BOXED = re.compile(r"\$*\\boxed\{(?:\\text\{)?([^{}]*)\}?\}\$*")
 
 
 def claims_in(text: str, options: Options) -> Iterator[Mention]:
@@ -75,7 +82,8 @@ def claims_in(text: str, options: Options) -> Iterator[Mention]:
 
 def read_words(text: str, options: Options) -> Any | None:
     """Return the option that a reply without JSON chooses; None if a reader could doubt it."""
-    option = options.named(text)
+    text = _BOXED.sub(r"\1", text).replace("\\_", "_")
+    option = options.spelled(text)
     if option is not None:
         return option
     if is_taken_back(text):
@@ -129,6 +137,10 @@ def _is_meant(text: str, start: int, mention: Mention) -> bool:
         return False
 
     begin, end = sentence_around(text, start, mention.end)
+    lead = text[begin:start]
+    if is_quoted(lead) or is_ruled_out(lead):
+        return False
+
     whole = text[begin : mention.start] + text[mention.end : end]
 
     return not NEGATION.search(whole) and not _NOT_MINE.search(whole)

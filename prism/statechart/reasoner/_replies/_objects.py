@@ -1,5 +1,7 @@
 """JSON as models write it: quotes of any kind, commas and braces too few or too many."""
 
+# ruff: noqa: RUF001 (models write signs that look like others)
+
 from __future__ import annotations
 
 import json
@@ -66,7 +68,7 @@ def objects_in(text: str) -> Iterator[FoundObject]:
 
 
 # A quote closes a text where something follows that belongs to the object; others are part of it.
-_CLOSES = r"""(?=\s*+(?:[,;:=：}\])`]|//|$)|[ \t]*+\n|\s*+["'“][^"'”\n]{1,60}["'”]\s*+:)"""
+_CLOSES = r"""(?=\s*+(?:[,;:=：}\])`]|//|</|$)|[ \t]*+\n|\s*+["'“][^"'”\n]{1,60}["'”]\s*+:)"""
 
 
 def _quoted(opening: str, closing: str) -> re.Pattern[str]:
@@ -77,8 +79,8 @@ def _quoted(opening: str, closing: str) -> re.Pattern[str]:
 _TEXTS = {
     '"': _quoted('"', '"'),
     "'": _quoted("'", "'"),
-    "“": _quoted("“", "”“\""),
-    "”": _quoted("”", "”\""),
+    "“": _quoted("“", '”“"'),
+    "”": _quoted("”", '”"'),
     "‘": _quoted("‘", "’'"),
 }
 _BEGINNING = re.compile(r"""\{(?=\s*+(?:["'“”‘,;/]|[^\W\d]))""")

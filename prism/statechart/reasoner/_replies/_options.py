@@ -1,5 +1,7 @@
 """Which option a text names, in the spellings that models use."""
 
+# ruff: noqa: RUF001 (models write signs that look like others)
+
 from __future__ import annotations
 
 import re
@@ -10,6 +12,7 @@ from typing import Any
 from unicodedata import normalize
 
 from prism.statechart.reasoner._replies._objects import CutText
+from prism.statechart.reasoner._replies._remarks import is_taken_back
 from prism.statechart.states import state_text
 
 MOST_NAME_CHARACTERS = 400
@@ -24,15 +27,17 @@ _APOSTROPHE = re.compile("[’‘ʼ`´]")
 _BETWEEN_WORDS = re.compile(r"(?<=[^\W_])[\s_\-]+(?=[^\W_])")
 _IN_WORDS = re.compile(r"(?<=[^\W_])[\s_\-']+(?=[^\W_])")
 
-_BULLET = re.compile(r"[-*•–>]\s+")
+_BULLET = re.compile(r"(?:[-*•–>→]|->|\d{1,2}[.)](?=\s+\D))\s+")
+_ARTICLES = re.compile(
+    r"(?:the\s+)?(?:(?:next[\s_]*)?state\s*[:=]\s*)?(?P<name>.+?)(?:\s+state)?", re.IGNORECASE
+)
 _PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _QUOTES = "*_`'\"«»“”‘’„"
 _FULL_STOPS = ".,;:!。！．，…"
-_BOXED = re.compile(r"\\(?:boxed|text|textbf|mathrm)\{(.*)\}", re.DOTALL)
 _ELEMENT = re.compile(r"<(\w{1,20})>(.*)</\1>", re.DOTALL)
 _MEMBER = re.compile(r"<?([A-Za-z]\w*)\.([A-Za-z]\w*)(?::[^>]*)?>?")
 _MEMBER_OF = re.compile(r"(?:\w*_)?(?:state|states|option|choice|action)|\w+State", re.IGNORECASE)
-_GLOSS = re.compile(r"[*_`'\"]{0,3}(?:\s*[:(,–—]|\s+-+\s|\.\s)")
+_GLOSS = re.compile(r"[*_`'\"]{0,3}(?:\s*[:(,–—]|\s+-+\s|[.!]\s)")
 _DOUBT = re.compile(r"\?|\b(?:unless|maybe|perhaps|alternatively)\b", re.IGNORECASE)
 
 
@@ -66,17 +71,22 @@ class Options:
 
     def named(self, given: str) -> Any | None:
         """Return the one option that a text names and does not qualify; None if there is none."""
-        if len(given) > self._known.longest + MOST_NAME_CHARACTERS:
+        found = self.spelled(given)
+        return self._glossed(given) if found is None else found
+
+    def spelled(self, given: str) -> Any | None:
+        """Return the one option that a text consists of, if not for signs around it."""
+        if self._is_long(given):
             return None
 
         for text in (given, *_undecorated(given)):
-            found = self._spelled(text)
+            found = self._of_spelling(text)
             if found is None:
                 found = self._of_member(text)
             if found is not None:
                 return None if isinstance(given, CutText) and self._may_go_on(text) else found
 
-        return self._glossed(_plain(given))
+        return None
 
     def mentions(self, plain: str) -> Iterator[Mention]:
         """Yield where options are named in a text that `plain_text` returned, the longest first."""
@@ -84,7 +94,7 @@ class Options:
             for text in self._known.by_compact.get(_compact(found[0]), ()):
                 yield Mention(found.start(), found.end(), self.texts[text])
 
-    def _spelled(self, text: str) -> Any | None:
+    def _of_spelling(self, text: str) -> Any | None:
         """Return the option that a text spells: as it is, in another case, or spaced otherwise."""
         for spell, by_spelling in self._known.levels:
             alike = by_spelling.get(spell(text), ())
@@ -105,11 +115,14 @@ class Options:
 
         member = self._members.get(name) if of.lower() in self._classes else None
 
-        return self._spelled(name) if member is None else member
+        return self._of_spelling(name) if member is None else member
 
-    def _glossed(self, plain: str) -> Any | None:
+    def _glossed(self, given: str) -> Any | None:
         """Return the option that a text begins with, if the rest only says what it means."""
-        text = _undecorated_start(plain)
+        if self._is_long(given):
+            return None
+
+        text = _undecorated_start(_plain(given))
         mentions = list(self.mentions(text))
         if not mentions or mentions[0].start > 0:
             return None
@@ -119,7 +132,12 @@ class Options:
         if not is_alone or not _GLOSS.match(rest):
             return None
 
-        return None if NEGATION.search(rest) or _DOUBT.search(rest) else option
+        is_doubtful = NEGATION.search(rest) or _DOUBT.search(rest) or is_taken_back(rest)
+
+        return None if is_doubtful else option
+
+    def _is_long(self, given: str) -> bool:
+        return len(given) > self._known.longest + MOST_NAME_CHARACTERS
 
     def _may_go_on(self, text: str) -> bool:
         """Return True if a text that was cut off may have been the beginning of another option."""
@@ -191,7 +209,7 @@ def _undecorated(text: str) -> Iterator[str]:
     previous = None
     while text and text != previous:
         previous = text
-        for strip in (_without_wrapper, _without_quotes, _without_full_stop):
+        for strip in (_without_wrapper, _without_quotes, _without_full_stop, _without_articles):
             stripped = strip(text.strip())
             if stripped != text:
                 text = stripped
@@ -199,10 +217,6 @@ def _undecorated(text: str) -> Iterator[str]:
 
 
 def _without_wrapper(text: str) -> str:
-    boxed = _BOXED.fullmatch(text)
-    if boxed:
-        return boxed[1].replace("\\_", "_")
-
     element = _ELEMENT.fullmatch(text)
     if element:
         return element[2]
@@ -219,6 +233,11 @@ def _without_quotes(text: str) -> str:
 
 def _without_full_stop(text: str) -> str:
     return text.rstrip(_FULL_STOPS)
+
+
+def _without_articles(text: str) -> str:
+    found = _ARTICLES.fullmatch(text)
+    return found["name"] if found else text
 
 
 def _undecorated_start(text: str) -> str:

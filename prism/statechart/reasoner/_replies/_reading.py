@@ -34,13 +34,40 @@ MOST_REPLY_CHARACTERS = 10_000
 
 _KEY = "nextstate"
 _OTHER_KEYS = frozenset(
-    ("state", "newstate", "targetstate", "chosenstate", "selectedstate", "next", "target")
-    + ("answer", "finalanswer", "choice", "decision", "selection", "option", "selectedoption")
+    [
+        "answer",
+        "chosenstate",
+        "choice",
+        "decision",
+        "finalanswer",
+        "newstate",
+        "next",
+        "option",
+        "selectedoption",
+        "selectedstate",
+        "selection",
+        "state",
+        "target",
+        "targetstate",
+    ]
 )
 _NESTED_KEYS = _OTHER_KEYS | {"name", "value", "id", "label"}
 _WRAPPERS = frozenset(
-    ("answer", "finalanswer", "decision", "response", "result", "output", "data", "json")
-    + ("arguments", "args", "parameters", "properties")
+    [
+        "action",
+        "answer",
+        "args",
+        "arguments",
+        "data",
+        "decision",
+        "finalanswer",
+        "json",
+        "output",
+        "parameters",
+        "properties",
+        "response",
+        "result",
+    ]
 )
 _SEPARATORS = re.compile(r"[\W_]+")
 _PLACEHOLDER = re.compile(r"\s*(?:<[^>]*>|\.{3}|…)?\s*")
@@ -199,6 +226,8 @@ def _values_of_whole(whole: Any, known: Options) -> Iterator[Any]:
     elif isinstance(whole, list):
         for item in whole:
             yield from _values_of_whole(item, known)
+    elif isinstance(whole, int | float):
+        yield whole
     elif isinstance(whole, str):
         inner = parse_strictly(whole) if whole.lstrip().startswith(("{", "[")) else None
         if inner is None:
@@ -220,8 +249,10 @@ def _values_of(members: Members, known: Options, depth: int = 0) -> Iterator[Any
     free = [(key, value) for key, value in named if known.named(key) is None]
     for key, value in free:
         inner = parse_strictly(value) if isinstance(value, str) and "{" in value else value
-        if key in _WRAPPERS and isinstance(inner, Members) and depth < _MOST_NESTING:
-            yield from _values_of(inner, known, depth + 1)
+        objects = [inner] if isinstance(inner, Members) else inner
+        if key in _WRAPPERS and _are_objects(objects) and depth < _MOST_NESTING:
+            for each in objects:
+                yield from _values_of(each, known, depth + 1)
         elif key in _OTHER_KEYS and isinstance(value, str | list | Members):
             yield from _nested(value, known, depth)
 
@@ -248,6 +279,10 @@ def _chosen_among(members: Members) -> list[str]:
     are_truths = len(members) > 1 and all(isinstance(value, bool) for _, value in members)
     chosen = [key for key, value in members if value is True]
     return chosen if are_truths and len(chosen) == 1 else []
+
+
+def _are_objects(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, Members) for item in value)
 
 
 def _text_of(value: Any) -> str:

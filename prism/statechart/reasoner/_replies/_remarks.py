@@ -4,45 +4,54 @@ from __future__ import annotations
 
 import re
 
-_REPLIED = (
-    r"choos\w*|chosen|pick\w*|select\w*|go(?:ing)?\s+(?:with|for)|say\w*|answer\w*|respond\w*|"
-    r"reply\w*|return\w*|output\w*|use|take|want|be|do|recommend\w*|this|that"
+# the part of a sentence that counts begins here: what precedes is its reason, or a contrast
+_TURN = re.compile(r",\s*(?:but|so|thus|therefore|hence|then|I|we|my)\b", re.IGNORECASE)
+
+_REPLYING = (
+    r"choos\w*|chosen|pick\w*|select\w*|go(?:ing)?\s+(?:with|for)|say\w*|answer\w*|respon[ds]\w*|"
+    r"repl(?:y|ies)\w*|return\w*|output\w*|recommend\w*"
 )
 _RULED_OUT = re.compile(
-    rf"""(?:\b(?:not|never|cannot)|n't)\b (?:\s+\w+){{0,2}}? \s+ (?:{_REPLIED})
-            (?:\s+(?:with|in|by|for|as|to|like|the|my))? [^\w.!?]*$
+    rf"""(?:\b(?:not|never|cannot|no)|n't)\b (?:\s+\w+){{0,4}}? \s+ (?:{_REPLYING})\b
+       | (?:\b(?:not|never)|n't) \s+ (?:this|that|be|do|use|want|take) [^\w.!?]*$
        | \b(?:not|never|instead\s+of|rather\s+than|other\s+than|anything\s+but|except|unlike|avoid
-            |avoiding|reject\w*|rul\w+\s+out|dismiss\w*|against)\b [^\w.!?]*$
+            |avoiding|reject\w*|rul\w+\s+out|dismiss\w*|against|neither|nor)\b [^\w.!?]*$
+       | \b(?:mistake|wrong|incorrect|invalid|bad|refus\w*|no\s+(?:circumstances|way|case)|forbid\w*
+            |forbidden|mustn't|unacceptable)\b
+       | \bif\b .* \bwould\b
     """,
     re.VERBOSE | re.IGNORECASE,
 )
 _QUOTED = re.compile(
     r"""^\W*(?:(?:and|but|while|since|the|this|that|his|her|their|original|quoted)\s+)*
           (?:post|tweet|message|comment|thread|author|prompt|example|instructions?)\b
-          (?: [^.!?\n]{0,60}\b(?:says?|said|wrote|writes?|contain\w*|includ\w*|reads?|was|is|has|had
-              |quot\w+) | 's\s+\w+ | \s+(?:json|text|content|body) )?
+          (?: [^.!?\n]{0,60}\b(?:contain\w*|includ\w*|reads?|was|is|has|had|quot\w+) | 's\s+\w+
+            | \s+(?:json|text|content|body) )?
           (?:\s+(?:was|is))? [^\w.!?]*$
-       | \b(?<!I\ )(?:says?|said|wrote|writes?|told\s+me|tells\s+me|quot\w+|for\s+(?:example|instance)
-              |e\.g\.|such\s+as|example)\b [^\w.!?]*$
+       | (?<!\bI\ )\b(?:says|said|wrote|writes|written|posted|tweeted|commented|typed|asked|asks
+            |told|tells|claims|claimed|answered|replied|responded|quot\w+)\b
+       | \b(?:for\s+(?:example|instance)|e\.g\.|such\s+as|example)\b [^\w.!?]*$
     """,
     re.VERBOSE | re.IGNORECASE,
 )
 _TAKEN_BACK = re.compile(
     r"""\balternative(?:ly)?\b | \bon\s+second\s+thoughts?\b | \bscratch\s+that\b | \bnever\s?mind\b
       | \bno,?\s+wait\b | \bwait,?\s+no\b | \bkidding\b | \bchanged\s+my\s+mind\b
-      | \btake\s+(?:that|it)\s+back\b | \bcorrection\b | \bmy\s+mistake\b | \bI\s+mean\b
+      | \btake\s+(?:that|it)\s+back\b | \bcorrection\b | \bmy\s+mistake\b | \bI\s+meant?\b
+      | \bsorry\b | \bapologi[ez]\w*\b
       | \b(?:ignore|forget)\s+(?:that|it|this|the\s+above)\b
-      | \b(?:that|this|it|which|answer|choice)(?:'s|\s+is|\s+was|\s+would\s+be)\s+
-          (?:wrong|incorrect|a\s+mistake|not\s+(?:right|correct|my|the|what))\b
+      | \b(?:that|this|it|which|answer|choice)(?:'s|\s+is|\s+was|\s+would(?:\s+be)?)\s+
+          (?:wrong|incorrect|a\s+mistake|not\s+(?:be\s+)?(?:right|correct|my|the|what))\b
       | (?:^|[.!?\n])\W{0,9}(?:no,|wait\b|actually\b|hmm\b|or\b|unless\b|maybe\b|perhaps\b|rather,)
     """,
     re.VERBOSE | re.IGNORECASE,
 )
 _QUALIFIED = re.compile(
     r"""^[^\w\n?]*\?
-      | ^\W*(?:or|and/or|unless|maybe|perhaps|if|not|but\s+not)\b
+      | ^[^\w\n]*(?:or|and/or|unless|maybe|perhaps|if|not|no|but|don't|do\s+not)\b
       | ^[^\w\n]*(?:is|was|would\s+be|seems|sounds|looks|isn't|wasn't)\b[^.!?\n]*?
-          (?:\bnot\b|n't\b|\bwrong\b|\bincorrect\b|\bnever\b|\bmistake\b|\bbad\b)
+          (?:\bnot\b|n't\b|\bwrong\b|\bincorrect\b|\bnever\b|\bmistake\b|\bbad\b
+          |\bpossib\w+|\bone\s+(?:option|choice|way)\b|\ban\s+(?:option|example)\b|\banother\b)
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -75,8 +84,9 @@ def lead_of(before: str) -> str:
         return ""
 
     *_, last = _SENTENCE_END.split(line)
+    turns = list(_TURN.finditer(last))
 
-    return last
+    return last[turns[-1].start() + 1 :] if turns else last
 
 
 def is_ruled_out(lead: str) -> bool:
