@@ -36,7 +36,8 @@ _CHOOSING = re.compile(
             | settle(?:d)?\ (?:on|for)|(?:move|switch|transition)\ to )
         (?:\ the)?(?:\ (?:next\ )?(?:state|option|action))?:?\s*
       | \b(?:(?:my|the)\ )?
-          (?:next[\ _]state|answer|choice|decision|(?:best|right|preferred|my)\ (?:option|state|action))
+          (?:next[\ _]state|answer|choice|decision
+            |(?:best|right|preferred|my)\ (?:option|state|action))
         \ (?:is|would\ be|should\ be|will\ be):?\s*
     """,
     re.VERBOSE | re.IGNORECASE,
