@@ -76,6 +76,8 @@ class Options:
 
     def spelled(self, given: str) -> Any | None:
         """Return the one option that a text consists of, if not for signs around it."""
+        if given in self.texts and not isinstance(given, CutText):
+            return self.texts[given]
         if self._is_long(given):
             return None
 
