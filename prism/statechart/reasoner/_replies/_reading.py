@@ -34,40 +34,18 @@ MOST_REPLY_CHARACTERS = 10_000
 
 _KEY = "nextstate"
 _OTHER_KEYS = frozenset(
-    [
-        "answer",
-        "chosenstate",
-        "choice",
-        "decision",
-        "finalanswer",
-        "newstate",
-        "next",
-        "option",
-        "selectedoption",
-        "selectedstate",
-        "selection",
-        "state",
-        "target",
-        "targetstate",
-    ]
+    {
+        *("action", "answer", "choice", "chosenstate", "decision", "finalanswer", "newstate"),
+        *("next", "option", "output", "response", "result", "selectedoption", "selectedstate"),
+        *("selection", "state", "target", "targetstate"),
+    }
 )
 _NESTED_KEYS = _OTHER_KEYS | {"name", "value", "id", "label"}
 _WRAPPERS = frozenset(
-    [
-        "action",
-        "answer",
-        "args",
-        "arguments",
-        "data",
-        "decision",
-        "finalanswer",
-        "json",
-        "output",
-        "parameters",
-        "properties",
-        "response",
-        "result",
-    ]
+    {
+        *("action", "answer", "args", "arguments", "data", "decision", "finalanswer", "json"),
+        *("output", "parameters", "properties", "response", "result"),
+    }
 )
 _SEPARATORS = re.compile(r"[\W_]+")
 _PLACEHOLDER = re.compile(r"\s*(?:<[^>]*>|\.{3}|…)?\s*")
@@ -186,7 +164,7 @@ def _is_own(answer: _Answer) -> bool:
     if all(isinstance(value, str) and _PLACEHOLDER.fullmatch(value) for value in answer.values):
         return False
 
-    lead = lead_of(plain_text(_FENCE.sub("", answer.before)) if answer.before else "")
+    lead = lead_of(plain_text(_FENCE.sub("", answer.before)))
     return not is_ruled_out(lead) and not is_quoted(lead)
 
 
@@ -247,17 +225,24 @@ def _values_of(members: Members, known: Options, depth: int = 0) -> Iterator[Any
 
     # a key that is an option itself holds something else, such as the text of a reply
     free = [(key, value) for key, value in named if known.named(key) is None]
-    for key, value in free:
-        inner = parse_strictly(value) if isinstance(value, str) and "{" in value else value
-        objects = [inner] if isinstance(inner, Members) else inner
-        if key in _WRAPPERS and _are_objects(objects) and depth < _MOST_NESTING:
-            for each in objects:
-                yield from _values_of(each, known, depth + 1)
-        elif key in _OTHER_KEYS and isinstance(value, str | list | Members):
-            yield from _nested(value, known, depth)
+    found = [inner for key, value in free for inner in _values_under(key, value, known, depth)]
+    naming = [value for value in found if known.named(_text_of(value)) is not None]
 
+    # a response may hold the words of a post beside a state
+    yield from naming or found
     if not free:
         yield from _chosen_among(members)
+
+
+def _values_under(key: str, value: Any, known: Options, depth: int) -> Iterator[Any]:
+    """Yield what stands under another key than the one that was asked for."""
+    inner = parse_strictly(value) if isinstance(value, str) and "{" in value else value
+    objects = [inner] if isinstance(inner, Members) else inner
+    if key in _WRAPPERS and _are_objects(objects) and depth < _MOST_NESTING:
+        for each in objects:
+            yield from _values_of(each, known, depth + 1)
+    elif key in _OTHER_KEYS and isinstance(value, str | list):
+        yield from _nested(value, known, depth)
 
 
 def _nested(value: Any, known: Options, depth: int) -> Iterator[Any]:
@@ -286,8 +271,10 @@ def _are_objects(value: Any) -> bool:
 
 
 def _text_of(value: Any) -> str:
-    """Return the text of a value that can name an option; what is no text or number names none."""
+    """Return the text of a value that can name an option; what is no such value names none."""
     if isinstance(value, str):
         return value
+    if isinstance(value, bool):
+        return str(value).lower()
 
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
+    return str(value) if isinstance(value, int | float) else ""
