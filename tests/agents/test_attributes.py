@@ -2,7 +2,7 @@
 
 import copy
 import pickle
-from enum import StrEnum
+from enum import Enum
 from math import nan
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 from prism.agents import SocialAgent
 from prism.errors import FieldValueError
 
-Colour = StrEnum("Colour", ["RED"])
+Colour = Enum("Colour", ["RED"])
 
 
 def test_attributes_are_plain_data_of_the_agents_own() -> None:

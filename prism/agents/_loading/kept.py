@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from prism.agents._attributes import plain_attributes
 from prism.errors import InputError
 from prism.files import Record
 
@@ -36,10 +37,16 @@ def require_fields(path: Path, keep: Iterable[str], known: Iterable[str]) -> Non
 
 
 def kept_values(record: Record, keep: Iterable[str]) -> dict[str, Any]:
-    """Return those of the fields that a record of JSON has."""
+    """Return those of the fields that a record of JSON has.
+
+    Raises:
+        InputError: If no log could hold one of them.
+    """
     kept = {name: record.fields[name] for name in keep if name in record.fields}
     for name, value in kept.items():
         record.require_writable(name, _texts_in(value))
+        with record.at(name):
+            plain_attributes({name: value})
 
     return kept
 

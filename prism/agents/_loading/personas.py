@@ -115,9 +115,11 @@ def load_posts(path: Path | str, agents: Iterable[SocialAgent]) -> list[SeedPost
 
 
 def _names(field: str, given: Iterable[str]) -> list[str]:
-    names = [given] if isinstance(given, str) else list(dict.fromkeys(given))
-    if isinstance(given, str) or not all(isinstance(name, str) for name in names):
-        raise InputError(f"must be a list of texts, got {given!r}", field=field)
+    names = [] if isinstance(given, str) else list(dict.fromkeys(given))
+    are_texts = all(isinstance(name, str) and name.strip() for name in names)
+    if isinstance(given, str) or not are_texts:
+        shown = given if isinstance(given, str) else names
+        raise InputError(f"must be a list of names, got {shown!r}", field=field)
 
     return names
 
@@ -130,8 +132,7 @@ def _load_prism(path: Path, seed: int, keep: Sequence[str]) -> Population:
     for record in read_json_lines(path):
         record.require_known((*PRISM_FIELDS, *keep))
         agent = _prism_agent(record, ids.take(record), seed)
-        with record.at("attributes"):
-            agent.attributes = kept_values(record, keep)
+        agent.attributes = kept_values(record, keep)
         agents.append(agent)
         records.append(record)
 

@@ -115,7 +115,9 @@ def test_what_no_log_could_hold_is_refused(value: Any, problem: str, write: Writ
     assert refused.value.problem.startswith(problem)
 
 
-def test_one_name_is_not_a_list_of_names(write: Write) -> None:
-    """A text where a list of names belongs is refused."""
-    with pytest.raises(InputError, match="field 'keep': must be a list of texts, got 'age'"):
-        load_population(write("a.csv", table(["1"])), keep="age")
+@pytest.mark.parametrize("keep", ["age", ["x", " "], [5]])
+def test_fields_are_kept_by_a_list_of_names(keep: Any, write: Write) -> None:
+    """A text where a list of names belongs, and names that are blank or no text, are refused."""
+    with pytest.raises(InputError, match="field 'keep': must be a list of names, got") as refused:
+        load_population(write("a.csv", table(["1"])), keep=keep)
+    assert repr(keep) in str(refused.value)

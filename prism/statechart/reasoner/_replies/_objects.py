@@ -39,17 +39,6 @@ class FoundObject:
     members: Members
 
 
-def parse_strictly(text: str) -> Any:
-    """Return the value of a text that is JSON as a whole, objects as `Members`; None if it is not.
-
-    A null is None, too: it says as little.
-    """
-    try:
-        return json.loads(text, object_pairs_hook=Members)
-    except (ValueError, RecursionError):  # ValueError also for a number of too many digits
-        return None
-
-
 def objects_in(text: str) -> Iterator[FoundObject]:
     """Yield the objects in a text, in order, without those that are inside others.
 

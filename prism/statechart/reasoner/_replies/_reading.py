@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,6 @@ from prism.statechart.reasoner._replies._objects import (
     FoundObject,
     Members,
     objects_in,
-    parse_strictly,
 )
 from prism.statechart.reasoner._replies._options import Options, plain_text
 from prism.statechart.reasoner._replies._remarks import (
@@ -114,6 +114,17 @@ def parse_reasoner_response(response_text: str, options: list[Any]) -> Any:
         )
 
     return option
+
+
+def parse_strictly(text: str) -> Any:
+    """Return the value of a text that is JSON as a whole, objects as `Members`; None if it is not.
+
+    A null is None, too: it says as little.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=Members)
+    except (ValueError, RecursionError):  # ValueError also for a number of too many digits
+        return None
 
 
 def _of_values(reply: str, known: Options, values: Sequence[Any]) -> Any:

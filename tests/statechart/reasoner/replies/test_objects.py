@@ -12,8 +12,8 @@ from prism.statechart.reasoner._replies._objects import (
     CutText,
     Members,
     objects_in,
-    parse_strictly,
 )
+from prism.statechart.reasoner._replies._reading import parse_strictly
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.text(max_size=12),
