@@ -66,9 +66,10 @@ def read(path: Path) -> Lines:
 def simulate(path: Path, reasoner: Any = None, agents: int = 12) -> Lines:
     """Run a small simulation and return its log."""
     population, clock = synthetic_population(agents, seed=5), SimulatedClock()
+    plain = SocialAgent("plain", interests=["music"], attributes={"age": 40})
     with RunLog(path, clock) as log:
         Simulation(
-            [*population.agents, SocialAgent("plain", interests=["music"])],
+            [*population.agents, plain],
             population.posts,
             rounds=2,
             ticks_per_round=9,

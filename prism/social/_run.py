@@ -59,6 +59,7 @@ class SocialRun:
         ticks_per_round: Steps that an agent takes in a round.
         seed: Seed of every random number.
         reasoner: Who decides: a model, an earlier run, or by default the seeded policy.
+        keep: Fields of the file of agents to keep as `prism.agents.SocialAgent.attributes`.
 
     Raises:
         InputError: If JSON has no room for a value.
@@ -70,6 +71,7 @@ class SocialRun:
     ticks_per_round: int = DEFAULT_TICKS_PER_ROUND
     seed: int = 0
     reasoner: ReasonerOptions = None
+    keep: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what JSON has no room for."""
@@ -80,6 +82,8 @@ class SocialRun:
 
         require_writable("agents", self.agents)
         require_writable("posts", self.posts)
+        object.__setattr__(self, "keep", tuple(dict.fromkeys(self.keep)))
+        require_writable("keep", " ".join(self.keep))
 
     @property
     def is_repeatable(self) -> bool:
@@ -139,6 +143,8 @@ class SocialRun:
             "ticks_per_round": self.ticks_per_round,
             "seed": self.seed,
             **describe_reasoner(self.reasoner),
+            # only where it is given: other runs are described as they always were
+            **({"keep": list(self.keep)} if self.keep else {}),
             "inputs": self._digests(),
         }
 
@@ -156,7 +162,7 @@ class SocialRun:
         reasoner = config.get("reasoner")
         of_reasoner = REASONER_KINDS.get(reasoner, {}) if isinstance(reasoner, str) else {}
         needed = {name: kind for name, kind in of_reasoner.items() if name in ("model", "replay")}
-        check_config(config, path, {**_KINDS, **needed}, of_reasoner)
+        check_config(config, path, {**_KINDS, **needed}, {**of_reasoner, "keep": list})
         try:
             run = cls(
                 agents=config["agents"],
@@ -165,6 +171,7 @@ class SocialRun:
                 ticks_per_round=config["ticks_per_round"],
                 seed=config["seed"],
                 reasoner=read_reasoner(config),
+                keep=tuple(config.get("keep", ())),
             )
         except InputError as error:
             raise InputError(error.problem, path=path, field=error.field) from None
@@ -182,12 +189,17 @@ class SocialRun:
         if size is None:
             if not given.strip():
                 raise InputError("must be a number or a file, got nothing", field="agents")
-            return load_population(Path(given), seed=self.seed)
+            return load_population(Path(given), seed=self.seed, keep=self.keep)
 
         if not size.is_integer():
             raise InputError(f"must be a whole number or a file, got {given}", field="agents")
         if size < 1:
             raise InputError(f"must be 1 or more, got {given}", field="agents")
+
+        if self.keep:
+            raise InputError(
+                "needs a file of agents: made-up ones have nothing to keep", field="keep"
+            )
 
         return synthetic_population(int(size), seed=self.seed)
 
