@@ -76,6 +76,7 @@ _BEGINNING = re.compile(r"""\{(?=\s*+(?:["'“”‘,;/]|[^\W\d]))""")
 _SPACE = re.compile(r"(?:\s++|//[^\n]*+)*+")
 _PLAIN_KEY = re.compile(r"[^\W\d][\w\- ]{0,60}")
 _PLAIN_VALUE = re.compile(r"[^,;{}\[\]\n\"“]{1,200}")
+_FRACTION = re.compile(r"-?\d{1,15}(\.\d{1,17})?([eE][-+]?\d{1,2})?", re.ASCII)
 _CONSTANTS = {"true": True, "false": False, "null": None, "none": None}
 _MISSING = object()
 _MOST_REREAD = 200
@@ -200,7 +201,12 @@ def _plain_value(text: str) -> Any:
     if plain.lower() in _CONSTANTS:
         return _CONSTANTS[plain.lower()]
 
-    return int(plain) if re.fullmatch(r"-?\d{1,15}", plain, re.ASCII) else plain
+    if re.fullmatch(r"-?\d{1,15}", plain, re.ASCII):
+        return int(plain)
+    if _FRACTION.fullmatch(plain):
+        return float(plain)
+
+    return plain
 
 
 def _unescaped(body: str) -> str:
