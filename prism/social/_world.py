@@ -149,7 +149,9 @@ class SocialWorld:
         else:
             self._activity.decisions_answered += 1
 
-        made = self.chart.fire_to(question.agent, DECIDES, decision.chosen, question.context)
+        made = self.chart.fire_to(
+            question.agent, DECIDES, decision.chosen, question.context, asked_in=question.state
+        )
         if made is not None:
             self._activity.transitions += 1
 
