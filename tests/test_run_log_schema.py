@@ -29,17 +29,21 @@ DOCS = Path(__file__).parent.parent / "docs"
 S = AgentState
 Lines = list[dict[str, Any]]
 
-DISCARDED_EARLIER = {
-    "event": "statechart.answer_discarded",
-    "timestamp": "2026-01-30T10:00:00Z",
-    "chart": "social_media",
-    "agent_id": "ada",
-    "trigger": "decides",
-    "asked_in": "evaluating",
-    "now_in": "scrolling",
-    "chosen": "composing",
-}
-"""A line of a log from before the reason was written, which stays valid."""
+EARLIER: Lines = [
+    {"event": "run.started", "timestamp": "2026-01-30T10:00:00Z", "schema": 1},
+    {
+        "event": "statechart.answer_discarded",
+        "timestamp": "2026-01-30T10:00:00Z",
+        "chart": "social_media",
+        "agent_id": "ada",
+        "trigger": "decides",
+        "asked_in": "evaluating",
+        "now_in": "scrolling",
+        "chosen": "composing",
+    },
+    {"event": "run.ended", "timestamp": "2026-01-30T10:00:00Z"},
+]
+"""A log from before the reason of a discarded answer was written, which stays valid."""
 
 
 class Answers:
@@ -160,7 +164,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
     return {
         "simulations": simulations,
         "own": [read(folder / "own.jsonl")],
-        "earlier": [[DISCARDED_EARLIER]],
+        "earlier": [EARLIER],
     }
 
 
