@@ -51,7 +51,7 @@ def social_media_chart(
         clock: Returns the current time in seconds since the epoch.
 
     Returns:
-        A chart over `AgentState` that starts in IDLE. It `needs` an agent's ``pending_action``, and
+        A chart over `AgentState` that starts in IDLE. It needs an agent's ``pending_action``, and
         ``should_engage`` unless that is given here.
 
     Raises:

@@ -51,8 +51,9 @@ def awaiting_announcement(agent: object, trigger: str) -> Iterator[Announced]:
     try:
         yield announced
     finally:
-        # not by a token, which another context refuses, as when a forgotten coroutine is closed
-        _awaited.set(before)
+        # a coroutine that is forgotten may be closed in the context of another one
+        if _awaited.get() is announced:
+            _awaited.set(before)
 
 
 def announce(

@@ -1,6 +1,8 @@
 """Every decision of `afire` is announced, and announced once."""
 
 import asyncio
+from collections.abc import Coroutine
+from contextvars import copy_context
 from types import SimpleNamespace
 from typing import Any
 
@@ -161,3 +163,17 @@ async def test_a_discarded_decision_is_announced(events: list[Any]) -> None:
         "reasoner.decision",
         "statechart.answer_discarded",
     ]
+
+
+async def test_a_forgotten_question_disturbs_no_other(events: list[Any]) -> None:
+    """Closing a question that nobody awaits any more, from within another, changes nothing."""
+    forgotten: Coroutine[Any, Any, None] = ask(Only())
+    copy_context().run(forgotten.send, None)
+
+    class Closes(Only):
+        async def decide(self, *question: Any) -> Any:
+            forgotten.close()
+            return await PolicyReasoner().decide(*question)
+
+    await ask(Closes())
+    assert decisions(events) == ["a1"]
