@@ -376,3 +376,14 @@ def test_a_copy_is_equal_and_independent(duplicate: Any) -> None:
     again.transition_to(S.RESTING, "timeout")
     assert (agent.state, len(agent.state_history)) == (S.SCROLLING, 1)
     assert again.interests is not agent.interests
+
+
+@pytest.mark.parametrize("state", S)
+def test_guards_of_the_social_chart_draw_nothing(state: S) -> None:
+    """A guard that is evaluated again takes none of the agent's random numbers."""
+    chart = social_media_chart(strict=True)
+    agent = SocialAgent("ada", interests=["art"], state=state)
+    agent.random = RandomStream(7, "ada", 1)
+    for trigger in chart.valid_triggers(state):
+        chart.enabled_targets(agent, trigger, Post(["art"]))
+    assert agent.random.random() == RandomStream(7, "ada", 1).random()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dis
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from inspect import isclass, isfunction
+from inspect import isclass, isfunction, unwrap
 from types import FunctionType
 from typing import Any
 
@@ -84,8 +84,9 @@ def _names_of(cls: type) -> Iterator[str]:
         yield from vars(base)
         yield from _annotations_of(base)
         for value in vars(base).values():
-            if isfunction(value):
-                yield from _assigned_in(value)
+            method = unwrap(value) if isfunction(value) else None
+            if isfunction(method):
+                yield from _assigned_in(method)
 
 
 def _annotations_of(cls: type) -> Mapping[str, Any]:
@@ -107,6 +108,8 @@ def _assigned_in(method: FunctionType) -> Iterator[str]:
 
     own, loaded = code.co_varnames[0], None
     for step in dis.get_instructions(code):
+        if step.opname == "EXTENDED_ARG":
+            continue
         if step.opname == "STORE_ATTR" and loaded == own:
             yield step.argval
 

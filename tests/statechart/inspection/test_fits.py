@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import wraps
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -42,6 +43,32 @@ class Assigning:
 
 class Derived(Assigning):
     """Inherits what its base assigns."""
+
+
+def counted(method: Any) -> Any:
+    @wraps(method)
+    def wrapper(*arguments: Any) -> Any:
+        return method(*arguments)
+
+    return wrapper
+
+
+class Decorated:
+    """Assigns its fields in a decorated constructor."""
+
+    @counted
+    def __init__(self) -> None:
+        self.state = self.mood = self.patience = self.speak = None
+
+
+class Large:
+    """Assigns more names than one byte can count."""
+
+    exec(
+        "def __init__(self):\n"
+        + "".join(f"    self.field_{number} = {number}\n" for number in range(300))
+        + "    self.state = self.mood = self.patience = self.speak = None\n"
+    )
 
 
 class Slotted:
@@ -100,7 +127,8 @@ def chart_with(*needs: str) -> Statechart[S]:
 
 
 @pytest.mark.parametrize(
-    "cls", [Assigning, Derived, Slotted, Declaring, Data, Model, Attrs, Row, Mixed]
+    "cls",
+    [Assigning, Derived, Decorated, Large, Slotted, Declaring, Data, Model, Attrs, Row, Mixed],
 )
 def test_a_class_that_has_everything_fits(cls: type) -> None:
     """Whatever way a class has to define a field, it is found in its code."""
