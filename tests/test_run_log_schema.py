@@ -29,6 +29,22 @@ DOCS = Path(__file__).parent.parent / "docs"
 S = AgentState
 Lines = list[dict[str, Any]]
 
+EARLIER: Lines = [
+    {"event": "run.started", "timestamp": "2026-01-30T10:00:00Z", "schema": 1},
+    {
+        "event": "statechart.answer_discarded",
+        "timestamp": "2026-01-30T10:00:00Z",
+        "chart": "social_media",
+        "agent_id": "ada",
+        "trigger": "decides",
+        "asked_in": "evaluating",
+        "now_in": "scrolling",
+        "chosen": "composing",
+    },
+    {"event": "run.ended", "timestamp": "2026-01-30T10:00:00Z"},
+]
+"""A log from before the reason of a discarded answer was written, which stays valid."""
+
 
 class Answers:
     """A client whose replies have only an answer."""
@@ -119,6 +135,7 @@ async def own_loop(folder: Path) -> None:
     agent = SimpleNamespace(state=S.IDLE, agent_id="ada")
     chart.fire(agent, "look", {"post_id": "p1"})
     await chart.afire(agent, "decide", reasoner=MovesOn(chart))
+    chart.fire_to(agent, "decide", S.SCROLLING)
     closed = AnswerCache(folder / "closed.cache")
     closed.close()
     question = Question(
@@ -144,7 +161,11 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
     structlog.reset_defaults()
     with configure(folder / "own.jsonl"):
         asyncio.run(own_loop(folder))
-    return {"simulations": simulations, "own": [read(folder / "own.jsonl")]}
+    return {
+        "simulations": simulations,
+        "own": [read(folder / "own.jsonl")],
+        "earlier": [EARLIER],
+    }
 
 
 @pytest.fixture

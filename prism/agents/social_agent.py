@@ -11,8 +11,9 @@ from prism.agents._archetypes import Archetype, archetype_named
 from prism.agents._mixin import StatechartMixin
 from prism.agents._relevance import Terms, relevance, terms_of
 from prism.errors import FieldValueError
-from prism.statechart import AgentState, RandomStream, StateTransition
+from prism.statechart import AgentState, Decider, RandomStream, Statechart, StateTransition
 from prism.statechart._engine.writing import DEFAULT_MAX_HISTORY_DEPTH
+from prism.statechart.social import DECIDES
 
 PendingAction = Literal["reply", "reshare", "post"]
 
@@ -121,6 +122,30 @@ class SocialAgent(StatechartMixin):
             context: A relevance number, a mapping, or a post.
         """
         return self.relevance(context) >= self._engagement_threshold
+
+    async def decide(
+        self,
+        context: Any = None,
+        *,
+        chart: Statechart[AgentState],
+        reasoner: Decider,
+        trigger: str = DECIDES,
+    ) -> AgentState | None:
+        """Decide what to do about a post: `Statechart.afire` on this agent (specification, FR-8.4).
+
+        The chart drives the agent. A loop that calls ``afire``, and a simulation, do the same
+        without this method.
+
+        Args:
+            context: What the event is about, such as a post.
+            chart: The chart that drives the agent.
+            reasoner: Chooses among the enabled targets.
+            trigger: Name of the event.
+
+        Returns:
+            The new state; None if no transition was made.
+        """
+        return await chart.afire(self, trigger, context, reasoner=reasoner)
 
     def to_dict(self) -> dict[str, Any]:
         """Return state and history in the JSON shape of the specification, Serialization."""

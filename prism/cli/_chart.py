@@ -41,6 +41,8 @@ def show(chart: ChartArgument) -> None:
     console.print(_shown(title))
     console.print(_states_table(found))
     console.print(_transitions_table(found) if found.transitions else "No transitions.")
+    if found.needs:
+        console.print(_shown(f"Guards and actions need of an agent: {', '.join(found.needs)}"))
 
 
 @charts.command()

@@ -13,6 +13,7 @@ import typer
 from prism import __version__
 from prism.cli._chart import charts
 from prism.cli._chart_explain import explain
+from prism.cli._chart_fits import fits
 from prism.cli._doctor import doctor
 from prism.cli._log import logs
 from prism.cli._report import report
@@ -33,6 +34,7 @@ app.command()(simulate)
 app.command()(report)
 app.command()(doctor)
 charts.command()(explain)
+charts.command()(fits)
 app.add_typer(charts, name="chart")
 app.add_typer(logs, name="log")
 

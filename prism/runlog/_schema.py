@@ -264,7 +264,8 @@ EVENTS = (
             Key(
                 "source",
                 _one_of("model", "cache", "replay", "policy", "fallback"),
-                "Origin of the choice: a model, its cached or logged answer, a policy, or none.",
+                "Origin of the choice: a model, its cached or logged answer, a policy (also any "
+                "reasoner that has only `decide`), or none.",
             ),
             Key("reason", _or_null(_TEXT), "Why the fallback was taken; null otherwise."),
             Key("probabilities", _or_null(_CHANCES), "Probability of each option, if known."),
@@ -275,7 +276,7 @@ EVENTS = (
     Event(
         events.ANSWER_DISCARDED,
         "warning",
-        "An answer came after the agent had left the state, and was discarded.",
+        "An answer no longer applied when it came, or when it was its turn, and was discarded.",
         (
             _CHART,
             _AGENT,
@@ -283,6 +284,13 @@ EVENTS = (
             Key("asked_in", _TEXT, "State in which the agent was asked."),
             Key("now_in", _TEXT, "State of the agent when the answer came."),
             Key("chosen", _TEXT, "Target state that was chosen."),
+            Key(
+                "reason",
+                _one_of("moved", "not_enabled"),
+                "The agent had moved, even if it came back; or the transition was no longer "
+                "enabled. Older logs do not have it.",
+                required=False,
+            ),
         ),
     ),
     Event(

@@ -16,12 +16,14 @@ from prism.social._snapshot import Event, describe_readers, restore_readers
 from prism.statechart import (
     AgentState,
     Decision,
+    Guard,
     Question,
     RandomStream,
     Statechart,
     social_media_chart,
     state_distribution,
 )
+from prism.statechart.inspection._fits import require_fit
 from prism.statechart.social import (
     ACTION_DONE,
     COMPOSE_DONE,
@@ -44,6 +46,18 @@ _UNDER_WAY = (
     AgentState.ENGAGING_RESHARE,
 )
 
+_NEEDS = (
+    "agent_id",
+    "name",
+    "archetype",
+    "interests",
+    "following",
+    "timeout_threshold",
+    "ticks_in_state",
+    "state_history",
+)
+"""What the feed uses of an agent, besides what the chart does."""
+
 _COUNTERS = {"post": "posts", "reply": "replies", "reshare": "reshares"}
 
 
@@ -59,6 +73,7 @@ class SocialWorld:
         seed: Seed of every random number.
         clock: The run's clock.
         logger: Where to write events.
+        should_engage: As for `social_media_chart`.
 
     Attributes:
         agents: The population.
@@ -66,6 +81,7 @@ class SocialWorld:
         network: Posts and feeds.
 
     Raises:
+        AgentError: If agents lack what the chart or the feed needs; lists all that they lack.
         FieldValueError: If there are no agents, two have the same id, or a post is by nobody among
             them.
     """
@@ -78,16 +94,21 @@ class SocialWorld:
         seed: int,
         clock: SimulatedClock,
         logger: EventLogger | None,
+        *,
+        should_engage: Guard | None = None,
     ) -> None:
         self.agents: list[SocialAgent] = list(agents)
         self._seeds = list(posts)
+        self.chart: Statechart[AgentState] = social_media_chart(
+            should_engage=should_engage, logger=logger, clock=clock
+        )
+        require_fit(self.agents, self.chart.definition, _NEEDS)
         _check(self.agents, self._seeds)
         self._composer = composer
         self._seed = seed
         self._clock = clock
         self._logger = logger
         self._activity = Activity()
-        self.chart: Statechart[AgentState] = social_media_chart(logger=logger, clock=clock)
         self.network: Network = Network(self.agents)
         self._readers = {reader.agent.agent_id: reader for reader in self.network.readers}
         self._steps: dict[AgentState, Callable[[Reader], Question | None]] = {
@@ -149,7 +170,9 @@ class SocialWorld:
         else:
             self._activity.decisions_answered += 1
 
-        made = self.chart.fire_to(question.agent, DECIDES, decision.chosen, question.context)
+        made = self.chart.fire_to(
+            question.agent, DECIDES, decision.chosen, question.context, asked_in=question.state
+        )
         if made is not None:
             self._activity.transitions += 1
 

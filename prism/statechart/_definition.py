@@ -30,6 +30,8 @@ class Definition(Generic[StateT]):
         decision_states: States in which a reasoner chooses among several enabled targets.
         timeouts: Ticks after which ``timeout`` fires, by state.
         strict: Whether exceptions of guards and actions propagate.
+        needs: Names of the attributes and methods that guards and actions use of an agent. Kept in
+            the order given, each once.
 
     Raises:
         DefinitionError: (a ValueError) listing everything that is wrong.
@@ -42,6 +44,7 @@ class Definition(Generic[StateT]):
     decision_states: frozenset[StateT]
     timeouts: Mapping[StateT, int]
     strict: bool
+    needs: tuple[str, ...]
 
     def __init__(
         self,
@@ -52,13 +55,17 @@ class Definition(Generic[StateT]):
         decision_states: Iterable[StateT] = (),
         timeouts: Mapping[StateT, int] | None = None,
         strict: bool = False,
+        needs: Iterable[str] = (),
     ) -> None:
         states = in_definition_order(states)
         transitions = tuple(transitions)
         decision_states = _listed(decision_states)
         timeouts = dict(timeouts or {})
+        # as for states, a single text is not a list of characters
+        needs = (needs,) if isinstance(needs, str) else tuple(needs)
 
         problems = _problems(states, transitions, initial, decision_states, timeouts)
+        problems += _need_problems(needs)
         if problems:
             raise DefinitionError(f"chart {name!r}: " + "; ".join(problems))
 
@@ -71,6 +78,7 @@ class Definition(Generic[StateT]):
         put(self, "decision_states", frozenset(decision_states))
         put(self, "timeouts", MappingProxyType(timeouts))
         put(self, "strict", strict)
+        put(self, "needs", tuple(dict.fromkeys(needs)))
 
     def __hash__(self) -> int:
         """Hash the fields that are cheap to hash."""
@@ -86,6 +94,7 @@ class Definition(Generic[StateT]):
             self.decision_states,
             dict(self.timeouts),
             self.strict,
+            self.needs,
         )
 
 
@@ -163,6 +172,14 @@ def _problems(
             )
 
     return problems
+
+
+def _need_problems(needs: Iterable[Any]) -> list[str]:
+    return [
+        f"needs must list names of attributes, got {name!r}"
+        for name in needs
+        if not isinstance(name, str) or not name.isidentifier()
+    ]
 
 
 def _state_set_problems(states: Sequence[Any]) -> list[str]:

@@ -53,6 +53,8 @@ class Statechart(Interpreter[StateT]):
         timeouts: Ticks after which `tick` fires ``timeout``, for states that differ from the
             agent's own ``timeout_threshold``.
         strict: Let exceptions of guards and actions propagate instead of logging them.
+        needs: Names of the attributes and methods that guards and actions use of an agent; `fits`
+            looks for them.
         logger: A structlog logger for transitions and faults. None means structlog's own, once it
             is configured.
         clock: Returns the current time in seconds since the epoch; a simulation passes its
@@ -76,11 +78,12 @@ class Statechart(Interpreter[StateT]):
         decision_states: Iterable[StateT] = (),
         timeouts: Mapping[StateT, int] | None = None,
         strict: bool = False,
+        needs: Iterable[str] = (),
         logger: EventLogger | None = None,
         clock: Callable[[], float] = time,
     ) -> None:
         definition = Definition(
-            states, transitions, initial, name, decision_states, timeouts, strict
+            states, transitions, initial, name, decision_states, timeouts, strict, needs=needs
         )
         reporter = Reporter(name, logger, strict=strict)
         self._machine = build_machine(
@@ -102,6 +105,11 @@ class Statechart(Interpreter[StateT]):
     def machine(self) -> Machine:
         """The ``transitions`` Machine of this chart. Changes made to it do not reach the chart."""
         return self._machine
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Names of the attributes and methods that guards and actions use of an agent."""
+        return self.definition.needs
 
     def valid_targets(self, state: StateT, trigger: str) -> list[StateT]:
         """Return the distinct targets of a state and an event, guards ignored."""
@@ -147,6 +155,22 @@ class Statechart(Interpreter[StateT]):
         from prism.statechart.inspection._lint import find_flaws
 
         return find_flaws(self.definition)
+
+    def fits(self, agent: object) -> list[str]:
+        """Return what a class or an agent lacks for this chart: ``state``, and the chart's `needs`.
+
+        Of a class only its code is known: what it and its bases define, declare as fields, or
+        assign in a method to ``self``. An agent is looked at itself; its properties are read.
+
+        Args:
+            agent: A class, or an agent.
+
+        Returns:
+            The missing names, in the order of ``needs``; an empty list if it fits.
+        """
+        from prism.statechart.inspection._fits import missing
+
+        return missing(agent, ("state", *self.needs))
 
     def explain(self, agent: Any, trigger: str, context: Any = None) -> Explanation:
         """Explain what an event would do to an agent; nothing is changed and nothing is logged.
@@ -347,6 +371,7 @@ def _remade(
         decision_states=definition.decision_states,
         timeouts=definition.timeouts,
         strict=definition.strict,
+        needs=definition.needs,
         logger=logger,
         clock=clock,
     )

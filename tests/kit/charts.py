@@ -85,6 +85,7 @@ def _charts(draw: st.DrawFn, texts: st.SearchStrategy[str] = TEXTS) -> Statechar
         decision_states=draw(st.lists(state, max_size=2, unique=True)),
         timeouts=draw(st.dictionaries(state, st.integers(1, 9), max_size=2)),
         strict=draw(st.booleans()),
+        needs=draw(st.lists(st.sampled_from(["should_engage", "pending_action"]), max_size=3)),
     )
 
 

@@ -157,8 +157,12 @@ def _happens(event: Mapping[str, Any], _agent_id: str) -> str:
     return str(event["event"])
 
 
-def _too_late(event: Mapping[str, Any], _agent_id: str) -> str:
-    return f"the answer {event['chosen']} to {event['trigger']} comes too late"
+def _discards(event: Mapping[str, Any], _agent_id: str) -> str:
+    answer = f"the answer {event['chosen']} to {event['trigger']}"
+    # logs from before there were reasons know of one
+    if event.get("reason") == "not_enabled":
+        return f"{answer} is not possible any more"
+    return f"{answer} comes too late"
 
 
 def _cache_fails(event: Mapping[str, Any], _agent_id: str) -> str:
@@ -173,7 +177,7 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any], str], str]] = {
     events.POST_LIKED: _likes,
     events.GUARD_FAILED: _fails("the guard"),
     events.ACTION_FAILED: _fails("the action"),
-    events.ANSWER_DISCARDED: _too_late,
+    events.ANSWER_DISCARDED: _discards,
     events.CACHE_FAILED: _cache_fails,
 }
 

@@ -1,7 +1,7 @@
 """The interpreter of a chart: one event, one agent, from the choice of a transition to its commit.
 
-Everything that evaluates guards and chooses among candidates is here. `Statechart` inherits the
-interpreter: as a member it would cost every fire one more call.
+Everything that chooses among candidates is here. `Statechart` inherits the interpreter: as a
+member it would cost every fire one more call.
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from operator import itemgetter
-from typing import Any, Generic, NamedTuple, Never, TypeVar, cast
+from typing import Any, Generic, Never, cast
 
-from prism.errors import AgentError, ReasonerError, RunawayError, UnknownStateError
+from prism.errors import AgentError, UnknownStateError
 from prism.statechart._definition import TIMEOUT, Definition
 from prism.statechart._engine.arguments import (
     NOT_GIVEN,
@@ -22,7 +21,23 @@ from prism.statechart._engine.arguments import (
     require_reasoner,
     require_trigger,
 )
+from prism.statechart._engine.candidates import (
+    PASSED,
+    Candidate,
+    Rows,
+    distinct,
+    guard_of,
+    leading_to,
+    try_in_order,
+)
 from prism.statechart._engine.pending import Decider, OpenQuestions
+from prism.statechart._engine.queued import (
+    MOST_QUEUED_FIRES,
+    Answer,
+    QueuedFire,
+    note_dropped,
+    runaway,
+)
 from prism.statechart._engine.writing import (
     Reporter,
     Writer,
@@ -33,66 +48,15 @@ from prism.statechart._engine.writing import (
 )
 from prism.statechart._identity import agent_name
 from prism.statechart.states import state_text
-from prism.statechart.transitions import Action, Edge, Guard, StateT, shared_edge
+from prism.statechart.transitions import Edge, StateT, shared_edge
 from prism.telemetry._instrument import (
     ChartBuilt,
     GuardEvaluated,
-    GuardOutcome,
     TransitionDetails,
     engine_hooks,
     observe,
 )
 from prism.telemetry._loggers import somebody_listens
-
-MOST_QUEUED_FIRES = 1000
-"""Fires that an agent's own actions may queue behind one fire before the engine stops them."""
-
-ItemT = TypeVar("ItemT")
-
-Candidate = tuple[Guard | None, Action | None, StateT, Edge]
-"""One transition of one state: guard, action, target, edge. A plain tuple unpacks fastest."""
-
-Rows = dict[Any, dict[str, tuple[Candidate[StateT], ...]]]
-"""Candidates in definition order, by state and then by trigger."""
-
-_guard_of = itemgetter(0)
-
-QueuedFire = tuple[str, Any, Any]
-"""Trigger, context and target (None for the first match) of a fire that waits for a commit."""
-
-
-class Verdict(NamedTuple):
-    """What came of a guard: it passed, it failed, or it raised an error."""
-
-    outcome: GuardOutcome
-    error: Exception | None = None
-
-
-PASSED = Verdict("passed")
-FAILED = Verdict("failed")
-
-
-def evaluate(guard: Guard | None, agent: Any, context: Any) -> Verdict:
-    """Evaluate a guard; a transition without one always passes.
-
-    What must stop the program, such as a ``KeyboardInterrupt``, propagates.
-    """
-    if guard is None:
-        return PASSED
-
-    try:
-        # the truth of the result may raise, too
-        return PASSED if guard(agent, context) else FAILED
-    except Exception as error:
-        return Verdict("raised", error)
-
-
-def try_in_order(
-    items: Iterable[ItemT], guard_of: Callable[[ItemT], Guard | None], agent: Any, context: Any
-) -> Iterator[tuple[ItemT, Verdict]]:
-    """Evaluate the guards of transitions one after another, each only when it is asked for."""
-    for item in items:
-        yield item, evaluate(guard_of(item), agent, context)
 
 
 class Interpreter(Generic[StateT]):
@@ -123,7 +87,7 @@ class Interpreter(Generic[StateT]):
         self._writers: dict[type, Writer] = {}
         self._quiet_writers: dict[type, Writer] = {}
         self._firing: dict[int, deque[QueuedFire]] = {}
-        self._questions = OpenQuestions()
+        self._questions = OpenQuestions(reporter)
         observe("chart_built", ChartBuilt, definition)
 
     def fire(
@@ -211,8 +175,11 @@ class Interpreter(Generic[StateT]):
 
         In a decision state with more than one distinct enabled target the reasoner chooses among
         them. Everywhere else, and inside an action, where nothing can wait for an answer, this is
-        exactly `fire`. If the agent has moved when the answer arrives, even if it came back, the
-        answer is discarded and logged. A cancelled call leaves the agent as it was.
+        exactly `fire`. When the answer arrives, the guard of the chosen transition is evaluated
+        again. If it fails now, or the agent has moved, even if it came back, the answer is
+        discarded and logged. A cancelled call leaves the agent as it was.
+
+        The decision is announced as ``reasoner.decision``, by the reasoner or in its place.
 
         Args:
             agent: Anything with a writable ``state``.
@@ -233,33 +200,50 @@ class Interpreter(Generic[StateT]):
             return self.fire(agent, trigger, context)
 
         candidates = self._enabled(agent, trigger, context)
-        options = _distinct(target for _, _, target, _ in candidates)
+        options = distinct(target for _, _, target, _ in candidates)
         if not options:
             return None
+        if len(options) == 1:
+            return self._run(agent, candidates[0], context)
 
-        chosen = options[0]
-        if len(options) > 1:
-            chosen, is_current = await self._questions.ask(
-                reasoner, agent, trigger, options, context
-            )
-            if not is_current:
-                self._reporter.discarded(agent, trigger, state, chosen)
-                return None
+        chosen, has_stayed = await self._questions.ask(reasoner, agent, trigger, options, context)
+        if not has_stayed:
+            self._reporter.discarded(agent, trigger, state, chosen, "moved")
+            return None
 
-        return self._run(agent, _leading_to(chosen, candidates), context)
+        candidate = leading_to(chosen, candidates)
+        if next(self._passing([candidate], agent, context), None) is None:
+            self._reporter.discarded(agent, trigger, state, chosen, "not_enabled")
+            return None
+
+        return self._run(agent, candidate, context)
 
     def fire_to(
-        self, agent: Any, trigger: str, target: StateT, context: Any = None
+        self,
+        agent: Any,
+        trigger: str,
+        target: StateT,
+        context: Any = None,
+        *,
+        asked_in: StateT | None = None,
     ) -> StateT | None:
         """Make the transition to one given target, if the event enables it now.
 
         A caller that asked a reasoner itself commits the answer this way: guards are evaluated
-        again.
+        again. An answer that no longer applies is discarded and logged, as in `afire`.
+
+        Args:
+            agent: Anything with a writable ``state``.
+            trigger: Name of the event.
+            target: The target that was chosen.
+            context: What the event is about.
+            asked_in: State in which the agent was asked; if it is in another one now, the answer no
+                longer applies.
 
         Returns:
             As `fire`; None if no enabled transition leads to the target.
         """
-        return self._fire_or_queue(agent, trigger, context, target)
+        return self._fire_or_queue(agent, trigger, context, Answer(target, asked_in))
 
     def tick(self, agent: Any, context: Any = None) -> StateT | None:
         """Let one tick pass for an agent, and fire ``timeout`` if it has dwelt too long.
@@ -281,7 +265,7 @@ class Interpreter(Generic[StateT]):
 
         Nothing is changed.
         """
-        return _distinct(target for _, _, target, _ in self._enabled(agent, trigger, context))
+        return distinct(target for _, _, target, _ in self._enabled(agent, trigger, context))
 
     def _dwell(self, agent: Any) -> tuple[int | None, int | None]:
         """Count one more tick in the state; return the ticks now, and the limit."""
@@ -303,23 +287,36 @@ class Interpreter(Generic[StateT]):
     # Choosing
 
     def _fire_or_queue(
-        self, agent: Any, trigger: str, context: Any, target: StateT | None = None
+        self, agent: Any, trigger: str, context: Any, answer: Answer | None = None
     ) -> StateT | None:
         if id(agent) in self._firing:
-            self._firing[id(agent)].append((trigger, context, target))
+            self._firing[id(agent)].append(QueuedFire(trigger, context, answer))
             return None
 
-        candidate = self._first_enabled(agent, trigger, context, target)
+        candidate = self._first_enabled(agent, trigger, context, answer)
         return None if candidate is None else self._run(agent, candidate, context)
 
     def _first_enabled(
-        self, agent: Any, trigger: str, context: Any, target: StateT | None
+        self, agent: Any, trigger: str, context: Any, answer: Answer | None
     ) -> Candidate[StateT] | None:
-        candidates: Iterable[Candidate[StateT]] = self._candidates(agent, trigger, context)
-        if target is not None:
-            candidates = [candidate for candidate in candidates if candidate[2] == target]
+        candidates = self._candidates(agent, trigger, context)
+        if answer is None:
+            return next(self._passing(candidates, agent, context), None)
 
-        return next(self._passing(candidates, agent, context), None)
+        target, asked_in = answer
+        has_moved = asked_in is not None and asked_in != agent.state
+        leading = [] if has_moved else [item for item in candidates if item[2] == target]
+        for candidate in self._passing(leading, agent, context):
+            return candidate
+
+        self._reporter.discarded(
+            agent,
+            trigger,
+            agent.state if asked_in is None else asked_in,
+            target,
+            "moved" if has_moved else "not_enabled",
+        )
+        return None
 
     def _enabled(self, agent: Any, trigger: str, context: Any) -> list[Candidate[StateT]]:
         return list(self._passing(self._candidates(agent, trigger, context), agent, context))
@@ -328,7 +325,7 @@ class Interpreter(Generic[StateT]):
         self, candidates: Iterable[Candidate[StateT]], agent: Any, context: Any
     ) -> Iterator[Candidate[StateT]]:
         """Yield the candidates whose guards pass, in order; report the guards that raise."""
-        for candidate, verdict in try_in_order(candidates, _guard_of, agent, context):
+        for candidate, verdict in try_in_order(candidates, guard_of, agent, context):
             if engine_hooks and candidate[0] is not None:
                 number = self._numbers[candidate[3]]
                 observe("guard", GuardEvaluated, self.definition, number, agent, context, *verdict)
@@ -356,22 +353,21 @@ class Interpreter(Generic[StateT]):
             self._make(agent, candidate, context)
             self._drain(agent, queue)
             return cast(StateT, self._members.get(agent.state, agent.state))
+        except BaseException as error:
+            note_dropped(error, self.definition.name, agent, queue)
+            raise
         finally:
             del self._firing[id(agent)]
 
     def _drain(self, agent: Any, queue: deque[QueuedFire]) -> None:
         fired = 0
         while queue:
-            trigger, context, target = queue.popleft()
+            trigger, context, answer = queue.popleft()
             fired += 1
             if fired > MOST_QUEUED_FIRES:
-                raise RunawayError(
-                    f"chart {self.definition.name!r}: the actions of agent {agent_name(agent)!r} "
-                    f"fired {MOST_QUEUED_FIRES} more events without coming to rest; the last was "
-                    f"{trigger!r}: let an action end the chain"
-                )
+                raise runaway(self.definition.name, agent, trigger)
 
-            following = self._first_enabled(agent, trigger, context, target)
+            following = self._first_enabled(agent, trigger, context, answer)
             if following is not None:
                 self._make(agent, following, context)
 
@@ -471,18 +467,3 @@ class Interpreter(Generic[StateT]):
         return UnknownStateError(
             f"{subject} is not in chart {self.definition.name!r}: use one of {listing}"
         )
-
-
-def _distinct(items: Iterable[ItemT]) -> list[ItemT]:
-    return list(dict.fromkeys(items))
-
-
-def _leading_to(target: Any, candidates: list[Candidate[StateT]]) -> Candidate[StateT]:
-    for candidate in candidates:
-        if candidate[2] == target:
-            return candidate
-
-    options = ", ".join(_distinct(state_text(found) for _, _, found, _ in candidates))
-    raise ReasonerError(
-        f"the reasoner chose {target!r}, which is not among the options ({options})"
-    )

@@ -14,7 +14,7 @@ from typing import Any
 from transitions import EventData, Machine
 
 from prism.statechart._definition import Definition
-from prism.statechart._engine.interpreter import PASSED, Candidate, Rows, evaluate
+from prism.statechart._engine.candidates import PASSED, Candidate, Rows, evaluate
 from prism.statechart.transitions import Action, Edge, Guard
 
 Failed = Callable[[Exception, Any, Edge], None]

@@ -37,6 +37,7 @@ _KEYS = (
     "decision_states",
     "timeouts",
     "strict",
+    "needs",
     "transitions",
 )
 _TRANSITION_REQUIRED = ("trigger", "source", "target")
@@ -73,6 +74,7 @@ def to_data(
             if state in chart.timeouts
         },
         "strict": chart.strict,
+        "needs": list(chart.needs),
         "transitions": transitions,
     }
 
@@ -188,7 +190,8 @@ class _Reader:
         if "schema" in self._data and (version != SCHEMA_VERSION or isinstance(version, bool)):
             found.append(f"'schema' must be {SCHEMA_VERSION}, got {brief(version)}")
 
-        found += self._setting_problems() + self._state_problems() + self._transition_problems()
+        found += self._setting_problems() + self._need_problems()
+        found += self._state_problems() + self._transition_problems()
 
         return found if enum is None else found + self._enum_problems(enum)
 
@@ -200,6 +203,18 @@ class _Reader:
             if isinstance(strict, bool)
             else [*found, f"'strict' must be true or false, got {brief(strict)}"]
         )
+
+    def _need_problems(self) -> list[str]:
+        needs = self._data.get("needs", [])
+        if not isinstance(needs, list):
+            return [f"'needs' must be a list of names of attributes, got {brief(needs)}"]
+
+        wrong = [
+            brief(name) for name in needs if not isinstance(name, str) or not name.isidentifier()
+        ]
+        listing = _joined(wrong, ", ")
+        problem = f"'needs' must be a list of names of attributes, got {listing} among them"
+        return [problem] if wrong else []
 
     def _state_problems(self) -> list[str]:
         states, decisions = self._data.get("states"), self._data.get("decision_states", [])
@@ -325,6 +340,7 @@ class _Reader:
             [members[text] for text in self._data.get("decision_states", ())],
             {members[text]: ticks for text, ticks in timeouts.items()},
             self._data.get("strict", False),
+            needs=self._data.get("needs", ()),
         )
 
     def _transition(self, item: Mapping[str, Any], members: Mapping[str, Any]) -> Transition[Any]:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from prism.statechart._definition import Definition
 from prism.statechart._engine.arguments import cannot_drive, require_trigger
-from prism.statechart._engine.interpreter import PASSED, try_in_order
+from prism.statechart._engine.candidates import PASSED, try_in_order
 from prism.statechart._identity import agent_name, shown_name
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Transition
