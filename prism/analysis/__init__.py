@@ -14,6 +14,7 @@ with their labels.
 `engagement`          how unequally they are distributed: Gini, share of the top 1 % and 10 %
 `cascades`            size, depth, breadth, structural virality and lifetime of every cascade
 `agent_story`         all that one agent did, in order
+`faults`              guards and actions that raised, answers that were not used
 `to_event_log`        the transitions as process-mining tools read them (a LazyFrame)
 `check_log`           every step that a chart does not allow
 ===================== ==========================================================================
@@ -44,6 +45,7 @@ from prism.analysis._tables.cascades import cascades
 from prism.analysis._tables.decisions import decisions
 from prism.analysis._tables.engagement import activity, engagement, gini, top_share
 from prism.analysis._tables.event_log import to_event_log
+from prism.analysis._tables.faults import faults
 from prism.analysis._tables.states import state_counts
 from prism.analysis._tables.transitions import dwell_times, timeouts, transition_counts
 
@@ -59,6 +61,7 @@ __all__ = [
     "decisions",
     "dwell_times",
     "engagement",
+    "faults",
     "gini",
     "read_log",
     "state_counts",

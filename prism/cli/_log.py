@@ -175,6 +175,19 @@ def agent(
 
 
 @logs.command()
+def faults(runs: Runs, as_format: Format = None, out: Out = None) -> None:
+    """Count what went wrong: guards and actions that raised, answers that were not used.
+
+    A trigger that no transition has changes nothing, so the log does not have it: the chart warns
+    of it on the logger prism.statechart.
+    """
+    from prism.analysis import faults as find
+
+    shown = ("fault", "from_state", "trigger", "error", "count", "agents", "round", "line")
+    _show(runs, find, as_format, out, shown)
+
+
+@logs.command()
 def events(
     runs: Runs,
     activity: Annotated[

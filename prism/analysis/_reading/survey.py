@@ -14,12 +14,29 @@ from prism.analysis._reading.notes import Note, NoteKind
 from prism.analysis._reading.parsing import Parsed, empty, parse
 from prism.analysis._reading.runs import KNOWN_EVENTS, MOST_LINES_NAMED, RUN_FACTS, Run, RunsOfFile
 from prism.runlog._reader import CUT_OFF, Block
-from prism.telemetry.events import AGENT_JOINED, RUN_ENDED, RUN_STARTED, SCHEMA_VERSION
+from prism.telemetry.events import (
+    ACTION_FAILED,
+    AGENT_JOINED,
+    GUARD_FAILED,
+    RUN_ENDED,
+    RUN_STARTED,
+    SCHEMA_VERSION,
+)
 
 SURVEYED = ("event",)
 """Keys that every pass over a log reads."""
 
 _MOST_EVENTS_NAMED = 5
+
+_FAULTS: Mapping[str, tuple[NoteKind, str, str]] = {
+    GUARD_FAILED: ("guard_failed", "a guard raised an exception", ", and counted as false"),
+    ACTION_FAILED: (
+        "action_failed",
+        "an action raised an exception",
+        ", and its transition took place nevertheless",
+    ),
+}
+"""Events of faults in the user's code: the kind of note, what happened, and what came of it."""
 
 
 class FileSurvey:
@@ -39,6 +56,8 @@ class FileSurvey:
         self._foreign: Counter[str] = Counter()
         self._bad_lines: list[int] = []
         self._faults: list[Note] = []
+        self._raised: Counter[str] = Counter()
+        self._first_raised: dict[str, int] = {}
 
     def take(self, block: Block, parsed: Parsed) -> pl.DataFrame:
         """Add some lines.
@@ -55,6 +74,7 @@ class FileSurvey:
 
         counts = dict(parsed.frame["event"].value_counts().iter_rows())
         frame = self._without_foreign(parsed.frame, counts)
+        self._take_raised(frame, counts)
 
         if frame.is_empty():
             return self._with_number(frame)
@@ -95,6 +115,7 @@ class FileSurvey:
             yield self._note("foreign_events", _describe(self._foreign))
 
         yield from self._notes_on_runs()
+        yield from self._notes_on_raised()
 
         if not self._runs.runs:
             is_empty = "is empty: nothing has been written to it"
@@ -119,6 +140,22 @@ class FileSurvey:
             if run.started and not run.ended:
                 text = f"{run.label} has not ended: it is still going on, or was stopped"
                 yield self._note("unfinished", text)
+
+    def _notes_on_raised(self) -> Iterator[Note]:
+        for event, (kind, what, outcome) in _FAULTS.items():
+            count = self._raised[event]
+            if count:
+                times = "once" if count == 1 else f"{count:,} times"
+                first = self._first_raised[event]
+                yield self._note(
+                    kind, f"{what} {times}{outcome}; `prism log faults` has more", first
+                )
+
+    def _take_raised(self, frame: pl.DataFrame, counts: Mapping[str, int]) -> None:
+        for event in _FAULTS:
+            if event in counts:
+                self._raised[event] += counts[event]
+                self._first_raised.setdefault(event, frame.filter(event=event)["line"][0])
 
     def _take_bad_lines(self, parsed: Parsed, *, cut_off: bool) -> None:
         bad = list(parsed.bad_lines)
