@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
 from reprlib import repr as brief
+from time import sleep
 from typing import Any, BinaryIO, Self
 
 import orjson
@@ -21,6 +22,7 @@ except ImportError:  # on Windows, nothing prevents two processes from writing o
     fcntl = None  # type: ignore[assignment]
 
 _BUFFER_BYTES = 1 << 20
+_LOOK_SECONDS = 0.05
 _with_stack = structlog.processors.StackInfoRenderer()
 _AS_LINE = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
 
@@ -136,9 +138,36 @@ def writable(value: Any) -> Any:
     return value
 
 
+def is_being_written(path: Path) -> bool | None:
+    """Return whether a process has a log open to write it; None where that cannot be told.
+
+    Raises:
+        OSError: If the log cannot be opened.
+    """
+    if fcntl is None:
+        return None
+
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:  # a file system without locks
+            return None
+
+    return False
+
+
 def _lock(file: BinaryIO) -> None:
     # The lock ends with the process, however that ends.
-    if fcntl is not None:
+    if fcntl is None:
+        return
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        # It may be `is_being_written` in another process, which holds it for an instant.
+        sleep(_LOOK_SECONDS)
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 

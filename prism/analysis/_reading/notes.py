@@ -14,6 +14,7 @@ NoteKind = Literal[
     "guard_failed",
     "mixed_runs",
     "newer_schema",
+    "not_weighed",
     "out_of_order",
     "truncated",
     "unfinished",
