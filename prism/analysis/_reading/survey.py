@@ -46,11 +46,13 @@ class FileSurvey:
         path: The file.
         label: Label of its runs.
         first_run: Number of its first run among those of all files.
+        own: Name of an application's own events that are wanted, too; all others are left out.
     """
 
-    def __init__(self, path: Path, label: str, first_run: int) -> None:
+    def __init__(self, path: Path, label: str, first_run: int, own: str | None = None) -> None:
         self._path = path
         self._first_run = first_run
+        self._own = own
         self._runs = RunsOfFile(path, label)
         self._lines = 0
         self._foreign: Counter[str] = Counter()
@@ -67,8 +69,22 @@ class FileSurvey:
             parsed: The same lines as columns, ``event`` among them.
 
         Returns:
-            The events of prism among them, with the number of their run as ``run``.
+            The events of prism among them, and those of one's own that are wanted, with the number
+            of their run as ``run``: for one's own events, the run that has begun last.
         """
+        before = self._number()
+        frame = self._taken(block, parsed)
+        if self._own is None:
+            return frame
+
+        own = parsed.frame.filter(event=self._own)
+        own = own.join_asof(frame.select("line", "run"), on="line").with_columns(
+            pl.col("run").fill_null(before)
+        )
+
+        return pl.concat([frame, own.select(frame.columns)]).sort("line")
+
+    def _taken(self, block: Block, parsed: Parsed) -> pl.DataFrame:
         self._lines += parsed.frame.height + len(parsed.bad_lines)
         self._take_bad_lines(parsed, cut_off=not block.data.endswith(b"\n"))
 
@@ -95,6 +111,10 @@ class FileSurvey:
         self._lines += 1
         kind: NoteKind = "truncated" if fault is CUT_OFF else "corrupt"
         self._faults.append(self._note(kind, fault, line))
+
+    def foreign_names(self) -> set[str]:
+        """Return the names of the events that are not prism's."""
+        return set(self._foreign)
 
     def labelled_runs(self) -> list[Run]:
         """Return the runs, numbered in their labels if there are several."""
@@ -195,8 +215,10 @@ class FileSurvey:
         return pl.concat(parts)
 
     def _with_number(self, frame: pl.DataFrame) -> pl.DataFrame:
-        number = self._first_run + max(len(self._runs.runs) - 1, 0)
-        return frame.with_columns(run=pl.lit(number, pl.UInt32))
+        return frame.with_columns(run=pl.lit(self._number(), pl.UInt32))
+
+    def _number(self) -> int:
+        return self._first_run + max(len(self._runs.runs) - 1, 0)
 
 
 def _boundaries(block: Block, counts: Mapping[str, int]) -> pl.DataFrame:
