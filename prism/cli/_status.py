@@ -47,7 +47,7 @@ def status(
     prism status runs
     """
     given = runs or [Path()]
-    found = [run_status(path) for path in _expanded(given)]
+    found = [status for path in given for status in _looked_at(path)]
     if as_json:
         typer.echo(json.dumps([_as_data(each) for each in found], indent=2))
     elif len(found) == 1:
@@ -56,18 +56,21 @@ def status(
         _list(found)
 
 
-def _expanded(given: Sequence[Path]) -> Iterator[Path]:
-    """Return runs as they are, and the runs below other folders."""
-    for path in given:
-        if not path.is_dir() or is_run(path):
-            yield path
-            continue
+def _looked_at(path: Path) -> Iterator[RunStatus]:
+    """Look at a run, or at the runs below another folder."""
+    if not path.is_dir() or is_run(path):
+        yield run_status(path)
+        return
 
-        below = find_runs(path)
-        if not below:
-            raise InputError("is no run, and there is none in the folders below", path=path)
+    below = find_runs(path)
+    if not below:
+        raise InputError("is no run, and there is none in the folders below", path=path)
 
-        yield from below
+    for found in below:
+        try:
+            yield run_status(found)
+        except InputError as error:  # one that cannot be read hides no other
+            yield RunStatus(found, "damaged", problem=str(error))
 
 
 def _as_data(status: RunStatus) -> dict[str, object]:

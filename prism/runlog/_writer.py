@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, MutableMapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
@@ -22,7 +23,8 @@ except ImportError:  # on Windows, nothing prevents two processes from writing o
     fcntl = None  # type: ignore[assignment]
 
 _BUFFER_BYTES = 1 << 20
-_LOOK_SECONDS = 0.05
+_LOOKS = 5
+_LOOK_SECONDS = 0.02
 _with_stack = structlog.processors.StackInfoRenderer()
 _AS_LINE = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
 
@@ -163,12 +165,15 @@ def _lock(file: BinaryIO) -> None:
     if fcntl is None:
         return
 
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        # It may be `is_being_written` in another process, which holds it for an instant.
+    # Whoever looks whether a log `is_being_written` holds the lock for an instant, too.
+    for _ in range(_LOOKS):
+        with suppress(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+
         sleep(_LOOK_SECONDS)
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 class _RealTime:

@@ -123,6 +123,9 @@ class KeysFound:
 
 def values_of(block: Block, lines: pl.Series, columns: Sequence[Column]) -> pl.DataFrame:
     """Return columns that are not read with the lines, for some lines of a block."""
+    if not columns:  # each line would be parsed for nothing
+        return pl.DataFrame()
+
     readers = [(column.key, _READERS[column.kind]) for column in columns if column.kind]
     rows = [[read(event.get(key)) for key, read in readers] for event in _events(block, lines)]
 
