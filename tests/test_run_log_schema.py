@@ -62,6 +62,13 @@ class CannotSay(Answers):
     async def systemone(self, state: str, questions: Any) -> Any: ...
 
 
+class Contrary(SocialAgent):
+    """An agent that asks for no relevance."""
+
+    def should_engage(self, context: Any) -> bool:
+        return False
+
+
 class MovesOn:
     """A reasoner whose answer comes too late."""
 
@@ -84,7 +91,11 @@ def simulate(path: Path, reasoner: Any = None, agents: int = 12) -> Lines:
     population, clock = synthetic_population(agents, seed=5), SimulatedClock()
     with RunLog(path, clock) as log:
         Simulation(
-            [*population.agents, SocialAgent("plain", interests=["music"])],
+            [
+                *population.agents,
+                SocialAgent("plain", interests=["music"]),
+                Contrary("contrary", interests=["music"]),
+            ],
             population.posts,
             rounds=2,
             ticks_per_round=9,

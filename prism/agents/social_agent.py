@@ -100,6 +100,11 @@ class SocialAgent(StatechartMixin):
         self._rated: object = None
         self._rating = 0.0
 
+        # What the guard saw is kept apart: a class may rate posts in a way of its own, and to ask
+        # it once more for the log's sake could change the run.
+        self._weighed: object = None
+        self._weight = 0.0
+
     def relevance(self, context: Any) -> float:
         """Return the relevance of an event's context to this agent, from 0.0 to 1.0.
 
@@ -121,7 +126,16 @@ class SocialAgent(StatechartMixin):
         Args:
             context: A relevance number, a mapping, or a post.
         """
-        return self.relevance(context) >= self._engagement_threshold
+        self._weighed, self._weight = context, self.relevance(context)
+        return self._weight >= self._engagement_threshold
+
+    def weighed_relevance(self, context: Any) -> float | None:
+        """Return the relevance that `should_engage` last found; None if not for this context.
+
+        Args:
+            context: The very object that was weighed.
+        """
+        return self._weight if context is not None and context is self._weighed else None
 
     async def decide(
         self,
@@ -188,8 +202,8 @@ class SocialAgent(StatechartMixin):
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the last rated post, so that a copy does not include its whole cascade."""
-        return {**self.__dict__, "_rated": None}
+        """Leave out the last rated posts, so that a copy does not include their whole cascades."""
+        return {**self.__dict__, "_rated": None, "_weighed": None}
 
     def __repr__(self) -> str:
         """Show id and state."""

@@ -16,8 +16,10 @@ from prism.cli._chart_explain import explain
 from prism.cli._chart_fits import fits
 from prism.cli._doctor import doctor
 from prism.cli._log import logs
+from prism.cli._log_agents import agents, interactions, why
 from prism.cli._report import report
 from prism.cli._simulate import simulate
+from prism.cli._status import status
 from prism.errors import PrismError
 
 _INTERRUPTED = 130
@@ -31,10 +33,14 @@ app: typer.Typer = typer.Typer(
     rich_markup_mode="rich",
 )
 app.command()(simulate)
+app.command()(status)
 app.command()(report)
 app.command()(doctor)
 charts.command()(explain)
 charts.command()(fits)
+logs.command()(agents)
+logs.command()(interactions)
+logs.command()(why)
 app.add_typer(charts, name="chart")
 app.add_typer(logs, name="log")
 

@@ -86,6 +86,7 @@ _TEXTS = Kind("list of texts", {"type": "array", "items": _TEXT.schema})
 _WHOLE = Kind("whole number", {"type": "integer"})
 _COUNT = Kind("whole number, 0 or more", {"type": "integer", "minimum": 0})
 _SECONDS = Kind("number, 0 or more", {"type": "number", "minimum": 0})
+_SHARE = Kind("number from 0 to 1", {"type": "number", "minimum": 0, "maximum": 1})
 _CHANCES = _each(
     "object: a number from 0 to 1 for each text",
     Kind("", {"type": "number", "minimum": 0, "maximum": 1}),
@@ -231,6 +232,23 @@ EVENTS = (
         "info",
         "An agent likes a post.",
         (_AGENT, _POST, Key("author_id", _TEXT, "Id of the post's author.")),
+    ),
+    Event(
+        events.POST_WEIGHED,
+        "info",
+        "An agent weighs a post. Below the threshold it scrolls on; from there on a decision "
+        "follows.",
+        (
+            _AGENT,
+            _POST,
+            Key(
+                "relevance",
+                _or_null(_SHARE),
+                "Relevance of the post to the agent; null if the agent's class weighs posts in a "
+                "way of its own.",
+            ),
+            Key("threshold", _SHARE, "Relevance from which the agent engages."),
+        ),
     ),
     Event(
         events.TRANSITION,

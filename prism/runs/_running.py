@@ -12,6 +12,7 @@ from typing import Any, Generic
 from prism.runlog import SimulatedClock
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.runs._folder import SUMMARY_NAME, RunFolder, describe_run, read_summary
+from prism.runs._heartbeat import beating
 from prism.runs._model import closing_cache, load_model, spent_by
 from prism.runs._runnable import ResultsT, Runnable, RunOptions
 
@@ -170,6 +171,7 @@ def _carry_out(
         stack.enter_context(closing_cache(run.reasoner, observer.warn))
         if folder is not None:
             _restore(folder, run, observer)
+            stack.enter_context(beating(folder.path, run, clock, observer.warn))
 
         load_model(run.reasoner, options.deadline, observer.note, observer.warn)
         observer.started(run)

@@ -34,7 +34,7 @@ from prism.statechart.social import (
     SEES_POST,
 )
 from prism.telemetry._loggers import EventLogger, active_logger
-from prism.telemetry.events import AGENT_JOINED, POST_LIKED, POST_PUBLISHED
+from prism.telemetry.events import AGENT_JOINED, POST_LIKED, POST_PUBLISHED, POST_WEIGHED
 
 _STEPS_TO_FINISH = 2
 """Composing and publishing."""
@@ -217,6 +217,15 @@ class SocialWorld:
     def _weigh(self, reader: Reader) -> Question | None:
         agent, post = reader.agent, reader.post
         options = self.chart.enabled_targets(agent, DECIDES, post)
+        if post is not None:
+            self._emit(
+                POST_WEIGHED,
+                agent_id=agent.agent_id,
+                post_id=post.post_id,
+                relevance=agent.weighed_relevance(post),
+                threshold=agent.engagement_threshold,
+            )
+
         if len(options) > 1:
             return Question(agent, agent.state, DECIDES, tuple(options), post)
 

@@ -27,6 +27,8 @@ _KEYS = (
     "probabilities",
     "latency",
     "model",
+    "relevance",
+    "threshold",
     "post_id",
     "kind",
     "parent_id",
@@ -50,8 +52,8 @@ def agent_story(logs: RunLogs, agent_id: str) -> pl.DataFrame:
         ``agent_id`` (the agent, or another that liked, replied to or reshared its post),
         ``from_state``, ``to_state``, ``trigger``, ``ticks_in_state``, ``context`` (JSON),
         ``state``, ``options``, ``chosen``, ``source``, ``reason``, ``probabilities`` (JSON),
-        ``latency`` (seconds), ``model``, ``post_id``, ``kind``, ``parent_id``, ``author_id`` and
-        ``text``. With ``run`` first if there are several.
+        ``latency`` (seconds), ``model``, ``relevance``, ``threshold``, ``post_id``, ``kind``,
+        ``parent_id``, ``author_id`` and ``text``. With ``run`` first if there are several.
 
     Raises:
         InputError: If the logs have no such agent.
@@ -82,11 +84,16 @@ def _events_of(logs: RunLogs, agent_id: str) -> pl.DataFrame:
 
     story = pl.concat(found)
     if not story.height:
-        some = ", ".join(_some_agents(logs))
-        hint = f"; the first in it are {some}" if some else ""
-        raise InputError(f"no agent {agent_id!r} in the log{hint}")
+        raise no_such_agent(logs, agent_id)
 
     return story
+
+
+def no_such_agent(logs: RunLogs, agent_id: str) -> InputError:
+    """Return the error that says which agents the logs have instead."""
+    some = ", ".join(_some_agents(logs))
+    hint = f"; the first in it are {some}" if some else ""
+    return InputError(f"no agent {agent_id!r} in the log{hint}")
 
 
 def _some_agents(logs: RunLogs) -> list[str]:
@@ -149,6 +156,15 @@ def _likes(event: Mapping[str, Any], agent_id: str) -> str:
     return f"{event['agent_id']} likes its {event['post_id']}"
 
 
+def _weighs(event: Mapping[str, Any], _agent_id: str) -> str:
+    found = (
+        f"{name} {event[name]:.3g}"
+        for name in ("relevance", "threshold")
+        if event[name] is not None
+    )
+    return f"weighs {event['post_id']}: {', '.join(found)}"
+
+
 def _fails(what: str) -> Callable[[Mapping[str, Any], str], str]:
     return lambda event, _agent_id: f"{what} of {event['trigger']} fails: {event['error']}"
 
@@ -175,6 +191,7 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any], str], str]] = {
     events.DECISION: _decides,
     events.POST_PUBLISHED: _publishes,
     events.POST_LIKED: _likes,
+    events.POST_WEIGHED: _weighs,
     events.GUARD_FAILED: _fails("the guard"),
     events.ACTION_FAILED: _fails("the action"),
     events.ANSWER_DISCARDED: _discards,
