@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from prism.cli._chart_argument import chart_from
-from prism.cli._screen import evenly
+from prism.cli._screen import evenly, note
 from prism.cli._table_output import TableFormat, choose_format, write
 from prism.errors import InputError
 
@@ -69,9 +69,9 @@ def states(runs: Runs, as_format: Format = None, out: Out = None) -> None:
     table = _make(runs, state_counts)
     if chosen is TableFormat.TABLE and table.height:
         drawn, hint = _side_by_side(table)
-        write(drawn, chosen, out, drawn.columns, hint)
+        write(drawn, chosen, out, drawn.columns, hint, reads=runs)
     else:
-        write(table, chosen, out, table.columns)
+        write(table, chosen, out, table.columns, reads=runs)
 
 
 @logs.command()
@@ -229,11 +229,12 @@ def check(
 
     first, total = found.violations, sum(found.found.values())
     if chosen is not TableFormat.TABLE:
-        write(first if first.height == total else found.all_violations, chosen, out, first.columns)
+        every = first if first.height == total else found.all_violations
+        write(every, chosen, out, first.columns, reads=runs)
     elif total:
-        write(first, chosen, out, first.columns, total=total)
+        write(first, chosen, out, first.columns, total=total, reads=runs)
 
-    typer.echo(_verdict(found), err=True)
+    note(_verdict(found))
     if found.found:
         raise typer.Exit(1)
 
@@ -248,7 +249,7 @@ def _show(
     """Make a table and write it."""
     chosen = choose_format(as_format, out)
     table = _make(runs, make)
-    write(table, chosen, out, shown or table.collect_schema().names())
+    write(table, chosen, out, shown or table.collect_schema().names(), reads=runs)
 
 
 def _make(runs: Sequence[Path], make: Callable[[RunLogs], TableT]) -> TableT:
@@ -269,8 +270,8 @@ def _print_notes(opened: RunLogs) -> None:
     notes = list(opened.notes)
     # Without any run, the last note says why.
     nothing = None if opened.runs else notes.pop()
-    for note in notes:
-        typer.echo(f"prism: {note}", err=True)
+    for found in notes:
+        note(str(found))
 
     if nothing is not None:
         raise InputError(nothing.message, path=nothing.path, line=nothing.line)
@@ -338,4 +339,4 @@ def _verdict(found: Conformance) -> str:
         for name, count in found.other_charts.items()
     )
 
-    return f"prism: {verdict}{others}"
+    return f"{verdict}{others}"

@@ -17,6 +17,7 @@ from prism.cli._doctor import doctor
 from prism.cli._log import logs
 from prism.cli._report import report
 from prism.cli._simulate import simulate
+from prism.cli._screen import note, say
 from prism.errors import PrismError
 
 _INTERRUPTED = 130
@@ -39,7 +40,7 @@ app.add_typer(logs, name="log")
 
 def _print_version(asked: bool) -> None:
     if asked:
-        typer.echo(f"prism {__version__}")
+        say(f"prism {__version__}")
         raise typer.Exit
 
 
@@ -82,7 +83,7 @@ def _run() -> int:
         return 1
 
     if status == _INTERRUPTED:  # what typer makes of a KeyboardInterrupt
-        typer.echo("prism: interrupted", err=True)
+        note("interrupted")
 
     return status
 
@@ -97,5 +98,5 @@ def _give_up_output() -> None:
 
 
 def _complain(problem: str, hint: str = "") -> int:
-    typer.echo(f"prism: {' '.join(problem.split())}{hint}", err=True)
+    note(f"{' '.join(problem.split())}{hint}")
     return 2

@@ -14,6 +14,7 @@ import typer
 
 from prism import runs
 from prism.cli._results import RoundProgress, print_results
+from prism.cli._screen import note, pour
 from prism.errors import InputError
 from prism.llm import DEFAULT_HOST
 from prism.runs import (
@@ -219,7 +220,7 @@ def _resume(folder: Path, checkpoint_every: float, *, as_json: bool) -> None:
         )
 
     if outcome is None:
-        typer.echo(f"prism: {folder} is complete: there is nothing to resume", err=True)
+        note(f"{folder} is complete: there is nothing to resume")
     else:
         _print(outcome, as_json=as_json)
 
@@ -232,7 +233,7 @@ class _Screen(Observer):
         self._progress: RoundProgress | None = None
 
     def note(self, message: str) -> None:
-        typer.echo(f"prism: {message}", err=True)
+        note(message)
 
     def warn(self, message: str) -> None:
         self.note(message)
@@ -270,7 +271,7 @@ def _decider(reasoner: str, replay: Path | None, asked: dict[str, Any]) -> Reaso
 
 def _print(outcome: Outcome[Results], *, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(outcome.summary, indent=2))
+        pour(json.dumps(outcome.summary, indent=2) + "\n")
     else:
         print_results(outcome.results, outcome.folder)
 
@@ -305,7 +306,7 @@ def _hinting_at(folder: Path | None) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         if RunFolder(folder).is_begun:
-            typer.echo(f"prism: {hint}", err=True)
+            note(hint)
         raise
     except OSError as error:
         problem = f"{error.strerror or error}; when that is mended, {hint}"
