@@ -6,6 +6,7 @@ import io
 import logging
 import os
 import sys
+from traceback import format_exc
 from typing import Annotated
 
 import typer
@@ -29,6 +30,7 @@ app: typer.Typer = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
 )
 app.command()(simulate)
 app.command()(report)
@@ -80,6 +82,11 @@ def _run() -> int:
     except OSError as error:  # such as a full disk; what was written until then stays
         _complain(f"{error.filename or 'output'}: {error.strerror or error}")
         _give_up_output()
+        return 1
+    except Exception:
+        # a mistake of prism itself; what it quotes may come from anywhere
+        for line in format_exc().splitlines():
+            say(line, err=True)
         return 1
 
     if status == _INTERRUPTED:  # what typer makes of a KeyboardInterrupt

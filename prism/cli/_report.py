@@ -50,7 +50,7 @@ def report(
 ) -> None:
     """Make one HTML page of a run, which contains everything and works offline.
 
-    An existing page is replaced; any other file is not.
+    An existing page is replaced; any other file is not. Exit status 1 if a figure fails.
 
     [bold]Examples[/bold]
 
@@ -78,6 +78,11 @@ def report(
     if figures is not None:
         saved = made.save_figures(figures, figure_format)
         say(f"{figures}: {len(saved)} figures", err=output == _STDOUT)
+
+    for name, problem in made.failures.items():
+        note(f"the figure {name} could not be drawn: {problem}")
+    if made.failures:
+        raise typer.Exit(1)
 
 
 def _opened(runs: list[Path]) -> RunLogs:

@@ -42,6 +42,7 @@ def pour(text: str) -> None:
         text = "".join(f"{printable(line)}\n" for line in text.splitlines())
 
     sys.stdout.write(text)
+    sys.stdout.flush()
 
 
 def plain_table() -> Table:
