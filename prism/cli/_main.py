@@ -58,15 +58,16 @@ def _common(
     """Take the options that stand before a command."""
 
 
-def main() -> None:
-    """Run the command line and exit: 0 done, 1 failed, 2 wrong input, 130 interrupted."""
+def run() -> int:
+    """Run a command; return the exit status: 0 done, 1 failed, 2 wrong input, 130 interrupted."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         # posts may say what the user's terminal cannot show
         sys.stdout.reconfigure(errors="replace")
 
     # what went wrong is in the run's log and summary
     logging.getLogger("prism").addHandler(logging.NullHandler())
-    sys.exit(_run())
+
+    return _run()
 
 
 def _run() -> int:

@@ -34,7 +34,7 @@ from prism.social._run import DEFAULT_AGENTS
 
 _model_option = partial(typer.Option, rich_help_panel="Asking a model")
 _keeping_option = partial(typer.Option, rich_help_panel="Keeping the run")
-_WITH_RESUME = ("resume", "checkpoint_every", "as_json")
+_WITH_RESUME = ("resume", "checkpoint_every", "as_json", "host")
 
 
 def simulate(
@@ -75,7 +75,9 @@ def simulate(
         list[str] | None,
         _model_option(
             metavar="URL",
-            help=f"Ollama server, by default {DEFAULT_HOST}. Repeat it for several servers.",
+            help=f"Ollama server, by default {DEFAULT_HOST}. Repeat it for several servers. "
+            "Names and passwords in it are not kept: with --resume, give it again, or set "
+            "OLLAMA_HOST.",
         ),
     ] = None,
     mode: Annotated[
@@ -174,7 +176,7 @@ def simulate(
     """
     if resume is not None:
         _refuse_what_is_settled(context)
-        _resume(_own_folder("--resume", resume), checkpoint_every, as_json=as_json)
+        _resume(_own_folder("--resume", resume), host or [], checkpoint_every, as_json=as_json)
         return
 
     if out is None and _is_given(context, "checkpoint_every"):
@@ -209,11 +211,12 @@ def simulate(
     _print(outcome, as_json=as_json)
 
 
-def _resume(folder: Path, checkpoint_every: float, *, as_json: bool) -> None:
+def _resume(folder: Path, hosts: list[str], checkpoint_every: float, *, as_json: bool) -> None:
     with _screen(folder) as screen:
         outcome = runs.resume(
             folder,
             SocialRun,
+            hosts=hosts,
             on_round=screen.round_ended,
             checkpoint_every=checkpoint_every,
             observer=screen,

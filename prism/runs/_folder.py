@@ -17,6 +17,7 @@ from prism.files._durable import make_folder, replacing, write_durably
 from prism.runlog import RunLog, SimulatedClock
 from prism.runlog._reader import LOG_NAME
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN, FOLDER_NAME, Checkpoint, Checkpoints
+from prism.runs._credentials import without_credentials
 from prism.runs._runnable import Runnable
 from prism.telemetry._loggers import EventLogger
 from prism.telemetry.events import SCHEMA_VERSION
@@ -205,7 +206,7 @@ class RunFolder:
             self._set_log_aside()
             return 0
 
-        if self._checkpoint.config != self._config:
+        if without_credentials(self._checkpoint.config) != self._config:
             problem = "is not what it was when the run began: put it back"
             raise InputError(problem, path=self.path / SUMMARY_NAME, field="config")
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal, get_args
 from prism.errors import InputError
 from prism.llm import DEFAULT_HOST, AnswerCache, OllamaPool
 from prism.runlog import ReplayReasoner
+from prism.runs._credentials import without_credentials
 from prism.statechart import BaseReasoner, Budget, Reasoner
 
 Kinds = Mapping[str, Any]
@@ -82,6 +83,7 @@ class ModelOptions:
     KINDS: ClassVar[Kinds] = {
         "model": str,
         "host": list,
+        "credentials": list,
         "mode": get_args(Mode),
         "pick": get_args(Pick),
         "think": get_args(Think),
@@ -104,9 +106,14 @@ class ModelOptions:
             require_writable(name, " ".join(value) if isinstance(value, tuple) else value)
 
     def to_config(self) -> dict[str, Any]:
-        """Return the options as plain data: those that are not None, as JSON has them."""
+        """Return the options as plain data: those that are not None, as JSON has them.
+
+        Hosts are without names and passwords; those that had them are among ``credentials``.
+        """
         given = {name: value for name, value in asdict(self).items() if value is not None}
-        return {"reasoner": "ollama", **json.loads(json.dumps(given, default=str))}
+        return without_credentials(
+            {"reasoner": "ollama", **json.loads(json.dumps(given, default=str))}
+        )
 
 
 ReasonerOptions = ModelOptions | ReplayOptions | None
@@ -134,6 +141,7 @@ def read_reasoner(config: Mapping[str, Any]) -> ReasonerOptions:
             return ReplayOptions(Path(config["replay"]))
 
     given = {name: value for name, value in config.items() if name in ModelOptions.KINDS}
+    given.pop("credentials", None)
     if "host" in given:
         given["host"] = tuple(given["host"])
     if "cache" in given:
