@@ -17,8 +17,8 @@ from prism.cli._chart_explain import explain
 from prism.cli._doctor import doctor
 from prism.cli._log import logs
 from prism.cli._report import report
-from prism.cli._simulate import simulate
 from prism.cli._screen import note, say
+from prism.cli._simulate import simulate
 from prism.errors import PrismError
 
 _INTERRUPTED = 130

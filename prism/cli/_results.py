@@ -9,8 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from prism.cli._screen import evenly, plain, plain_table
-from prism.drawing import printable
+from prism.cli._screen import evenly, plain, plain_table, shown
 from prism.social import Cascade, Results, RoundSummary
 
 _MOST_ROUNDS_SHOWN = 10
@@ -43,7 +42,7 @@ class RoundProgress(Progress):
     def round_ended(self, summary: RoundSummary) -> None:
         """Move the bar on by one round."""
         busiest = max(summary.states, key=lambda state: summary.states[state])
-        self.update(self._bar, advance=1, description=f"most are {printable(busiest)}")
+        self.update(self._bar, advance=1, description=f"most are {shown(busiest)}")
 
 
 def print_results(results: Results, folder: Path | None) -> None:

@@ -1,7 +1,7 @@
 """What all screens share: the one way to print, and plain tables.
 
 Names of files, logs, servers and replies may hold anything. Whatever a command prints passes
-through `plain`, `say` or `pour`, so that none of it is obeyed by a terminal.
+through `shown`, so that none of it is obeyed by a terminal.
 """
 
 from __future__ import annotations
@@ -14,11 +14,17 @@ from rich.table import Table
 from rich.text import Text
 
 from prism.drawing import printable
+from prism.files._names import shown_path
+
+
+def shown(text: str) -> str:
+    """Return a text on one line, with blanks for all that a terminal would obey."""
+    return printable(shown_path(text))
 
 
 def plain(text: str) -> Text:
     """Return a text to print as it is: no markup, no line breaks, no control characters."""
-    return Text(printable(text))
+    return Text(shown(text))
 
 
 def say(text: str, *, err: bool = False) -> None:
@@ -28,7 +34,7 @@ def say(text: str, *, err: bool = False) -> None:
         text: The text.
         err: Whether to print it on standard error.
     """
-    typer.echo(printable(text), err=err)
+    typer.echo(shown(text), err=err)
 
 
 def note(text: str) -> None:
@@ -39,7 +45,7 @@ def note(text: str) -> None:
 def pour(text: str) -> None:
     """Write a text for programs to standard output: unchanged, unless that is a terminal."""
     if sys.stdout.isatty():
-        text = "".join(f"{printable(line)}\n" for line in text.splitlines())
+        text = "".join(f"{shown(line)}\n" for line in text.splitlines())
 
     sys.stdout.write(text)
     sys.stdout.flush()

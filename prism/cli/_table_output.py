@@ -23,7 +23,7 @@ from rich.text import Text
 
 from prism.cli._output import output_file, refuse_read_output, standard_output
 from prism.cli._screen import note, plain_table
-from prism.drawing import printable
+from prism.cli._screen import shown as as_shown
 from prism.errors import InputError
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def _printable(table: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
     return table.with_columns(
-        pl.col(pl.String).map_elements(printable, return_dtype=pl.String).name.keep()
+        pl.col(pl.String).map_elements(as_shown, return_dtype=pl.String).name.keep()
     )
 
 
@@ -312,7 +312,7 @@ def _cell(value: Any) -> str:
 
     text = _BETWEEN_ITEMS.join(map(str, value)) if isinstance(value, list) else str(value)
 
-    return printable(text)
+    return as_shown(text)
 
 
 def _significant(value: float) -> str:

@@ -23,6 +23,7 @@ from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.notes import Note, NoteKind
 from prism.errors import InputError
 from prism.files import replacing
+from prism.files._names import shown_path
 from prism.report._facts.run_facts import RunFacts, facts_of
 from prism.report._figures.page_figures import PageFigures
 from prism.report._figures.timeline import are_many
@@ -76,9 +77,9 @@ class Report:
             title=" and ".join(labels),
             subtitle=_subtitle(self.runs),
             sections=self._sections,
-            notes=[str(note) for note in self.notes],
+            notes=[shown_path(str(note)) for note in self.notes],
             runs=labels,
-            sources=list(dict.fromkeys(str(facts.run.path) for facts in self.runs)),
+            sources=list(dict.fromkeys(shown_path(facts.run.path) for facts in self.runs)),
             version=__version__,
             style=Markup(_resource("page.css")),
             scripts=[_script(_library().result()), _script(_resource("page.js"))],

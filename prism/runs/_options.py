@@ -12,6 +12,7 @@ from reprlib import repr as brief
 from typing import Any, ClassVar, Literal, get_args
 
 from prism.errors import InputError
+from prism.files._durable import is_stream
 from prism.llm import DEFAULT_HOST, AnswerCache, OllamaPool
 from prism.runlog import ReplayReasoner
 from prism.runs._credentials import without_credentials
@@ -34,10 +35,6 @@ class ReplayOptions:
     """
 
     run: Path
-
-    def __post_init__(self) -> None:
-        """Refuse what JSON has no room for."""
-        require_writable("replay", self.run)
 
     def to_config(self) -> dict[str, Any]:
         """Return the options as plain data."""
@@ -103,7 +100,8 @@ class ModelOptions:
             if isinstance(choices, tuple) and value is not None and value not in choices:
                 raise InputError(f"must be one of {', '.join(choices)}, got {value!r}", field=name)
 
-            require_writable(name, " ".join(value) if isinstance(value, tuple) else value)
+            if not isinstance(value, Path):
+                require_writable(name, " ".join(value) if isinstance(value, tuple) else value)
 
     def to_config(self) -> dict[str, Any]:
         """Return the options as plain data: those that are not None, as JSON has them.
@@ -165,6 +163,10 @@ def make_reasoner(options: ReasonerOptions, seed: int, fallback: Any) -> BaseRea
     if options is None:
         return None
     if isinstance(options, ReplayOptions):
+        if is_stream(options.run):
+            problem = "is a pipe: the run has to find it again, so give a file or folder"
+            raise InputError(problem, path=options.run)
+
         return ReplayReasoner(options.run, verbatim=True)
 
     budget = Budget(
