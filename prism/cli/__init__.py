@@ -13,9 +13,9 @@ def main() -> None:
     """Run the command line and exit: 0 done, 1 failed, 2 wrong input, 130 interrupted."""
     try:
         # only now, so that an interruption is quiet even while all this is imported
-        from prism.cli._main import run
+        from prism.cli._main import run as _run
 
-        status = run()
+        status = _run()
     except KeyboardInterrupt:
         sys.stderr.write("prism: interrupted\n")
         status = _INTERRUPTED

@@ -178,11 +178,8 @@ def _script(text: str) -> _Script:
 
 
 def _saved(svg: str, path: Path) -> Path:
-    if path.suffix == ".svg":
-        content = svg.encode()
-    else:
-        content = vl_convert.svg_to_png(svg, scale=_PIXELS)
-
+    is_svg = path.suffix == ".svg"
+    content = svg.encode() if is_svg else vl_convert.svg_to_png(svg, scale=_PIXELS)
     with replacing(path) as file:
         file.write(content)
 

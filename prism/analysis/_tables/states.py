@@ -278,8 +278,8 @@ def _all_moments(run: Run, seen: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     # A run that does not say how many ticks it has gets all between those seen.
     ends = seen.group_by("round").agg(first=pl.col("tick").min(), last=pl.col("tick").max())
     if sum(last - first + 1 for first, last in ends.select("first", "last").iter_rows()) <= most:
-        ticks = pl.int_ranges("first", pl.col("last") + 1)
-        return ends.select("round", tick=ticks).explode("tick")
+        between = pl.int_ranges("first", pl.col("last") + 1)
+        return ends.select("round", tick=between).explode("tick")
 
     return seen
 
