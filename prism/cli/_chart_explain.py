@@ -11,7 +11,8 @@ import typer
 
 from prism.agents import SocialAgent
 from prism.cli._chart_argument import ChartArgument, chart_from
-from prism.drawing import printable, showable
+from prism.cli._screen import pour, say
+from prism.drawing import showable
 from prism.errors import InputError, PrismError
 from prism.statechart import AgentState, Statechart
 from prism.statechart.formats._document import from_text
@@ -64,10 +65,10 @@ def explain(
     subject = _agent(found, state, _json("--agent", agent))
     explanation = found.explain(subject, trigger, payload)
     if as_json:
-        typer.echo(json.dumps(explanation.to_dict(), indent=2))
+        pour(json.dumps(explanation.to_dict(), indent=2) + "\n")
     else:
         for line in str(explanation).splitlines():
-            typer.echo(printable(showable(line)))
+            say(showable(line))
 
     if explanation.outcome not in _MADE:
         raise typer.Exit(1)

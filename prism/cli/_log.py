@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from prism.cli._chart_argument import chart_from
-from prism.cli._screen import evenly
+from prism.cli._screen import evenly, note
 from prism.cli._table_output import TableFormat, choose_format, write
 from prism.errors import InputError
 
@@ -69,9 +69,9 @@ def states(runs: Runs, as_format: Format = None, out: Out = None) -> None:
     table = make(runs, state_counts)
     if chosen is TableFormat.TABLE and table.height:
         drawn, hint = _side_by_side(table)
-        write(drawn, chosen, out, drawn.columns, hint)
+        write(drawn, chosen, out, drawn.columns, hint, reads=runs)
     else:
-        write(table, chosen, out, table.columns)
+        write(table, chosen, out, table.columns, reads=runs)
 
 
 @logs.command()
@@ -242,11 +242,12 @@ def check(
 
     first, total = found.violations, sum(found.found.values())
     if chosen is not TableFormat.TABLE:
-        write(first if first.height == total else found.all_violations, chosen, out, first.columns)
+        every = first if first.height == total else found.all_violations
+        write(every, chosen, out, first.columns, reads=runs)
     elif total:
-        write(first, chosen, out, first.columns, total=total)
+        write(first, chosen, out, first.columns, total=total, reads=runs)
 
-    typer.echo(_verdict(found), err=True)
+    note(_verdict(found))
     if found.found:
         raise typer.Exit(1)
 
@@ -261,7 +262,7 @@ def show(
     """Make a table and write it."""
     chosen = choose_format(as_format, out)
     table = make(runs, table_of)
-    write(table, chosen, out, shown or table.collect_schema().names())
+    write(table, chosen, out, shown or table.collect_schema().names(), reads=runs)
 
 
 def make(runs: Sequence[Path], table_of: Callable[[RunLogs], TableT]) -> TableT:
@@ -287,8 +288,8 @@ def print_notes(opened: RunLogs) -> None:
     notes = list(opened.notes)
     # Without any run, the last note says why.
     nothing = None if opened.runs else notes.pop()
-    for note in notes:
-        typer.echo(f"prism: {note}", err=True)
+    for found in notes:
+        note(str(found))
 
     if nothing is not None:
         raise InputError(nothing.message, path=nothing.path, line=nothing.line)
@@ -356,4 +357,4 @@ def _verdict(found: Conformance) -> str:
         for name, count in found.other_charts.items()
     )
 
-    return f"prism: {verdict}{others}"
+    return f"{verdict}{others}"

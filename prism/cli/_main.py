@@ -6,6 +6,7 @@ import io
 import logging
 import os
 import sys
+from traceback import format_exc
 from typing import Annotated
 
 import typer
@@ -18,6 +19,7 @@ from prism.cli._doctor import doctor
 from prism.cli._log import logs
 from prism.cli._log_agents import agents, interactions, why
 from prism.cli._report import report
+from prism.cli._screen import note, say
 from prism.cli._simulate import simulate
 from prism.cli._status import status
 from prism.errors import PrismError
@@ -31,6 +33,7 @@ app: typer.Typer = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
 )
 app.command()(simulate)
 app.command()(status)
@@ -47,7 +50,7 @@ app.add_typer(logs, name="log")
 
 def _print_version(asked: bool) -> None:
     if asked:
-        typer.echo(f"prism {__version__}")
+        say(f"prism {__version__}")
         raise typer.Exit
 
 
@@ -63,15 +66,16 @@ def _common(
     """Take the options that stand before a command."""
 
 
-def main() -> None:
-    """Run the command line and exit: 0 done, 1 failed, 2 wrong input, 130 interrupted."""
+def run() -> int:
+    """Run a command; return the exit status: 0 done, 1 failed, 2 wrong input, 130 interrupted."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         # posts may say what the user's terminal cannot show
         sys.stdout.reconfigure(errors="replace")
 
     # what went wrong is in the run's log and summary
     logging.getLogger("prism").addHandler(logging.NullHandler())
-    sys.exit(_run())
+
+    return _run()
 
 
 def _run() -> int:
@@ -88,9 +92,14 @@ def _run() -> int:
         _complain(f"{error.filename or 'output'}: {error.strerror or error}")
         _give_up_output()
         return 1
+    except Exception:
+        # a mistake of prism itself; what it quotes may come from anywhere
+        for line in format_exc().splitlines():
+            say(line, err=True)
+        return 1
 
     if status == _INTERRUPTED:  # what typer makes of a KeyboardInterrupt
-        typer.echo("prism: interrupted", err=True)
+        note("interrupted")
 
     return status
 
@@ -105,5 +114,5 @@ def _give_up_output() -> None:
 
 
 def _complain(problem: str, hint: str = "") -> int:
-    typer.echo(f"prism: {' '.join(problem.split())}{hint}", err=True)
+    note(f"{' '.join(problem.split())}{hint}")
     return 2

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from prism.cli._screen import evenly, plain, plain_table
+from prism.cli._screen import evenly, plain, plain_table, shown
 from prism.social import Cascade, Results, RoundSummary
 
 _MOST_ROUNDS_SHOWN = 10
@@ -42,7 +42,7 @@ class RoundProgress(Progress):
     def round_ended(self, summary: RoundSummary) -> None:
         """Move the bar on by one round."""
         busiest = max(summary.states, key=lambda state: summary.states[state])
-        self.update(self._bar, advance=1, description=f"most are {busiest}")
+        self.update(self._bar, advance=1, description=f"most are {shown(busiest)}")
 
 
 def print_results(results: Results, folder: Path | None) -> None:
@@ -80,7 +80,7 @@ def _states_table(results: Results, width: int) -> Table:
         table.add_column(str(summary.number), justify="right", no_wrap=True)
 
     for state in shown[0].states:
-        table.add_row(state, *(f"{summary.states[state]:,}" for summary in shown))
+        table.add_row(plain(state), *(f"{summary.states[state]:,}" for summary in shown))
 
     if len(shown) < len(results.rounds):
         table.caption = f"{len(shown)} of {len(results.rounds)} rounds"
@@ -122,7 +122,7 @@ def _engagement_table(results: Results) -> Table:
         table.add_row(what, f"{count:,}")
 
     for state, count in sorted(totals.timeouts.items()):
-        table.add_row(f"time-outs from {state}", f"{count:,}")
+        table.add_row(plain(f"time-outs from {state}"), f"{count:,}")
 
     return table
 

@@ -14,6 +14,7 @@ import typer
 
 from prism import runs
 from prism.cli._results import RoundProgress, print_results
+from prism.cli._screen import note, pour
 from prism.errors import InputError
 from prism.llm import DEFAULT_HOST
 from prism.runs import (
@@ -33,7 +34,7 @@ from prism.social._run import DEFAULT_AGENTS
 
 _model_option = partial(typer.Option, rich_help_panel="Asking a model")
 _keeping_option = partial(typer.Option, rich_help_panel="Keeping the run")
-_WITH_RESUME = ("resume", "checkpoint_every", "as_json")
+_WITH_RESUME = ("resume", "checkpoint_every", "as_json", "host")
 
 
 def simulate(
@@ -74,7 +75,9 @@ def simulate(
         list[str] | None,
         _model_option(
             metavar="URL",
-            help=f"Ollama server, by default {DEFAULT_HOST}. Repeat it for several servers.",
+            help=f"Ollama server, by default {DEFAULT_HOST}. Repeat it for several servers. "
+            "Names and passwords in it are not kept: with --resume, give it again, or set "
+            "OLLAMA_HOST.",
         ),
     ] = None,
     mode: Annotated[
@@ -173,7 +176,7 @@ def simulate(
     """
     if resume is not None:
         _refuse_what_is_settled(context)
-        _resume(_own_folder("--resume", resume), checkpoint_every, as_json=as_json)
+        _resume(_own_folder("--resume", resume), host or [], checkpoint_every, as_json=as_json)
         return
 
     if out is None and _is_given(context, "checkpoint_every"):
@@ -208,18 +211,19 @@ def simulate(
     _print(outcome, as_json=as_json)
 
 
-def _resume(folder: Path, checkpoint_every: float, *, as_json: bool) -> None:
+def _resume(folder: Path, hosts: list[str], checkpoint_every: float, *, as_json: bool) -> None:
     with _screen(folder) as screen:
         outcome = runs.resume(
             folder,
             SocialRun,
+            hosts=hosts,
             on_round=screen.round_ended,
             checkpoint_every=checkpoint_every,
             observer=screen,
         )
 
     if outcome is None:
-        typer.echo(f"prism: {folder} is complete: there is nothing to resume", err=True)
+        note(f"{folder} is complete: there is nothing to resume")
     else:
         _print(outcome, as_json=as_json)
 
@@ -232,7 +236,7 @@ class _Screen(Observer):
         self._progress: RoundProgress | None = None
 
     def note(self, message: str) -> None:
-        typer.echo(f"prism: {message}", err=True)
+        note(message)
 
     def warn(self, message: str) -> None:
         self.note(message)
@@ -270,7 +274,7 @@ def _decider(reasoner: str, replay: Path | None, asked: dict[str, Any]) -> Reaso
 
 def _print(outcome: Outcome[Results], *, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(outcome.summary, indent=2))
+        pour(json.dumps(outcome.summary, indent=2) + "\n")
     else:
         print_results(outcome.results, outcome.folder)
 
@@ -305,7 +309,7 @@ def _hinting_at(folder: Path | None) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         if RunFolder(folder).is_begun:
-            typer.echo(f"prism: {hint}", err=True)
+            note(hint)
         raise
     except OSError as error:
         problem = f"{error.strerror or error}; when that is mended, {hint}"

@@ -39,7 +39,9 @@ def same_address(host: str) -> tuple[str, str, int, str]:
 
 def shown_address(host: str) -> str:
     """Return an address as it was written, without the name and password of a user."""
-    return re.sub(r"^(\w+://)?[^/]*@", r"\1", host)
+    # up to the last @ before the path, or at all if a password holds an unescaped slash
+    usual = re.sub(r"^(\w+://)?[^/?#]*@", r"\1", host)
+    return usual if _has_valid_port(usual) else re.sub(r"^(\w+://)?.*@", r"\1", host, flags=re.S)
 
 
 def credentials(host: str) -> tuple[str, str] | None:
@@ -48,6 +50,15 @@ def credentials(host: str) -> tuple[str, str] | None:
     if parts.username is None:
         return None
     return unquote(parts.username), unquote(parts.password or "")
+
+
+def _has_valid_port(host: str) -> bool:
+    try:
+        _ = _split(host).port
+    except ValueError:
+        return False
+
+    return True
 
 
 def _split(host: str) -> SplitResult:

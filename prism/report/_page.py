@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -22,6 +22,8 @@ from prism import __version__
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.notes import Note, NoteKind
 from prism.errors import InputError
+from prism.files import replacing
+from prism.files._names import shown_path
 from prism.report._facts.run_facts import RunFacts, facts_of
 from prism.report._figures.page_figures import PageFigures
 from prism.report._figures.timeline import are_many
@@ -75,9 +77,9 @@ class Report:
             title=" and ".join(labels),
             subtitle=_subtitle(self.runs),
             sections=self._sections,
-            notes=[str(note) for note in self.notes],
+            notes=[shown_path(str(note)) for note in self.notes],
             runs=labels,
-            sources=list(dict.fromkeys(str(facts.run.path) for facts in self.runs)),
+            sources=list(dict.fromkeys(shown_path(facts.run.path) for facts in self.runs)),
             version=__version__,
             style=Markup(_resource("page.css")),
             scripts=[_script(_library().result()), _script(_resource("page.js"))],
@@ -95,7 +97,7 @@ class Report:
             format: ``svg``, or ``png`` with two pixels for each of the page's.
 
         Returns:
-            The paths of the files.
+            The paths of the files; none for a figure of `failures`.
 
         Raises:
             InputError: If there is no such format.
@@ -106,13 +108,28 @@ class Report:
             raise InputError(f"figures are saved as {known}, not {format!r}", field="format")
 
         folder.mkdir(parents=True, exist_ok=True)
-        drawings = dict(self._figures.drawings)
-        for name, figure in self._figures.charts.items():
-            drawings[name.removeprefix("figure-")] = vl_convert.vegalite_to_svg(
-                figure.alone(), vl_version=_VEGA_LITE
-            )
+        drawings = {**self._figures.drawings, **self._drawn[0]}
 
         return [_saved(svg, folder / f"{name}.{format}") for name, svg in drawings.items()]
+
+    @property
+    def failures(self) -> Mapping[str, str]:
+        """What is wrong with each figure that cannot be drawn, by name; usually nothing."""
+        return self._drawn[1]
+
+    @cached_property
+    def _drawn(self) -> tuple[dict[str, str], dict[str, str]]:
+        """The figures that are not drawn before, as SVG; and why the others cannot be drawn."""
+        drawn: dict[str, str] = {}
+        failed: dict[str, str] = {}
+        for place, figure in self._figures.charts.items():
+            name = place.removeprefix("figure-")
+            try:
+                drawn[name] = vl_convert.vegalite_to_svg(figure.alone(), vl_version=_VEGA_LITE)
+            except ValueError as error:
+                failed[name] = str(error).partition("\n    at ")[0]
+
+        return drawn, failed
 
 
 def make_report(logs: RunLogs) -> Report:
@@ -161,10 +178,10 @@ def _script(text: str) -> _Script:
 
 
 def _saved(svg: str, path: Path) -> Path:
-    if path.suffix == ".svg":
-        path.write_text(svg, encoding="utf-8")
-    else:
-        path.write_bytes(vl_convert.svg_to_png(svg, scale=_PIXELS))
+    is_svg = path.suffix == ".svg"
+    content = svg.encode() if is_svg else vl_convert.svg_to_png(svg, scale=_PIXELS)
+    with replacing(path) as file:
+        file.write(content)
 
     return path
 

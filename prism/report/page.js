@@ -3,9 +3,22 @@
   const read = (id) => JSON.parse(document.getElementById(id).textContent);
 
   const options = { renderer: "svg", ast: true, actions: { export: true, source: false, compiled: false, editor: false } };
-  const drawn = Object.entries(read("figures")).map(([id, spec]) =>
-    vegaEmbed(document.getElementById(id), spec, { ...options, downloadFileName: id.replace("figure-", "") }));
-  Promise.all(drawn).then(() => { document.body.dataset.drawn = drawn.length; }, (error) => console.error(error));
+  const draw = async ([id, spec]) => {
+    const place = document.getElementById(id);
+    try {
+      await vegaEmbed(place, spec, { ...options, downloadFileName: id.replace("figure-", "") });
+      return true;
+    } catch (error) {
+      console.error(error);
+      place.textContent = `This figure could not be drawn: ${error.message ?? error}`;
+      place.classList.add("failed");
+      return false;
+    }
+  };
+  Promise.all(Object.entries(read("figures")).map(draw)).then((drawn) => {
+    document.body.dataset.drawn = drawn.filter(Boolean).length;
+    document.body.dataset.failed = drawn.length - document.body.dataset.drawn;
+  });
 
   const MOST_SHOWN = 200;
   const { columns, rows } = read("agents-data");

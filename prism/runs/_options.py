@@ -12,8 +12,10 @@ from reprlib import repr as brief
 from typing import Any, ClassVar, Literal, get_args
 
 from prism.errors import InputError
+from prism.files._durable import is_stream
 from prism.llm import DEFAULT_HOST, AnswerCache, OllamaPool
 from prism.runlog import ReplayReasoner
+from prism.runs._credentials import without_credentials
 from prism.statechart import BaseReasoner, Budget, Reasoner
 
 Kinds = Mapping[str, Any]
@@ -33,10 +35,6 @@ class ReplayOptions:
     """
 
     run: Path
-
-    def __post_init__(self) -> None:
-        """Refuse what JSON has no room for."""
-        require_writable("replay", self.run)
 
     def to_config(self) -> dict[str, Any]:
         """Return the options as plain data."""
@@ -82,6 +80,7 @@ class ModelOptions:
     KINDS: ClassVar[Kinds] = {
         "model": str,
         "host": list,
+        "credentials": list,
         "mode": get_args(Mode),
         "pick": get_args(Pick),
         "think": get_args(Think),
@@ -101,12 +100,18 @@ class ModelOptions:
             if isinstance(choices, tuple) and value is not None and value not in choices:
                 raise InputError(f"must be one of {', '.join(choices)}, got {value!r}", field=name)
 
-            require_writable(name, " ".join(value) if isinstance(value, tuple) else value)
+            if not isinstance(value, Path):
+                require_writable(name, " ".join(value) if isinstance(value, tuple) else value)
 
     def to_config(self) -> dict[str, Any]:
-        """Return the options as plain data: those that are not None, as JSON has them."""
+        """Return the options as plain data: those that are not None, as JSON has them.
+
+        Hosts are without names and passwords; those that had them are among ``credentials``.
+        """
         given = {name: value for name, value in asdict(self).items() if value is not None}
-        return {"reasoner": "ollama", **json.loads(json.dumps(given, default=str))}
+        return without_credentials(
+            {"reasoner": "ollama", **json.loads(json.dumps(given, default=str))}
+        )
 
 
 ReasonerOptions = ModelOptions | ReplayOptions | None
@@ -134,6 +139,7 @@ def read_reasoner(config: Mapping[str, Any]) -> ReasonerOptions:
             return ReplayOptions(Path(config["replay"]))
 
     given = {name: value for name, value in config.items() if name in ModelOptions.KINDS}
+    given.pop("credentials", None)
     if "host" in given:
         given["host"] = tuple(given["host"])
     if "cache" in given:
@@ -157,6 +163,10 @@ def make_reasoner(options: ReasonerOptions, seed: int, fallback: Any) -> BaseRea
     if options is None:
         return None
     if isinstance(options, ReplayOptions):
+        if is_stream(options.run):
+            problem = "is a pipe: the run has to find it again, so give a file or folder"
+            raise InputError(problem, path=options.run)
+
         return ReplayReasoner(options.run, verbatim=True)
 
     budget = Budget(

@@ -25,7 +25,6 @@ from prism.runs._options import (
     digest,
     make_reasoner,
     read_reasoner,
-    require_writable,
 )
 from prism.simulation._loop import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
 from prism.social._simulation import Simulation
@@ -77,9 +76,6 @@ class SocialRun:
         object.__setattr__(self, "agents", str(self.agents))
         if abs(self.seed) > _MOST_SEED:
             raise InputError(f"must lie between -2^53 and 2^53, got {self.seed}", field="seed")
-
-        require_writable("agents", self.agents)
-        require_writable("posts", self.posts)
 
     @property
     def is_repeatable(self) -> bool:

@@ -68,7 +68,7 @@ def test_an_empty_array_has_no_records(write: Write, text: str) -> None:
         ('{}\n"x"', 2, "must be a JSON object, got text"),
         ("{}\n3.5", 2, "must be a JSON object, got a number"),
         ("{}\n" + DEEP, 2, "is nested too deeply"),
-        ('{}\n{"a": ' + LONG_NUMBER + "}", 2, "holds a number of too many digits"),
+        ("{}\n[" + LONG_NUMBER + "]", 2, "holds a number of too many digits"),
         (
             '{}\n{"a": "' + "x" * MAX_LINE_CHARACTERS + '"}',
             2,

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -94,10 +94,13 @@ def test_a_cache_that_cannot_be_written_is_a_warning(
         raise InputError("is locked", path=tmp_path / "answers.db")
 
     warnings: list[str] = []
-    with monkeypatch.context() as patch:
+    reasoner = reasoner_at(servers[0], cache=tmp_path / "answers.db")
+    with closing(reasoner.cache), monkeypatch.context() as patch:
         patch.setattr(AnswerCache, "close", fail)
-        with closing_cache(reasoner_at(servers[0], cache=tmp_path / "answers.db"), warnings.append):
+        with closing_cache(reasoner, warnings.append):
             pass
+
+        patch.undo()
     assert warnings == [f"{tmp_path / 'answers.db'}: is locked; the last answers are not in it"]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from os import PathLike
 from pathlib import Path
@@ -25,6 +25,8 @@ from prism.analysis._reading.scanning import (
 )
 from prism.analysis._reading.survey import SURVEYED, FileSurvey
 from prism.errors import InputError
+from prism.files._names import shown_path
+from prism.files._temporary import TemporaryCopy
 from prism.runlog._reader import LOG_NAME, Block, locate_log, read_blocks
 from prism.runlog._schema import EVENTS
 from prism.telemetry.events import AGENT_JOINED, DECISION, POST_LIKED, POST_PUBLISHED, TRANSITION
@@ -57,10 +59,17 @@ class RunLogs:
     Args:
         paths: The logs, with the label of each.
         unreadable: Notes on the logs that could not be opened.
+        copies: Files that are read in place of pipes.
     """
 
-    def __init__(self, paths: Sequence[tuple[Path, str]], unreadable: Sequence[Note] = ()) -> None:
+    def __init__(
+        self,
+        paths: Sequence[tuple[Path, str]],
+        unreadable: Sequence[Note] = (),
+        copies: Mapping[Path, TemporaryCopy] | None = None,
+    ) -> None:
         self._paths = tuple(paths)
+        self._copies = copies or {}
         self._unreadable = tuple(unreadable)
         self._runs: tuple[Run, ...] | None = None
         self._notes: tuple[Note, ...] | None = None
@@ -193,7 +202,8 @@ class RunLogs:
         for path, label in self._paths:
             survey = FileSurvey(path, label, len(runs), own)
             try:
-                for block, frame in _read(path, columns, survey):
+                copy = self._copies.get(path)
+                for block, frame in _read(copy.path if copy else path, columns, survey):
                     yield block, frame, path
             except InputError as error:
                 notes.append(Note("unreadable", str(path), error.line, error.problem))
@@ -244,7 +254,8 @@ def read_log(*paths: PathLike[str] | str) -> RunLogs:
 
     Args:
         paths: Logs, plain or compressed with gzip, or folders of runs. A log that cannot be opened
-            is reported in `RunLogs.notes`.
+            is reported in `RunLogs.notes`. A pipe, such as ``/dev/stdin``, is copied into a
+            temporary file at once, as every table reads the log again.
 
     Returns:
         The logs, from which every function of `prism.analysis` makes its table.
@@ -256,11 +267,15 @@ def read_log(*paths: PathLike[str] | str) -> RunLogs:
         raise InputError("no log given: give at least one run's folder or log")
 
     found: list[Path] = []
+    copies: dict[Path, TemporaryCopy] = {}
     problems: list[InputError] = []
 
     for path in paths:
         try:
-            found.append(locate_log(path))
+            log = locate_log(path)
+            if not log.is_file() and log not in copies:
+                copies[log] = TemporaryCopy(log)
+            found.append(log)
         except InputError as error:
             problems.append(error)
 
@@ -276,7 +291,7 @@ def read_log(*paths: PathLike[str] | str) -> RunLogs:
         Note("unreadable", str(error.path), error.line, error.problem) for error in problems
     ]
 
-    return RunLogs(list(zip(found, _labels(found), strict=True)), unreadable)
+    return RunLogs(list(zip(found, _labels(found), strict=True)), unreadable, copies)
 
 
 def parse_time(name: str) -> pl.Expr:
@@ -308,15 +323,16 @@ def _labels(paths: Sequence[Path]) -> list[str]:
     short = [_short_label(path) for path in paths]
     counts = Counter(short)
     return [
-        label if counts[label] == 1 else str(path) for label, path in zip(short, paths, strict=True)
+        label if counts[label] == 1 else shown_path(path)
+        for label, path in zip(short, paths, strict=True)
     ]
 
 
 def _short_label(path: Path) -> str:
     name = path.name.removesuffix(".gz")
     if name == LOG_NAME:
-        return path.absolute().parent.name or str(path)
-    return name.removesuffix(".jsonl")
+        return shown_path(path.absolute().parent.name or path)
+    return shown_path(name.removesuffix(".jsonl"))
 
 
 def _ahead(work: Callable[[ItemT], ResultT], items: Iterable[ItemT]) -> Iterator[ResultT]:

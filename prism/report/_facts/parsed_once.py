@@ -40,7 +40,7 @@ class _ParsedLogs(RunLogs):
     """The events of logs as frames, with the keys that a report shows."""
 
     def __init__(self, logs: RunLogs, folder: Path, most_bytes: int) -> None:
-        super().__init__(logs._paths, logs._unreadable)
+        super().__init__(logs._paths, logs._unreadable, logs._copies)
         self._folder = folder
         self._bytes_left = most_bytes
         self._parts: list[pl.DataFrame | Path] | None = None

@@ -50,6 +50,27 @@ _CONFIG: dict[str, Any] = {
 }
 
 
+# The properties of Object.prototype (ECMA-262, 20.1.3 and B.2.2). Vega looks values up in plain
+# objects, which have these without being asked.
+_OF_EVERY_OBJECT = frozenset(
+    (
+        "constructor",
+        "hasOwnProperty",
+        "isPrototypeOf",
+        "propertyIsEnumerable",
+        "toLocaleString",
+        "toString",
+        "valueOf",
+        "__defineGetter__",
+        "__defineSetter__",
+        "__lookupGetter__",
+        "__lookupSetter__",
+        "__proto__",
+    )
+)
+_INVISIBLE = "\N{WORD JOINER}"
+
+
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A figure on a page.
@@ -77,7 +98,7 @@ class Figure:
 
     def _spec(self) -> dict[str, Any]:
         with alt.data_transformers.enable("default", max_rows=None):
-            return {**self.chart.to_dict(), "config": _CONFIG}
+            return {**_with_safe_texts(self.chart.to_dict()), "config": _CONFIG}
 
 
 @dataclass(frozen=True)
@@ -145,6 +166,16 @@ class PageFigures:
         scale = alt.Scale(domain=list(colours), range=list(colours.values()))
 
         return alt.Color(f"{column}:N", scale=scale, sort=list(colours), legend=shown)
+
+
+def _with_safe_texts(spec: Any) -> Any:
+    """Mark all texts that Vega would take for what every object of JavaScript has."""
+    if isinstance(spec, dict):
+        return {key: _with_safe_texts(value) for key, value in spec.items()}
+    if isinstance(spec, list):
+        return [_with_safe_texts(value) for value in spec]
+
+    return f"{spec}{_INVISIBLE}" if isinstance(spec, str) and spec in _OF_EVERY_OBJECT else spec
 
 
 def _colour(place: int) -> str:
