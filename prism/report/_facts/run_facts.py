@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
@@ -15,7 +15,7 @@ from prism.analysis._tables.decisions import decisions
 from prism.analysis._tables.engagement import engagement
 from prism.analysis._tables.states import state_counts
 from prism.analysis._tables.transitions import dwell_times, timeouts, transition_counts
-from prism.drawing import Diagram
+from prism.drawing import Arrow, Diagram
 from prism.report._facts.counts import (
     agent_table,
     latency_counts,
@@ -157,7 +157,7 @@ def facts_of(
         own = {name: _showable(_of(table, run.label)) for name, table in tables.items()}
         trees = tuple(grow(root, _of(posts, run.label)) for root in roots[run.label])
         followed = [chart for chart in familiar if _has_all(chart, own["traffic"])]
-        known = {chart.name: chart for chart in (*followed, *charts)}
+        known = {chart.name: chart for chart in (*followed, *map(_showable_chart, charts))}
         facts.append(RunFacts(run, **own, trees=trees, charts=known))
 
     return tuple(facts), notes
@@ -207,3 +207,27 @@ def _showable(table: pl.DataFrame) -> pl.DataFrame:
     is_long = text.str.len_chars() > MOST_CHARACTERS
     shortened = pl.when(is_long).then(text.str.slice(0, MOST_CHARACTERS) + "…").otherwise(text)
     return table.with_columns(shortened.str.replace_all(_UNSHOWABLE, "\ufffd").name.keep())
+
+
+def _showable_chart(chart: Diagram) -> Diagram:
+    """Name the states of a chart as they are named in the tables of a report."""
+    table = _showable(pl.DataFrame({"state": chart.states}, schema={"state": pl.String}))
+    names = dict(zip(chart.states, table["state"], strict=True))
+    if len(set(names.values())) < len(names):
+        return chart
+
+    return replace(
+        chart,
+        states=tuple(names.values()),
+        arrows=tuple(
+            Arrow(
+                None if arrow.source is None else names[arrow.source],
+                names[arrow.target],
+                arrow.labels,
+            )
+            for arrow in chart.arrows
+        ),
+        initial=None if chart.initial is None else names[chart.initial],
+        decision_states=frozenset(names[state] for state in chart.decision_states),
+        timeouts={names[state]: ticks for state, ticks in chart.timeouts.items()},
+    )
