@@ -26,8 +26,9 @@ PAGES = [
     )
 ]
 
-# What somebody has who has cloned the repository.
-_NOT_CLONED = shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "runs")
+CLONED = ("prism", "docs", "tests", "pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE")
+"""What somebody has who has cloned the repository, as far as pages need it."""
+
 _FROM_CHECKOUT = re.compile(
     r"python3 -m venv \.venv(\n| && )\. \.venv/bin/activate\1pip install (\.|'\.\[\w+\]')( \S+)*\n"
 )
@@ -72,7 +73,16 @@ def environments() -> dict[str, dict[str, str]]:
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """Return a copy of this checkout."""
-    return Path(shutil.copytree(ROOT, tmp_path / "prism", ignore=_NOT_CLONED))
+    folder = tmp_path / "prism"
+    folder.mkdir()
+    for name in CLONED:
+        if (ROOT / name).is_dir():
+            compiled = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / name, folder / name, ignore=compiled)
+        else:
+            shutil.copy(ROOT / name, folder)
+
+    return folder
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

@@ -64,6 +64,7 @@ def make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
     table = html_table(
         f"cascades-{name}", _listed(spread), {"lifetime_ticks": "ticks"}, most=_MOST_CASCADES
     )
+    figures.used.update(KINDS.values())
     trees = [
         _tree(tree, f"tree-{name}-{place}", figures, is_open=place == 1)
         for place, tree in enumerate(facts.trees, 1)

@@ -136,6 +136,8 @@ def _overview(dwelling: pl.DataFrame, figures: PageFigures) -> alt.LayerChart:
     tooltip: Tooltips = ["state", "visits", mean, "median", "p90", "p99", "max"]
     rows = alt.Y("state:N", sort=list(colours), title=None, axis=alt.Axis(labelLimit=170))
     base = alt.Chart(dwelling.drop("log_likelihood")).encode(rows, tooltip=tooltip)
+    # As many rows as the figures beside it, which show the states of all runs.
+    beside = {name for run in figures.runs for name in run.dwelling["state"]}
     coloured = base.encode(
         alt.X("median:Q", scale=scale, axis=axis, title="ticks in the state"),
         figures.colour("state", colours, legend=False),
@@ -148,32 +150,45 @@ def _overview(dwelling: pl.DataFrame, figures: PageFigures) -> alt.LayerChart:
             fill=INK, stroke=PAPER, strokeWidth=1, size=60, opacity=1, shape="diamond"
         ).encode(alt.X("mean:Q")),
     ]
-    chart: alt.LayerChart = alt.LayerChart(layer=layers).properties(height=alt.Step(_ROW))
+    chart: alt.LayerChart = alt.LayerChart(layer=layers).properties(
+        height=_ROW * len(beside | set(colours))
+    )
 
     return chart
 
 
 def _fits(fitted: pl.DataFrame, reach: pl.DataFrame, figures: PageFigures) -> alt.FacetChart:
-    table = fitted.with_columns(
+    # A state that only runs beside this one have keeps its place, with nothing in it.
+    nothing = reach.join(fitted, on="state", how="anti").select(
+        "state",
+        ticks=pl.lit(1, pl.Int64),
+        until=pl.lit(1, pl.Int64),
+        visits=pl.lit(0, pl.Int64),
+        share=pl.lit(0.0),
+        expected=pl.lit(0.0),
+    )
+    table = pl.concat([fitted, nothing]).with_columns(
         begin=pl.col("ticks") - _HALF_BAR,
         end=pl.col("until") + _HALF_BAR,
         middle=(pl.col("ticks") + pl.col("until")) / 2,
     )
-    colours = figures.state_colours(reach["state"])
-    base = alt.Chart().transform_filter("datum.reach === null").encode(tooltip=_fit_tooltip())
+    table = table.join(reach.rename({"begin": "from", "end": "to"}), on="state")
+
+    colours = figures.state_colours(table["state"])
+    base = alt.Chart().encode(tooltip=_fit_tooltip())
     bars = _fit_bars(base, figures.colour("state", colours, legend=False))
     dots = alt.OverlayMarkDef(color=INK, size=14)
     curve = base.mark_line(color=INK, strokeWidth=1, point=dots).encode(
         alt.X("middle:Q"), alt.Y("expected:Q")
     )
 
-    # Nothing to see, but it makes the axes of a state the same in every run.
-    room = alt.Chart().transform_filter("datum.reach !== null").mark_rect(opacity=0)
-    room = room.encode(alt.X("begin:Q"), alt.Y("reach:Q"), alt.Y2(datum=0), x2="end:Q")
+    # Nothing to see, but it makes the axes of a state the same in every run. It lies below the
+    # bars, which can be pointed at.
+    room = alt.Chart().mark_rect(opacity=0)
+    room = room.encode(alt.X("from:Q"), alt.Y("reach:Q"), alt.Y2(datum=0), x2="to:Q")
 
-    together = pl.concat([table, reach], how="diagonal")
     width, columns = (112, 3) if figures.narrow else (168, 4)
-    small = alt.layer(bars, curve, room, data=together).properties(width=width, height=80)
+    small = alt.layer(room, bars, curve, data=table).properties(width=width, height=80)
     facet = alt.Facet("state:N", sort=list(colours), title=None, header=alt.Header(labelLimit=150))
     many: alt.FacetChart = small.facet(facet, columns=columns)
     resolved: alt.FacetChart = many.resolve_scale(x="independent", y="independent")
