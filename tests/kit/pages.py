@@ -144,7 +144,9 @@ class Reader:
         self.run(block)
 
     def _run_python(self, code: str) -> None:
-        done = self.started("python", "-W", "error", "-c", code)
+        # From a file, so that processes that the code starts can import it.
+        (self.folder / "example.py").write_text(code, encoding="utf-8")
+        done = self.started("python", "-W", "error", "example.py")
         assert (done.stderr, done.returncode) == ("", 0)
 
         if _TESTS.search(code):

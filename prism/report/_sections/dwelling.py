@@ -9,7 +9,7 @@ import polars as pl
 from markupsafe import Markup
 
 from prism.report._facts.run_facts import RunFacts
-from prism.report._figures.colours import INK, PAPER
+from prism.report._figures.colours import GREY, INK, PAPER
 from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import PageFigures, Tooltips
 
@@ -184,7 +184,7 @@ def _fits(fitted: pl.DataFrame, reach: pl.DataFrame, figures: PageFigures) -> al
 
     # Nothing to see, but it makes the axes of a state the same in every run. It lies below the
     # bars, which can be pointed at.
-    room = alt.Chart().mark_rect(opacity=0)
+    room = alt.Chart().mark_rect(opacity=0, color=GREY)
     room = room.encode(alt.X("from:Q"), alt.Y("reach:Q"), alt.Y2(datum=0), x2="to:Q")
 
     width, columns = (112, 3) if figures.narrow else (168, 4)
