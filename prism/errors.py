@@ -117,7 +117,8 @@ class MissingExtraError(PrismError, ImportError):
     def __init__(self, room: str, package: str) -> None:
         super().__init__(
             f"prism.{room} needs the package {package!r}, which is not installed: "
-            f"run  pip install 'prism-statecharts[{room}]'  or, in a checkout,  pip install '.[{room}]'"
+            f"run  pip install 'prism-statecharts[{room}]'  or, in a checkout,  "
+            f"pip install '.[{room}]'"
         )
 
 
