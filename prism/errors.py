@@ -118,7 +118,8 @@ class MissingExtraError(PrismError, ImportError):
     def __init__(self, room: str, package: str, *, extra: str | None = None) -> None:
         super().__init__(
             f"prism.{room} needs the package {package!r}, which is not installed: "
-            f"run  pip install 'prism-statecharts[{extra or room}]'"
+            f"run  pip install 'prism-statecharts[{extra or room}]'  or, in a checkout,  "
+            f"pip install '.[{extra or room}]'"
         )
 
 

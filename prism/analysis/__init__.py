@@ -28,7 +28,7 @@ seed and size, as far as the log says), ``logs.notes`` (a `Note` on each thing w
 ``kind``, ``path``, ``line``, ``message``) and ``logs.scan("post.published")`` (the events of one
 kind as a LazyFrame, for other tables).
 
-Needs the extra ``analysis``: ``pip install 'prism-statecharts[analysis]'``.
+Needs the extra ``analysis``: ``pip install '.[analysis]'`` in a checkout.
 """
 
 from prism.errors import MissingExtraError

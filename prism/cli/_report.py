@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.console import Console
 
+from prism.cli._chart_argument import chart_from
 from prism.cli._output import output_file, refuse_read_output, standard_output
 from prism.cli._screen import note, say
 from prism.errors import InputError
@@ -39,6 +40,15 @@ Figures = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Also save every figure in this folder, for a paper."),
 ]
+Charts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--chart",
+        metavar="CHART",
+        help="Chart of your own that runs follow: a .json file, or package.module:attribute. It is "
+        "drawn with all its transitions. For several charts, repeat the option.",
+    ),
+]
 Kind = Annotated[Literal["svg", "png"], typer.Option(help="Format of the saved figures.")]
 
 
@@ -47,6 +57,7 @@ def report(
     output: Output = Path("report.html"),
     figures: Figures = None,
     figure_format: Kind = "svg",
+    chart: Charts = None,
 ) -> None:
     """Make one HTML page of a run, which contains everything and works offline.
 
@@ -58,17 +69,20 @@ def report(
 
     prism report runs/first runs/second -o compared.html
 
+    prism report runs/first --chart doors.json
+
     prism report runs/first --figures figures --figure-format png
     """
     _check_output(output, runs)
     _check_figures(figures)
+    charts = [chart_from(name) for name in chart or ()]
 
     # Imported here, since other commands need no extra; this room names the one of reports.
     from prism.report import make_report
 
     logs = _opened(runs)
     with Console(stderr=True).status("Reading the log" if len(runs) == 1 else "Reading the logs"):
-        made = make_report(logs)
+        made = make_report(logs, charts)
         page = made.html().encode()
 
     for found in made.notes:

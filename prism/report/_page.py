@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -28,6 +28,8 @@ from prism.report._facts.run_facts import RunFacts, facts_of
 from prism.report._figures.page_figures import PageFigures
 from prism.report._figures.timeline import are_many
 from prism.report._sections import Section, make_sections
+from prism.statechart import Statechart, social_media_chart
+from prism.statechart.formats._diagram import to_diagram
 
 FigureFormat = Literal["svg", "png"]
 
@@ -65,8 +67,11 @@ class Report:
         self.notes: tuple[Note, ...] = tuple(notes)
         states = dict.fromkeys(name for facts in runs for name in facts.state_names)
         by_round = any(are_many(facts.states) for facts in runs)
-        self._figures = PageFigures(tuple(states), narrow=len(runs) > 1, by_round=by_round)
+        self._figures = PageFigures(
+            tuple(states), narrow=len(runs) > 1, by_round=by_round, runs=self.runs
+        )
         self._sections: Sequence[Section] = make_sections(self.runs, self._figures)
+        self._figures.share_scales()
 
     def html(self) -> str:
         """Return the report as one HTML page that works offline."""
@@ -82,6 +87,7 @@ class Report:
             sources=list(dict.fromkeys(shown_path(facts.run.path) for facts in self.runs)),
             version=__version__,
             style=Markup(_resource("page.css")),
+            dark_style=Markup(self._figures.dark_rules()),
             scripts=[_script(_library().result()), _script(_resource("page.js"))],
             figures=_embedded(figures),
             agents=_embedded(self._figures.data["agents"]),
@@ -132,24 +138,45 @@ class Report:
         return drawn, failed
 
 
-def make_report(logs: RunLogs) -> Report:
+def make_report(logs: RunLogs, charts: Iterable[Statechart[Any]] = ()) -> Report:
     """Make a report on one run, or on several side by side.
 
     Args:
         logs: The logs, from `read_log`.
+        charts: The charts that the runs follow, if they are your own: each is drawn as it is
+            defined, where the logs have transitions by its name. Other charts than prism's own are
+            drawn as far as their transitions were made.
 
     Returns:
         The report, to be saved as a page or as figures.
 
     Raises:
-        InputError: If the logs hold no event of prism.
+        InputError: If the logs hold no event of prism, or no transition by one of the charts.
     """
     _library()  # takes half a second, while the logs are read
-    runs, notes = facts_of(logs)
+    known = [to_diagram(chart.definition) for chart in charts]
+    familiar = [to_diagram(social_media_chart().definition)]
+    runs, notes = facts_of(logs, known, familiar)
     if not runs:
         raise InputError("; ".join(str(note) for note in notes if note.kind in _NOTHING_TO_SHOW))
 
+    for chart in known:
+        _check_follows(chart.name, runs)
+
     return Report(runs, notes)
+
+
+def _check_follows(chart: str, runs: Sequence[RunFacts]) -> None:
+    """Refuse a chart that no run follows."""
+    followed = dict.fromkeys(name for facts in runs for name in facts.chart_names)
+    if chart in followed:
+        return
+
+    by = ", ".join("a chart without a name" if name is None else name for name in followed)
+    raise InputError(
+        f"no run has transitions by the chart {chart}" + (f", only by {by}" if by else ""),
+        field="charts",
+    )
 
 
 @cache

@@ -133,6 +133,37 @@ def test_traffic_from_everywhere_is_added_up() -> None:
     assert [text for text in texts(svg) if text.endswith(TIMES)] == [f"7{TIMES}", f"4{TIMES}"]
 
 
+def places(svg: str) -> list[str | None]:
+    """Return where the states and arrows of a picture are, whatever the widths of arrows are."""
+    root = ET.fromstring(svg)
+    boxes = [box for box in root.iter(f"{SVG}rect") if "box" in box.get("class", "")]
+    return [
+        *(box.get(name) for box in boxes for name in ("x", "y", "width", "height")),
+        *((line.get("d") or "").split("C")[0] for line in root.iter(f"{SVG}path")),
+    ]
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_pictures_side_by_side_have_one_layout_and_scale(data: st.DataObject) -> None:
+    """With the traffic beside it, a picture has its layout, and widths mean the same in both."""
+    names = ("a", "b", "c", "d")
+    ends = st.tuples(st.sampled_from(names), st.sampled_from(names))
+    traffic = st.dictionaries(ends, st.integers(1, 10**7), min_size=1)
+    one, other = data.draw(traffic), data.draw(traffic)
+    diagram = Diagram(names, (Arrow("a", "b", ("go",)), Arrow("b", "a", ("back",))), initial="a")
+    pictures = [draw_svg(diagram, one, beside=[other]), draw_svg(diagram, other, beside=[one])]
+    assert places(pictures[0]) == places(pictures[1])
+
+    widest = max(width for picture in pictures for width, _ in lines(picture))
+    most = max(max(one.values()), max(other.values()))
+    assert widest == 7.0
+    for counts, picture in zip((one, other), pictures, strict=True):
+        assert (7.0 in [width for width, _ in lines(picture)]) == (
+            round(1.3 + 5.7 * (max(counts.values()) / most) ** 0.5, 1) == 7.0
+        )
+
+
 def test_traffic_between_unknown_states_is_refused() -> None:
     """Traffic that names a state outside the diagram is refused with that name."""
     with pytest.raises(DefinitionError, match="the traffic names 'x', not among the states"):
