@@ -48,6 +48,7 @@ _WRAPPERS = frozenset(
     }
 )
 _SEPARATORS = re.compile(r"[\W_]+")
+_WORD = re.compile(r"\w")
 _PLACEHOLDER = re.compile(r"\s*(?:<[^>]*>|\.{3}|…)?\s*")
 _FENCE = re.compile(r"(?:```|~~~)[A-Za-z]*")
 _MOST_NESTING = 6
@@ -187,7 +188,8 @@ def _is_denied(after: str, option: Any, known: Options) -> bool:
     for mention in known.mentions(after):
         begin, end = sentence_around(after, mention.start, mention.end)
         sentence = after[begin : mention.start] + after[mention.end : end]
-        if mention.option != option and is_preferred(sentence):
+        is_beside = not _WORD.search(after, 0, mention.start)
+        if mention.option != option and (is_beside or is_preferred(sentence)):
             return True
 
     return False

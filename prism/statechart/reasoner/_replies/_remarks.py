@@ -18,6 +18,7 @@ _RULED_OUT = re.compile(
             |avoiding|reject\w*|rul\w+\s+out|dismiss\w*|against|neither|nor)\b [^\w.!?]*$
        | \b(?:mistake|wrong|incorrect|invalid|bad|refus\w*|no\s+(?:circumstances|way|case)|forbid\w*
             |forbidden|mustn't|unacceptable)\b
+       | \b(?:earlier|previously|formerly|yesterday|last\s+time|used\s+to)\b
        | \bif\b .* \bwould\b
     """,
     re.VERBOSE | re.IGNORECASE,
@@ -49,7 +50,8 @@ _TAKEN_BACK = re.compile(
 _QUALIFIED = re.compile(
     r"""^[^\w\n?]*\?
       | ^[^\w\n]*(?:or|and/or|unless|maybe|perhaps|if|not|no|but|don't|do\s+not)\b
-      | ^[^\w\n]*(?:is|was|would\s+be|seems|sounds|looks|isn't|wasn't)\b[^.!?\n]*?
+      | ^[^\w\n]*(?:was|wasn't|used\s+to)\b
+      | ^[^\w\n]*(?:is|would\s+be|seems|sounds|looks|isn't)\b[^.!?\n]*?
           (?:\bnot\b|n't\b|\bwrong\b|\bincorrect\b|\bnever\b|\bmistake\b|\bbad\b
           |\bpossib\w+|\bone\s+(?:option|choice|way)\b|\ban\s+(?:option|example)\b|\banother\b)
     """,
