@@ -47,13 +47,21 @@ _TAKEN_BACK = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+# a sentence that goes on behind an answer may make anything of it: few ways to go on are harmless
+_GOES_ON = re.compile(r"(?:</?\w+>|[^\w\n.!?<])*([^\W\d_])")
+_AGREES = re.compile(
+    r"""[^\w\n]*(?:because|since|as|for|given|fits|matches|suits|makes\s+sense|thanks|please|here|now
+          |(?:it\s+)?(?:is|seems|feels|would\s+be)\s+(?:clearly\s+)?(?:the\s+|my\s+)?
+            (?:best|right|correct|answer|choice|decision|most|natural|next|fitting|what\s+I))\b
+          (?![^.!?\n]*(?:\bnot\b|n't\b|\bnever\b|\bno\b))
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
 _QUALIFIED = re.compile(
-    r"""^[^\w\n?]*\?
-      | ^[^\w\n]*(?:or|and/or|unless|maybe|perhaps|if|not|no|but|don't|do\s+not)\b
-      | ^[^\w\n]*(?:was|wasn't|used\s+to)\b
-      | ^[^\w\n]*(?:is|would\s+be|seems|sounds|looks|isn't)\b[^.!?\n]*?
-          (?:\bnot\b|n't\b|\bwrong\b|\bincorrect\b|\bnever\b|\bmistake\b|\bbad\b
-          |\bpossib\w+|\bone\s+(?:option|choice|way)\b|\ban\s+(?:option|example)\b|\banother\b)
+    r"""[^\w\n?]*\?
+      | [^\w\n]*(?:or|and/or|unless|maybe|perhaps|if|not|no|but|don't|do\s+not|was|wasn't)\b
+      | [^\w\n]*(?:is|would\s+be|seems|sounds|looks|isn't)\b[^.!?\n]*?
+          (?:\bnot\b|n't\b|\bwrong\b|\bincorrect\b|\bnever\b|\bmistake\b|\bbad\b)
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -113,6 +121,10 @@ def is_taken_back(after: str) -> bool:
 
 def is_qualified(after: str) -> bool:
     """Return True if words right behind an answer put it in doubt, or deny it."""
+    goes_on = _GOES_ON.match(after)
+    if goes_on and goes_on[1].islower() and not _AGREES.match(after):
+        return True
+
     return bool(_QUALIFIED.match(after))
 
 
