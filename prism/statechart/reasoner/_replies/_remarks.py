@@ -19,6 +19,7 @@ _RULED_OUT = re.compile(
        | \b(?:mistake|wrong|incorrect|invalid|bad|refus\w*|no\s+(?:circumstances|way|case)|forbid\w*
             |forbidden|mustn't|unacceptable)\b
        | \b(?:earlier|previously|formerly|yesterday|last\s+time|used\s+to)\b
+       | \b(?:possible|(?:options?|choices|answers)\s+(?:are|include\w*))\b | [❌✗✘🚫⛔]
        | \bif\b .* \bwould\b
     """,
     re.VERBOSE | re.IGNORECASE,
@@ -40,6 +41,7 @@ _TAKEN_BACK = re.compile(
       | \bno,?\s+wait\b | \bwait,?\s+no\b | \bkidding\b | \bchanged\s+my\s+mind\b
       | \btake\s+(?:that|it)\s+back\b | \bcorrection\b | \bmy\s+mistake\b | \bI\s+meant?\b
       | \bsorry\b | \bapologi[ez]\w*\b
+      | \b(?:strike|scrap|discard|disregard|cancel|belay|opposite)\b | [❌✗✘🚫⛔]
       | \b(?:ignore|forget)\s+(?:that|it|this|the\s+above)\b
       | \b(?:that|this|it|which|answer|choice)(?:'s|\s+is|\s+was|\s+would(?:\s+be)?)\s+
           (?:wrong|incorrect|a\s+mistake|not\s+(?:be\s+)?(?:right|correct|my|the|what))\b
@@ -77,6 +79,12 @@ _OFFERED = re.compile(
 )
 _PREFERRED = re.compile(
     r"\b(?:or|better|instead(?! of)|also|equally|as well|too|should be|must be|likely|unless)\b",
+    re.IGNORECASE,
+)
+
+_PASSES_OVER = re.compile(
+    r"\b(?:than|instead of|over|not|never|no|nothing|without|cannot|if|would|might|could|though|"
+    r"although|before|was|were)\b|n't\b",
     re.IGNORECASE,
 )
 
@@ -129,8 +137,8 @@ def is_qualified(after: str) -> bool:
 
 
 def is_preferred(sentence: str) -> bool:
-    """Return True if a sentence puts something beside an answer, or above it."""
-    return bool(_PREFERRED.search(sentence))
+    """Return True if a sentence puts what it names beside an answer, or above it."""
+    return bool(_PREFERRED.search(sentence)) or not _PASSES_OVER.search(sentence)
 
 
 def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
