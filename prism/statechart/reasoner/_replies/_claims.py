@@ -56,8 +56,6 @@ _NOT_MINE = re.compile(
 _PASSED_OVER = re.compile(
     r"(?:\bover|\brather than|\binstead of|\bnot|\bthan)\s+(?:the\s+)?[*_`'\"]*$", re.IGNORECASE
 )
-
-
 _BOXED = re.compile(r"\$*\\boxed\{(?:\\text\{)?([^{}]*)\}?\}\$*")
 
 
