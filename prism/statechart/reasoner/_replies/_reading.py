@@ -104,7 +104,7 @@ def parse_reasoner_response(response_text: str, options: list[Any]) -> Any:
             "after its first answer"
         )
 
-    answers = list(_answers_in(text, known))
+    text, answers = _answers_in(text, known)
     if answers:
         return _of_answers(reply, text, known, answers)
 
@@ -195,13 +195,27 @@ def _is_denied(after: str, option: Any, known: Options) -> bool:
     return False
 
 
-def _answers_in(text: str, known: Options) -> Iterator[_Answer]:
+def _answers_in(text: str, known: Options) -> tuple[str, list[_Answer]]:
+    """Return the answers in a text, and the text with spaces for all objects without an answer."""
+    answers: list[_Answer] = []
+    said: list[str] = []
     read_until = 0
+
     for found in objects_in(text):
         values = list(_values_of(found.members, known))
+        said.append(text[read_until : found.start])
+        read_until = found.end
         if values:
-            yield _Answer(found, values, text[read_until : found.start])
-            read_until = found.end
+            answers.append(_Answer(found, values, "".join(said)))
+            said.clear()
+        else:
+            said.append(" " * (found.end - found.start))
+
+    # the answers keep their places: what is behind the last one is looked at later
+    behind = "".join((*said, text[read_until:]))
+    before = text[: answers[-1].found.end] if answers else ""
+
+    return before + behind if answers else text, answers
 
 
 def _words_around(text: str, answers: Sequence[_Answer]) -> str:
