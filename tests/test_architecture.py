@@ -26,6 +26,7 @@ SUB_ROOMS = {
     "prism.agents": (
         "_archetypes",
         "_relevance",
+        "_attributes",
         "_mixin",
         "social_agent",
         "_population",

@@ -89,11 +89,12 @@ def read(path: Path) -> Lines:
 def simulate(path: Path, reasoner: Any = None, agents: int = 12) -> Lines:
     """Run a small simulation and return its log."""
     population, clock = synthetic_population(agents, seed=5), SimulatedClock()
+    plain = SocialAgent("plain", interests=["music"], attributes={"age": 40})
     with RunLog(path, clock) as log:
         Simulation(
             [
                 *population.agents,
-                SocialAgent("plain", interests=["music"]),
+                plain,
                 Contrary("contrary", interests=["music"]),
             ],
             population.posts,

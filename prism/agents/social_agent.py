@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from prism.agents._archetypes import Archetype, archetype_named
+from prism.agents._attributes import plain_attributes
 from prism.agents._mixin import StatechartMixin
 from prism.agents._relevance import Terms, relevance, terms_of
 from prism.errors import FieldValueError
@@ -37,6 +38,7 @@ class SocialAgent(StatechartMixin):
         engagement_threshold: Relevance from which it engages, 0.0 to 1.0; 0.5 by default.
         timeout_threshold: Longest dwell time in one state in ticks, above 0; 5 by default.
         max_history_depth: Greatest length of the history.
+        attributes: What else is known of it, for guards, actions and analysis; plain data.
 
     Attributes:
         pending_action: Kind of post that a composing agent is about to publish.
@@ -65,6 +67,7 @@ class SocialAgent(StatechartMixin):
         engagement_threshold: float | None = None,
         timeout_threshold: int | None = None,
         max_history_depth: int = DEFAULT_MAX_HISTORY_DEPTH,
+        attributes: Mapping[str, Any] | None = None,
     ) -> None:
         if not isinstance(agent_id, str) or not agent_id:
             raise FieldValueError(f"agent_id must be a non-empty string, got {agent_id!r}")
@@ -83,7 +86,17 @@ class SocialAgent(StatechartMixin):
         self.max_history_depth = max_history_depth
         self.state_history = state_history
         self.ticks_in_state = ticks_in_state
+        self._attributes = plain_attributes(attributes) if attributes else {}
         self._set_thresholds(engagement_threshold, timeout_threshold)
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """What else is known of the agent, such as columns of a file; values that JSON can hold."""
+        return self._attributes
+
+    @attributes.setter
+    def attributes(self, values: Mapping[str, Any]) -> None:
+        self._attributes = plain_attributes(values)
 
     @property
     def interests(self) -> list[str]:
@@ -162,12 +175,21 @@ class SocialAgent(StatechartMixin):
         return await chart.afire(self, trigger, context, reasoner=reasoner)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return state and history in the JSON shape of the specification, Serialization."""
+        """Return state and history in the JSON shape of the specification, Serialization.
+
+        An agent with attributes has them there, too, as ``attributes``.
+
+        Raises:
+            FieldValueError: If an attribute was given a value that JSON cannot hold.
+        """
+        of_its_own = {"attributes": plain_attributes(self.attributes)} if self.attributes else {}
+
         return {
             "agent_id": self.agent_id,
             "current_state": self.state.value,
             "ticks_in_state": self.ticks_in_state,
             "state_history": [record.to_dict() for record in self.state_history],
+            **of_its_own,
         }
 
     def to_json(self) -> str:
@@ -186,12 +208,14 @@ class SocialAgent(StatechartMixin):
         Raises:
             FieldValueError: If a key is missing or unknown, or its value is not valid.
         """
-        _require_keys("agent", data, _KEYS)
+        _require_keys("agent", data, _KEYS, optional=("attributes",))
         history = data["state_history"]
         if not isinstance(history, list):
             raise FieldValueError(f"state_history must be a list of transitions, got {history!r}")
 
         fields.setdefault("max_history_depth", max(DEFAULT_MAX_HISTORY_DEPTH, len(history)))
+        if "attributes" in data:
+            fields.setdefault("attributes", plain_attributes(data["attributes"]))
 
         return cls(
             data["agent_id"],
@@ -237,14 +261,16 @@ def _texts(field: str, values: Iterable[str]) -> list[str]:
     return texts
 
 
-def _require_keys(what: str, data: Any, keys: tuple[str, ...]) -> None:
+def _require_keys(
+    what: str, data: Any, keys: tuple[str, ...], *, optional: tuple[str, ...] = ()
+) -> None:
     if not isinstance(data, Mapping):
         raise FieldValueError(
             f"{what} must be an object with the keys {', '.join(keys)}, got {data!r}"
         )
 
     missing = [key for key in keys if key not in data]
-    unknown = [str(key) for key in data if key not in keys]
+    unknown = [str(key) for key in data if key not in (*keys, *optional)]
     if missing or unknown:
         found = "; ".join(
             f"{label} {', '.join(names)}"

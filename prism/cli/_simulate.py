@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -47,6 +48,14 @@ def simulate(
             "OASIS Reddit personas (.json) or an OASIS Twitter population (.csv).",
         ),
     ] = DEFAULT_AGENTS,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMNS",
+            help="Columns of the file of agents, with commas between them, to keep as the agents' "
+            "attributes: in the log, and for code of your own.",
+        ),
+    ] = None,
     posts: Annotated[
         Path | None,
         typer.Option(
@@ -199,7 +208,7 @@ def simulate(
     folder = None if out is None else _own_folder("--out", out)
     with _screen(folder) as screen:
         decider = _decider(reasoner, replay, asked)
-        run = SocialRun(agents, posts, rounds, ticks, seed, decider)
+        run = SocialRun(agents, posts, rounds, ticks, seed, decider, _columns(keep))
         outcome = runs.begin(
             run,
             folder,
@@ -272,6 +281,11 @@ def _decider(reasoner: str, replay: Path | None, asked: dict[str, Any]) -> Reaso
     return None if replay is None else ReplayOptions(replay)
 
 
+def _columns(keep: list[str] | None) -> tuple[str, ...]:
+    """Return the names in ``--keep age,trust``, which may be repeated."""
+    return tuple(name.strip() for given in keep or () for name in given.split(","))
+
+
 def _print(outcome: Outcome[Results], *, as_json: bool) -> None:
     if as_json:
         pour(json.dumps(outcome.summary, indent=2) + "\n")
@@ -283,7 +297,29 @@ def _print(outcome: Outcome[Results], *, as_json: bool) -> None:
 def _screen(folder: Path | None) -> Iterator[_Screen]:
     """Show a run, and what goes wrong in it in the words of the command line."""
     with _hinting_at(folder), _naming_options(), ExitStack() as stack:
-        yield _Screen(stack)
+        screen = _Screen(stack)
+        stack.enter_context(_showing_notes(screen))
+        yield screen
+
+
+@contextmanager
+def _showing_notes(screen: _Screen) -> Iterator[None]:
+    """Show what is noted about a file of agents, which the library gives to a logger."""
+    logger, handler = logging.getLogger("prism.agents"), _NoteHandler(screen)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+class _NoteHandler(logging.Handler):
+    def __init__(self, screen: _Screen) -> None:
+        super().__init__(logging.WARNING)
+        self._screen = screen
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._screen.note(record.getMessage())
 
 
 @contextmanager

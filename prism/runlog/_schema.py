@@ -197,6 +197,7 @@ EVENTS = (
                 _COUNT,
                 "Longest dwell time in ticks, in a state for which the chart sets no limit.",
             ),
+            Key("attributes", _OBJECT, "What else is known of it, if anything.", required=False),
         ),
     ),
     Event(events.ROUND_STARTED, "info", "A round of a simulation begins."),

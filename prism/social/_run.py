@@ -58,6 +58,7 @@ class SocialRun:
         ticks_per_round: Steps that an agent takes in a round.
         seed: Seed of every random number.
         reasoner: Who decides: a model, an earlier run, or by default the seeded policy.
+        keep: Fields of the file of agents to keep as `prism.agents.SocialAgent.attributes`.
 
     Raises:
         InputError: If JSON has no room for a value.
@@ -69,6 +70,7 @@ class SocialRun:
     ticks_per_round: int = DEFAULT_TICKS_PER_ROUND
     seed: int = 0
     reasoner: ReasonerOptions = None
+    keep: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what JSON has no room for."""
@@ -76,6 +78,8 @@ class SocialRun:
         object.__setattr__(self, "agents", str(self.agents))
         if abs(self.seed) > _MOST_SEED:
             raise InputError(f"must lie between -2^53 and 2^53, got {self.seed}", field="seed")
+
+        object.__setattr__(self, "keep", tuple(dict.fromkeys(self.keep)))
 
     @property
     def is_repeatable(self) -> bool:
@@ -135,6 +139,8 @@ class SocialRun:
             "ticks_per_round": self.ticks_per_round,
             "seed": self.seed,
             **describe_reasoner(self.reasoner),
+            # only where it is given: other runs are described as they always were
+            **({"keep": list(self.keep)} if self.keep else {}),
             "inputs": self._digests(),
         }
 
@@ -152,7 +158,7 @@ class SocialRun:
         reasoner = config.get("reasoner")
         of_reasoner = REASONER_KINDS.get(reasoner, {}) if isinstance(reasoner, str) else {}
         needed = {name: kind for name, kind in of_reasoner.items() if name in ("model", "replay")}
-        check_config(config, path, {**_KINDS, **needed}, of_reasoner)
+        check_config(config, path, {**_KINDS, **needed}, {**of_reasoner, "keep": list})
         try:
             run = cls(
                 agents=config["agents"],
@@ -161,6 +167,7 @@ class SocialRun:
                 ticks_per_round=config["ticks_per_round"],
                 seed=config["seed"],
                 reasoner=read_reasoner(config),
+                keep=tuple(config.get("keep", ())),
             )
         except InputError as error:
             raise InputError(error.problem, path=path, field=error.field) from None
@@ -178,12 +185,17 @@ class SocialRun:
         if size is None:
             if not given.strip():
                 raise InputError("must be a number or a file, got nothing", field="agents")
-            return load_population(Path(given), seed=self.seed)
+            return load_population(Path(given), seed=self.seed, keep=self.keep)
 
         if not size.is_integer():
             raise InputError(f"must be a whole number or a file, got {given}", field="agents")
         if size < 1:
             raise InputError(f"must be 1 or more, got {given}", field="agents")
+
+        if self.keep:
+            raise InputError(
+                "needs a file of agents: made-up ones have nothing to keep", field="keep"
+            )
 
         return synthetic_population(int(size), seed=self.seed)
 

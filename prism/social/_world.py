@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from prism.agents import SeedPost, SocialAgent
+from prism.agents._attributes import plain_attributes
 from prism.errors import FieldValueError
 from prism.runlog import SimulatedClock
 from prism.social._composing import Composer
@@ -139,6 +140,7 @@ class SocialWorld:
                 following=len(agent.following),
                 state=agent.state.value,
                 timeout_threshold=agent.timeout_threshold,
+                **({"attributes": of_its_own} if (of_its_own := _attributes_of(agent)) else {}),
             )
 
         for post in self.network.seed(self._seeds):
@@ -193,7 +195,12 @@ class SocialWorld:
 
     def snapshot(self) -> dict[str, Any]:
         """Return the agents and their feeds; the log tells posts, likes and histories."""
-        return {"agents": describe_readers(self.network)}
+        described: dict[str, Any] = {"agents": describe_readers(self.network)}
+        attributes = {agent.agent_id: _attributes_of(agent) for agent in self.agents}
+        if any(attributes.values()):
+            described["attributes"] = {name: of for name, of in attributes.items() if of}
+
+        return described
 
     def restore(self, snapshot: Mapping[str, Any], events: Iterable[Event]) -> list[RoundSummary]:
         """Make agents, posts and feeds what they were; return the rounds that had ended.
@@ -201,7 +208,12 @@ class SocialWorld:
         Raises:
             SimulationError: If the snapshot is of another population.
         """
-        return restore_readers(self.network, snapshot["agents"], events)
+        finished = restore_readers(self.network, snapshot["agents"], events)
+        attributes = snapshot.get("attributes", {})
+        for agent in self.agents:
+            agent.attributes = attributes.get(agent.agent_id, {})
+
+        return finished
 
     # Steps
 
@@ -307,6 +319,11 @@ class SocialWorld:
         logger = active_logger(self._logger)
         if logger is not None:
             logger.info(event, **keys)
+
+
+def _attributes_of(agent: SocialAgent) -> dict[str, Any]:
+    """Return an agent's attributes, which code of the user may have changed."""
+    return plain_attributes(agent.attributes) if agent.attributes else {}
 
 
 def _check(agents: Sequence[SocialAgent], posts: Sequence[SeedPost]) -> None:

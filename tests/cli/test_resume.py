@@ -153,6 +153,27 @@ def test_a_signal_leaves_a_run_that_goes_on(
     assert tree(run) == whole
 
 
+def test_a_killed_run_keeps_its_attributes(prism: Prism, run: Path, tmp_path: Path) -> None:
+    """Killed without warning, a run with kept columns goes on to the same bytes."""
+    people = tmp_path / "people.jsonl"
+    people.write_text(
+        "".join(
+            f'{{"agent_id": "a{number}", "interests": ["tea"], "age": {number}}}\n'
+            for number in range(AGENTS)
+        )
+    )
+    line = ("simulate", "--agents", people, "--keep", "age", "--rounds", ROUNDS, "--seed", SEED)
+    assert prism(*line, "--out", "whole").status == 0
+    with prism.start(*line, *KEEPING) as process:
+        wait_for(process, run / "checkpoints" / "round_00000001")
+        process.kill()
+        process.communicate()
+    assert prism(*RESUME).status == 0
+    assert tree(run) == tree(tmp_path / "whole")
+    joined = [event for event in events_of(run) if event["event"] == "agent.joined"]
+    assert [event["attributes"] for event in joined] == [{"age": age} for age in range(AGENTS)]
+
+
 def test_a_damaged_folder_is_told_of(prism: Prism, stopped: Path, whole: Tree) -> None:
     """Damage is named on stderr, and where the run goes on; with both damaged it begins again."""
     for name in ("round_00000002", "round_00000003"):

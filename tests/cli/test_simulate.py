@@ -95,7 +95,20 @@ def test_every_option_is_part_of_the_run(prism: Prism, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(runs, "begin", begin)
     given = (
-        *("--agents", "9", "--posts", "posts.jsonl", "--rounds", "2", "--ticks", "3"),
+        *(
+            "--agents",
+            "9",
+            "--keep",
+            "age, trust",
+            "--keep",
+            "age",
+            "--posts",
+            "posts.jsonl",
+            "--rounds",
+            "2",
+            "--ticks",
+            "3",
+        ),
         *("--seed", "4", "--reasoner", "ollama", "--model", "tiny", "--host", "http://a"),
         *("--host", "http://b", "--mode", "chat", "--pick", "argmax", "--think", "low"),
         *("--concurrency", "3", "--timeout", "2.5", "--patience", "30", "--max-calls", "100"),
@@ -117,7 +130,8 @@ def test_every_option_is_part_of_the_run(prism: Prism, monkeypatch: pytest.Monke
         deadline=60.0,
         cache=Path("answers.db"),
     )
-    assert begun == [SocialRun(9, Path("posts.jsonl"), 2, 3, 4, model), Path("run"), 7.0]
+    run = SocialRun(9, Path("posts.jsonl"), 2, 3, 4, model, keep=("age", "trust"))
+    assert begun == [run, Path("run"), 7.0]
 
 
 def test_a_replay_is_part_of_the_run(prism: Prism, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,3 +300,60 @@ def test_full_disk_is_one_line(prism: Prism) -> None:
         ran = prism.run("simulate", "--agents", "5", "--rounds", "1", stdout=full)
     assert ran.status == 1
     assert ran.err.splitlines() == ["prism: output: No space left on device"]
+
+
+FOREIGN = Path(__file__).parents[1] / "data" / "twitter_foreign.csv"
+
+
+def test_notes_on_a_population_are_shown_once(prism: Prism) -> None:
+    """What is noted about a file of agents is a line each on stderr; the results are elsewhere."""
+    ran = prism("simulate", "--agents", FOREIGN, "--rounds", 1, "--json")
+    assert ran.status == 0
+    left_out, renamed, wordless = ran.err.splitlines()
+    assert left_out.startswith(f"prism: {FOREIGN}: left out what prism does not know")
+    assert renamed.endswith("told apart by their row: twin#5, twin#9")
+    assert "3 of 10 agents have no interests" in wordless
+
+
+def test_kept_columns_are_in_the_log(prism: Prism) -> None:
+    """With --keep agents join with their attributes, and run.json has the columns' names."""
+    prism("simulate", "--agents", FOREIGN, "--keep", "is_super_user", "--rounds", 1, "--out", "run")
+    prism("simulate", "--agents", FOREIGN, "--rounds", 1, "--out", "plain")
+    log = (prism.folder / "run" / "events.jsonl").read_text(encoding="utf-8").splitlines()
+    plain = (prism.folder / "plain" / "events.jsonl").read_text(encoding="utf-8").splitlines()
+    joined = [event for event in map(json.loads, log) if event["event"] == "agent.joined"]
+    assert [event["attributes"]["is_super_user"] for event in joined] == [True] + [False] * 9
+
+    without = [json.loads(line) for line in log]
+    for event in without:
+        event.pop("attributes", None)
+    assert without == [json.loads(line) for line in plain]
+    configs = [
+        json.loads((prism.folder / name / "run.json").read_text(encoding="utf-8"))["config"]
+        for name in ("run", "plain")
+    ]
+    assert configs[0].pop("keep") == ["is_super_user"]
+    assert configs[0] == configs[1]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--agents", 5, "--keep", "age"), "--keep needs a file of agents"),
+        (
+            ("--agents", FOREIGN, "--keep", "age,name"),
+            f"--keep names 'age', but {FOREIGN} has only",
+        ),
+        (
+            ("--agents", FOREIGN, "--keep", "name,"),
+            "--keep must be a list of names, got ['name', '']",
+        ),
+    ],
+)
+def test_columns_that_cannot_be_kept_are_refused(
+    given: tuple[str | int | Path, ...], said: str, prism: Prism
+) -> None:
+    """A column that there is not, or none at all, is one line, and no folder is left."""
+    ran = prism("simulate", *given, "--out", "run")
+    assert (ran.status, ran.err.startswith(f"prism: {said}")) == (2, True)
+    assert not (prism.folder / "run").exists()

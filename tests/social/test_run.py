@@ -75,6 +75,7 @@ def test_options_are_read_as_they_were_written(inputs: dict[str, Path]) -> None:
         run_of(inputs),
         SocialRun("100"),
         SocialRun(inputs["agents"], None, 1, 1, 2**53, MODEL),
+        SocialRun(inputs["agents"], keep=("age", "trust")),
     ]
     for run in described:
         config = as_json(run)

@@ -248,3 +248,31 @@ def test_another_population_is_refused(agents: int, runs: Runs) -> None:
     run = runs.whole(Settings(agents=12))
     with pytest.raises(SimulationError, match="has other agents: give the same population"):
         runs.resumed(run, Settings(agents=agents), 1)
+
+
+def test_attributes_that_change_in_a_run_survive(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Attributes that a user's own agents change as they go are what they were after a resume."""
+    settings = Settings(agents=5, ticks=4)
+    plain = runs.whole(settings)
+    assert all(b"attributes" not in snapshot for snapshot, _ in plain.kept)
+
+    monkeypatch.setattr(SocialAgent, "should_engage", counting(SocialAgent.should_engage))
+    whole = runs.whole(settings)
+    weighed = [agent.attributes for agent in whole.simulation.agents]
+    assert any(weighed)
+    for done in (1, 2):
+        again = runs.resumed(whole, settings, done)
+        assert_equal(again, whole)
+        assert [agent.attributes for agent in again.simulation.agents] == weighed
+
+
+def counting(should_engage: Callable[..., bool]) -> Callable[..., bool]:
+    """Return a method that does the same, and counts its calls in an attribute."""
+
+    def count_and_engage(agent: SocialAgent, context: Any) -> bool:
+        agent.attributes["weighed"] = agent.attributes.get("weighed", 0) + 1
+        return should_engage(agent, context)
+
+    return count_and_engage

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import csv
+import logging
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from prism.agents._archetypes import archetype_for
+from prism.agents._loading.kept import kept_cells, kept_values, require_fields
 from prism.agents._loading.literals import read_list
-from prism.agents._loading.unique import UniqueNames
+from prism.agents._loading.unique import told_apart
 from prism.agents._population import Population, SeedPost
 from prism.agents.social_agent import SocialAgent
 from prism.errors import InputError
 from prism.files import Record, read_json_array
 from prism.files._records import MOST_NUMBER, lines_of
+
+_logger = logging.getLogger("prism.agents")
 
 REDDIT_FIELDS = (
     "realname",
@@ -50,10 +54,13 @@ TWITTER_FIELDS = (
     "tweets_id",
 )
 _REQUIRED_TWITTER_FIELDS = ("username", "following_agentid_list", "previous_tweets", "user_char")
+_READ_TWITTER_FIELDS = (*_REQUIRED_TWITTER_FIELDS, "name", "description")
 
 _MAX_CELL_CHARACTERS = 16_000_000
 _MAX_ROW_CHARACTERS = 64_000_000
 _LIST_EXAMPLES = {int: "[1, 2]", str: "['one', 'two']"}
+
+_MOST_LISTED = 10
 
 _MAX_KEYWORDS = 5
 _KEYWORD = re.compile(r"[^\W\d_]{5,}")
@@ -69,46 +76,51 @@ world would years yourself
 _COMMON_WORDS = frozenset(_COMMON_TEXT.split())
 
 
-def load_reddit(path: Path, seed: int) -> Population:
+def load_reddit(path: Path, seed: int, keep: Sequence[str] = ()) -> Population:
     """Load Reddit personas: a JSON array of objects with ``REDDIT_FIELDS``."""
-    agents: list[SocialAgent] = []
-    ids = UniqueNames("username")
+    records = list(read_json_array(path))
+    fields = dict.fromkeys(field for record in records for field in record.fields)
+    require_fields(path, keep, fields)
+    _note_left_out(path, [field for field in fields if field not in (*REDDIT_FIELDS, *keep)])
 
-    for record in read_json_array(path):
-        record.require_known(REDDIT_FIELDS)
-        agent_id = ids.take(record)
-        agents.append(
-            SocialAgent(
-                agent_id,
-                name=record.text("realname", ""),
-                interests=record.texts("interested_topics", least=1),
-                personality=record.text("persona", "") or record.text("bio", ""),
-                archetype=archetype_for(agent_id, seed),
-            )
+    agents = [
+        SocialAgent(
+            agent_id,
+            name=record.text("realname", ""),
+            interests=record.texts("interested_topics", least=1),
+            personality=record.text("persona", "") or record.text("bio", ""),
+            archetype=archetype_for(agent_id, seed),
+            attributes=kept_values(record, keep),
         )
+        for record, agent_id in zip(records, _ids(path, records), strict=True)
+    ]
 
     return Population(agents)
 
 
-def load_twitter(path: Path, seed: int) -> Population:
+def load_twitter(path: Path, seed: int, keep: Sequence[str] = ()) -> Population:
     """Load a Twitter population: CSV with ``TWITTER_FIELDS``, whose rows follow each other."""
-    records = list(_csv_records(path))
-    unique = UniqueNames("username")
-    ids = [unique.take(record) for record in records]
+    records = list(_csv_records(path, keep))
+    ids = _ids(path, records)
+    kept = kept_cells(records, keep)
 
     agents: list[SocialAgent] = []
     posts: list[SeedPost] = []
-    for record in records:
+    for row, record in enumerate(records):
         tweets = [text for text in _literal_list(record, "previous_tweets", str) if text.strip()]
-        agent = _twitter_agent(record, ids, tweets, seed)
+        agent = _twitter_agent(record, ids[row], ids, tweets, seed)
+        agent.attributes = kept[row]
         agents.append(agent)
         posts += [SeedPost(agent.agent_id, text, tuple(agent.interests)) for text in tweets]
+
+    _note_wordless(path, agents)
 
     return Population(agents, posts)
 
 
-def _twitter_agent(record: Record, ids: list[str], tweets: list[str], seed: int) -> SocialAgent:
-    agent_id = record.text("username")
+def _twitter_agent(
+    record: Record, agent_id: str, ids: list[str], tweets: list[str], seed: int
+) -> SocialAgent:
     rows = _literal_list(record, "following_agentid_list", int)
     outside = [row for row in rows if not 0 <= row < len(ids)]
     if outside:
@@ -127,7 +139,47 @@ def _twitter_agent(record: Record, ids: list[str], tweets: list[str], seed: int)
     )
 
 
-def _csv_records(path: Path) -> Iterator[Record]:
+def _ids(path: Path, records: Sequence[Record]) -> list[str]:
+    """Return a name of its own for every record, as people may share a user name."""
+    names = [record.text("username") for record in records]
+    ids = told_apart(names)
+    renamed = [told for told, name in zip(ids, names, strict=True) if told != name]
+    if renamed:
+        _logger.warning(
+            "%s: repeated user names are told apart by their row: %s", path, _listed(renamed)
+        )
+
+    return ids
+
+
+def _note_left_out(path: Path, fields: Sequence[str]) -> None:
+    if fields:
+        _logger.warning(
+            "%s: left out what prism does not know ('keep' makes attributes of it): %s",
+            path,
+            _listed(fields),
+        )
+
+
+def _note_wordless(path: Path, agents: Sequence[SocialAgent]) -> None:
+    wordless = [agent.agent_id for agent in agents if not agent.interests]
+    if wordless:
+        _logger.warning(
+            "%s: %d of %d agents have no interests, as nothing of theirs has a word of three "
+            "letters: %s",
+            path,
+            len(wordless),
+            len(agents),
+            _listed(wordless),
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_MOST_LISTED])
+    return shown if len(names) <= _MOST_LISTED else f"{shown} and {len(names) - _MOST_LISTED} more"
+
+
+def _csv_records(path: Path, keep: Sequence[str]) -> Iterator[Record]:
     # The limit is one for the whole process; a cell of tweets can be longer than the default.
     previous_limit = csv.field_size_limit(_MAX_CELL_CHARACTERS)
     line = 1
@@ -135,7 +187,7 @@ def _csv_records(path: Path) -> Iterator[Record]:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = csv.reader(lines_of(file, path, _MAX_ROW_CHARACTERS), strict=True)
             header = next(rows, [])
-            _check_header(path, header)
+            _check_header(path, header, keep)
 
             line = rows.line_num + 1
             for row in rows:
@@ -157,16 +209,19 @@ def _csv_record(path: Path, line: int, header: list[str], row: list[str]) -> Rec
     return Record(path, line, dict(zip(header, row, strict=True)))
 
 
-def _check_header(path: Path, header: list[str]) -> None:
+def _check_header(path: Path, header: list[str], keep: Sequence[str]) -> None:
     record = Record(path, 1, dict.fromkeys(header))
-    record.require_known(TWITTER_FIELDS)
     for column in _REQUIRED_TWITTER_FIELDS:
         if column not in header:
             raise record.wrong(column, "this column is missing from the header")
 
+    require_fields(path, keep, header)
     for column, count in Counter(header).items():
-        if count > 1:
+        if count > 1 and column in (*_READ_TWITTER_FIELDS, *keep):
             raise record.wrong(column, "this column is there twice")
+
+    known = {*TWITTER_FIELDS, *keep}
+    _note_left_out(path, [column for column in dict.fromkeys(header) if column not in known])
 
 
 def _literal_list(record: Record, field: str, kind: type) -> list[Any]:
@@ -197,5 +252,4 @@ def _keywords(record: Record, tweets: list[str]) -> list[str]:
         if counts:
             return [word for word, _ in counts.most_common(_MAX_KEYWORDS)]
 
-    problem = "has no words of three letters or more from which interests could be taken"
-    raise record.wrong("user_char", problem)
+    return []

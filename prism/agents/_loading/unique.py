@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from prism.files import Record
 
 
@@ -34,3 +36,23 @@ class UniqueNames:
     def __contains__(self, name: object) -> bool:
         """Return True if a record had this name."""
         return name in self._lines
+
+
+def told_apart(names: Sequence[str]) -> list[str]:
+    """Return names that occur once each: a repeated one gets its row, counted from 0, as ``ann#7``.
+
+    The first of several keeps its name.
+    """
+    taken, seen = set(names), set[str]()
+    unique: list[str] = []
+
+    for row, name in enumerate(names):
+        told = name
+        while told in (seen if told == name else taken):
+            told = f"{told}#{row}"
+
+        seen.add(name)
+        taken.add(told)
+        unique.append(told)
+
+    return unique

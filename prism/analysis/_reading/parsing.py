@@ -13,7 +13,7 @@ from polars.exceptions import ComputeError
 from prism.runlog._reader import Block
 from prism.runlog._schema import COMMON, EVENTS, Key
 
-OBJECTS = ("probabilities", "context")
+OBJECTS = ("probabilities", "context", "attributes")
 """Keys of objects. Their own keys vary, so they are kept as JSON text, made by `objects_of`."""
 
 _COLUMN_TYPES = {

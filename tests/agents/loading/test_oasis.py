@@ -126,11 +126,9 @@ def test_archetypes_of_oasis_are_drawn_by_seed(data: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("second", "field", "problem"),
     [
-        (person(username="b", mood="calm"), "mood", "unknown field; known are realname, username"),
         ('{"interested_topics": ["tea"]}', "username", "is missing"),
         (person(username=" "), "username", "must not be empty"),
         (person(username=5), "username", "must be text, got 5"),
-        (person(), "username", "'a' is already used on line 2"),
         (
             person(username="b", interested_topics=[]),
             "interested_topics",
@@ -178,13 +176,7 @@ def test_a_reddit_persona_needs_name_and_interests(write: Write) -> None:
     ("cells", "field", "problem"),
     [
         ({"username": ""}, "username", "must not be empty"),
-        ({"username": "gardener"}, "username", "'gardener' is already used on line 2"),
         ({"username": "b\0"}, "username", "holds a NUL or half a surrogate pair"),
-        (
-            {"character": "a b"},
-            "user_char",
-            "has no words of three letters or more from which interests could",
-        ),
         (
             {"following": "[0, 3]"},
             "following_agentid_list",
@@ -249,7 +241,12 @@ def test_a_twitter_file_is_refused_at_line_and_column(
 @pytest.mark.parametrize(
     ("content", "at", "field", "problem"),
     [
-        (TWITTER_HEADER.replace("user_char", "bio"), 1, "bio", "unknown field; known are "),
+        (
+            TWITTER_HEADER.replace("user_char", "bio"),
+            1,
+            "user_char",
+            "this column is missing from the header",
+        ),
         (
             TWITTER_HEADER.replace(",user_char", ""),
             1,
@@ -298,6 +295,68 @@ def test_a_broken_csv_file_is_refused(
     error = refusal(load_population, path)
     assert place(error) == (str(path), at, field)
     assert error.problem.startswith(problem)
+
+
+def test_a_foreign_population_loads(data: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A file with the peculiarities of published ones loads, and each is noted once."""
+    path = data / "twitter_foreign.csv"
+    agents = load_population(path).agents
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+
+    ids = [agent.agent_id for agent in agents]
+    assert [name.partition("#")[0] for name in ids] == [row["username"] for row in rows]
+    assert [name for name in ids if "#" in name] == ["twin#5", "twin#9"]
+    for number, (agent, row) in enumerate(zip(agents, rows, strict=True)):
+        followed = dict.fromkeys(json.loads(row["following_agentid_list"]))
+        assert agent.following == tuple(ids[other] for other in followed if other != number)
+        assert (agent.personality, agent.attributes) == (row["user_char"], {})
+
+    assert [agent.agent_id for agent in agents if not agent.interests] == [
+        "balloonist",
+        "number",
+        "silent",
+    ]
+    notes = [record.getMessage().removeprefix(f"{path}: ") for record in caplog.records]
+    assert notes == [
+        "left out what prism does not know ('keep' makes attributes of it): "
+        "Unnamed: 0.2, Unnamed: 0.1, Unnamed: 0, is_super_user",
+        "repeated user names are told apart by their row: twin#5, twin#9",
+        "3 of 10 agents have no interests, as nothing of theirs has a word of three letters: "
+        "balloonist, number, silent",
+    ]
+
+
+def test_a_foreign_persona_loads(write: Write, caplog: pytest.LogCaptureFixture) -> None:
+    """Unknown keys of Reddit personas are left out, and repeated names told apart, with a note."""
+    path = write("a.json", f"[{person(mood='calm')}, {person(pet='cat')}, {person(mood='glad')}]")
+    assert [agent.agent_id for agent in load_population(path).agents] == ["a", "a#1", "a#2"]
+    left_out, renamed = (record.getMessage() for record in caplog.records)
+    assert left_out.endswith("('keep' makes attributes of it): mood, pet")
+    assert renamed.endswith("told apart by their row: a#1, a#2")
+
+
+def test_a_usual_population_needs_no_note(data: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing is noted about a file that has only what prism knows."""
+    for name in ("twitter.csv", "twitter_large.csv", "oasis/user_data_36.json"):
+        load_population(data / name)
+    assert caplog.records == []
+
+
+def test_long_notes_are_shortened(write: Write, caplog: pytest.LogCaptureFixture) -> None:
+    """A note names ten of many columns and says how many more there are."""
+    header = TWITTER_HEADER.rstrip() + "".join(f",extra{number}" for number in range(30)) + "\n"
+    load_population(write("a.csv", header + GARDENER.rstrip() + "," * 30 + "\n"))
+    (note,) = caplog.messages
+    assert note.endswith("extra9 and 20 more")
+
+
+def test_unread_columns_may_stand_twice(write: Write) -> None:
+    """A column that is not read may be there twice; one that is kept may not."""
+    path = write("a.csv", "x,x," + TWITTER_HEADER + "1,2," + GARDENER)
+    assert len(load_population(path).agents) == 1
+    with pytest.raises(InputError, match="line 1, field 'x': this column is there twice"):
+        load_population(path, keep=["x"])
 
 
 @pytest.mark.parametrize("rest", ["", "c,[]\n"])

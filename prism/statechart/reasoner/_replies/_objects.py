@@ -1,0 +1,215 @@
+"""JSON as models write it: quotes of any kind, commas and braces too few or too many."""
+
+# ruff: noqa: RUF001 (models write signs that look like others)
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+MOST_DEPTH = 32
+"""How deeply values are nested in each other at most; what is deeper is broken off."""
+
+
+class Members(list[tuple[str, Any]]):
+    """The keys and values of an object, in order; a key may stand there twice."""
+
+
+class CutText(str):
+    """A text without its closing quote, so that more may have followed."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FoundObject:
+    """An object in a text.
+
+    Args:
+        start: Position of its opening brace.
+        end: Position behind it.
+        members: Its keys and values.
+    """
+
+    start: int
+    end: int
+    members: Members
+
+
+def objects_in(text: str) -> Iterator[FoundObject]:
+    """Yield the objects in a text, in order, without those that are inside others.
+
+    It is read once from left to right: where an object is broken it ends, and the search goes on
+    from there.
+    """
+    brace = _BEGINNING.search(text)
+    while brace is not None:
+        scanner = _Scanner(text, brace.start())
+        members = scanner.read_object(0)
+        end = max(scanner.position, brace.end())
+        if members:
+            yield FoundObject(brace.start(), end, members)
+
+        brace = _BEGINNING.search(text, end)
+
+
+# A quote closes a text where something follows that belongs to the object; others are part of it.
+_CLOSES = r"""(?=\s*+(?:[,;:=：}\])`]|//|</|$)|[ \t]*+\n|\s*+["'“][^"'”\n]{1,60}["'”]\s*+:)"""
+
+
+def _quoted(opening: str, closing: str) -> re.Pattern[str]:
+    body = rf"(?:[^\\{closing}]|\\.|[{closing}](?!{_CLOSES}))*+"
+    return re.compile(rf"[{opening}]({body})(?:([{closing}])|\\?$)", re.DOTALL)
+
+
+_TEXTS = {
+    '"': _quoted('"', '"'),
+    "'": _quoted("'", "'"),
+    "“": _quoted("“", '”“"'),
+    "”": _quoted("”", '”"'),
+    "‘": _quoted("‘", "’'"),
+}
+_BEGINNING = re.compile(r"""\{(?=\s*+(?:["'“”‘,;/]|[^\W\d]))""")
+_SPACE = re.compile(r"(?:\s++|//[^\n]*+)*+")
+_PLAIN_KEY = re.compile(r"[^\W\d][\w\- ]{0,60}")
+_PLAIN_VALUE = re.compile(r"[^,;{}\[\]\n\"“]{1,200}")
+_CONSTANTS = {"true": True, "false": False, "null": None, "none": None}
+_MISSING = object()
+_MOST_REREAD = 200
+
+
+class _Scanner:
+    """Reads one object, and what is in it, from left to right.
+
+    Args:
+        text: The text.
+        position: Where the object begins.
+
+    Attributes:
+        position: Where the part that could be read ends.
+        is_broken: Whether something stood there that is no part of an object.
+    """
+
+    def __init__(self, text: str, position: int) -> None:
+        self.text = text
+        self.position = position
+        self.is_broken = False
+
+    def read_object(self, depth: int) -> Members:
+        """Read an object until its end, or until it is broken."""
+        self.position += 1
+        members = Members()
+
+        while True:
+            read_until = self.position
+            sign = self._next()
+            if sign in (",", ";"):
+                self.position += 1
+            elif sign == "}":
+                self.position += 1
+                return members
+            else:
+                member = self._read_member(depth)
+                if member is not None:
+                    members.append(member)
+                else:
+                    self._break_off(read_until)
+                if self.is_broken:
+                    return members
+
+    def _read_member(self, depth: int) -> tuple[str, Any] | None:
+        key = self._read_text() if self._next() in _TEXTS else self._match(_PLAIN_KEY)
+        if key is None or self._next() not in (":", "=", "："):
+            return None
+
+        self.position += 1
+        value = self._read_value(depth + 1)
+
+        return None if value is _MISSING else (key.strip(), value)
+
+    def _read_list(self, depth: int) -> list[Any]:
+        self.position += 1
+        items: list[Any] = []
+
+        while not self.is_broken:
+            sign = self._next()
+            if sign == ",":
+                self.position += 1
+            elif sign == "]":
+                self.position += 1
+                return items
+            else:
+                value = self._read_value(depth + 1)
+                if value is _MISSING:
+                    self._break_off(self.position)
+                else:
+                    items.append(value)
+
+        return items
+
+    def _read_value(self, depth: int) -> Any:
+        sign = self._next()
+        if sign in ("{", "["):
+            if depth > MOST_DEPTH:
+                return _MISSING
+            return self.read_object(depth) if sign == "{" else self._read_list(depth)
+
+        if sign in _TEXTS:
+            return self._read_text()
+
+        plain = self._match(_PLAIN_VALUE)
+
+        return _MISSING if plain is None else _plain_value(plain)
+
+    def _read_text(self) -> str:
+        found = _TEXTS[self.text[self.position]].match(self.text, self.position)
+        assert found is not None  # every quote begins a text, if only one that never ends
+        self.position = found.end()
+        body = _unescaped(found[1])
+
+        return body if found[2] else CutText(body)
+
+    def _match(self, pattern: re.Pattern[str]) -> str | None:
+        found = pattern.match(self.text, self.position)
+        if found is None:
+            return None
+
+        self.position = found.end()
+        return found[0]
+
+    def _next(self) -> str:
+        """Return the next sign that is not a space, with the position on it; empty at the end."""
+        found = _SPACE.match(self.text, self.position)
+        assert found is not None  # it may be empty
+        self.position = found.end()
+        return self.text[self.position : self.position + 1]
+
+    def _break_off(self, position: int) -> None:
+        """Stop, and leave what was read since a position to be read again, if that is little."""
+        self.is_broken = True
+        if self.position - position <= _MOST_REREAD:
+            self.position = position
+
+
+def _plain_value(text: str) -> Any:
+    """Return what a value without quotes stands for."""
+    plain = text.partition("//")[0].strip()
+    if plain.lower() in _CONSTANTS:
+        return _CONSTANTS[plain.lower()]
+
+    return int(plain) if re.fullmatch(r"-?\d{1,15}", plain, re.ASCII) else plain
+
+
+def _unescaped(body: str) -> str:
+    """Return a text without its backslashes; with them, if they escape nothing."""
+    if "\\" not in body:
+        return body
+
+    quoted = re.sub(r'(\\.)|"', lambda found: found[1] or '\\"', body.replace("\\'", "'"))
+    try:
+        return str(json.loads(f'"{quoted}"', strict=False))
+    except ValueError:
+        return body

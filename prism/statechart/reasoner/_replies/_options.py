@@ -1,0 +1,247 @@
+"""Which option a text names, in the spellings that models use."""
+
+# ruff: noqa: RUF001 (models write signs that look like others)
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+from unicodedata import normalize
+
+from prism.statechart.reasoner._replies._objects import CutText
+from prism.statechart.reasoner._replies._remarks import is_taken_back
+from prism.statechart.states import state_text
+
+MOST_NAME_CHARACTERS = 400
+"""How long a text that names an option may be, beyond the longest option."""
+
+NEGATION = re.compile(
+    r"\b(?:not|no|never|neither|nor|none|cannot|nothing|anything but|except)\b|n't\b", re.IGNORECASE
+)
+
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
+_APOSTROPHE = re.compile("[’‘ʼ`´]")
+_BETWEEN_WORDS = re.compile(r"(?<=[^\W_])[\s_\-]+(?=[^\W_])")
+_IN_WORDS = re.compile(r"(?<=[^\W_])[\s_\-']+(?=[^\W_])")
+
+_BULLET = re.compile(r"(?:[-*•–>→]|->|\d{1,2}[.)](?=\s+\D))\s+")
+_ARTICLES = re.compile(
+    r"(?:the\s+)?(?:(?:next[\s_]*)?state\s*[:=]\s*)?(?P<name>.+?)(?:\s+state)?", re.IGNORECASE
+)
+_PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">"}
+_QUOTES = "*_`'\"«»“”‘’„"
+_FULL_STOPS = ".,;:!。！．，…"
+_ELEMENT = re.compile(r"<(\w{1,20})>(.*)</\1>", re.DOTALL)
+_MEMBER = re.compile(r"<?([A-Za-z]\w*)\.([A-Za-z]\w*)(?::[^>]*)?>?")
+_MEMBER_OF = re.compile(r"(?:\w*_)?(?:state|states|option|choice|action)|\w+State", re.IGNORECASE)
+_GLOSS = re.compile(r"[*_`'\"]{0,3}(?:\s*[:(,–—]|\s+-+\s|[.!]\s)")
+_DOUBT = re.compile(r"\?|\b(?:unless|maybe|perhaps|alternatively)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A place in a text where an option is named.
+
+    Args:
+        start: Where it begins.
+        end: Where it ends.
+        option: The option.
+    """
+
+    start: int
+    end: int
+    option: Any
+
+
+class Options:
+    """The options of a question, by the texts that can name them.
+
+    Args:
+        options: The states to choose from.
+    """
+
+    def __init__(self, options: Sequence[Any]) -> None:
+        self.texts = {state_text(option): option for option in options}
+        self._known = _spellings(tuple(self.texts))
+        self._classes = {type(option).__name__.lower() for option in options}
+        self._members = {getattr(option, "name", ""): option for option in options}
+
+    def named(self, given: str) -> Any | None:
+        """Return the one option that a text names and does not qualify; None if there is none."""
+        found = self.spelled(given)
+        return self._glossed(given) if found is None else found
+
+    def spelled(self, given: str) -> Any | None:
+        """Return the one option that a text consists of, if not for signs around it."""
+        if given in self.texts and not isinstance(given, CutText):
+            return self.texts[given]
+        if self._is_long(given):
+            return None
+
+        for text in (given, *_undecorated(given)):
+            found = self._of_spelling(text)
+            if found is None:
+                found = self._of_member(text)
+            if found is not None:
+                return None if isinstance(given, CutText) and self._may_go_on(text) else found
+
+        return None
+
+    def mentions(self, plain: str) -> Iterator[Mention]:
+        """Yield where options are named in a text that `plain_text` returned, the longest first."""
+        for found in self._known.pattern.finditer(plain):
+            for text in self._known.by_compact.get(_compact(found[0]), ()):
+                yield Mention(found.start(), found.end(), self.texts[text])
+
+    def _of_spelling(self, text: str) -> Any | None:
+        """Return the option that a text spells: as it is, in another case, or spaced otherwise."""
+        for spell, by_spelling in self._known.levels:
+            alike = by_spelling.get(spell(text), ())
+            if alike:
+                return self.texts[alike[0]] if len(alike) == 1 else None
+
+        return None
+
+    def _of_member(self, text: str) -> Any | None:
+        """Return the option that a text names as the member of an enum: ``AgentState.IDLE``."""
+        found = _MEMBER.fullmatch(text.strip())
+        if found is None:
+            return None
+
+        of, name = found.groups()
+        if of.lower() not in self._classes and not _MEMBER_OF.fullmatch(of):
+            return None
+
+        member = self._members.get(name) if of.lower() in self._classes else None
+
+        return self._of_spelling(name) if member is None else member
+
+    def _glossed(self, given: str) -> Any | None:
+        """Return the option that a text begins with, if the rest only says what it means."""
+        if self._is_long(given):
+            return None
+
+        text = _undecorated_start(_plain(given))
+        mentions = list(self.mentions(text))
+        if not mentions or mentions[0].start > 0:
+            return None
+
+        option, rest = mentions[0].option, text[mentions[0].end :]
+        is_alone = all(mention.option == option for mention in mentions)
+        if not is_alone or not _GLOSS.match(rest):
+            return None
+
+        is_doubtful = NEGATION.search(rest) or _DOUBT.search(rest) or is_taken_back(rest)
+
+        return None if is_doubtful else option
+
+    def _is_long(self, given: str) -> bool:
+        return len(given) > self._known.longest + MOST_NAME_CHARACTERS
+
+    def _may_go_on(self, text: str) -> bool:
+        """Return True if a text that was cut off may have been the beginning of another option."""
+        begun = _compact(text)
+        return sum(_compact(option).startswith(begun) for option in self.texts) > 1
+
+
+def plain_text(text: str) -> str:
+    """Return a text in the signs in which mentions are looked for."""
+    return _plain(text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Spellings:
+    """The spellings of some options; kept, as a chart asks about the same few again and again."""
+
+    levels: Sequence[tuple[Callable[[str], str], dict[str, list[str]]]]
+    by_compact: dict[str, list[str]]
+    pattern: re.Pattern[str]
+    longest: int
+
+
+@lru_cache(maxsize=256)
+def _spellings(texts: tuple[str, ...]) -> _Spellings:
+    levels = [
+        (spell, _group(texts, spell)) for spell in (str.strip, _in_any_case, _joined, _compact)
+    ]
+    return _Spellings(levels, levels[-1][1], _pattern(texts), max(map(len, texts), default=0))
+
+
+def _group(texts: Sequence[str], spell: Callable[[str], str]) -> dict[str, list[str]]:
+    grouped: dict[str, list[str]] = {}
+    for text in texts:
+        grouped.setdefault(spell(text), []).append(text)
+    return grouped
+
+
+def _pattern(texts: Sequence[str]) -> re.Pattern[str]:
+    """Return what finds any of the options as whole words; the longest wins."""
+    either = []
+    for text in sorted(texts, key=len, reverse=True):
+        words = [re.escape(word) for word in re.split(r"[\s_\-]+", _plain(text)) if word]
+        body = r"[\s_\-]{0,3}".join(words) or re.escape(text)
+        before = r"(?<![^\W_])" if re.match(r"[^\W_]", text) else ""
+        after = r"(?![^\W_])" if re.search(r"[^\W_]$", text) else ""
+        either.append(f"{before}{body}{after}")
+
+    return re.compile("|".join(either), re.IGNORECASE)
+
+
+def _plain(text: str) -> str:
+    return _APOSTROPHE.sub("'", normalize("NFKC", _INVISIBLE.sub("", text))).strip()
+
+
+def _in_any_case(text: str) -> str:
+    return _plain(text).casefold()
+
+
+def _joined(text: str) -> str:
+    return _BETWEEN_WORDS.sub("_", _in_any_case(text))
+
+
+def _compact(text: str) -> str:
+    return _IN_WORDS.sub("", _in_any_case(text))
+
+
+def _undecorated(text: str) -> Iterator[str]:
+    """Yield a text with ever fewer signs around it."""
+    previous = None
+    while text and text != previous:
+        previous = text
+        for strip in (_without_wrapper, _without_quotes, _without_full_stop, _without_articles):
+            stripped = strip(text.strip())
+            if stripped != text:
+                text = stripped
+                yield text
+
+
+def _without_wrapper(text: str) -> str:
+    element = _ELEMENT.fullmatch(text)
+    if element:
+        return element[2]
+
+    if text and _PAIRS.get(text[0]) == text[-1] and not _MEMBER.fullmatch(text):
+        return text[1:-1]
+
+    return _BULLET.sub("", text, count=1) if _BULLET.match(text) else text
+
+
+def _without_quotes(text: str) -> str:
+    return text.strip(_QUOTES)
+
+
+def _without_full_stop(text: str) -> str:
+    return text.rstrip(_FULL_STOPS)
+
+
+def _without_articles(text: str) -> str:
+    found = _ARTICLES.fullmatch(text)
+    return found["name"] if found else text
+
+
+def _undecorated_start(text: str) -> str:
+    bullet = _BULLET.match(text)
+    return text[bullet.end() if bullet else 0 :].lstrip(_QUOTES + "([")
