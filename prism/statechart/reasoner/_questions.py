@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from prism.errors import ReasonerError
 from prism.statechart._identity import identify, name_or_address
-from prism.statechart.reasoner._cost import COST_KEYS, Cost
+from prism.statechart.reasoner._cost import COST_KEYS, KNOWN_COST_KEYS, Cost
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger, report_warning
 from prism.telemetry.events import DECISION
@@ -154,6 +154,8 @@ def _announce(
     }
     if decision.cost is not None:
         keys.update({name: getattr(decision.cost, name) for name in COST_KEYS})
+        known = {name: getattr(decision.cost, name) for name in KNOWN_COST_KEYS}
+        keys.update({name: value for name, value in known.items() if value is not None})
 
     if decision.source == "fallback":
         report_warning(given, DECISION, **keys)
