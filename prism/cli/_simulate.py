@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -14,7 +16,7 @@ import typer
 
 from prism import runs
 from prism.cli._results import RoundProgress, print_results
-from prism.errors import InputError
+from prism.errors import InputError, TooManyFallbacksError
 from prism.llm import DEFAULT_HOST
 from prism.runs import (
     ModelOptions,
@@ -30,6 +32,7 @@ from prism.runs._options import Mode, Pick, Think
 from prism.simulation._loop import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
 from prism.social import Results, RoundSummary, SocialRun
 from prism.social._run import DEFAULT_AGENTS
+from prism.statechart.reasoner._dispatch import BUDGET_LOGGER
 
 _model_option = partial(typer.Option, rich_help_panel="Asking a model")
 _keeping_option = partial(typer.Option, rich_help_panel="Keeping the run")
@@ -120,6 +123,14 @@ def simulate(
         Path | None,
         _model_option(metavar="FILE", help="Keep answers in this file, and use those in it."),
     ] = None,
+    stop_at_fallbacks: Annotated[
+        float | None,
+        _model_option(
+            metavar="SHARE",
+            help="End the run when this share (0 to 1) of the last 200 decisions fell back; it can "
+            "be resumed.",
+        ),
+    ] = None,
     replay: Annotated[
         Path | None,
         _model_option(
@@ -192,6 +203,7 @@ def simulate(
         "max_tokens": max_tokens,
         "deadline": deadline,
         "cache": cache,
+        "stop_at_fallbacks": stop_at_fallbacks,
     }
     folder = None if out is None else _own_folder("--out", out)
     with _screen(folder) as screen:
@@ -278,8 +290,20 @@ def _print(outcome: Outcome[Results], *, as_json: bool) -> None:
 @contextmanager
 def _screen(folder: Path | None) -> Iterator[_Screen]:
     """Show a run, and what goes wrong in it in the words of the command line."""
-    with _hinting_at(folder), _naming_options(), ExitStack() as stack:
+    with _hinting_at(folder), _naming_options(), _saying_warnings(), ExitStack() as stack:
         yield _Screen(stack)
+
+
+@contextmanager
+def _saying_warnings() -> Iterator[None]:
+    """Print the warnings that a run gives once, which are not in its log."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("prism: %(message)s"))
+    BUDGET_LOGGER.addHandler(handler)
+    try:
+        yield
+    finally:
+        BUDGET_LOGGER.removeHandler(handler)
 
 
 @contextmanager
@@ -307,6 +331,8 @@ def _hinting_at(folder: Path | None) -> Iterator[None]:
         if RunFolder(folder).is_begun:
             typer.echo(f"prism: {hint}", err=True)
         raise
+    except TooManyFallbacksError as error:
+        raise TooManyFallbacksError(f"{error}; when that is mended, {hint}") from error
     except OSError as error:
         problem = f"{error.strerror or error}; when that is mended, {hint}"
         raise OSError(error.errno, problem, error.filename or str(folder)) from error

@@ -138,7 +138,18 @@ _ACTIVITY = (
     Key("decisions_asked", _COUNT, "Questions asked of the reasoner."),
     Key("decisions_answered", _COUNT, "Questions it answered; the others took the fallback."),
     Key("timeouts", _COUNTS, "Time-outs, by the state that the agent left."),
-    Key("fallbacks", _COUNTS, "Decisions that took the fallback, by reason."),
+    Key(
+        "fallbacks",
+        _COUNTS,
+        "Decisions that took the fallback, by the kind of reason and the server; in earlier logs "
+        "by the reason itself.",
+    ),
+    Key(
+        "fallback_examples",
+        _each("object: a text for each text", _TEXT),
+        "The first reason of each of these, in full; absent where no decision fell back.",
+        required=False,
+    ),
 )
 _COST = (
     Key(

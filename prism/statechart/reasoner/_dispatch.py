@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 ResultT = TypeVar("ResultT")
 
-_logger = logging.getLogger("prism.statechart.budget")
+BUDGET_LOGGER = logging.getLogger("prism.statechart.budget")
+"""Where a budget's warnings go that are given once; no log is other for them."""
 
 
 class Dispatcher:
@@ -137,7 +138,7 @@ class Dispatcher:
             return
 
         self._is_told = True
-        _logger.warning(
+        BUDGET_LOGGER.warning(
             "%s at %s reports no tokens, so a limit of %d tokens cannot end its questions: "
             "set a limit on calls",
             cost.model or "the model",
