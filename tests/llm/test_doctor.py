@@ -54,7 +54,7 @@ TROUBLES: list[tuple[str, str, str, list[Fault], str | None, str]] = [
         "tiny",
         [Fault.body(b"<html>")],
         "/api/version",
-        "something that is not a reply",
+        "answered with a web page instead of a reply",
     ),
     ("silent", "server", "tiny", [Fault.hang()], "/api/version", "within 0.3 s"),
     ("no model", "model", "vast", [], None, "run  ollama pull vast"),

@@ -80,7 +80,10 @@ def events_of(log: Path, *names: str) -> list[dict[str, Any]]:
 
 def without_sources(event: dict[str, Any]) -> dict[str, Any]:
     """Return an event without a decision's source, and the counts that depend on it."""
-    hidden = {DECISION: {"source"}, ROUND_ENDED: {"fallbacks", "decisions_answered"}}
+    hidden = {
+        DECISION: {"source"},
+        ROUND_ENDED: {"fallbacks", "fallback_examples", "decisions_answered"},
+    }
     hidden[RUN_ENDED] = hidden[ROUND_ENDED]
     return {
         key: value for key, value in event.items() if key not in hidden.get(event["event"], set())

@@ -66,7 +66,7 @@ def test_waiting_for_a_model_is_announced_and_ends(servers: list[FakeOllama]) ->
         [f"waiting for llama3.2 to be loaded at {silent.host}"],
         [
             f"llama3.2 is not loaded at {silent.host} yet; "
-            "its decisions will fall back (see: prism doctor)"
+            "until that is mended every decision will fall back (see: prism doctor)"
         ],
     )
 

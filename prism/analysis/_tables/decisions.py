@@ -69,8 +69,8 @@ def decisions(logs: RunLogs, *, by: Sequence[str] = ("state", "model")) -> pl.Da
         model was asked for (fallbacks with ``attempts`` 0, as after a budget is spent, are not
         among them); the same of its parts, as far as they are known: ``queue_p50``, ``queue_p90``
         and ``queue_p99`` before the last request, ``request_p50``, ``request_p90`` and
-        ``request_p99`` for it; ``entropy`` (mean, bits) and ``entropy_share`` (mean of H / log2 n, 0 to 1,
-        over decisions with two options or more). With ``run`` first if there are several.
+        ``request_p99`` for it; ``entropy`` (mean, bits) and ``entropy_share`` (mean of H / log2 n,
+        0 to 1, over decisions with two options or more). With ``run`` first if there are several.
 
     Raises:
         InputError: If ``by`` has another name.
