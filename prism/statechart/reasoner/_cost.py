@@ -185,10 +185,10 @@ class Budget:
     """Limits on calls, tokens and time; when one is spent, decisions fall back and the run goes on.
 
     Every request is taken out of the budget before it is sent. What its reply costs in tokens is
-    known only when it ends, so an estimate is reserved for it: the mean of the replies so far,
-    before the first one a token for four bytes of the prompt. A question for which too few tokens
-    are left waits until the requests under way have ended. So a run may exceed its tokens by what
-    the requests under way cost beyond their estimates. Only the deadline cuts off a request.
+    known only when it ends, so an estimate is reserved for each under way: the mean of the replies
+    so far, before the first one a token for four bytes of the prompt. A question for which too few
+    tokens are left waits until others have ended. So a run may exceed its tokens by what the
+    requests under way cost beyond that. Only the deadline cuts off a request.
 
     Args:
         max_calls: Requests to the model, retries included.
@@ -221,7 +221,8 @@ class Budget:
         # a test may set another
         self.clock: Callable[[], float] = monotonic
         self._replies = 0
-        self._reserved = 0
+        self._under_way = 0
+        self._bytes_under_way = 0
         self._waiting: deque[tuple[int, Future[None]]] = deque()
 
     def take(self) -> str | None:
@@ -241,60 +242,68 @@ class Budget:
         self.tokens += tokens
         self._replies += tokens > 0
 
-    def estimate(self, prompt_bytes: int) -> int:
-        """Return how many tokens a request may cost: the mean so far, at first by its prompt."""
-        if self._replies:
-            return -(-self.tokens // self._replies)
-        return -(-prompt_bytes // _BYTES_PER_TOKEN)
-
-    async def reserve(self, tokens: int) -> None:
-        """Reserve tokens, waiting for requests under way if too few are left; then `release` them.
+    async def reserve(self, prompt_bytes: int) -> None:
+        """Reserve what a request may cost, waiting for others under way if too little is left.
 
         Whoever waits is served in turn. Nobody waits once the budget is spent, or while nothing is
-        under way: one request is always allowed.
-        """
-        if self.max_tokens is not None and (self._waiting or not self._has_room(tokens)):
-            await self._turn(tokens)
-        else:
-            self._reserved += tokens
+        under way: one request is always allowed. `release` it when it has ended.
 
-    def release(self, tokens: int) -> None:
-        """Return reserved tokens; what was spent of them is added with `add` before."""
-        self._reserved -= tokens
+        Args:
+            prompt_bytes: The size of the prompt, from which its tokens are guessed at first.
+        """
+        if self.max_tokens is not None and (self._waiting or not self._has_room(prompt_bytes)):
+            await self._turn(prompt_bytes)
+        else:
+            self._hold(prompt_bytes)
+
+    def release(self, prompt_bytes: int) -> None:
+        """Give back what was reserved; what was spent of it is added with `add` before."""
+        self._under_way -= 1
+        self._bytes_under_way -= prompt_bytes
         self._serve()
 
-    async def _turn(self, tokens: int) -> None:
+    def _hold(self, prompt_bytes: int) -> None:
+        self._under_way += 1
+        self._bytes_under_way += prompt_bytes
+
+    async def _turn(self, prompt_bytes: int) -> None:
         # costs a third of importing the engine, and is loaded already where this runs
         import asyncio
 
         turn: Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((tokens, turn))
+        self._waiting.append((prompt_bytes, turn))
         try:
             await turn
         except BaseException:
             if turn.done() and not turn.cancelled():
-                self.release(tokens)
+                self.release(prompt_bytes)
             raise
 
     def _serve(self) -> None:
-        """Give their tokens to those who wait, as far as there are any."""
+        """Let those go on who wait, in their turn, as far as there is room for them."""
         while self._waiting:
-            tokens, turn = self._waiting[0]
-            if not turn.done() and not self._has_room(tokens):
+            prompt_bytes, turn = self._waiting[0]
+            if not turn.done() and not self._has_room(prompt_bytes):
                 return
 
             self._waiting.popleft()
             if not turn.done():
-                self._reserved += tokens
+                self._hold(prompt_bytes)
                 turn.set_result(None)
 
-    def _has_room(self, tokens: int) -> bool:
+    def _has_room(self, prompt_bytes: int) -> bool:
         assert self.max_tokens is not None
         # a budget that is spent refuses whoever asks
-        if not self._reserved or self.spent() is not None:
+        if not self._under_way or self.spent() is not None:
             return True
 
-        return self.tokens + self._reserved + tokens <= self.max_tokens
+        # what is under way is estimated anew, as its first guess may have been far off
+        if self._replies:
+            estimate = (self._under_way + 1) * self.tokens / self._replies
+        else:
+            estimate = (self._bytes_under_way + prompt_bytes) / _BYTES_PER_TOKEN
+
+        return self.tokens + estimate <= self.max_tokens
 
     def seconds_left(self) -> float | None:
         """Return the seconds until the deadline, or None without one; starts the clock."""

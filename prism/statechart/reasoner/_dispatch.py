@@ -191,9 +191,8 @@ class _Limits:
         Raises:
             BudgetSpentError: If the budget was spent meanwhile.
         """
-        estimate = self._budget.estimate(prompt_bytes)
-        await self._budget.reserve(estimate)
-        self._reserved = estimate
+        await self._budget.reserve(prompt_bytes)
+        self._reserved = prompt_bytes
 
         spent = self._budget.spent()
         if spent is not None:
