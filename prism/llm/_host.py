@@ -247,12 +247,15 @@ class OllamaHost:
 
     async def load(self) -> None:
         """Load the model, so that the first question does not wait for it."""
-        await self._call(
+        reply = await self._call(
             lambda client: client.generate(
                 model=self.settings.model, prompt="", keep_alive=self.settings.keep_alive
             ),
             self.settings.load_timeout,
         )
+        # the client takes any object for a reply to this
+        if not reply.done:
+            raise self._bad("answered a request to load the model with something that is not a reply")
 
     async def close(self) -> None:
         """Close the connections, or have the last question under way do so."""
