@@ -255,7 +255,9 @@ class OllamaHost:
         )
         # the client takes any object for a reply to this
         if not reply.done:
-            raise self._bad("answered a request to load the model with something that is not a reply")
+            raise self._bad(
+                "answered a request to load the model with something that is not a reply"
+            )
 
     async def close(self) -> None:
         """Close the connections, or have the last question under way do so."""

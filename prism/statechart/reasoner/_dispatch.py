@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 ResultT = TypeVar("ResultT")
 
-BUDGET_LOGGER = logging.getLogger("prism.statechart.budget")
+BUDGET_LOGGER: logging.Logger = logging.getLogger("prism.statechart.budget")
 """Where a budget's warnings go that are given once; no log is other for them."""
 
 

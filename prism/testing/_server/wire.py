@@ -141,7 +141,7 @@ def _message(content: str) -> dict[str, str]:
     return {"role": "assistant", "content": content}
 
 
-def _counts(asked: Asked, content: str) -> dict[str, int]:
+def _counts(asked: Asked, content: str) -> dict[str, Any]:
     # a word counts as a token, and each takes a millisecond
     read, written = len(asked.prompt.split()), len(content.split())
     return {
