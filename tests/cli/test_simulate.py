@@ -15,7 +15,7 @@ from prism.llm import AnswerCache
 from prism.runs import ModelOptions, ReplayOptions
 from prism.social import SocialRun
 from prism.statechart import AgentState
-from prism.testing import FakeOllama
+from prism.testing import FakeOllama, Fault
 from tests.kit.commands import Prism
 from tests.kit.servers import chats_of
 from tests.kit.waiting import has_ended, wait_until
@@ -288,3 +288,18 @@ def test_full_disk_is_one_line(prism: Prism) -> None:
         ran = prism.run("simulate", "--agents", "5", "--rounds", "1", stdout=full)
     assert ran.status == 1
     assert ran.err.splitlines() == ["prism: output: No space left on device"]
+
+
+def test_a_limit_on_tokens_that_cannot_work_is_told(prism: Prism, server: FakeOllama) -> None:
+    """Where the server reports no tokens a run with a limit on them says so, once."""
+    body = {"message": {"role": "assistant", "content": '{"next_state": "scrolling"}'}}
+    server.fail_always(Fault.body(json.dumps(body).encode()), path="/api/chat")
+    ran = prism(
+        *("simulate", "--agents", PERSONAS, "--rounds", "1", "--max-tokens", "100"),
+        *("--reasoner", "ollama", "--model", "tiny", "--host", server.url),
+    )
+    assert ran.status == 0
+    assert troubles(ran.err) == [
+        f"prism: tiny at {server.host} reports no tokens, so a limit of 100 tokens cannot end "
+        "its questions: set a limit on calls"
+    ]
