@@ -12,6 +12,7 @@ exception that fits, so ``except ValueError`` keeps working::
     ├── RunawayError (RuntimeError)       an action keeps firing on its own agent without end
     ├── ReasonerError (ValueError)        a question has no options, or the answer is not among them
     ├── SimulationError (RuntimeError)    a simulation is used in a way that it does not allow
+    ├── TooManyFallbacksError (RuntimeError)   a run ended, as its model failed too often
     ├── ReplayError (LookupError)         the log of an earlier run has no answer to a question
     ├── InputError (ValueError)           a file or argument of the user is wrong
     ├── MissingExtraError (ImportError)   a room needs an optional package that is not installed
@@ -65,6 +66,10 @@ class ReasonerError(PrismError, ValueError):
 
 class SimulationError(PrismError, RuntimeError):
     """A simulation is used in a way that it does not allow."""
+
+
+class TooManyFallbacksError(PrismError, RuntimeError):
+    """A run ended, as its model failed too often; it can be resumed."""
 
 
 class ReplayError(PrismError, LookupError):

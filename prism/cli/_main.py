@@ -22,7 +22,7 @@ from prism.cli._report import report
 from prism.cli._screen import note, say
 from prism.cli._simulate import simulate
 from prism.cli._status import status
-from prism.errors import PrismError
+from prism.errors import PrismError, TooManyFallbacksError
 
 _INTERRUPTED = 130
 
@@ -86,6 +86,9 @@ def _run() -> int:
         message = error.format_message().replace("Value error, ", "")
         # it is empty where the help was shown instead
         return _complain(message, hint=" (try --help)") if message else 2
+    except TooManyFallbacksError as error:
+        _complain(str(error))
+        return 1
     except PrismError as error:
         return _complain(str(error))
     except OSError as error:  # such as a full disk; what was written until then stays

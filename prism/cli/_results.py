@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -13,7 +13,6 @@ from prism.cli._screen import evenly, plain, plain_table, shown
 from prism.social import Cascade, Results, RoundSummary
 
 _MOST_ROUNDS_SHOWN = 10
-_MOST_REASONS_SHOWN = 3
 _MOST_NAME = 20
 _MOST_TEXT = 40
 
@@ -54,8 +53,8 @@ def print_results(results: Results, folder: Path | None) -> None:
     console.print(_states_table(results, console.width))
     console.print("[bold]Engagement[/bold]")
     console.print(_engagement_table(results))
-    for reason, count in results.totals.fallbacks.most_common(_MOST_REASONS_SHOWN):
-        console.print(plain(f"Fallback taken {count:,} x: {reason}"))
+    for line in _fallback_lines(results):
+        console.print(plain(line), soft_wrap=True)
 
     console.print("[bold]Largest cascades[/bold]")
 
@@ -125,6 +124,16 @@ def _engagement_table(results: Results) -> Table:
         table.add_row(plain(f"time-outs from {state}"), f"{count:,}")
 
     return table
+
+
+def _fallback_lines(results: Results) -> Iterator[str]:
+    """Return a line for each kind of reason and server, the commonest first."""
+    examples = results.totals.fallback_examples
+    for group, count in results.totals.fallbacks.most_common():
+        kind = group.partition(" ")[0]
+        example = examples.get(group, "").removeprefix(f"{kind}: ")
+        such_as = "" if example in ("", kind) else f", such as: {example}"
+        yield f"Fallback taken {count:,} x: {group}{such_as}"
 
 
 def _cascade_table(cascades: Sequence[Cascade]) -> Table:

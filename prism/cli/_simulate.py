@@ -16,7 +16,7 @@ import typer
 from prism import runs
 from prism.cli._results import RoundProgress, print_results
 from prism.cli._screen import note, pour
-from prism.errors import InputError
+from prism.errors import InputError, TooManyFallbacksError
 from prism.llm import DEFAULT_HOST
 from prism.runs import (
     ModelOptions,
@@ -32,6 +32,7 @@ from prism.runs._options import Mode, Pick, Think
 from prism.simulation._loop import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
 from prism.social import Results, RoundSummary, SocialRun
 from prism.social._run import DEFAULT_AGENTS
+from prism.statechart.reasoner._dispatch import BUDGET_LOGGER
 
 _model_option = partial(typer.Option, rich_help_panel="Asking a model")
 _keeping_option = partial(typer.Option, rich_help_panel="Keeping the run")
@@ -132,6 +133,14 @@ def simulate(
         Path | None,
         _model_option(metavar="FILE", help="Keep answers in this file, and use those in it."),
     ] = None,
+    stop_at_fallbacks: Annotated[
+        float | None,
+        _model_option(
+            metavar="SHARE",
+            help="End the run when this share (0 to 1) of the last 200 decisions fell back; it can "
+            "be resumed.",
+        ),
+    ] = None,
     replay: Annotated[
         Path | None,
         _model_option(
@@ -204,6 +213,7 @@ def simulate(
         "max_tokens": max_tokens,
         "deadline": deadline,
         "cache": cache,
+        "stop_at_fallbacks": stop_at_fallbacks,
     }
     folder = None if out is None else _own_folder("--out", out)
     with _screen(folder) as screen:
@@ -304,13 +314,15 @@ def _screen(folder: Path | None) -> Iterator[_Screen]:
 
 @contextmanager
 def _showing_notes(screen: _Screen) -> Iterator[None]:
-    """Show what is noted about a file of agents, which the library gives to a logger."""
-    logger, handler = logging.getLogger("prism.agents"), _NoteHandler(screen)
-    logger.addHandler(handler)
+    """Show what is not in the run's log: notes on a file of agents, warnings about a budget."""
+    loggers, handler = (logging.getLogger("prism.agents"), BUDGET_LOGGER), _NoteHandler(screen)
+    for logger in loggers:
+        logger.addHandler(handler)
     try:
         yield
     finally:
-        logger.removeHandler(handler)
+        for logger in loggers:
+            logger.removeHandler(handler)
 
 
 class _NoteHandler(logging.Handler):
@@ -347,6 +359,8 @@ def _hinting_at(folder: Path | None) -> Iterator[None]:
         if RunFolder(folder).is_begun:
             note(hint)
         raise
+    except TooManyFallbacksError as error:
+        raise TooManyFallbacksError(f"{error}; when that is mended, {hint}") from error
     except OSError as error:
         problem = f"{error.strerror or error}; when that is mended, {hint}"
         raise OSError(error.errno, problem, error.filename or str(folder)) from error

@@ -7,6 +7,7 @@ is JSON but no object.
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -21,10 +22,16 @@ from prism.errors import (
     TimedOutError,
     UnreachableError,
 )
+from prism.llm._exchange import SEE_ADDRESS, UnusableReplyError, describe_page, is_web_page
 
 BUSY = (429, 503)
 OVERLOADED = (*BUSY, 502, 504)
 NO_SUCH_PATH = (404, 405, 501)
+
+_LACKS_MODEL = re.compile(
+    r"\bmodel\b.*\b(not found|not exist|no such|unknown)|\b(no such|unknown) model\b",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 def is_retryable(error: BaseException) -> bool:
@@ -130,8 +137,14 @@ def _translate(error: Exception, *, host: str, model: str, timeout: float) -> LL
             f"cannot reach {host} ({why}): see that 'ollama serve' is running there"
         )
 
-    if isinstance(error, (ValueError, TypeError, AttributeError, LookupError)):
-        why = _first_line(error)
+    if isinstance(error, UnusableReplyError):
+        return BadReplyError(f"{host} {error}")
+    if isinstance(error, httpx.TooManyRedirects):
+        return LLMError(f"{host} redirects without end: see that the address is right")
+
+    # RecursionError: nested more deeply than JSON is read
+    if isinstance(error, (ValueError, TypeError, AttributeError, LookupError, RecursionError)):
+        why = _what_is_wrong(error)
         return BadReplyError(
             f"{model} at {host} answered with something that is not a reply ({why})"
         )
@@ -140,14 +153,17 @@ def _translate(error: Exception, *, host: str, model: str, timeout: float) -> LL
 
 
 def _of_status(status: int, message: str, refused: Any, *, host: str, model: str) -> LLMError:
-    said = " ".join(message.split())[:200]
-    what = f"{host} answered {status}: {said}"
+    is_page = is_web_page(message.encode())
+    said = describe_page(message.encode()) if is_page else " ".join(message.split())[:200]
+    what = (
+        f"{host} answered {status} with {said}" if is_page else f"{host} answered {status}: {said}"
+    )
     if status in OVERLOADED:
         error = OverloadedError(what)
         error.retry_after = _retry_after(refused)
         return error
 
-    if status == 404 and "model" in message:
+    if status == 404 and not is_page and _LACKS_MODEL.search(message):
         return ModelMissingError(f"{host} does not have the model: run  ollama pull {model}")
 
     if _asked_to_decide(refused) and (
@@ -155,7 +171,10 @@ def _of_status(status: int, message: str, refused: Any, *, host: str, model: str
     ):
         return DecisionsUnsupportedError(f"{model} at {host} takes no decision questions ({said})")
 
-    return BadReplyError(what) if status == 404 else LLMError(what)
+    if status == 404:
+        return BadReplyError(f"{what}: {SEE_ADDRESS}" if is_page else what)
+
+    return LLMError(what)
 
 
 def _asked_to_decide(refused: Any) -> bool:
@@ -179,6 +198,17 @@ def _retry_after(refused: Any) -> float | None:
 def _seconds_until(date: str) -> float:
     then = parsedate_to_datetime(date)
     return ((then if then.tzinfo else then.replace(tzinfo=UTC)) - datetime.now(UTC)).total_seconds()
+
+
+def _what_is_wrong(error: Exception) -> str:
+    """Return what is wrong with a reply; of pydantic's findings the first."""
+    findings = getattr(error, "errors", None)
+    if not callable(findings):
+        return _first_line(error)
+
+    first = findings(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(map(str, first["loc"]))[:100]
+    return f"{place or 'the whole'}: {first['msg']}"[:200]
 
 
 def _first_line(error: Exception) -> str:

@@ -12,6 +12,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_ran
 
 from prism.errors import DecisionsUnsupportedError, FieldValueError, LLMError, ModelMissingError
 from prism.llm._addresses import check_address, same_address
+from prism.llm._exchange import MOST_REPLY_BYTES
 from prism.llm._faults import is_busy, is_host_fault, is_retryable
 from prism.llm._host import ChatReply, DecisionReply, ModelSettings, OllamaHost
 from prism.llm._slots import Hosts, Lease, OneLoop, Slots, all_fail_fast, circuit_open
@@ -64,6 +65,7 @@ class PoolSettings(TypedDict, total=False):
     think: bool | str | None
     keep_alive: str
     patience: float
+    max_reply_bytes: int
 
 
 class OllamaPool:
@@ -95,6 +97,7 @@ class OllamaPool:
         keep_alive: How long the server keeps the model loaded.
         patience: Seconds that a server may fail before its questions fail at once. Until then they
             wait for its next probe, within the time that a `Reasoner` allows them. 0 not to wait.
+        max_reply_bytes: How long a reply may be, decoded; a longer one is not read on.
 
     Raises:
         FieldValueError: If there is no host or an address is invalid, the model is empty, a limit
@@ -125,6 +128,7 @@ class OllamaPool:
         think: bool | str | None = False,
         keep_alive: str = "30m",
         patience: float = 0.0,
+        max_reply_bytes: int = MOST_REPLY_BYTES,
     ) -> None:
         if isinstance(hosts, str) or not hosts:
             raise FieldValueError(f"hosts must be a list of at least one address, got {hosts!r}")
@@ -135,7 +139,11 @@ class OllamaPool:
             )
 
         require_positive(
-            concurrency=concurrency, timeout=timeout, attempts=attempts, load_timeout=load_timeout
+            concurrency=concurrency,
+            timeout=timeout,
+            attempts=attempts,
+            load_timeout=load_timeout,
+            max_reply_bytes=max_reply_bytes,
         )
         if not isfinite(temperature):
             raise FieldValueError(f"temperature must be a finite number, got {temperature!r}")
@@ -143,7 +151,15 @@ class OllamaPool:
             raise FieldValueError(f"patience must be a finite number, 0 or above, got {patience!r}")
 
         settings = ModelSettings(
-            model, timeout, load_timeout, temperature, seed, think, keep_alive, patience
+            model,
+            timeout,
+            load_timeout,
+            temperature,
+            seed,
+            think,
+            keep_alive,
+            patience,
+            max_reply_bytes=max_reply_bytes,
         )
         self.model = model
         self.temperature = temperature

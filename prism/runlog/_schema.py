@@ -139,10 +139,25 @@ _ACTIVITY = (
     Key("decisions_asked", _COUNT, "Questions asked of the reasoner."),
     Key("decisions_answered", _COUNT, "Questions it answered; the others took the fallback."),
     Key("timeouts", _COUNTS, "Time-outs, by the state that the agent left."),
-    Key("fallbacks", _COUNTS, "Decisions that took the fallback, by reason."),
+    Key(
+        "fallbacks",
+        _COUNTS,
+        "Decisions that took the fallback, by the kind of reason and the server; in earlier logs "
+        "by the reason itself.",
+    ),
+    Key(
+        "fallback_examples",
+        _each("object: a text for each text", _TEXT),
+        "The first reason of each of these, in full; absent where no decision fell back.",
+        required=False,
+    ),
 )
 _COST = (
-    Key("latency", _SECONDS, "Seconds from asking the model to its answer."),
+    Key(
+        "latency",
+        _SECONDS,
+        "Seconds from asking the model to its answer: `queue_seconds` and `request_seconds`.",
+    ),
     Key("model", _or_null(_TEXT), "Model that was asked, where known."),
     Key("host", _or_null(_TEXT), "Address of the server that was asked, where known."),
     Key(
@@ -157,6 +172,27 @@ _COST = (
         "Tokens that the model read for this decision, where known.",
     ),
     Key("output_tokens", _or_null(_COUNT), "Tokens that it wrote, where known."),
+)
+_KNOWN_COST = (
+    Key(
+        "queue_seconds",
+        _SECONDS,
+        "Seconds of the latency before and after the last request: waiting for a slot, pauses "
+        "between attempts, requests that failed before.",
+    ),
+    Key("request_seconds", _SECONDS, "Seconds that the last request took; 0 if none was sent."),
+    Key(
+        "total_duration",
+        _COUNT,
+        "Nanoseconds that the server says the reply took it, as the next two where it says so.",
+    ),
+    Key("load_duration", _COUNT, "Of these, nanoseconds of loading the model."),
+    Key("eval_duration", _COUNT, "Of these, nanoseconds of writing the reply."),
+    Key(
+        "done_reason",
+        _TEXT,
+        "Why the model ended its reply, such as `stop`; `length` if it ran out of tokens.",
+    ),
 )
 
 EVENTS = (
@@ -273,7 +309,8 @@ EVENTS = (
         events.DECISION,
         "info",
         "An ambiguous event is decided; a warning if the source is `fallback`. The keys from "
-        "`latency` on are present, all or none, if a model was to be asked.",
+        "`latency` to `output_tokens` are present, all or none, if a model was to be asked; those "
+        "after them where they are known.",
         (
             _AGENT,
             Key("state", _TEXT, "State of the agent."),
@@ -289,7 +326,7 @@ EVENTS = (
             Key("reason", _or_null(_TEXT), "Why the fallback was taken; null otherwise."),
             Key("probabilities", _or_null(_CHANCES), "Probability of each option, if known."),
             _CONTEXT,
-            *_optional(_COST),
+            *_optional((*_COST, *_KNOWN_COST)),
         ),
     ),
     Event(

@@ -11,7 +11,7 @@ from shutil import copyfileobj
 from typing import Any, Self
 
 from prism import __version__
-from prism.errors import InputError, PrismError, SimulationError
+from prism.errors import InputError, PrismError, SimulationError, TooManyFallbacksError
 from prism.files import parse_json
 from prism.files._durable import make_folder, replacing, write_durably
 from prism.runlog import RunLog, SimulatedClock
@@ -118,7 +118,7 @@ class RunFolder:
 
         Yields:
             A logger that writes to the log. A new run that raises an error of prism in its first
-            round leaves nothing behind, as it would only fail again.
+            round leaves nothing behind, as it would only fail again; unless its model failed.
 
         Raises:
             InputError: If that fails, another process is writing it, or the run was another when it
@@ -130,8 +130,9 @@ class RunFolder:
         try:
             with self._log:
                 yield self._log.logger
-        except PrismError:
-            if self.is_new and not self._has_rounds:
+        except PrismError as error:
+            would_fail_again = not isinstance(error, TooManyFallbacksError)
+            if self.is_new and not self._has_rounds and would_fail_again:
                 self._forget()
             raise
 

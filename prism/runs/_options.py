@@ -16,6 +16,7 @@ from prism.files._durable import is_stream
 from prism.llm import DEFAULT_HOST, AnswerCache, OllamaPool
 from prism.runlog import ReplayReasoner
 from prism.runs._credentials import without_credentials
+from prism.runs._stopping import StoppingReasoner
 from prism.statechart import BaseReasoner, Budget, Reasoner
 
 Kinds = Mapping[str, Any]
@@ -59,9 +60,12 @@ class ModelOptions:
         max_tokens: Tokens that it may use.
         deadline: Seconds that it may ask for.
         cache: File of answers to keep.
+        stop_at_fallbacks: The share of the last 200 decisions, above 0 and up to 1, that ends the
+            run if they fell back.
 
     Raises:
-        InputError: If there is no such mode, pick or way to think, or JSON has no room for a value.
+        InputError: If there is no such mode, pick or way to think, JSON has no room for a value, or
+            the share is out of its range.
     """
 
     model: str
@@ -76,6 +80,7 @@ class ModelOptions:
     max_tokens: int | None = None
     deadline: float | None = None
     cache: Path | None = None
+    stop_at_fallbacks: float | None = None
 
     KINDS: ClassVar[Kinds] = {
         "model": str,
@@ -91,6 +96,7 @@ class ModelOptions:
         "max_tokens": int,
         "deadline": int | float,
         "cache": str,
+        "stop_at_fallbacks": int | float,
     }
 
     def __post_init__(self) -> None:
@@ -102,6 +108,11 @@ class ModelOptions:
 
             if not isinstance(value, Path):
                 require_writable(name, " ".join(value) if isinstance(value, tuple) else value)
+
+        share = self.stop_at_fallbacks
+        if share is not None and not 0 < share <= 1:
+            problem = f"must be above 0 and at most 1, got {share!r}"
+            raise InputError(problem, field="stop_at_fallbacks")
 
     def to_config(self) -> dict[str, Any]:
         """Return the options as plain data: those that are not None, as JSON has them.
@@ -173,14 +184,20 @@ def make_reasoner(options: ReasonerOptions, seed: int, fallback: Any) -> BaseRea
         max_calls=options.max_calls, max_tokens=options.max_tokens, deadline=options.deadline
     )
 
-    return Reasoner(
-        _make_pool(options, seed),
-        mode=options.mode or "auto",
-        pick=options.pick or "draw",
-        fallback=fallback,
-        seed=seed,
-        budget=budget,
-        cache=None if options.cache is None else AnswerCache(options.cache),
+    settings: dict[str, Any] = {
+        "mode": options.mode or "auto",
+        "pick": options.pick or "draw",
+        "fallback": fallback,
+        "seed": seed,
+        "budget": budget,
+        "cache": None if options.cache is None else AnswerCache(options.cache),
+    }
+    pool, stop_at = _make_pool(options, seed), options.stop_at_fallbacks
+
+    return (
+        Reasoner(pool, **settings)
+        if stop_at is None
+        else StoppingReasoner(pool, stop_at=stop_at, **settings)
     )
 
 

@@ -72,6 +72,7 @@ def begin(
     Raises:
         PrismError: If the run turns out to be impossible. One that fails in its first round leaves
             no folder.
+        TooManyFallbacksError: If its model failed too often. It can be resumed.
         OSError: If it cannot be written down. It can be resumed.
     """
     kept = None if folder is None else RunFolder.for_new(Path(folder))

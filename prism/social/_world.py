@@ -168,7 +168,8 @@ class SocialWorld:
         """Make the transition that was decided on."""
         self._activity.decisions_asked += 1
         if decision.source == "fallback":
-            self._activity.fallbacks[decision.reason or "no reason given"] += 1
+            host = None if decision.cost is None else decision.cost.host
+            self._activity.count_fallback(decision.reason, host)
         else:
             self._activity.decisions_answered += 1
 

@@ -26,6 +26,9 @@ _KEYS = (
     "reason",
     "probabilities",
     "latency",
+    "queue_seconds",
+    "request_seconds",
+    "done_reason",
     "model",
     "relevance",
     "threshold",
@@ -52,8 +55,9 @@ def agent_story(logs: RunLogs, agent_id: str) -> pl.DataFrame:
         ``agent_id`` (the agent, or another that liked, replied to or reshared its post),
         ``from_state``, ``to_state``, ``trigger``, ``ticks_in_state``, ``context`` (JSON),
         ``state``, ``options``, ``chosen``, ``source``, ``reason``, ``probabilities`` (JSON),
-        ``latency`` (seconds), ``model``, ``relevance``, ``threshold``, ``post_id``, ``kind``,
-        ``parent_id``, ``author_id`` and ``text``. With ``run`` first if there are several.
+        ``latency``, ``queue_seconds`` and ``request_seconds`` (seconds), ``done_reason``,
+        ``model``, ``relevance``, ``threshold``, ``post_id``, ``kind``, ``parent_id``,
+        ``author_id`` and ``text``. With ``run`` first if there are several.
 
     Raises:
         InputError: If the logs have no such agent.

@@ -6,7 +6,7 @@ Outside `prism.llm`, this is the only module that knows Ollama's options, counts
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,7 @@ from prism.statechart.states import state_text
 
 _INPUT_TOKENS = ("input_tokens", "prompt_eval_count", "input_token_count")
 _OUTPUT_TOKENS = ("output_tokens", "eval_count", "output_token_count")
+_SAID_OF_THE_REPLY = ("total_duration", "load_duration", "eval_duration", "done_reason")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +70,15 @@ class BareOllama:
             BadReplyError: If the reply has no text.
         """
         arguments = self._chat_arguments(messages, format)
-        cost.attempts += 1
         try:
-            reply = await awaited(self._client.chat(**arguments))
+            reply = await timed(cost, self._client.chat, **arguments)
         except Exception as error:
             if "think" not in arguments or not _refuses_think(error):
                 raise
 
             self._omits_think = True
             del arguments["think"]
-            cost.attempts += 1
-            reply = await awaited(self._client.chat(**arguments))
+            reply = await timed(cost, self._client.chat, **arguments)
 
         return text_reply(reply, cost)
 
@@ -97,11 +96,9 @@ class BareOllama:
             BadReplyError: If the reply has no answers.
         """
         offered = {"state": state, "questions": questions, "model": self._model}
-        cost.attempts += 1
         try:
-            reply = await awaited(
-                self._client.systemone(**accepted(self._client.systemone, offered))
-            )
+            asked = accepted(self._client.systemone, offered)
+            reply = await timed(cost, self._client.systemone, **asked)
         except Exception as error:
             if _refuses_decisions(error):
                 raise DecisionsUnsupportedError(
@@ -109,11 +106,11 @@ class BareOllama:
                 ) from error
             raise
 
+        _add_cost(reply, first(reply, "usage"), cost)
         answers = first(reply, "answers")
         if not isinstance(answers, Mapping):
             raise BadReplyError(f"the client's reply of type {type(reply).__name__} has no answers")
 
-        _add_cost(reply, first(reply, "usage"), cost)
         return Answers(
             {
                 name: {"probabilities": first(answers.get(name), "probabilities")}
@@ -160,6 +157,16 @@ class BareOllama:
         return accepted(self._client.chat, offered)
 
 
+async def timed(cost: Cost, ask: Callable[..., Any], *positional: Any, **named: Any) -> Any:
+    """Return the reply to one request, and count the request and its time."""
+    cost.attempts += 1
+    cost.request_began()
+    try:
+        return await awaited(ask(*positional, **named))
+    finally:
+        cost.request_ended()
+
+
 def text_reply(reply: Any, cost: Cost) -> Reply:
     """Return a reply's text, and add to its cost what it says of that.
 
@@ -194,6 +201,7 @@ def _add_cost(reply: Any, usage: Any, cost: Cost) -> None:
     cost.add_tokens(
         of_kind(int, first(usage, *_INPUT_TOKENS)), of_kind(int, first(usage, *_OUTPUT_TOKENS))
     )
+    cost.note_reply({name: first(reply, name) for name in _SAID_OF_THE_REPLY})
 
 
 def _refuses_decisions(error: Exception) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Coroutine, Hashable, Iterable
 from dataclasses import dataclass
 from time import perf_counter
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from asyncio import Semaphore, Task, Timeout
 
 ResultT = TypeVar("ResultT")
+
+BUDGET_LOGGER: logging.Logger = logging.getLogger("prism.statechart.budget")
+"""Where a budget's warnings go that are given once; no log is other for them."""
 
 
 class Dispatcher:
@@ -45,6 +49,7 @@ class Dispatcher:
         self._model = model
         self._flights: SingleFlight[Reply] = SingleFlight()
         self._slots: tuple[Any, Semaphore] | None = None
+        self._is_told = False
 
     def put(self, request: Request, identity: str) -> Flight[Reply]:
         """Put a request, or join an equal one that is under way; `leave` it in the end.
@@ -83,7 +88,10 @@ class Dispatcher:
         try:
             async with timer:
                 limits.stalled(False)
-                return await self._put_in_turn(request, cost)
+                await limits.reserve(len(request.text))
+                reply = await self._put_in_turn(request, cost)
+                self._look_for_tokens(cost)
+                return reply
         except Exception as error:
             if isinstance(error, LLMError):
                 cost.host = cost.host or error.host
@@ -119,6 +127,25 @@ class Dispatcher:
 
         return Reply(said.text)
 
+    def _look_for_tokens(self, cost: Cost) -> None:
+        """Say once that a limit on tokens is of no use with a server that does not report them."""
+        limit = self._budget.max_tokens
+        if (
+            limit is None
+            or self._is_told
+            or (cost.input_tokens, cost.output_tokens) != (None, None)
+        ):
+            return
+
+        self._is_told = True
+        BUDGET_LOGGER.warning(
+            "%s at %s reports no tokens, so a limit of %d tokens cannot end its questions: "
+            "set a limit on calls",
+            cost.model or "the model",
+            cost.host or "its server",
+            limit,
+        )
+
     def _slot(self, concurrency: int) -> Semaphore:
         """Return this event loop's limit on requests under way."""
         import asyncio
@@ -138,30 +165,52 @@ class _Limits:
     request does not wait forever for a server that is gone.
     """
 
-    __slots__ = ("_budget", "_is_admitted", "_is_by_budget", "_put_at", "_seconds", "_timer")
+    __slots__ = (
+        "_admissions",
+        "_budget",
+        "_is_by_budget",
+        "_put_at",
+        "_reserved",
+        "_seconds",
+        "_slot_at",
+        "_timer",
+    )
 
     def __init__(self, timer: Timeout, seconds: float, budget: Budget) -> None:
         self._timer = timer
         self._seconds = seconds
         self._budget = budget
-        self._put_at = perf_counter()
-        self._is_admitted = False
+        self._put_at = self._slot_at = perf_counter()
+        self._admissions = 0
+        self._reserved: int | None = None
         self._is_by_budget = False
 
-    def admitted(self) -> None:
-        # a retry has a slot again, within the same time
-        if self._is_admitted:
-            return
+    async def reserve(self, prompt_bytes: int) -> None:
+        """Reserve the tokens that the request may cost, as soon as there are enough.
 
+        Raises:
+            BudgetSpentError: If the budget was spent meanwhile.
+        """
+        await self._budget.reserve(prompt_bytes)
+        self._reserved = prompt_bytes
+
+        spent = self._budget.spent()
+        if spent is not None:
+            raise BudgetSpentError(spent)
+
+    def admitted(self) -> None:
         spent = self._budget.take()
         if spent is not None:
             raise BudgetSpentError(spent)
 
-        self._is_admitted = True
-        self._allow(self._seconds)
+        self._slot_at = perf_counter()
+        self._admissions += 1
+        # a retry has a slot again, within the same time
+        if self._admissions == 1:
+            self._allow(self._seconds)
 
     def stalled(self, is_stalled: bool) -> None:
-        if not self._is_admitted:
+        if not self._admissions:
             self._allow(self._seconds if is_stalled else None)
 
     def exceeded(self) -> LLMError:
@@ -172,15 +221,17 @@ class _Limits:
 
     def settle(self, cost: Cost) -> None:
         """Note how long the request took, and count what it has cost beyond the call it took."""
-        cost.latency = round(perf_counter() - self._put_at, 6)
-        # a client that said nothing of a slot has sent its requests all the same
-        if not self._is_admitted and not cost.attempts:
-            return
-        if not self._is_admitted:
-            self._budget.take()
+        now = perf_counter()
+        # a client that does not time its requests has sent the last one when it had a slot
+        if cost.attempts and cost.request_seconds is None:
+            cost.request_seconds = round(now - self._slot_at, 6)
 
+        cost.settle(now - self._put_at)
+        # also those of a client that said nothing of a slot; one that was not sent is given back
         tokens = (cost.input_tokens or 0) + (cost.output_tokens or 0)
-        self._budget.add(retries=cost.attempts - 1, tokens=tokens)
+        self._budget.add(retries=cost.attempts - self._admissions, tokens=tokens)
+        if self._reserved is not None:
+            self._budget.release(self._reserved)
 
     def _allow(self, seconds: float | None) -> None:
         """Let the request end after so many seconds, or with the budget."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from prism.statechart.reasoner._bare_ollama import BareOllama, text_reply
+from prism.statechart.reasoner._bare_ollama import BareOllama, text_reply, timed
 from prism.statechart.reasoner._cost import Cost
-from prism.statechart.reasoner._duck_typing import awaited, has, parameters
+from prism.statechart.reasoner._duck_typing import has, parameters
 from prism.statechart.reasoner._model_client import Reply
 
 
@@ -48,9 +48,8 @@ class PromptClient(BareOllama):
 
         (message,) = messages
         more = {"options": options} if self._takes_options else {}
-        cost.attempts += 1
 
-        return text_reply(await awaited(self._ask(message["content"], **more)), cost)
+        return text_reply(await timed(cost, self._ask, message["content"], **more), cost)
 
 
 def _method_of(client: Any) -> Callable[..., Any] | None:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from prism.errors import ReasonerError
 from prism.statechart._engine.announcing import announce
 from prism.statechart._identity import name_or_address
-from prism.statechart.reasoner._cost import COST_KEYS, Cost
+from prism.statechart.reasoner._cost import COST_KEYS, KNOWN_COST_KEYS, Cost
 from prism.telemetry._loggers import EventLogger
 
 Source = Literal["model", "cache", "replay", "policy", "fallback"]
@@ -138,5 +138,13 @@ def _announce(given: EventLogger | None, question: Question, decision: Decision)
         context=question.context,
         reason=decision.reason,
         probabilities=decision.probabilities,
-        cost=None if cost is None else {name: getattr(cost, name) for name in COST_KEYS},
+        cost=None if cost is None else _told(cost),
     )
+
+
+def _told(cost: Cost) -> dict[str, Any]:
+    """Return what a decision's event says of its cost; what is unknown may be left out."""
+    keys = {name: getattr(cost, name) for name in COST_KEYS}
+    known = {name: getattr(cost, name) for name in KNOWN_COST_KEYS}
+
+    return {**keys, **{name: value for name, value in known.items() if value is not None}}
