@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import count
 from typing import Any, cast
 
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition, arguments_of, listed
-from prism.statechart.states import made_enum, state_text
+from prism.statechart.states import is_made, made_enum, state_text
 from prism.statechart.transitions import Action, Guard, Transition, is_any_state
 
 TransitionName = tuple[str | None, Enum | str | None, Enum | str | None]
@@ -101,8 +102,8 @@ def _made(base: Definition[Any], added: tuple[Any, ...]) -> type[Enum]:
     """Make an enum of all former members and the new ones, under their names."""
     names = {state_text(member): member.name for member in base.state_type}
     for state in added:
-        own = state.name if isinstance(state, Enum) else f"S{len(names)}"
-        names.setdefault(state_text(state), own)
+        if state_text(state) not in names:
+            names[state_text(state)] = _name_for(state, names.values())
 
     twice = [name for name in set(names.values()) if list(names.values()).count(name) > 1]
     if twice:
@@ -117,6 +118,14 @@ def _made(base: Definition[Any], added: tuple[Any, ...]) -> type[Enum]:
     name = former if former.startswith(_PREFIX) else _PREFIX + former
 
     return made_enum(name, tuple(names), tuple(names.values()))
+
+
+def _name_for(state: Any, taken: Collection[str]) -> str:
+    """Return the name of a new member: its own if somebody gave it one, else a generated one."""
+    if isinstance(state, Enum) and not (is_made(state) and state.name in taken):
+        return state.name
+
+    return next(name for n in count(len(taken)) if (name := f"S{n}") not in taken)
 
 
 def _member(state: Any, members: Mapping[str, Any]) -> Any:

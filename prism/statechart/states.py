@@ -108,6 +108,11 @@ def _member(name: str, texts: tuple[str, ...], value: str, names: tuple[str, ...
     return made_enum(name, texts, names)(value)
 
 
+def is_made(state: object) -> bool:
+    """Return True for a member of an enum made at run time, whose name may be generated."""
+    return isinstance(state, _MadeState)
+
+
 def is_state(value: object) -> bool:
     """Return whether a value is a member of a ``str``-based enum, as every state must be."""
     return isinstance(value, Enum) and isinstance(value, str)

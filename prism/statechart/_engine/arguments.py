@@ -197,8 +197,7 @@ def _full_name(enum: type[Enum]) -> str:
 
 def unknown_trigger_problem(trigger: object, triggers: Iterable[str]) -> str:
     """Return what is wrong with a trigger that a chart does not have, and what may be meant."""
-    known = sorted(triggers)
-    return f"no transition has the trigger {trigger!r}{did_you_mean(trigger, known)}"
+    return f"no transition has the trigger {trigger!r}{did_you_mean(trigger, list(triggers))}"
 
 
 def did_you_mean(text: object, known: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from enum import Enum
 from threading import get_ident
 from typing import Any, Generic
 
@@ -11,7 +11,6 @@ from prism.statechart._definition import Definition
 from prism.statechart._engine.arguments import (
     cannot_drive,
     foreign_problem,
-    is_foreign,
     require_trigger,
     two_threads,
     unknown_trigger_problem,
@@ -24,17 +23,6 @@ from prism.telemetry._loggers import warn_standard
 
 MOST_UNKNOWN_TRIGGERS = 100
 """Unknown triggers of which a chart warns; where events are data there is no end of them."""
-
-
-class FireQueue(deque[Any]):
-    """The fires that wait for the transition that an agent is making.
-
-    Attributes:
-        thread: Identifier of the thread that makes it.
-    """
-
-    __slots__ = ("thread",)
-    thread: int
 
 
 class Checks(Generic[StateT]):
@@ -51,6 +39,7 @@ class Checks(Generic[StateT]):
         # a dict serves as a set that keeps the order of the definition
         self._triggers = dict.fromkeys(item.trigger for item in definition.transitions)
         self._unknown_triggers: set[str] = set()
+        self._state_type = definition.state_type
 
     @property
     def definition(self) -> Definition[StateT]:
@@ -61,6 +50,9 @@ class Checks(Generic[StateT]):
 
     def _require_trigger(self, trigger: Any, context: Any) -> None:
         """Refuse what stands in the wrong place, and say if no transition has the trigger."""
+        if type(trigger) is str and trigger in self._triggers:
+            return
+
         require_trigger(trigger, context, self._triggers, self._definition.initial)
 
         try:
@@ -106,7 +98,8 @@ class Checks(Generic[StateT]):
             is_known = False
 
         # a member of another enum is found, too, if it has the text of a state
-        if is_known and not is_foreign(state, self._definition):
+        is_own = type(state) is self._state_type or not isinstance(state, Enum)
+        if is_known and is_own:
             return state
 
         subject = f"agent {agent_name(agent)!r} is in state {state!r}, which"
@@ -128,6 +121,6 @@ class Checks(Generic[StateT]):
 
     # Threads
 
-    def _require_one_thread(self, agent: Any, queue: FireQueue) -> None:
-        if queue.thread != get_ident():
-            raise two_threads(self._definition.name, agent, queue.thread)
+    def _require_one_thread(self, agent: Any, thread: int) -> None:
+        if thread != get_ident():
+            raise two_threads(self._definition.name, agent, thread)

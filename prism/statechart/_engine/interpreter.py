@@ -31,7 +31,7 @@ from prism.statechart._engine.candidates import (
     leading_to,
     try_in_order,
 )
-from prism.statechart._engine.checks import Checks, FireQueue
+from prism.statechart._engine.checks import Checks
 from prism.statechart._engine.pending import Decider, OpenQuestions
 from prism.statechart._engine.writing import (
     Reporter,
@@ -89,7 +89,8 @@ class Interpreter(Checks[StateT]):
         self._clock = clock
         self._writers: dict[type, Writer] = {}
         self._quiet_writers: dict[type, Writer] = {}
-        self._firing: dict[int, FireQueue] = {}
+        # by an agent's address: the thread that makes its transition, and the fires that wait
+        self._firing: dict[int, tuple[int, deque[QueuedFire]]] = {}
         self._questions = OpenQuestions()
         observe("chart_built", ChartBuilt, definition)
 
@@ -159,14 +160,16 @@ class Interpreter(Checks[StateT]):
             except Exception as error:
                 self._reporter.guard_failed(error, agent, edge)
         else:
-            if edge.leaves is not state:
+            if edge.from_state is not state:
                 self._require_known_state(agent)
             return None
 
-        # code of the user's that runs during the commit might fire in turn, which `_run` queues; it
-        # also looks at a state that is not the chart's own member
+        # code of the user's that runs during the commit might fire in turn, which `_run` queues
         write = self._quiet_writers.get(agent.__class__)
         if action is not None or write is None or edge.leaves is not state:
+            if edge.from_state is not state:
+                # it may be text, but no other enum's member
+                self._require_known_state(agent)
             return self._run(agent, candidate, context)
 
         if self._questions.by_agent:
@@ -306,9 +309,9 @@ class Interpreter(Checks[StateT]):
     def _fire_or_queue(
         self, agent: Any, trigger: str, context: Any, target: StateT | None = None
     ) -> StateT | None:
-        queue = self._firing.get(id(agent))
-        if queue is not None:
-            self._require_one_thread(agent, queue)
+        if id(agent) in self._firing:
+            thread, queue = self._firing[id(agent)]
+            self._require_one_thread(agent, thread)
             # a mistaken event is reported where it is fired, not where its turn comes
             self._require_trigger(trigger, context)
             queue.append((trigger, context, target))
@@ -356,16 +359,11 @@ class Interpreter(Checks[StateT]):
 
     def _run(self, agent: Any, candidate: Candidate[StateT], context: Any) -> StateT | None:
         """Make one transition and everything that its action queues, until the agent is at rest."""
-        if candidate[3].leaves is not agent.state:
-            self._require_known_state(agent)
-        if agent.__class__ not in self._writers:
-            require_own_state_type(self._definition, agent)
-
-        queue = FireQueue()
-        queue.thread = get_ident()
-        running = self._firing.setdefault(id(agent), queue)
-        if running is not queue:
-            self._require_one_thread(agent, running)
+        queue: deque[QueuedFire] = deque()
+        firing = (get_ident(), queue)
+        other = self._firing.setdefault(id(agent), firing)
+        if other is not firing:
+            self._require_one_thread(agent, other[0])
 
         try:
             self._make(agent, candidate, context)
@@ -393,6 +391,8 @@ class Interpreter(Checks[StateT]):
     def _make(self, agent: Any, candidate: Candidate[StateT], context: Any) -> None:
         """Run the action and commit."""
         _, action, target, edge = candidate
+        # looked up before the action runs, since it refuses classes that the chart cannot drive
+        write = self._writers.get(agent.__class__) or self._writer_of(agent)
         if engine_hooks:
             self._observe_transition("transition_began", agent, edge, context)
 
@@ -405,7 +405,7 @@ class Interpreter(Checks[StateT]):
             edge = self._edge_after_action(agent, edge)
 
         if target != edge.from_state:
-            dwell = self._writer_of(agent)(agent, edge, self._clock(), context)
+            dwell = write(agent, edge, self._clock(), context)
             if self._questions.by_agent:
                 self._questions.drop(agent)
             if self._has_logger or somebody_listens():

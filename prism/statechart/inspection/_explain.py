@@ -83,6 +83,7 @@ class Explanation:
             where it would not ask.
         reacts_to: The events that the state reacts to, in definition order.
         known: The states of the chart; for an ``unknown event`` its triggers.
+        is_final: Whether the state is a final one.
     """
 
     chart: str
@@ -95,6 +96,7 @@ class Explanation:
     options: tuple[Any, ...] = ()
     reacts_to: tuple[str, ...] = ()
     known: tuple[Any, ...] = ()
+    is_final: bool = False
 
     def __str__(self) -> str:
         """Return the block: who and where, a line for each candidate, and what would come of it."""
@@ -141,9 +143,16 @@ class Explanation:
             case "unknown event":
                 problem = unknown_trigger_problem(self.trigger, self.known)
                 return f"fire knows no such event: {problem}"
+            case "no reaction" if self.is_final:
+                return f"fire does nothing: {state!r} is final and reacts to no event"
             case "no reaction":
                 triggers = ", ".join(self.reacts_to) or "no event"
                 return f"fire does nothing: {state!r} reacts to {triggers}"
+            case _ if self.state in self.known:
+                return (
+                    f"fire raises UnknownStateError: {state!r} is a member of another enum than "
+                    "the chart's states"
+                )
             case _:
                 known = ", ".join(map(state_text, self.known))
                 return f"fire raises UnknownStateError: the chart's states are {known}"
@@ -197,6 +206,7 @@ def explain(
         _options(candidates, strict=chart.strict) if decides else (),
         tuple(dict.fromkeys(item.trigger for item in leaving)),
         chart.states if trigger in triggers else triggers,
+        where in chart.final_states,
     )
 
 
