@@ -9,6 +9,7 @@ exception that fits, so ``except ValueError`` keeps working::
     ├── FieldTypeError (TypeError)        a field of an agent has the wrong type
     ├── AgentError (TypeError)            the engine cannot drive an object
     ├── UnknownStateError (ValueError)    an agent is in a state that the chart does not define
+    ├── UnknownTriggerError (ValueError)  a strict chart has no transition with that trigger
     ├── RunawayError (RuntimeError)       an action keeps firing on its own agent without end
     ├── ReasonerError (ValueError)        a question has no options, or the answer is not among them
     ├── SimulationError (RuntimeError)    a simulation is used in a way that it does not allow
@@ -54,6 +55,10 @@ class AgentError(PrismError, TypeError):
 
 class UnknownStateError(PrismError, ValueError):
     """An agent is in a state that the chart does not define."""
+
+
+class UnknownTriggerError(PrismError, ValueError):
+    """No transition of a strict chart has that trigger."""
 
 
 class RunawayError(PrismError, RuntimeError):

@@ -113,6 +113,8 @@ def _states_table(chart: Statechart[Any]) -> Table:
             notes.append("initial")
         if state in chart.decision_states:
             notes.append("decision")
+        if state in chart.final_states:
+            notes.append("final")
 
         limit = chart.timeouts.get(state)
         ticks = "" if limit is None else f"{limit} ticks"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from enum import Enum
 from types import SimpleNamespace
 from typing import Annotated, Any
 
@@ -96,16 +97,19 @@ def _agent(chart: Statechart[Any], state: str, fields: Any) -> Any:
         raise InputError("takes no 'state': --state gives it", field="--agent")
 
     named = {"agent_id": "agent", **fields}
-    if set(states) <= set(AgentState):
-        return _social_agent(AgentState(state), named)
+    if set(states) <= set(AgentState) or set(AgentState) <= set(states):
+        return _social_agent(states[state], named)
 
     return SimpleNamespace(**named, state=states[state])
 
 
-def _social_agent(state: AgentState, fields: dict[str, Any]) -> SocialAgent:
+def _social_agent(state: Enum, fields: dict[str, Any]) -> SocialAgent:
+    class Agent(SocialAgent):
+        state_type = type(state)
+
     pending = fields.pop("pending_action", None)
     try:
-        made = SocialAgent(**fields, state=state)
+        made = Agent(**fields, state=state)
     except PrismError as error:
         raise InputError(str(error), field="--agent") from error
     except TypeError as error:  # a field that does not exist, or a value of a wrong type

@@ -20,7 +20,7 @@ from prism.errors import DefinitionError
 
 _MARGIN = 14.0
 _MIN_BOX_WIDTH = 64.0
-_BOX_PADDING, _DECISION_BOX_PADDING = 26.0, 46.0
+_BOX_PADDING, _MARKED_BOX_PADDING = 26.0, 46.0
 _LOOP_WIDTH = 26.0
 _THINNEST, _THICKEST = 1.3, 7.0
 
@@ -33,10 +33,10 @@ def draw_svg(
 ) -> str:
     """Draw a diagram of states and transitions.
 
-    Decision states have a thick border and a diamond, and an arrow from a dot leads to the initial
-    state. With traffic, an arrow shows how often its transitions happened by a number and by its
-    width; one that was never used is faint. Traffic that the diagram has no arrow for gets an arrow
-    without triggers.
+    Decision states have a thick border and a diamond, final states a dot in a circle, and an arrow
+    from a dot leads to the initial state. With traffic, an arrow shows how often its transitions
+    happened by a number and by its width; one that was never used is faint. Traffic that the
+    diagram has no arrow for gets an arrow without triggers.
 
     Args:
         diagram: What to draw; ``chart.to_svg()`` draws a chart itself.
@@ -164,8 +164,8 @@ class _Drawing:
 
     def _box(self, state: str) -> Box:
         name = self._names[state]
-        is_decision = state in self._diagram.decision_states
-        width = name.width + (_DECISION_BOX_PADDING if is_decision else _BOX_PADDING)
+        is_marked = state in self._diagram.decision_states | self._diagram.final_states
+        width = name.width + (_MARKED_BOX_PADDING if is_marked else _BOX_PADDING)
         height = name.height + 14
         right_margin = 0.0
         if state in self._loops:
@@ -205,6 +205,8 @@ class _Drawing:
         lines = []
         if self._diagram.decision_states:
             lines.append("◆ decision state: a reasoner chooses if several transitions are enabled")
+        if self._diagram.final_states:
+            lines.append("◉ final state: an agent that reaches it is done")
         if self._traffic is not None:
             lines.append("number and width of an arrow: how often its transitions were made")
 
@@ -250,6 +252,11 @@ class _Drawing:
             if is_decision:
                 diamond = f"M{box.left + 12:.1f} {box.y - 4.5:.1f} l4.5 4.5 l-4.5 4.5 l-4.5 -4.5 z"
                 yield f'<path class="mark" d="{diamond}"/>'
+
+            if state in self._diagram.final_states:
+                x, y = box.left + 13, box.y
+                yield f'<circle class="ring" cx="{x:.1f}" cy="{y:.1f}" r="5.5"/>'
+                yield f'<circle class="mark" cx="{x:.1f}" cy="{y:.1f}" r="3"/>'
 
             if state in self._loops:
                 yield from self._drawn_loop(*self._loops[state], box.left + box.width, box.y)

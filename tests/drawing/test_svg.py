@@ -50,6 +50,25 @@ def test_any_chart_is_drawn_as_well_formed_xml(random_charts: Any, data: st.Data
     )
 
 
+def test_final_states_have_a_dot_in_a_circle_and_a_line_in_the_legend() -> None:
+    """Each final state is marked, and the legend says what the mark means; no other state is."""
+    svg = draw_svg(Diagram(("work", "done", "failed"), (), final_states=frozenset({"done"})))
+    (ring,) = [
+        element
+        for element in ET.fromstring(svg).iter(f"{SVG}circle")
+        if element.get("class") == "ring"
+    ]
+    boxes = [
+        element
+        for element in ET.fromstring(svg).iter(f"{SVG}rect")
+        if element.get("class") == "box"
+    ]
+    left, width = (float(boxes[1].get(key, "")) for key in ("x", "width"))
+    assert left < float(ring.get("cx", "")) < left + width / 4
+    assert texts(svg)[-1].startswith("◉ final state")
+    assert "◉" not in social_media_chart().to_svg()
+
+
 def test_the_social_chart_shows_its_states_triggers_and_limit() -> None:
     """The social chart shows names, labels, time-out and legend on at most 900 pixels."""
     svg = social_media_chart().to_svg()

@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import Any, Generic, Never, cast
+from math import inf
+from threading import get_ident
+from typing import Any, Never, cast
 
-from prism.errors import AgentError, UnknownStateError
+from prism.errors import AgentError
 from prism.statechart._definition import TIMEOUT, Definition
 from prism.statechart._engine.arguments import (
     NOT_GIVEN,
-    cannot_drive,
     checks_reasoner_itself,
     refuse_state,
+    require_own_state_type,
     require_reasoner,
-    require_trigger,
 )
 from prism.statechart._engine.candidates import (
     PASSED,
@@ -30,6 +31,7 @@ from prism.statechart._engine.candidates import (
     leading_to,
     try_in_order,
 )
+from prism.statechart._engine.checks import Checks
 from prism.statechart._engine.pending import Decider, OpenQuestions
 from prism.statechart._engine.queued import (
     MOST_QUEUED_FIRES,
@@ -46,7 +48,6 @@ from prism.statechart._engine.writing import (
     writer_of,
     writes_quietly,
 )
-from prism.statechart._identity import agent_name
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge, StateT, shared_edge
 from prism.telemetry._instrument import (
@@ -59,7 +60,7 @@ from prism.telemetry._instrument import (
 from prism.telemetry._loggers import somebody_listens
 
 
-class Interpreter(Generic[StateT]):
+class Interpreter(Checks[StateT]):
     """Runs one definition; everything that changes lives in the agents.
 
     Args:
@@ -76,21 +77,24 @@ class Interpreter(Generic[StateT]):
         reporter: Reporter,
         clock: Callable[[], float],
     ) -> None:
-        self.definition: Definition[StateT] = definition
+        super().__init__(definition, rows)
         self._members: dict[Any, StateT] = {state: state for state in definition.states}
-        self._limits: dict[Any, int] = dict(definition.timeouts)
-        self._triggers = frozenset(trigger for row in rows.values() for trigger in row)
-        self._rows = rows
+        # no dwell time is too long in a final state
+        self._limits: dict[Any, float] = {
+            **definition.timeouts,
+            **dict.fromkeys(definition.final_states, inf),
+        }
         self._reporter = reporter
         self._has_logger = reporter.has_logger
         self._clock = clock
         self._writers: dict[type, Writer] = {}
         self._quiet_writers: dict[type, Writer] = {}
-        self._firing: dict[int, deque[QueuedFire]] = {}
+        # by an agent's address: the thread that makes its transition, and the fires that wait
+        self._firing: dict[int, tuple[int, deque[QueuedFire]]] = {}
         self._questions = OpenQuestions(reporter)
         observe("chart_built", ChartBuilt, definition)
 
-    def fire(
+    def fire(  # noqa: C901 - written out for speed, as it says below
         self, agent: Any, trigger: str, context: Any = None, current_state: Never = NOT_GIVEN
     ) -> StateT | None:
         """Make the first transition that the event enables.
@@ -99,6 +103,14 @@ class Interpreter(Generic[StateT]):
         transition commits: state, ``ticks_in_state = 0``, one history entry, one log event. A
         self-transition only runs its action. A fire on the same agent from inside its action is
         queued and runs right after this transition commits.
+
+        An event that the state does not react to does nothing. One that no transition of the chart
+        reacts to is a mistake: an error if the chart is strict, else a warning, once for each
+        trigger, to the standard library's logger ``prism.statechart``.
+
+        An agent belongs to one thread at a time. A fire while another thread makes a transition of
+        the same agent is an error where the engine can see it without slowing every fire: while an
+        action or a method of the agent's own class runs.
 
         Args:
             agent: Anything with a writable ``state``.
@@ -113,9 +125,12 @@ class Interpreter(Generic[StateT]):
             was queued.
 
         Raises:
-            AgentError: (a TypeError) if the object has no ``state``.
+            AgentError: (a TypeError) if the object has no ``state``, its class declares another
+                enum as ``state_type`` than the chart's, or another thread fires on it.
             TypeError: If the arguments are in another order, or a current state is among them.
-            UnknownStateError: If the agent is in a state that this chart does not define.
+            UnknownStateError: If the agent is in a state that this chart does not define. A member
+                of another enum is one, whatever its text; plain text is taken for the member.
+            UnknownTriggerError: If the chart is strict and does not have the trigger.
             RunawayError: If the agent's actions go on firing without end.
         """
         if engine_hooks or self._firing or current_state is not NOT_GIVEN:
@@ -131,7 +146,7 @@ class Interpreter(Generic[StateT]):
         except (AttributeError, KeyError, TypeError):
             # nothing is wrong with an event that does not apply
             self._require_known_state(agent)
-            require_trigger(trigger, context, self._triggers, self.definition.initial)
+            self._require_trigger(trigger, context)
             return None
 
         for candidate in candidates:
@@ -145,11 +160,16 @@ class Interpreter(Generic[StateT]):
             except Exception as error:
                 self._reporter.guard_failed(error, agent, edge)
         else:
+            if edge.from_state is not state:
+                self._require_known_state(agent)
             return None
 
         # code of the user's that runs during the commit might fire in turn, which `_run` queues
         write = self._quiet_writers.get(agent.__class__)
-        if action is not None or write is None or target == state:
+        if action is not None or write is None or edge.leaves is not state:
+            if edge.from_state is not state:
+                # it may be text, but no other enum's member
+                self._require_known_state(agent)
             return self._run(agent, candidate, context)
 
         if self._questions.by_agent:
@@ -250,13 +270,14 @@ class Interpreter(Generic[StateT]):
 
         The limit is ``chart.timeouts[state]`` where set, else ``agent.timeout_threshold``; the
         time-out fires when ``ticks_in_state`` is strictly greater (specification, FR-6.2). An
-        object without ``ticks_in_state`` never times out.
+        object without ``ticks_in_state`` never times out, nor does an agent in a final state or on
+        a chart without the trigger ``timeout``.
 
         Returns:
             The new state if the time-out moved the agent, else None.
         """
         ticks, limit = self._dwell(agent)
-        if ticks is None or limit is None or ticks <= limit:
+        if ticks is None or limit is None or ticks <= limit or TIMEOUT not in self._triggers:
             return None
         return self.fire(agent, TIMEOUT, context)
 
@@ -267,7 +288,26 @@ class Interpreter(Generic[StateT]):
         """
         return distinct(target for _, _, target, _ in self._enabled(agent, trigger, context))
 
-    def _dwell(self, agent: Any) -> tuple[int | None, int | None]:
+    def enabled_triggers(self, agent: Any, context: Any = None) -> list[str]:
+        """Return the events that would cause a transition now, in definition order.
+
+        Nothing is changed. Guards are evaluated with this context, whatever the event.
+
+        Args:
+            agent: Anything with a ``state``.
+            context: What the event would be about.
+
+        Returns:
+            The triggers of the agent's state that have a candidate whose guard passes.
+        """
+        row = self._rows[self._require_known_state(agent)]
+        return [
+            trigger
+            for trigger in self._triggers
+            if any(self._passing(row.get(trigger, ()), agent, context))
+        ]
+
+    def _dwell(self, agent: Any) -> tuple[int | None, float | None]:
         """Count one more tick in the state; return the ticks now, and the limit."""
         # the usual case, without the properties of `StatechartMixin`
         if self._quiet_writers.get(agent.__class__) is write_kept and agent._state in self._rows:
@@ -290,7 +330,11 @@ class Interpreter(Generic[StateT]):
         self, agent: Any, trigger: str, context: Any, answer: Answer | None = None
     ) -> StateT | None:
         if id(agent) in self._firing:
-            self._firing[id(agent)].append(QueuedFire(trigger, context, answer))
+            thread, queue = self._firing[id(agent)]
+            self._require_one_thread(agent, thread)
+            # a mistaken event is reported where it is fired, not where its turn comes
+            self._require_trigger(trigger, context)
+            queue.append(QueuedFire(trigger, context, answer))
             return None
 
         candidate = self._first_enabled(agent, trigger, context, answer)
@@ -340,15 +384,20 @@ class Interpreter(Generic[StateT]):
         try:
             return row[trigger]
         except (KeyError, TypeError):
-            # nothing is wrong with an event that does not apply, or that has no name
-            require_trigger(trigger, context, self._triggers, self.definition.initial)
+            # nothing is wrong with an event that does not apply
+            self._require_trigger(trigger, context)
             return ()
 
     # Committing
 
     def _run(self, agent: Any, candidate: Candidate[StateT], context: Any) -> StateT | None:
         """Make one transition and everything that its action queues, until the agent is at rest."""
-        queue = self._firing[id(agent)] = deque()
+        queue: deque[QueuedFire] = deque()
+        firing = (get_ident(), queue)
+        other = self._firing.setdefault(id(agent), firing)
+        if other is not firing:
+            self._require_one_thread(agent, other[0])
+
         try:
             self._make(agent, candidate, context)
             self._drain(agent, queue)
@@ -374,6 +423,8 @@ class Interpreter(Generic[StateT]):
     def _make(self, agent: Any, candidate: Candidate[StateT], context: Any) -> None:
         """Run the action and commit."""
         _, action, target, edge = candidate
+        # looked up before the action runs, since it refuses classes that the chart cannot drive
+        write = self._writers.get(agent.__class__) or self._writer_of(agent)
         if engine_hooks:
             self._observe_transition("transition_began", agent, edge, context)
 
@@ -386,7 +437,7 @@ class Interpreter(Generic[StateT]):
             edge = self._edge_after_action(agent, edge)
 
         if target != edge.from_state:
-            dwell = self._writer_of(agent)(agent, edge, self._clock(), context)
+            dwell = write(agent, edge, self._clock(), context)
             if self._questions.by_agent:
                 self._questions.drop(agent)
             if self._has_logger or somebody_listens():
@@ -413,6 +464,7 @@ class Interpreter(Generic[StateT]):
         cls = agent.__class__
         writer = self._writers.get(cls)
         if writer is None:
+            require_own_state_type(self._definition, agent)
             writer = self._writers[cls] = writer_of(cls)
             if writes_quietly(cls):
                 self._quiet_writers[cls] = writer
@@ -436,34 +488,3 @@ class Interpreter(Generic[StateT]):
             next(remaining[item.source, item.trigger])[3]: number
             for number, item in enumerate(self.definition.transitions)
         }
-
-    # States
-
-    def _state_of(self, agent: Any) -> Any:
-        try:
-            return agent.state
-        except AttributeError as error:
-            raise cannot_drive(self.definition.name, agent, error) from None
-
-    def _require_known_state(self, agent: Any) -> Any:
-        state = self._state_of(agent)
-        try:
-            if state in self._rows:
-                return state
-        except TypeError:
-            # no state is unhashable
-            pass
-
-        raise self._unknown_state(f"agent {agent_name(agent)!r} is in state {state!r}, which")
-
-    def _row(self, state: Any) -> dict[str, tuple[Candidate[StateT], ...]]:
-        try:
-            return self._rows[state]
-        except (KeyError, TypeError):
-            raise self._unknown_state(f"state {state!r}") from None
-
-    def _unknown_state(self, subject: str) -> UnknownStateError:
-        listing = ", ".join(map(state_text, self.definition.states))
-        return UnknownStateError(
-            f"{subject} is not in chart {self.definition.name!r}: use one of {listing}"
-        )

@@ -66,7 +66,10 @@ def build_machine(
     """Make the Machine of a chart; it has no model and adds no transitions of its own."""
     machine = Machine(
         model=None,
-        states=list(definition.states),
+        states=[
+            {"name": state, "final": state in definition.final_states}
+            for state in definition.states
+        ],
         initial=definition.initial,
         auto_transitions=False,
         send_event=True,

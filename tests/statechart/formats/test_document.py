@@ -87,6 +87,7 @@ def test_the_shape_is_as_documented() -> None:
         "decision_states": ["angry"],
         "timeouts": {"angry": 4},
         "strict": True,
+        "final_states": [],
         "needs": ["patience"],
         "transitions": [
             {
@@ -116,7 +117,9 @@ def test_functions_are_written_by_the_names_they_are_registered_under() -> None:
     assert Statechart.from_dict(chart.to_dict(guards=names), guards=names) == chart
 
 
-@pytest.mark.parametrize("function", [lambda agent, context: True, partial(is_strong, None)])
+@pytest.mark.parametrize(
+    "function", [lambda agent, context: True, partial(Registry.is_strong, None)]
+)
 def test_functions_without_a_name_are_refused(function: Any) -> None:
     """A lambda or a partial cannot be written; the message says how to name it."""
     with pytest.raises(DefinitionError) as caught:
