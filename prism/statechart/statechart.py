@@ -67,8 +67,7 @@ class Statechart(Interpreter[StateT]):
             an event that no transition has as its trigger.
         final_states: States in which an agent is done: it reacts to no event and never times out.
             ``"*"`` does not stand for them, and a transition that leaves one is refused.
-        needs: Names of the attributes and methods that guards and actions use of an agent; `fits`
-            looks for them.
+        needs: What guards and actions use of an agent, by name; `fits` looks for it.
         logger: A structlog logger for transitions and faults. None means structlog's own, once it
             is configured.
         clock: Returns the current time in seconds since the epoch; a simulation passes its
