@@ -7,8 +7,6 @@ is JSON but no object.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from prism.errors import (
@@ -21,6 +19,7 @@ from prism.errors import (
     TimedOutError,
     UnreachableError,
 )
+from prism.statechart.reasoner._bare_ollama import error_in_body, retry_after_of
 
 BUSY = (429, 503)
 OVERLOADED = (*BUSY, 502, 504)
@@ -39,16 +38,21 @@ def is_busy(error: BaseException) -> bool:
     return isinstance(error, OverloadedError) and _status_of(error.__cause__) in BUSY
 
 
-def is_host_fault(error: BaseException) -> bool:
-    """Return True if the host answers but cannot serve: no model, an internal error, no reply.
+def is_unusable(error: BaseException) -> bool:
+    """Return True if a host has answered with nothing of use, which another host may not do.
 
-    Answering fast, it has the fewest questions under way, and would attract those that another host
-    could answer.
+    Not what passes, and not what says that a host can never serve such questions.
     """
-    cause = error.__cause__
-    if cause is None:  # an empty reply is the model's own
+    never_serves = isinstance(error, (ModelMissingError, DecisionsUnsupportedError))
+    return isinstance(error, LLMError) and not is_retryable(error) and not never_serves
+
+
+def is_internal(error: BaseException) -> bool:
+    """Return True if the server failed inside (HTTP 500, an error in a 200), which may pass."""
+    status = _status_of(error.__cause__)
+    if status in OVERLOADED or status in NO_SUCH_PATH:
         return False
-    return isinstance(error, (ModelMissingError, BadReplyError)) or _status_of(cause) >= 500
+    return status >= 500 or error_in_body(error.__cause__) is not None
 
 
 def is_permanent_refusal(error: BaseException) -> bool:
@@ -144,7 +148,7 @@ def _of_status(status: int, message: str, refused: Any, *, host: str, model: str
     what = f"{host} answered {status}: {said}"
     if status in OVERLOADED:
         error = OverloadedError(what)
-        error.retry_after = _retry_after(refused)
+        error.retry_after = None if refused is None else retry_after_of(refused)
         return error
 
     if status == 404 and "model" in message:
@@ -161,24 +165,6 @@ def _of_status(status: int, message: str, refused: Any, *, host: str, model: str
 def _asked_to_decide(refused: Any) -> bool:
     request = getattr(refused, "request", None)
     return request is not None and request.url.path.endswith("/v1/systemone")
-
-
-def _retry_after(refused: Any) -> float | None:
-    """Read a Retry-After header, seconds or a date (RFC 9110, section 10.2.3), as seconds."""
-    response = getattr(refused, "response", None)
-    given = "" if response is None else response.headers.get("retry-after", "")
-    for read in (float, _seconds_until):
-        try:
-            return max(0.0, read(given))
-        except ValueError:
-            continue
-
-    return None
-
-
-def _seconds_until(date: str) -> float:
-    then = parsedate_to_datetime(date)
-    return ((then if then.tzinfo else then.replace(tzinfo=UTC)) - datetime.now(UTC)).total_seconds()
 
 
 def _first_line(error: Exception) -> str:
