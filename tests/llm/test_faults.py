@@ -19,7 +19,7 @@ from prism.errors import (
     TimedOutError,
     UnreachableError,
 )
-from prism.llm._faults import is_host_fault, is_retryable, lacks_path
+from prism.llm._faults import is_internal, is_retryable, is_unusable, lacks_path
 from prism.statechart.reasoner import Cost
 from prism.testing import FakeOllama, Fault
 from tests.kit.servers import HELLO, QUESTION, Connect
@@ -281,4 +281,4 @@ async def test_an_answer_says_whether_the_host_is_at_fault(
     server.fail(fault)
     with pytest.raises(LLMError) as caught:
         await connect().chat(HELLO)
-    assert (is_host_fault(caught.value), lacks_path(caught.value)) == (faulty, lacking)
+    assert (is_unusable(caught.value), lacks_path(caught.value)) == (faulty, lacking)
