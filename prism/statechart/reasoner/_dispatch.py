@@ -41,6 +41,8 @@ class Dispatcher:
         model: str | None,
     ) -> None:
         self._client = client
+        self._checks_chats = takes_check(client.chat)
+        self._checks_decisions = takes_check(client.systemone)
         self._concurrency = concurrency
         self._timeout = timeout
         self._budget = budget
@@ -114,7 +116,7 @@ class Dispatcher:
 
         messages = [{"role": "user", "content": request.text}]
         schema = answer_schema(request.questions[0].options)
-        check = {"lacks": lacks} if takes_check(self._client.chat) else {}
+        check = {"lacks": lacks} if self._checks_chats else {}
         said = await self._client.chat(messages, format=schema, cost=cost, **check)
 
         return text_of(said)
@@ -123,7 +125,7 @@ class Dispatcher:
         def lacks(decided: ChoiceReply) -> int:
             return lacking_in(chances_of(request, decided), request)
 
-        check = {"lacks": lacks} if takes_check(self._client.systemone) else {}
+        check = {"lacks": lacks} if self._checks_decisions else {}
         decided = await self._client.systemone(request.text, request.choices, cost=cost, **check)
 
         return chances_of(request, decided)
