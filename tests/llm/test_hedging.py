@@ -170,7 +170,7 @@ async def test_a_hedge_that_fails_leaves_the_question_to_the_first(
 ) -> None:
     """A refusal of the second server is charged to it once the first has answered after all."""
     first, second = (serve(latency=0.001) for _ in range(2))
-    pool = await warmed(connect(first, second, hedge=True, timeout=FOREVER))
+    pool = await warmed(connect(first, second, hedge=True, timeout=FOREVER), 10 * FEWEST_SEEN)
     for _ in range(5):
         first.latency = 0.3
         second.fail_always(Fault.status(400))
@@ -179,16 +179,11 @@ async def test_a_hedge_that_fails_leaves_the_question_to_the_first(
     assert at_rest(pool)
 
 
-async def test_a_hedge_answers_when_the_first_fails_late(serve: Serve, connect: Connect) -> None:
-    """A server that is slow and then breaks costs nothing if another was asked meanwhile."""
+async def test_a_server_that_hangs_costs_no_time_out(serve: Serve, connect: Connect) -> None:
+    """Where a server hangs, the other one answers before the time-out of the request."""
     first, second = (serve(latency=0.001) for _ in range(2))
     pool = await warmed(connect(first, second, hedge=True, timeout=0.2))
     first.fail_always(Fault.hang())
-    second.latency = 0.3
-    for host in pool.servers:
-        host.settings = pool.servers[0].settings
-    with pytest.raises(LLMError, match="no complete reply"):
-        await pool.chat(HELLO)
     second.latency = 0.15
     assert (await pool.chat(HELLO)).host == second.host
     assert at_rest(pool)
