@@ -52,7 +52,7 @@ def is_internal(error: BaseException) -> bool:
     status = _status_of(error.__cause__)
     if status in OVERLOADED or status in NO_SUCH_PATH:
         return False
-    return status >= 500 or error_in_body(error.__cause__) is not None
+    return status >= 500 or error_in_body(error) is not None
 
 
 def is_permanent_refusal(error: BaseException) -> bool:

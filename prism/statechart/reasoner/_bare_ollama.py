@@ -270,22 +270,20 @@ def retry_after_of(error: BaseException) -> float | None:
     return None
 
 
-def error_in_body(error: BaseException | None) -> str | None:
+def error_in_body(error: BaseException) -> str | None:
     """Return the error that stands in a reply with status 200, which was no valid reply then."""
-    # of pydantic, which is not imported for this
-    read_errors = getattr(error, "errors", None)
-    if type(error).__name__ != "ValidationError" or not callable(read_errors):
-        return None
+    for raised in _causes(error):
+        # of pydantic, which is not imported for this
+        read_errors = getattr(raised, "errors", None)
+        if type(raised).__name__ != "ValidationError" or not callable(read_errors):
+            continue
 
-    inputs = (item.get("input") for item in read_errors())
-    return next(
-        (
-            str(given["error"])
-            for given in inputs
-            if isinstance(given, Mapping) and "error" in given
-        ),
-        None,
-    )
+        inputs = [item.get("input") for item in read_errors()]
+        said = [given for given in inputs if isinstance(given, Mapping) and "error" in given]
+        if said:
+            return str(said[0]["error"])
+
+    return None
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -1,6 +1,6 @@
 """Retries for clients that make none themselves."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
@@ -33,8 +33,8 @@ class ChatClientError(Exception):
 class Framework:
     """A client with ``get_response``, as agent-framework's, over Ollama's own."""
 
-    def __init__(self, host: str) -> None:
-        self.inner = ollama.AsyncClient(host=host)
+    def __init__(self, inner: ollama.AsyncClient) -> None:
+        self.inner = inner
 
     async def get_response(self, messages: Any, *, options: Any = None) -> Any:
         try:
@@ -48,10 +48,6 @@ class Framework:
         return reply.message.content
 
 
-def client_of(kind: str, server: FakeOllama) -> Any:
-    return Framework(server.host) if kind == "framework" else ollama.AsyncClient(host=server.host)
-
-
 async def decide(client: Any, **settings: Any) -> Decision:
     reasoner = Reasoner(client, model="nimble", **{"mode": "chat", **settings})
     return (await reasoner.decide_many([ask()]))[0]
@@ -62,10 +58,18 @@ def result(decision: Decision) -> tuple[str, int]:
     return decision.source, decision.cost.attempts
 
 
+@pytest.fixture
+async def bare(server: FakeOllama) -> AsyncIterator[ollama.AsyncClient]:
+    """Return Ollama's own client, with a short time-out."""
+    client = ollama.AsyncClient(host=server.host, timeout=httpx.Timeout(10, read=0.3))
+    yield client
+    await client.close()
+
+
 @pytest.fixture(params=["ollama", "framework"])
-def client(request: pytest.FixtureRequest, server: FakeOllama) -> Iterator[Any]:
+def client(request: pytest.FixtureRequest, bare: ollama.AsyncClient) -> Any:
     """Return a client of each kind, by duck type."""
-    return client_of(request.param, server)
+    return Framework(bare) if request.param == "framework" else bare
 
 
 @pytest.mark.parametrize("fault", PASSING, ids=lambda fault: fault.name)
@@ -98,17 +102,15 @@ async def test_what_lasts_is_not_retried(fault: Fault, client: Any, server: Fake
     assert len(server.questions) == 1
 
 
-async def test_decision_questions_are_retried(server: FakeOllama) -> None:
+async def test_decision_questions_are_retried(server: FakeOllama, bare: Any) -> None:
     """Decision questions of a bare client are retried like chats."""
     server.fail(Fault.status(503), Fault.drop(), path=DECISIONS)
-    client = ollama.AsyncClient(host=server.host)
-    assert result(await decide(client, mode="decision")) == ("model", 3)
+    assert result(await decide(bare, mode="decision")) == ("model", 3)
 
 
-async def test_a_time_out_of_the_client_is_retried(server: FakeOllama) -> None:
+async def test_a_time_out_of_the_client_is_retried(server: FakeOllama, client: Any) -> None:
     """A client's own time-out passes, as far as anybody knows."""
     server.fail(Fault.hang(), path=CHAT)
-    client = ollama.AsyncClient(host=server.host, timeout=httpx.Timeout(10, read=0.2))
     assert result(await decide(client)) == ("model", 2)
 
 
@@ -123,19 +125,19 @@ async def test_what_prisms_clients_raise_has_been_retried(error: Exception) -> N
     assert result(await decide(Mine())) == ("fallback", 1)
 
 
-async def test_retry_after_is_respected(server: FakeOllama) -> None:
+async def test_retry_after_is_respected(server: FakeOllama, bare: Any) -> None:
     """The pause of a bare client is at least as long as its server asks for."""
     server.fail(Fault.status(503, retry_after="0.5"))
-    decision = await decide(ollama.AsyncClient(host=server.host))
+    decision = await decide(bare)
     assert result(decision) == ("model", 2)
     assert decision.cost is not None
     assert decision.cost.latency >= 0.5
 
 
-async def test_retries_stay_within_the_time_of_an_answer(server: FakeOllama) -> None:
+async def test_retries_stay_within_the_time_of_an_answer(server: FakeOllama, bare: Any) -> None:
     """The time-out of the reasoner ends a pause, too."""
     server.fail_always(Fault.status(503, retry_after="20"))
-    decision = await decide(ollama.AsyncClient(host=server.host), timeout=0.3)
+    decision = await decide(bare, timeout=0.3)
     assert result(decision) == ("fallback", 1)
     assert decision.reason == "TimedOutError: no answer within 0.3 s"
 
@@ -147,7 +149,7 @@ def test_attempts_are_refused_where_the_client_has_its_own(kind: str, connect: C
         Reasoner(connect(kind=kind), attempts=2)
 
 
-def test_attempts_are_above_zero() -> None:
+async def test_attempts_are_above_zero(bare: Any) -> None:
     """No attempt at all is refused."""
     with pytest.raises(FieldValueError, match="attempts must be above 0, got 0"):
-        Reasoner(ollama.AsyncClient(), model="tiny", attempts=0)
+        Reasoner(bare, model="tiny", attempts=0)
