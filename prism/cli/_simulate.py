@@ -122,6 +122,14 @@ def simulate(
             "meanwhile.",
         ),
     ] = None,
+    hedge: Annotated[
+        bool,
+        _model_option(
+            "--hedge",
+            help="Put a question a second time when it takes longer than 95 % of the latest did, "
+            "and a slot is free. The first answer counts; both requests do for --max-calls.",
+        ),
+    ] = False,
     max_calls: Annotated[
         int | None, _model_option(min=1, help="Requests the run may make.")
     ] = None,
@@ -209,6 +217,7 @@ def simulate(
         "concurrency": concurrency,
         "timeout": timeout,
         "patience": patience,
+        "hedge": hedge or None,
         "max_calls": max_calls,
         "max_tokens": max_tokens,
         "deadline": deadline,

@@ -43,6 +43,10 @@ class UnusableReplyError(ValueError):
     """A reply is refused as it is read; the message goes on from the name of the server."""
 
 
+class ErrorInReplyError(UnusableReplyError):
+    """A reply of status 200 holds an error, as of a server that failed inside."""
+
+
 class Exchange:
     """A request under way.
 
@@ -116,7 +120,7 @@ class Exchange:
 
         said = reply.get("error")
         if said and "message" not in reply and "answers" not in reply:
-            raise UnusableReplyError(f"answered with an error instead of a reply: {_brief(said)}")
+            raise ErrorInReplyError(f"answered with an error instead of a reply: {_brief(said)}")
 
 
 async def _read(response: httpx.Response, most: int) -> bytes:

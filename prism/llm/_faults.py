@@ -8,8 +8,6 @@ is JSON but no object.
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from prism.errors import (
@@ -22,7 +20,14 @@ from prism.errors import (
     TimedOutError,
     UnreachableError,
 )
-from prism.llm._exchange import SEE_ADDRESS, UnusableReplyError, describe_page, is_web_page
+from prism.llm._exchange import (
+    SEE_ADDRESS,
+    ErrorInReplyError,
+    UnusableReplyError,
+    describe_page,
+    is_web_page,
+)
+from prism.statechart.reasoner._bare_ollama import retry_after_of
 
 BUSY = (429, 503)
 OVERLOADED = (*BUSY, 502, 504)
@@ -46,16 +51,21 @@ def is_busy(error: BaseException) -> bool:
     return isinstance(error, OverloadedError) and _status_of(error.__cause__) in BUSY
 
 
-def is_host_fault(error: BaseException) -> bool:
-    """Return True if the host answers but cannot serve: no model, an internal error, no reply.
+def is_unusable(error: BaseException) -> bool:
+    """Return True if a host has answered with nothing of use, which another host may not do.
 
-    Answering fast, it has the fewest questions under way, and would attract those that another host
-    could answer.
+    Not what passes, and not what says that a host can never serve such questions.
     """
-    cause = error.__cause__
-    if cause is None:  # an empty reply is the model's own
+    never_serves = isinstance(error, (ModelMissingError, DecisionsUnsupportedError))
+    return isinstance(error, LLMError) and not is_retryable(error) and not never_serves
+
+
+def is_internal(error: BaseException) -> bool:
+    """Return True if the server failed inside (HTTP 500, an error in a 200), which may pass."""
+    status = _status_of(error.__cause__)
+    if status in OVERLOADED or status in NO_SUCH_PATH:
         return False
-    return isinstance(error, (ModelMissingError, BadReplyError)) or _status_of(cause) >= 500
+    return status >= 500 or isinstance(error.__cause__, ErrorInReplyError)
 
 
 def is_permanent_refusal(error: BaseException) -> bool:
@@ -160,7 +170,7 @@ def _of_status(status: int, message: str, refused: Any, *, host: str, model: str
     )
     if status in OVERLOADED:
         error = OverloadedError(what)
-        error.retry_after = _retry_after(refused)
+        error.retry_after = None if refused is None else retry_after_of(refused)
         return error
 
     if status == 404 and not is_page and _LACKS_MODEL.search(message):
@@ -180,24 +190,6 @@ def _of_status(status: int, message: str, refused: Any, *, host: str, model: str
 def _asked_to_decide(refused: Any) -> bool:
     request = getattr(refused, "request", None)
     return request is not None and request.url.path.endswith("/v1/systemone")
-
-
-def _retry_after(refused: Any) -> float | None:
-    """Read a Retry-After header, seconds or a date (RFC 9110, section 10.2.3), as seconds."""
-    response = getattr(refused, "response", None)
-    given = "" if response is None else response.headers.get("retry-after", "")
-    for read in (float, _seconds_until):
-        try:
-            return max(0.0, read(given))
-        except ValueError:
-            continue
-
-    return None
-
-
-def _seconds_until(date: str) -> float:
-    then = parsedate_to_datetime(date)
-    return ((then if then.tzinfo else then.replace(tzinfo=UTC)) - datetime.now(UTC)).total_seconds()
 
 
 def _what_is_wrong(error: Exception) -> str:

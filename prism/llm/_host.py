@@ -106,6 +106,9 @@ class OllamaHost:
     Attributes:
         address: The address without the name and password of a user.
         in_flight: Questions under way.
+        doubts: Questions that it gave no usable answer to, and that are being asked elsewhere to
+            see whose fault that was.
+        unusable: How many answers in a row were of no use.
         breaker: Whether it should be asked now.
         throttle: How much it takes.
         trouble: What was last wrong with it.
@@ -117,6 +120,8 @@ class OllamaHost:
         self._full_address = address
         self.settings = settings
         self.in_flight = 0
+        self.doubts = 0
+        self.unusable = 0
         self.breaker: CircuitBreaker = CircuitBreaker(patience=settings.patience)
         self.throttle: Throttle = Throttle()
         self.trouble = ""

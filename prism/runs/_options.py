@@ -56,6 +56,7 @@ class ModelOptions:
         concurrency: Questions under way at once on each server.
         timeout: Seconds to wait for one reply.
         patience: Seconds to wait for a server that fails.
+        hedge: Whether a question that straggles is put a second time; None for no.
         max_calls: Requests that the run may make.
         max_tokens: Tokens that it may use.
         deadline: Seconds that it may ask for.
@@ -76,6 +77,7 @@ class ModelOptions:
     concurrency: int | None = None
     timeout: float | None = None
     patience: float | None = None
+    hedge: bool | None = None
     max_calls: int | None = None
     max_tokens: int | None = None
     deadline: float | None = None
@@ -92,6 +94,7 @@ class ModelOptions:
         "concurrency": int,
         "timeout": int | float,
         "patience": int | float,
+        "hedge": bool,
         "max_calls": int,
         "max_tokens": int,
         "deadline": int | float,
@@ -202,8 +205,9 @@ def make_reasoner(options: ReasonerOptions, seed: int, fallback: Any) -> BaseRea
 
 
 def _make_pool(options: ModelOptions, seed: int) -> OllamaPool:
-    limits = {name: getattr(options, name) for name in ("concurrency", "timeout", "patience")}
-    settings: dict[str, Any] = {k: v for k, v in limits.items() if v is not None}
+    names = ("concurrency", "timeout", "patience", "hedge")
+    given = {name: getattr(options, name) for name in names}
+    settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if options.think is not None:
         settings["think"] = {"false": False, "true": True}.get(options.think, options.think)
 
@@ -261,6 +265,8 @@ def digest(path: Path) -> str:
 def _is_a(kind: Any, value: Any) -> bool:
     if isinstance(kind, tuple):
         return value in kind
+    if kind is bool:
+        return isinstance(value, bool)
     if isinstance(value, list):
         return kind is list and all(_is_a(str, item) for item in value)
 

@@ -191,6 +191,7 @@ def test_help_explains_every_option(prism: Prism) -> None:
         "concurrency",
         "timeout",
         "patience",
+        "hedge",
         "max-calls",
         "max-tokens",
         "deadline",

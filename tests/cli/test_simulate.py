@@ -111,8 +111,9 @@ def test_every_option_is_part_of_the_run(prism: Prism, monkeypatch: pytest.Monke
         ),
         *("--seed", "4", "--reasoner", "ollama", "--model", "tiny", "--host", "http://a"),
         *("--host", "http://b", "--mode", "chat", "--pick", "argmax", "--think", "low"),
-        *("--concurrency", "3", "--timeout", "2.5", "--patience", "30", "--max-calls", "100"),
-        *("--max-tokens", "200", "--deadline", "60", "--cache", "answers.db"),
+        *("--concurrency", "3", "--timeout", "2.5", "--patience", "30", "--hedge"),
+        *("--max-calls", "100", "--max-tokens", "200", "--deadline", "60"),
+        *("--cache", "answers.db"),
         *("--out", "run", "--checkpoint-every", "7"),
     )
     assert prism("simulate", *given).err == "prism: enough\n"
@@ -125,6 +126,7 @@ def test_every_option_is_part_of_the_run(prism: Prism, monkeypatch: pytest.Monke
         concurrency=3,
         timeout=2.5,
         patience=30.0,
+        hedge=True,
         max_calls=100,
         max_tokens=200,
         deadline=60.0,

@@ -19,7 +19,7 @@ from prism.errors import (
     TimedOutError,
     UnreachableError,
 )
-from prism.llm._faults import is_host_fault, is_retryable, lacks_path
+from prism.llm._faults import is_internal, is_retryable, is_unusable, lacks_path
 from prism.statechart.reasoner import Cost
 from prism.testing import FakeOllama, Fault
 from tests.kit.servers import HELLO, QUESTION, Connect
@@ -310,23 +310,41 @@ def test_only_failures_that_may_pass_are_retryable(error: Exception, retryable: 
 
 
 @pytest.mark.parametrize(
-    ("fault", "faulty", "lacking"),
+    ("fault", "unusable", "internal", "lacking"),
     [
-        (Fault.status(500), True, False),
-        (Fault.status(500, body=b'["crashed"]'), True, False),
-        (Fault.status(404, body=b"404 page not found"), True, True),
-        (Fault.status(405), False, True),
-        (Fault.status(404, "model 'tiny' not found"), True, False),
-        (Fault.status(400), False, False),
-        (Fault.says(""), False, False),
+        (Fault.status(500), True, True, False),
+        (Fault.status(500, body=b'["crashed"]'), True, True, False),
+        (Fault.body(b'{"error": "crashed"}'), True, True, False),
+        (Fault.status(520), True, True, False),
+        (Fault.status(404, body=b"404 page not found"), True, False, True),
+        (Fault.status(405), True, False, True),
+        (Fault.status(501), True, False, True),
+        (Fault.status(404, "model 'tiny' not found"), False, False, False),
+        (Fault.status(400), True, False, False),
+        (Fault.status(503), False, False, False),
+        (Fault.body(b"<html>"), True, False, False),
+        (Fault.says(""), True, False, False),
     ],
-    ids=["500", "500 list", "404", "405", "no model", "400", "empty"],
+    ids=[
+        *("500", "500 list", "200 error", "520", "404", "405", "501", "no model", "400", "503"),
+        *("html", "empty"),
+    ],
 )
-async def test_an_answer_says_whether_the_host_is_at_fault(
-    server: FakeOllama, connect: Connect, fault: Fault, faulty: bool, lacking: bool
+async def test_an_answer_says_where_to_ask_again(
+    server: FakeOllama,
+    connect: Connect,
+    fault: Fault,
+    unusable: bool,
+    internal: bool,
+    lacking: bool,
 ) -> None:
-    """Status and text of an answer say if the host is at fault, and if it lacks the path."""
+    """An answer says if another host may do better, if this one may later, and if it can at all."""
     server.fail(fault)
     with pytest.raises(LLMError) as caught:
         await connect().chat(HELLO)
-    assert (is_host_fault(caught.value), lacks_path(caught.value)) == (faulty, lacking)
+    error = caught.value
+    assert (is_unusable(error), is_internal(error), lacks_path(error)) == (
+        unusable,
+        internal,
+        lacking,
+    )

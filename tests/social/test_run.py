@@ -31,6 +31,7 @@ MODEL = ModelOptions(
     concurrency=3,
     timeout=2.5,
     patience=30.0,
+    hedge=True,
     max_calls=100,
     max_tokens=10**6,
     deadline=60.0,

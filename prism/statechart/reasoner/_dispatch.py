@@ -9,8 +9,10 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from prism.errors import BudgetSpentError, LLMError, ReasonerError, TimedOutError
+from prism.statechart.reasoner._answers import chances_of, lacking_in, text_of
+from prism.statechart.reasoner._clients import takes_check
 from prism.statechart.reasoner._cost import Budget, Cost
-from prism.statechart.reasoner._model_client import ModelClient, Reply
+from prism.statechart.reasoner._model_client import ChoiceReply, ModelClient, Reply, TextReply
 from prism.statechart.reasoner._prompts import MOST_DECISION_BYTES, Request, answer_schema
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ class Dispatcher:
         model: str | None,
     ) -> None:
         self._client = client
+        self._checks_chats = takes_check(client.chat)
+        self._checks_decisions = takes_check(client.systemone)
         self._concurrency = concurrency
         self._timeout = timeout
         self._budget = budget
@@ -113,19 +117,26 @@ class Dispatcher:
 
     async def _put(self, request: Request, cost: Cost) -> Reply:
         if request.kind == "decision":
-            decided = await self._client.systemone(request.text, request.choices, cost=cost)
-            answers = decided.answers
-            return Reply(
-                answers={
-                    name: (answers.get(name) or {}).get("probabilities") for name in request.choices
-                }
-            )
+            return await self._decide(request, cost)
+
+        def lacks(said: TextReply) -> int:
+            return lacking_in(text_of(said), request)
 
         messages = [{"role": "user", "content": request.text}]
         schema = answer_schema(request.questions[0].options)
-        said = await self._client.chat(messages, format=schema, cost=cost)
+        check = {"lacks": lacks} if self._checks_chats else {}
+        said = await self._client.chat(messages, format=schema, cost=cost, **check)
 
-        return Reply(said.text)
+        return text_of(said)
+
+    async def _decide(self, request: Request, cost: Cost) -> Reply:
+        def lacks(decided: ChoiceReply) -> int:
+            return lacking_in(chances_of(request, decided), request)
+
+        check = {"lacks": lacks} if self._checks_decisions else {}
+        decided = await self._client.systemone(request.text, request.choices, cost=cost, **check)
+
+        return chances_of(request, decided)
 
     def _look_for_tokens(self, cost: Cost) -> None:
         """Say once that a limit on tokens is of no use with a server that does not report them."""
