@@ -95,7 +95,7 @@ def simulate(path: Path, reasoner: Any = None, agents: int = 12) -> Lines:
             [
                 *population.agents,
                 plain,
-                Contrary("contrary", interests=["music"]),
+                Contrary("contrary", interests=population.agents[0].interests),
             ],
             population.posts,
             rounds=2,
