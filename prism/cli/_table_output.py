@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -206,10 +207,19 @@ def _shown_as_json(found: re.Match[str]) -> str:
 
 
 def _write_parquet(table: pl.DataFrame | pl.LazyFrame, file: IO[bytes]) -> None:
+    from polars.exceptions import ComputeError
+
     # By way of a temporary file: Parquet is written in several places, and polars' errors of
     # writing vary.
     with TemporaryFile() as whole:
-        table.lazy().sink_parquet(whole, maintain_order=True)
+        try:
+            table.lazy().sink_parquet(whole, maintain_order=True)
+        except ComputeError as error:
+            # polars keeps no more of a failed write than the number of its fault
+            if number := re.search(r"\(os error (\d+)\)", str(error)):
+                raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
+            raise
+
         whole.seek(0)
         copyfileobj(whole, file)
 
