@@ -25,15 +25,29 @@ def share_scales(specs: Sequence[Spec], states: Sequence[str]) -> None:
         return
 
     for channel in (*_POSITIONS, *_SIZES):
-        parts = [(spec, encoding) for spec in specs for encoding in _encodings(spec, channel)]
-        if len({encoding.get("title") for _, encoding in parts if "title" in encoding}) > 1:
-            continue
-        if parts and all(encoding.get("type") == "quantitative" for _, encoding in parts):
-            _share_numbers(parts, channel)
-        elif parts and all(encoding.get("type") == "nominal" for _, encoding in parts):
-            _share_names([encoding for _, encoding in parts], states)
+        for alike in _by_title(specs, channel):
+            _share_axis(alike, channel, states)
 
     _share_colours(list(_colours(specs)), states)
+
+
+def _by_title(specs: Sequence[Spec], channel: str) -> Iterator[list[Spec]]:
+    """Yield the figures whose axes have one title, and so one meaning."""
+    groups: dict[Any, list[Spec]] = {}
+    for spec in specs:
+        titles = (encoding.get("title") for encoding in _encodings(spec, channel))
+        groups.setdefault(next((title for title in titles if title), None), []).append(spec)
+
+    yield from (group for group in groups.values() if len(group) > 1)
+
+
+def _share_axis(specs: Sequence[Spec], channel: str, states: Sequence[str]) -> None:
+    parts = [(spec, encoding) for spec in specs for encoding in _encodings(spec, channel)]
+    kinds = {encoding.get("type") for _, encoding in parts}
+    if kinds == {"quantitative"}:
+        _share_numbers(parts, channel)
+    elif kinds == {"nominal"}:
+        _share_names([encoding for _, encoding in parts], states)
 
 
 def _encodings(spec: Spec, channel: str) -> Iterator[Spec]:

@@ -78,6 +78,14 @@ def test_axes_of_different_meaning_stay_apart(change: Spec) -> None:
     assert [domain(spec) for spec in specs] == [None, None]
 
 
+def test_a_third_figure_of_another_meaning_changes_nothing() -> None:
+    """Two figures share their scale also beside a third whose axis means something else."""
+    specs = [bars([(0, 1)]), bars([(0, 2)]), bars([(0, 3)])]
+    specs[2]["encoding"]["y"]["title"] = "another axis"
+    share_scales(specs, ())
+    assert [domain(spec) for spec in specs] == [[0, 2], [0, 2], None]
+
+
 def test_one_figure_keeps_its_scale() -> None:
     """A figure that stands alone is not changed."""
     spec = bars([(0, 1)])
