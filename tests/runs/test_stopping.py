@@ -37,7 +37,7 @@ class Failing:
 
 async def decisions_before_the_end(fails: list[bool], stop_at: float) -> int | None:
     """Ask one question after the other; return how many were decided when the run was stopped."""
-    reasoner = StoppingReasoner(Failing(fails), stop_at=stop_at)
+    reasoner = StoppingReasoner(Failing(fails), stop_at=stop_at, attempts=1)
     for count in range(1, len(fails) + 1):
         try:
             await reasoner.decide_many([ask()])
@@ -70,7 +70,7 @@ def test_a_run_ends_with_the_share_of_the_last_decisions(
 
 async def test_the_error_says_how_many_and_why() -> None:
     """What ends the run says how many decisions fell back, the limit, and the last reason."""
-    reasoner = StoppingReasoner(Failing([True] * WINDOW), stop_at=0.5)
+    reasoner = StoppingReasoner(Failing([True] * WINDOW), stop_at=0.5, attempts=1)
     with pytest.raises(TooManyFallbacksError) as caught:
         await reasoner.decide_many([ask() for _ in range(WINDOW)] + [ask("Bo")] * WINDOW)
     assert str(caught.value) == (
