@@ -3,7 +3,6 @@
 import errno
 import os
 import stat
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -67,18 +66,19 @@ def test_a_missing_folder_cannot_be_saved(tmp_path: Path) -> None:
         save_folder(tmp_path / "nowhere")
 
 
-def stop(wrong: type[BaseException]) -> None:
-    """Raise an error."""
-    raise wrong
+def write_half(path: Path, wrong: type[BaseException]) -> None:
+    """Begin to replace a file, and raise an error in the middle."""
+    with replacing(path) as file:
+        file.write(b"half")
+        raise wrong
 
 
 def test_an_error_leaves_the_old_file(tmp_path: Path) -> None:
     """What goes wrong while a file is written leaves the old one, and nothing else."""
     (tmp_path / "file").write_bytes(b"before")
     for wrong in (RuntimeError, KeyboardInterrupt):
-        with pytest.raises(wrong), ExitStack() as stack:
-            stack.enter_context(replacing(tmp_path / "file")).write(b"half")
-            stack.callback(stop, wrong)
+        with pytest.raises(wrong):
+            write_half(tmp_path / "file", wrong)
 
     assert (tmp_path / "file").read_bytes() == b"before"
     assert names(tmp_path) == ["file"]
