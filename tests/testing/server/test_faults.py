@@ -17,6 +17,8 @@ QUESTION = {"q0": {"type": "choice", "instructions": "?", "criteria": {"a": None
     ("fault", "raised"),
     [
         (Fault.status(500), ollama.ResponseError),
+        (Fault.status(307, headers={"Location": "/api/chat"}), httpx.TooManyRedirects),
+        (Fault.body(b"not gzip", headers={"Content-Encoding": "gzip"}), httpx.DecodingError),
         (Fault.status(418, body=b"teapot"), ollama.ResponseError),
         (Fault.body(b"<html>"), ValueError),
         (Fault.body(b'{"error": "oops"}'), ValueError),
