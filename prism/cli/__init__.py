@@ -1,23 +1,12 @@
 """The command line: ``prism``."""
 
-from __future__ import annotations
-
 import sys
 
+try:
+    from prism.cli._main import main
+except KeyboardInterrupt:
+    # an interruption is quiet even while all this is imported
+    sys.stderr.write("prism: interrupted\n")
+    sys.exit(130)
+
 __all__ = ["main"]
-
-_INTERRUPTED = 130
-
-
-def main() -> None:
-    """Run the command line and exit: 0 done, 1 failed, 2 wrong input, 130 interrupted."""
-    try:
-        # only now, so that an interruption is quiet even while all this is imported
-        from prism.cli._main import run as _run
-
-        status = _run()
-    except KeyboardInterrupt:
-        sys.stderr.write("prism: interrupted\n")
-        status = _INTERRUPTED
-
-    sys.exit(status)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from prism.cli._chart_argument import ChartArgument, chart_from, imported_attribute, result_of
+from prism.cli._screen import note, pour, say
 from prism.drawing import printable, showable
 
 
@@ -40,14 +41,14 @@ def fits(
     found = chart_from(chart)
     lacks = found.fits(_subject(agent))
     if as_json:
-        typer.echo(json.dumps({"chart": found.name, "agent": agent, "missing": lacks}, indent=2))
+        pour(json.dumps({"chart": found.name, "agent": agent, "missing": lacks}, indent=2) + "\n")
     else:
         for name in lacks:
-            typer.echo(f"missing: {name}")
+            say(f"missing: {name}")
 
     if not found.needs:
         name = printable(showable(found.name))
-        typer.echo(f"note: chart {name!r} declares no needs, so only 'state' counts", err=True)
+        note(f"chart {name!r} declares no needs, so only 'state' counts")
     if lacks:
         raise typer.Exit(1)
 

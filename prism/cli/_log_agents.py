@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prism.cli._log import Format, Out, Runs, make, print_notes, show
+from prism.cli._output import output_file, standard_output
 from prism.cli._table_output import TableFormat
 from prism.drawing import printable
 from prism.errors import InputError
@@ -68,9 +69,9 @@ def interactions(runs: Runs, as_format: OfNetwork = None, out: Out = None) -> No
 
     chosen = as_format or _by_name(out)
     if chosen is NetworkFormat.GRAPHML:
-        _write(make(runs, _as_graphml), out)
+        _write(make(runs, _as_graphml), out, runs)
     elif chosen is NetworkFormat.EDGES:
-        _write(make(runs, _as_edges), out)
+        _write(make(runs, _as_edges), out, runs)
     else:
         show(runs, count, None if chosen is None else TableFormat(chosen), out)
 
@@ -159,13 +160,6 @@ def _writable(graph: Any) -> Any:
     return networkx.relabel_nodes(graph, names)
 
 
-def _write(content: bytes, out: Path | None) -> None:
-    if out is None:
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
-        return
-
-    try:
-        out.write_bytes(content)
-    except OSError as error:
-        raise InputError(f"cannot be written to: {error.strerror}", path=out) from None
+def _write(content: bytes, out: Path | None, runs: Sequence[Path]) -> None:
+    with standard_output(runs) if out is None else output_file(out, runs) as file:
+        file.write(content)

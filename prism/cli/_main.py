@@ -66,8 +66,8 @@ def _common(
     """Take the options that stand before a command."""
 
 
-def run() -> int:
-    """Run a command; return the exit status: 0 done, 1 failed, 2 wrong input, 130 interrupted."""
+def main() -> None:
+    """Run the command line and exit: 0 done, 1 failed, 2 wrong input, 130 interrupted."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         # posts may say what the user's terminal cannot show
         sys.stdout.reconfigure(errors="replace")
@@ -75,12 +75,14 @@ def run() -> int:
     # what went wrong is in the run's log and summary
     logging.getLogger("prism").addHandler(logging.NullHandler())
 
-    return _run()
+    sys.exit(_run())
 
 
 def _run() -> int:
     try:
         status = int(app(prog_name="prism", standalone_mode=False) or 0)
+    except KeyboardInterrupt:
+        status = _INTERRUPTED
     except typer.TyperException as error:
         # what pydantic puts before the reason says nothing to a user
         message = error.format_message().replace("Value error, ", "")

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from prism.cli._screen import plain, plain_table
+from prism.cli._screen import plain, plain_table, pour, say
 from prism.drawing import printable
 from prism.errors import InputError
 from prism.runs import RunStatus, find_runs, run_status
@@ -49,9 +49,10 @@ def status(
     given = runs or [Path()]
     found = [status for path in given for status in _looked_at(path)]
     if as_json:
-        typer.echo(json.dumps([_as_data(each) for each in found], indent=2))
+        pour(json.dumps([_as_data(each) for each in found], indent=2) + "\n")
     elif len(found) == 1:
-        typer.echo("\n".join(_described(found[0])))
+        for line in _described(found[0]):
+            say(line)
     else:
         _list(found)
 

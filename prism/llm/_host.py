@@ -120,8 +120,8 @@ class OllamaHost:
         self._full_address = address
         self.settings = settings
         self.in_flight = 0
-        self.doubts = 0
-        self.unusable = 0
+        self.doubts: int = 0
+        self.unusable: int = 0
         self.breaker: CircuitBreaker = CircuitBreaker(patience=settings.patience)
         self.throttle: Throttle = Throttle()
         self.trouble = ""

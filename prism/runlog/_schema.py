@@ -284,7 +284,7 @@ EVENTS = (
                 "Relevance of the post to the agent; null if the agent's class weighs posts in a "
                 "way of its own.",
             ),
-            Key("threshold", _SHARE, "Relevance from which the agent engages."),
+            Key("threshold", _or_null(_SHARE), "Relevance from which the agent engages."),
         ),
     ),
     Event(

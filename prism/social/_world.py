@@ -212,7 +212,9 @@ class SocialWorld:
         finished = restore_readers(self.network, snapshot["agents"], events)
         attributes = snapshot.get("attributes", {})
         for agent in self.agents:
-            agent.attributes = attributes.get(agent.agent_id, {})
+            # an agent of another engine may have none
+            if hasattr(agent, "attributes"):
+                agent.attributes = attributes.get(agent.agent_id, {})
 
         return finished
 
@@ -231,12 +233,14 @@ class SocialWorld:
         agent, post = reader.agent, reader.post
         options = self.chart.enabled_targets(agent, DECIDES, post)
         if post is not None:
+            # an agent of another engine may weigh in a way of its own
+            found = getattr(agent, "weighed_relevance", None)
             self._emit(
                 POST_WEIGHED,
                 agent_id=agent.agent_id,
                 post_id=post.post_id,
-                relevance=agent.weighed_relevance(post),
-                threshold=agent.engagement_threshold,
+                relevance=None if found is None else found(post),
+                threshold=getattr(agent, "engagement_threshold", None),
             )
 
         if len(options) > 1:
@@ -324,7 +328,9 @@ class SocialWorld:
 
 def _attributes_of(agent: SocialAgent) -> dict[str, Any]:
     """Return an agent's attributes, which code of the user may have changed."""
-    return plain_attributes(agent.attributes) if agent.attributes else {}
+    # an agent of another engine may have none
+    own = getattr(agent, "attributes", None)
+    return plain_attributes(own) if own else {}
 
 
 def _check(agents: Sequence[SocialAgent], posts: Sequence[SeedPost]) -> None:

@@ -40,9 +40,9 @@ def proxy() -> Iterator[Proxy]:
             told.requests.append((self.path, self.headers))
             self.send_response(200)
             self.send_header("Content-Length", str(len(told.body)))
+            self.send_header("Connection", "close")
             self.end_headers()
             # whoever asks may hang up when it has read enough
-            self.close_connection = True
             with suppress(ConnectionError):
                 self.wfile.write(told.body)
 

@@ -188,7 +188,7 @@ def test_fallbacks_are_counted_by_kind(
 ) -> None:
     """Answered decisions and kinds of fallbacks are counted; a fallback scrolls on."""
     client = DownClient()
-    run = run_logged(reasoner=Reasoner(client, fallback=S.SCROLLING))
+    run = run_logged(reasoner=Reasoner(client, fallback=S.SCROLLING, attempts=1))
     totals, decisions = run.results.totals, run.events(DECISION)
     reasons = Counter(event["reason"] for event in decisions if event["source"] == "fallback")
     assert totals.fallbacks == {"ConnectionError": reasons.total()}

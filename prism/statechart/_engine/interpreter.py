@@ -353,13 +353,13 @@ class Interpreter(Checks[StateT]):
         for candidate in self._passing(leading, agent, context):
             return candidate
 
-        self._reporter.discarded(
-            agent,
-            trigger,
-            agent.state if asked_in is None else asked_in,
-            target,
-            "moved" if has_moved else "not_enabled",
-        )
+        # of an event that the chart does not have there is a warning already
+        if type(trigger) is str and trigger in self._triggers:
+            state = agent.state if asked_in is None else asked_in
+            self._reporter.discarded(
+                agent, trigger, state, target, "moved" if has_moved else "not_enabled"
+            )
+
         return None
 
     def _enabled(self, agent: Any, trigger: str, context: Any) -> list[Candidate[StateT]]:

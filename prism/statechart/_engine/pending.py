@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from prism.statechart._engine.announcing import awaiting_announcement
 from prism.statechart._engine.writing import Reporter
+from prism.statechart._identity import awaiting_announcement
 
 
 class Decider(Protocol):

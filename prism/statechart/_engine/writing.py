@@ -19,9 +19,9 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from prism.errors import AgentError, DefinitionError
-from prism.statechart._engine.announcing import announce
 from prism.statechart._identity import (
     agent_name,
+    announce,
     identify,
     pack,
     share,

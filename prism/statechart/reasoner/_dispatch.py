@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine, Hashable, Iterable
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from prism.errors import BudgetSpentError, LLMError, ReasonerError, TimedOutError
-from prism.statechart.reasoner._answers import chances_of, lacking_in, text_of
 from prism.statechart.reasoner._clients import takes_check
 from prism.statechart.reasoner._cost import Budget, Cost
 from prism.statechart.reasoner._model_client import ChoiceReply, ModelClient, Reply, TextReply
 from prism.statechart.reasoner._prompts import MOST_DECISION_BYTES, Request, answer_schema
+from prism.statechart.reasoner._replies import parse_reasoner_response, read_probabilities
 
 if TYPE_CHECKING:
     from asyncio import Semaphore, Task, Timeout
@@ -388,3 +388,48 @@ async def _outcome_of(
         failure = LLMError("the client cancelled its own call")
         failure.__cause__ = error
         return Outcome(cost, error=failure)
+
+
+def text_of(said: TextReply) -> Reply:
+    """Keep of a chat's reply what answers are read from."""
+    return Reply(said.text)
+
+
+def chances_of(request: Request, decided: ChoiceReply) -> Reply:
+    """Keep of a decision's reply what answers are read from."""
+    answers = decided.answers
+    return Reply(
+        answers={name: (answers.get(name) or {}).get("probabilities") for name in request.choices}
+    )
+
+
+def chosen_in(reply: Reply, request: Request, number: int) -> Any:
+    """Return the option that a chat's reply names.
+
+    Raises:
+        ReasonerError: If it names none.
+    """
+    return parse_reasoner_response(reply.text, list(request.questions[number].options))
+
+
+def chances_in(reply: Reply, request: Request, number: int) -> Mapping[str, float]:
+    """Return the probabilities that a decision's reply gives the options of one question.
+
+    Raises:
+        ReasonerError: If they are not valid.
+    """
+    options = list(request.questions[number].options)
+    return read_probabilities(reply.answers.get(f"q{number}"), options)
+
+
+def lacking_in(reply: Reply, request: Request) -> int:
+    """Return to how many questions of a request a reply has no valid answer."""
+    read = chosen_in if request.kind == "chat" else chances_in
+    lacking = 0
+    for number in range(len(request.questions)):
+        try:
+            read(reply, request, number)
+        except ReasonerError:
+            lacking += 1
+
+    return lacking

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from prism.errors import ReasonerError
-from prism.statechart._engine.announcing import announce
-from prism.statechart._identity import name_or_address
+from prism.statechart._identity import announce, name_or_address
 from prism.statechart.reasoner._cost import COST_KEYS, KNOWN_COST_KEYS, Cost
 from prism.telemetry._loggers import EventLogger
 

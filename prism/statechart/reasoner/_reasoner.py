@@ -20,10 +20,9 @@ from prism.randomness import RandomStream, Taken, index_at
 from prism.statechart._identity import agent_name
 from prism.statechart.reasoner._agent_streams import AgentStreams
 from prism.statechart.reasoner._answer_store import AnswerStore, ReplyCache
-from prism.statechart.reasoner._answers import chances_in, chosen_in
 from prism.statechart.reasoner._clients import adapt, check_client, check_model, has_slots
 from prism.statechart.reasoner._cost import Budget, Cost, require_positive
-from prism.statechart.reasoner._dispatch import Dispatcher, Flight, Outcome
+from prism.statechart.reasoner._dispatch import Dispatcher, Flight, Outcome, chances_in, chosen_in
 from prism.statechart.reasoner._mode import ModeFinder
 from prism.statechart.reasoner._model_client import Reply
 from prism.statechart.reasoner._prompts import (

@@ -28,6 +28,7 @@ from prism.statechart.reasoner._replies._remarks import (
     sentence_around,
 )
 from prism.statechart.reasoner._replies._thoughts import what_is_said
+from prism.statechart.states import state_text
 
 MOST_REPLY_CHARACTERS = 10_000
 """How much of a reply is searched, from its end, where it is not JSON as a whole."""
@@ -89,9 +90,13 @@ def parse_reasoner_response(response_text: str, options: list[Any]) -> Any:
         ReasonerError: (a ValueError) if the reply names no option, or not clearly one.
     """
     reply = str(response_text)
-    known = Options(options)
-
     whole = parse_strictly(reply.strip("\ufeff \t\r\n"))
+    for option in options:
+        # what servers that keep to the schema send
+        if whole == [("next_state", state_text(option))]:
+            return option
+
+    known = Options(options)
     if whole is not None:
         return _of_values(reply, known, list(_values_of_whole(whole, known)))
 

@@ -90,7 +90,7 @@ _PASSES_OVER = re.compile(
 
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n")
 _MOST_LEAD_CHARACTERS = 300
-_MOST_SENTENCE_CHARACTERS = 400
+_MOST_SENTENCE_CHARACTERS = 380
 
 
 def lead_of(before: str) -> str:
