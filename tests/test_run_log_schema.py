@@ -62,6 +62,12 @@ class CannotSay(Answers):
     async def systemone(self, state: str, questions: Any) -> Any: ...
 
 
+NEEDED_IN_A_RUN = (
+    *("agent_id", "name", "archetype", "interests", "following", "state", "pending_action"),
+    *("timeout_threshold", "ticks_in_state", "state_history"),
+)
+
+
 class Contrary(SocialAgent):
     """An agent that asks for no relevance."""
 
@@ -82,6 +88,13 @@ class MovesOn:
         return options[-1]
 
 
+def stranger(interests: Any) -> Any:
+    """Return an agent of another engine, which has only what a run asks for."""
+    like = SocialAgent("stranger", interests=interests)
+    fields = {name: getattr(like, name) for name in NEEDED_IN_A_RUN}
+    return SimpleNamespace(**fields, should_engage=lambda post: False)
+
+
 def read(path: Path) -> Lines:
     return [json.loads(line) for line in path.read_bytes().splitlines()]
 
@@ -96,6 +109,7 @@ def simulate(path: Path, reasoner: Any = None, agents: int = 12) -> Lines:
                 *population.agents,
                 plain,
                 Contrary("contrary", interests=population.agents[0].interests),
+                stranger(population.agents[0].interests),
             ],
             population.posts,
             rounds=2,
