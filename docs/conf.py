@@ -23,7 +23,13 @@ from command_line import command_line
 project = "prism"
 version = release = prism.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+]
 root_doc = "index"
 default_role = "py:obj"
 
@@ -47,8 +53,15 @@ toc_object_entries_show_parents = "hide"
 html_theme = "furo"
 html_title = f"prism {version}"
 html_copy_source = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_logo = "_static/logo.svg"
+html_favicon = "_static/logo.svg"
 html_show_copyright = False
 html_show_sphinx = False
+# what a button copies is what can be typed: no prompts, and no output of sessions
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 pygments_style = "tango"
 pygments_dark_style = "monokai"
 

@@ -9,9 +9,11 @@ exception that fits, so ``except ValueError`` keeps working::
     ├── FieldTypeError (TypeError)        a field of an agent has the wrong type
     ├── AgentError (TypeError)            the engine cannot drive an object
     ├── UnknownStateError (ValueError)    an agent is in a state that the chart does not define
+    ├── UnknownTriggerError (ValueError)  a strict chart has no transition with that trigger
     ├── RunawayError (RuntimeError)       an action keeps firing on its own agent without end
     ├── ReasonerError (ValueError)        a question has no options, or the answer is not among them
     ├── SimulationError (RuntimeError)    a simulation is used in a way that it does not allow
+    ├── TooManyFallbacksError (RuntimeError)   a run ended, as its model failed too often
     ├── ReplayError (LookupError)         the log of an earlier run has no answer to a question
     ├── InputError (ValueError)           a file or argument of the user is wrong
     ├── MissingExtraError (ImportError)   a room needs an optional package that is not installed
@@ -55,6 +57,10 @@ class UnknownStateError(PrismError, ValueError):
     """An agent is in a state that the chart does not define."""
 
 
+class UnknownTriggerError(PrismError, ValueError):
+    """No transition of a strict chart has that trigger."""
+
+
 class RunawayError(PrismError, RuntimeError):
     """An action keeps firing on its own agent without end."""
 
@@ -65,6 +71,10 @@ class ReasonerError(PrismError, ValueError):
 
 class SimulationError(PrismError, RuntimeError):
     """A simulation is used in a way that it does not allow."""
+
+
+class TooManyFallbacksError(PrismError, RuntimeError):
+    """A run ended, as its model failed too often; it can be resumed."""
 
 
 class ReplayError(PrismError, LookupError):
@@ -110,14 +120,16 @@ class MissingExtraError(PrismError, ImportError):
     """A room needs an optional package that is not installed.
 
     Args:
-        room: The room, which is also the name of its extra.
+        room: The room.
         package: The package that could not be imported.
+        extra: The extra that brings it; by default that of the room's name.
     """
 
-    def __init__(self, room: str, package: str) -> None:
+    def __init__(self, room: str, package: str, *, extra: str | None = None) -> None:
         super().__init__(
             f"prism.{room} needs the package {package!r}, which is not installed: "
-            f"run  pip install 'prism-statecharts[{room}]'"
+            f"run  pip install 'prism-statecharts[{extra or room}]'  or, in a checkout,  "
+            f"pip install '.[{extra or room}]'"
         )
 
 

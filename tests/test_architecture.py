@@ -13,8 +13,10 @@ SUB_ROOMS = {
     "prism.statechart": (
         "states",
         "_identity",
+        "_callables",
         "transitions",
         "_definition",
+        "_extending",
         "_engine",
         "formats",
         "inspection",

@@ -3,6 +3,8 @@
 import html
 import importlib.util
 import re
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import typer
 from prism import statechart
 from prism.agents import SocialAgent
 from prism.cli._main import app
+from tests.kit.pages import blocks_of
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -165,3 +168,94 @@ def test_modules_with_names_of_their_own_are_documented() -> None:
     assert set(re.findall(r"^## (prism\.[\w.]+)$", reference, re.MULTILINE)) == apart
     explanation = statechart.social_media_chart().explain(SocialAgent("ada"), "feed_ready")
     assert any(type(explanation).__name__ in import_module(name).__all__ for name in apart)
+
+
+PICTURE = r"!\[([^\]]+)\]\(((?:docs/)?pictures/chart\.svg)\)"
+OPENINGS = [ROOT / "README.md", DOCS / "index.md"]
+
+
+def pictures_script() -> Any:
+    spec = importlib.util.spec_from_file_location("pictures", DOCS / "pictures.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+PICTURES = pictures_script()
+
+
+@pytest.mark.parametrize("page", OPENINGS, ids=name_of)
+def test_first_pages_open_with_a_picture_ten_lines_and_the_install_line(page: Path) -> None:
+    """The title is followed by one picture; one line installs prism, and ten draw the picture."""
+    text = page.read_text(encoding="utf-8")
+    assert re.match(rf"# prism\n\n{PICTURE}\n", text)
+    install, example = (block.code for block in blocks_of(text)[:2])
+    assert install == "python3 -m venv .venv && . .venv/bin/activate && pip install .\n"
+    assert sum(1 for line in example.splitlines() if line.strip()) == 10
+    assert '"chart.svg"' in example
+
+
+def test_first_pages_show_the_same_lines() -> None:
+    """The README and the documentation's first page have the same lines."""
+    first, second = (blocks_of(page.read_text(encoding="utf-8"))[:2] for page in OPENINGS)
+    assert first == second
+
+
+@pytest.mark.parametrize("name", PICTURES.PICTURES)
+def test_pictures_show_what_prism_does_today(name: str) -> None:
+    """No picture is older than the defaults and the code that it shows."""
+    assert not PICTURES.is_stale(name), f"docs/{name} is out of date: run  python docs/pictures.py"
+
+
+def test_every_picture_is_drawn_by_the_script() -> None:
+    """Every picture on a page is one that the script makes."""
+    shown = {
+        (page.parent / link).resolve()
+        for page in LINKING
+        for link in links_of(page)
+        if link.endswith((".svg", ".png"))
+    }
+    assert shown == {(DOCS / name).resolve() for name in PICTURES.PICTURES}
+
+
+def test_an_older_picture_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A picture of another chart, one of another log, and a missing one are out of date."""
+    monkeypatch.setattr(PICTURES, "DOCS", tmp_path)
+    monkeypatch.setattr(PICTURES, "PICTURES", {"a.svg": lambda folder: "<svg>now</svg>"})
+    assert PICTURES.is_stale("a.svg")
+    (tmp_path / "a.svg").write_text("<svg>then</svg>", encoding="utf-8")
+    assert PICTURES.is_stale("a.svg")
+    (tmp_path / "a.svg").write_text("<svg>now</svg>", encoding="utf-8")
+    assert not PICTURES.is_stale("a.svg")
+
+    shows = "<svg>{}</svg>\n<!-- shows the log {} -->\n"
+    monkeypatch.setitem(PICTURES.PICTURES, "a.svg", lambda folder: shows.format("a font", "12ab"))
+    (tmp_path / "a.svg").write_text(shows.format("another font", "12ab"), encoding="utf-8")
+    assert not PICTURES.is_stale("a.svg")
+    (tmp_path / "a.svg").write_text(shows.format("a font", "34cd"), encoding="utf-8")
+    assert PICTURES.is_stale("a.svg")
+
+
+@pytest.mark.parametrize("page", LINKING, ids=name_of)
+def test_pictures_have_a_text_for_those_who_do_not_see_them(page: Path) -> None:
+    """Every picture has an alternative text that says what it shows."""
+    for text, link in re.findall(r"!\[([^\]]*)\]\(([^)]+)\)", prose_of(page)):
+        assert len(text.split()) >= 5, link
+
+
+@pytest.mark.slow
+def test_the_site_has_sources_copy_buttons_and_an_icon(tmp_path: Path) -> None:
+    """Names of the reference link to their source; blocks can be copied; pages have an icon."""
+    pytest.importorskip("sphinx", reason="needs the extra docs")
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "-d", str(tmp_path / "trees")]
+    subprocess.run([*command, str(DOCS), str(tmp_path / "site")], check=True)
+
+    reference = (tmp_path / "site" / "reference" / "statechart.html").read_text(encoding="utf-8")
+    assert re.search(r'href="\.\./_modules/prism/statechart/statechart\.html#[^"]+"', reference)
+    for page in ("index", "tutorial", "how-to/mesa"):
+        text = (tmp_path / "site" / f"{page}.html").read_text(encoding="utf-8")
+        assert "copybutton.js" in text
+        assert re.search(r'<link rel="(shortcut )?icon" href="[^"]*logo\.svg', text)
+    assert (tmp_path / "site" / "_static" / "logo.svg").is_file()

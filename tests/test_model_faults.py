@@ -137,28 +137,29 @@ ON_THE_WIRE = [
         "OverloadedError: .* answered 503: busy",
     ),
     ("500", Fault.status(500, "crashed"), "LLMError: .* answered 500: crashed"),
-    ("not JSON", Fault.body(b"<html>"), "BadReplyError: .* is not a reply"),
-    ("error with 200", Fault.body(b'{"error": "oops"}'), "BadReplyError: .* is not a reply"),
+    ("not JSON", Fault.body(b"yes"), "BadReplyError: .* is not a reply"),
+    ("a web page", Fault.body(b"<html>"), "BadReplyError: .* answered with a web page"),
+    ("error with 200", Fault.body(b'{"error": "oops"}'), "BadReplyError: .* an error .*: oops"),
     ("array", Fault.body(b"[1, 2]"), "BadReplyError: .* is not a reply"),
     (
         "10 MB of no reply",
         Fault.body(b'"' + b"x" * 10_000_000 + b'"'),
-        "BadReplyError: .* is not a reply",
+        "BadReplyError: .* sent a reply of more than 1048576 bytes",
     ),
-    ("error in mid-stream", Fault.stream_error(), "BadReplyError: .* is not a reply"),
+    ("error in mid-stream", Fault.stream_error(), "BadReplyError: .* an error .* crashed"),
 ]
 IN_THE_REPLY = [
     ("empty message", "chat", Fault.says(""), "BadReplyError: nimble at .* gave an empty reply"),
     (
-        "10 MB message",
+        "1 MB message",
         "chat",
-        Fault.says("x" * 10_000_000),
+        Fault.says("x" * 1_000_000),
         "ReasonerError: no JSON object with 'next_state'",
     ),
     (
-        "10 MB of braces",
+        "1 MB of braces",
         "chat",
-        Fault.says("{" * 10_000_000),
+        Fault.says("{" * 1_000_000),
         "ReasonerError: no JSON object with 'next_state'",
     ),
     (

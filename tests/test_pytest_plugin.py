@@ -451,7 +451,7 @@ for name in ("FakeOllama", "explore"):
     result = pytester.run(sys.executable, "-W", "error", "-c", code)
     result.stdout.fnmatch_lines(
         [
-            "prism.testing needs the package 'h11'*prism-statecharts[[]testing]'",
+            "prism.testing needs the package 'h11'*prism-statecharts[[]testing]'*",
             "prism.testing needs *'hypothesis'*",
         ]
     )

@@ -29,6 +29,22 @@ DOCS = Path(__file__).parent.parent / "docs"
 S = AgentState
 Lines = list[dict[str, Any]]
 
+EARLIER: Lines = [
+    {"event": "run.started", "timestamp": "2026-01-30T10:00:00Z", "schema": 1},
+    {
+        "event": "statechart.answer_discarded",
+        "timestamp": "2026-01-30T10:00:00Z",
+        "chart": "social_media",
+        "agent_id": "ada",
+        "trigger": "decides",
+        "asked_in": "evaluating",
+        "now_in": "scrolling",
+        "chosen": "composing",
+    },
+    {"event": "run.ended", "timestamp": "2026-01-30T10:00:00Z"},
+]
+"""A log from before the reason of a discarded answer was written, which stays valid."""
+
 
 class Answers:
     """A client whose replies have only an answer."""
@@ -46,6 +62,19 @@ class CannotSay(Answers):
     async def systemone(self, state: str, questions: Any) -> Any: ...
 
 
+NEEDED_IN_A_RUN = (
+    *("agent_id", "name", "archetype", "interests", "following", "state", "pending_action"),
+    *("timeout_threshold", "ticks_in_state", "state_history"),
+)
+
+
+class Contrary(SocialAgent):
+    """An agent that asks for no relevance."""
+
+    def should_engage(self, context: Any) -> bool:
+        return False
+
+
 class MovesOn:
     """A reasoner whose answer comes too late."""
 
@@ -59,6 +88,13 @@ class MovesOn:
         return options[-1]
 
 
+def stranger(interests: Any) -> Any:
+    """Return an agent of another engine, which has only what a run asks for."""
+    like = SocialAgent("stranger", interests=interests)
+    fields = {name: getattr(like, name) for name in NEEDED_IN_A_RUN}
+    return SimpleNamespace(**fields, should_engage=lambda post: False)
+
+
 def read(path: Path) -> Lines:
     return [json.loads(line) for line in path.read_bytes().splitlines()]
 
@@ -69,7 +105,12 @@ def simulate(path: Path, reasoner: Any = None, agents: int = 12) -> Lines:
     plain = SocialAgent("plain", interests=["music"], attributes={"age": 40})
     with RunLog(path, clock) as log:
         Simulation(
-            [*population.agents, plain],
+            [
+                *population.agents,
+                plain,
+                Contrary("contrary", interests=population.agents[0].interests),
+                stranger(population.agents[0].interests),
+            ],
             population.posts,
             rounds=2,
             ticks_per_round=9,
@@ -120,6 +161,7 @@ async def own_loop(folder: Path) -> None:
     agent = SimpleNamespace(state=S.IDLE, agent_id="ada")
     chart.fire(agent, "look", {"post_id": "p1"})
     await chart.afire(agent, "decide", reasoner=MovesOn(chart))
+    chart.fire_to(agent, "decide", S.SCROLLING)
     closed = AnswerCache(folder / "closed.cache")
     closed.close()
     question = Question(
@@ -145,7 +187,11 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
     structlog.reset_defaults()
     with configure(folder / "own.jsonl"):
         asyncio.run(own_loop(folder))
-    return {"simulations": simulations, "own": [read(folder / "own.jsonl")]}
+    return {
+        "simulations": simulations,
+        "own": [read(folder / "own.jsonl")],
+        "earlier": [EARLIER],
+    }
 
 
 @pytest.fixture

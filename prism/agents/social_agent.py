@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, Self
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from prism.agents._archetypes import Archetype, archetype_named
 from prism.agents._attributes import plain_attributes
 from prism.agents._mixin import StatechartMixin
 from prism.agents._relevance import Terms, relevance, terms_of
 from prism.errors import FieldValueError
-from prism.statechart import AgentState, RandomStream, StateTransition
+from prism.statechart import AgentState, Decider, RandomStream, Statechart, StateTransition
+from prism.statechart._engine.arguments import NOT_GIVEN
 from prism.statechart._engine.writing import DEFAULT_MAX_HISTORY_DEPTH
+from prism.statechart.social import DECIDES
+from prism.statechart.states import state_text
 
 PendingAction = Literal["reply", "reshare", "post"]
 
@@ -24,6 +28,9 @@ _RECORD_KEYS = ("from_state", "to_state", "trigger", "timestamp", "context")
 class SocialAgent(StatechartMixin):
     """A user of a social network with a persona and a behavioural state.
 
+    For a chart with other states than `AgentState`, such as one that `Statechart.extended` returns,
+    set ``state_type = chart.state_type`` in a subclass.
+
     Args:
         agent_id: Unique name of the agent.
         name: Display name; the id by default.
@@ -31,7 +38,7 @@ class SocialAgent(StatechartMixin):
         personality: Description in words; part of the prompt for a model.
         archetype: Kind of user, or its name; sets a threshold that is not given.
         following: Ids of the agents whose posts it sees.
-        state: Behavioural state.
+        state: Behavioural state, a member of ``state_type``; its first member by default.
         state_history: Past transitions, oldest first.
         ticks_in_state: Ticks since the last transition.
         engagement_threshold: Relevance from which it engages, 0.0 to 1.0; 0.5 by default.
@@ -44,7 +51,7 @@ class SocialAgent(StatechartMixin):
         random: The agent's stream of random numbers; a simulation sets a new one every round.
 
     Raises:
-        FieldTypeError: If the state is not an `AgentState`.
+        FieldTypeError: If the state is not a member of ``state_type``.
         FieldValueError: If a field lies outside its range; the message names the field.
     """
 
@@ -60,7 +67,7 @@ class SocialAgent(StatechartMixin):
         *,
         archetype: Archetype | str | None = None,
         following: Iterable[str] = (),
-        state: AgentState = AgentState.IDLE,
+        state: Enum = NOT_GIVEN,
         state_history: Iterable[StateTransition] = (),
         ticks_in_state: int = 0,
         engagement_threshold: float | None = None,
@@ -81,7 +88,9 @@ class SocialAgent(StatechartMixin):
         self.following: tuple[str, ...] = tuple(_texts("following", following))
         self.pending_action: PendingAction | None = None
         self.random: RandomStream | None = None
-        self.state = state
+        if state is not NOT_GIVEN:
+            self.state = cast(Any, state)
+
         self.max_history_depth = max_history_depth
         self.state_history = state_history
         self.ticks_in_state = ticks_in_state
@@ -112,6 +121,11 @@ class SocialAgent(StatechartMixin):
         self._rated: object = None
         self._rating = 0.0
 
+        # What the guard saw is kept apart: a class may rate posts in a way of its own, and to ask
+        # it once more for the log's sake could change the run.
+        self._weighed: object = None
+        self._weight = 0.0
+
     def relevance(self, context: Any) -> float:
         """Return the relevance of an event's context to this agent, from 0.0 to 1.0.
 
@@ -133,7 +147,40 @@ class SocialAgent(StatechartMixin):
         Args:
             context: A relevance number, a mapping, or a post.
         """
-        return self.relevance(context) >= self._engagement_threshold
+        self._weighed, self._weight = context, self.relevance(context)
+        return self._weight >= self._engagement_threshold
+
+    def weighed_relevance(self, context: Any) -> float | None:
+        """Return the relevance that `should_engage` last found; None if not for this context.
+
+        Args:
+            context: The very object that was weighed.
+        """
+        return self._weight if context is not None and context is self._weighed else None
+
+    async def decide(
+        self,
+        context: Any = None,
+        *,
+        chart: Statechart[AgentState],
+        reasoner: Decider,
+        trigger: str = DECIDES,
+    ) -> AgentState | None:
+        """Decide what to do about a post: `Statechart.afire` on this agent (specification, FR-8.4).
+
+        The chart drives the agent. A loop that calls ``afire``, and a simulation, do the same
+        without this method.
+
+        Args:
+            context: What the event is about, such as a post.
+            chart: The chart that drives the agent.
+            reasoner: Chooses among the enabled targets.
+            trigger: Name of the event.
+
+        Returns:
+            The new state; None if no transition was made.
+        """
+        return await chart.afire(self, trigger, context, reasoner=reasoner)
 
     def to_dict(self) -> dict[str, Any]:
         """Return state and history in the JSON shape of the specification, Serialization.
@@ -180,15 +227,15 @@ class SocialAgent(StatechartMixin):
 
         return cls(
             data["agent_id"],
-            state=_state(data["current_state"]),
+            state=_state(cls.state_type, data["current_state"]),
             ticks_in_state=data["ticks_in_state"],
-            state_history=[_record(entry) for entry in history],
+            state_history=[_record(cls.state_type, entry) for entry in history],
             **fields,
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the last rated post, so that a copy does not include its whole cascade."""
-        return {**self.__dict__, "_rated": None}
+        """Leave out the last rated posts, so that a copy does not include their whole cascades."""
+        return {**self.__dict__, "_rated": None, "_weighed": None}
 
     def __repr__(self) -> str:
         """Show id and state."""
@@ -241,16 +288,15 @@ def _require_keys(
         raise FieldValueError(f"{what}: {found}: its keys are {', '.join(keys)}")
 
 
-def _state(text: Any) -> AgentState:
+def _state(states: type[Enum], text: Any) -> Enum:
     try:
-        return AgentState(text)
+        return states(text)
     except ValueError:
-        raise FieldValueError(
-            f"{text!r} is not a state: use one of {', '.join(AgentState)}"
-        ) from None
+        known = ", ".join(map(state_text, states))
+        raise FieldValueError(f"{text!r} is not a state: use one of {known}") from None
 
 
-def _record(entry: Any) -> StateTransition:
+def _record(states: type[Enum], entry: Any) -> StateTransition:
     _require_keys("state_history entry", entry, _RECORD_KEYS)
     trigger, context = entry["trigger"], entry["context"]
     if not isinstance(trigger, str) or not trigger:
@@ -266,5 +312,9 @@ def _record(entry: Any) -> StateTransition:
         ) from None
 
     return StateTransition(
-        _state(entry["from_state"]), _state(entry["to_state"]), trigger, timestamp, context
+        _state(states, entry["from_state"]),
+        _state(states, entry["to_state"]),
+        trigger,
+        timestamp,
+        context,
     )

@@ -12,8 +12,13 @@ with their labels.
 `decisions`           asked, answered, fallbacks, requests, tokens, latency, entropy
 `activity`            posts, replies, reshares and likes that every agent gave and received
 `engagement`          how unequally they are distributed: Gini, share of the top 1 % and 10 %
+`agents`              what every agent is, and how much it did
+`interactions`        who replied to, reshared and liked whom
+`interaction_graph`   the same as a graph of networkx
 `cascades`            size, depth, breadth, structural virality and lifetime of every cascade
 `agent_story`         all that one agent did, in order
+`let_pass`            why one agent let posts pass
+`faults`              guards and actions that raised, answers that were not used
 `to_event_log`        the transitions as process-mining tools read them (a LazyFrame)
 `check_log`           every step that a chart does not allow
 ===================== ==========================================================================
@@ -23,7 +28,7 @@ seed and size, as far as the log says), ``logs.notes`` (a `Note` on each thing w
 ``kind``, ``path``, ``line``, ``message``) and ``logs.scan("post.published")`` (the events of one
 kind as a LazyFrame, for other tables).
 
-Needs the extra ``analysis``: ``pip install 'prism-statecharts[analysis]'``.
+Needs the extra ``analysis``: ``pip install '.[analysis]'`` in a checkout.
 """
 
 from prism.errors import MissingExtraError
@@ -40,10 +45,14 @@ from prism.analysis._reading.logs import RunLogs, read_log
 from prism.analysis._reading.notes import Note
 from prism.analysis._reading.runs import Run
 from prism.analysis._tables.agent_story import agent_story
+from prism.analysis._tables.agents import agents
 from prism.analysis._tables.cascades import cascades
 from prism.analysis._tables.decisions import decisions
 from prism.analysis._tables.engagement import activity, engagement, gini, top_share
 from prism.analysis._tables.event_log import to_event_log
+from prism.analysis._tables.faults import faults
+from prism.analysis._tables.interactions import interaction_graph, interactions
+from prism.analysis._tables.let_pass import let_pass
 from prism.analysis._tables.states import state_counts
 from prism.analysis._tables.transitions import dwell_times, timeouts, transition_counts
 
@@ -54,12 +63,17 @@ __all__ = [
     "RunLogs",
     "activity",
     "agent_story",
+    "agents",
     "cascades",
     "check_log",
     "decisions",
     "dwell_times",
     "engagement",
+    "faults",
     "gini",
+    "interaction_graph",
+    "interactions",
+    "let_pass",
     "read_log",
     "state_counts",
     "timeouts",

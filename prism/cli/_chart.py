@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,9 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from prism.cli._chart_argument import ChartArgument, chart_from
-from prism.cli._screen import plain, plain_table
+from prism.cli._output import output_file, refuse_read_output
+from prism.cli._screen import plain, plain_table, pour, say
 from prism.drawing import showable
-from prism.errors import InputError
 from prism.statechart import Finding, Statechart
 from prism.statechart.formats._diagram import label_of
 from prism.statechart.states import state_text
@@ -41,6 +40,8 @@ def show(chart: ChartArgument) -> None:
     console.print(_shown(title))
     console.print(_states_table(found))
     console.print(_transitions_table(found) if found.transitions else "No transitions.")
+    if found.needs:
+        console.print(_shown(f"Guards and actions need of an agent: {', '.join(found.needs)}"))
 
 
 @charts.command()
@@ -68,14 +69,12 @@ def export(
     text = format(chart_from(chart), as_format)
     text = text if text.endswith("\n") else text + "\n"
     if out is None:
-        sys.stdout.write(text)
+        refuse_read_output([Path(chart)])
+        pour(text)
         return
 
-    try:
-        out.write_text(text, encoding="utf-8", newline="\n")
-    except (OSError, ValueError) as error:
-        problem = getattr(error, "strerror", None) or error
-        raise InputError(f"cannot be written: {problem}", path=out) from None
+    with output_file(out, reads=[Path(chart)]) as file:
+        file.write(text.encode())
 
 
 @charts.command()
@@ -97,10 +96,10 @@ def check(
     findings = found.check()
     if as_json:
         listing = [_finding_data(finding) for finding in findings]
-        typer.echo(json.dumps({"chart": found.name, "findings": listing}, indent=2))
+        pour(json.dumps({"chart": found.name, "findings": listing}, indent=2) + "\n")
     else:
         for finding in findings:
-            typer.echo(f"{finding.kind}: {_shown(str(finding))}")
+            say(showable(f"{finding.kind}: {finding}"))
 
     if findings:
         raise typer.Exit(1)
@@ -114,6 +113,8 @@ def _states_table(chart: Statechart[Any]) -> Table:
             notes.append("initial")
         if state in chart.decision_states:
             notes.append("decision")
+        if state in chart.final_states:
+            notes.append("final")
 
         limit = chart.timeouts.get(state)
         ticks = "" if limit is None else f"{limit} ticks"

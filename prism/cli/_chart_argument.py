@@ -46,9 +46,8 @@ def chart_from(text: str) -> Statechart[Any]:
     if text.endswith(".json"):
         return _from_file(Path(text))
 
-    module, colon, attribute = text.partition(":")
-    if colon and all(part.isidentifier() for part in (*module.split("."), *attribute.split("."))):
-        return _from_module(module, attribute)
+    if _names_an_attribute(text):
+        return _called(text, imported_attribute(text))
 
     raise InputError(
         f"there is no chart {text!r}: give the name of a built-in one ({', '.join(BUILT_IN)}), "
@@ -100,19 +99,32 @@ class _Named:
         )
 
 
-def _from_module(module: str, attribute: str) -> Statechart[Any]:
+def _names_an_attribute(text: str) -> bool:
+    module, _, attribute = text.partition(":")
+    return all(part.isidentifier() for part in (*module.split("."), *attribute.split(".")))
+
+
+def imported_attribute(where: str) -> Any:
+    """Return what ``package.module:attribute`` names.
+
+    Raises:
+        InputError: If there is no such thing.
+    """
+    if not _names_an_attribute(where):
+        raise InputError(f"{where!r} must be package.module:attribute")
+
+    module, _, attribute = where.partition(":")
     # Modules are found in the current folder, too, as with `python -m`.
     if (folder := os.getcwd()) not in sys.path:  # noqa: PTH109
         sys.path.insert(0, folder)
 
-    where = f"{module}:{attribute}"
     found = _imported(where, module)
     for name in attribute.split("."):
         if not hasattr(found, name):
             raise InputError(f"{where}: {getattr(found, '__name__', found)!r} has no {name!r}")
         found = getattr(found, name)
 
-    return _called(where, found)
+    return found
 
 
 def _imported(where: str, module: str) -> Any:
@@ -132,13 +144,7 @@ def _imported(where: str, module: str) -> Any:
 
 def _called(where: str, found: Any) -> Statechart[Any]:
     if callable(found) and not isinstance(found, Statechart):
-        try:
-            found = found()
-        except PrismError as error:
-            raise InputError(f"{where}: {error}") from error
-        except Exception as error:
-            problem = f"calling it failed: {type(error).__name__}: {error}"
-            raise InputError(f"{where}: {problem}") from error
+        found = result_of(where, found)
 
     if not isinstance(found, Statechart):
         raise InputError(
@@ -147,3 +153,18 @@ def _called(where: str, found: Any) -> Statechart[Any]:
         )
 
     return found
+
+
+def result_of(where: str, function: Callable[[], Any]) -> Any:
+    """Return what a user's function without arguments returns.
+
+    Raises:
+        InputError: If it raises something.
+    """
+    try:
+        return function()
+    except PrismError as error:
+        raise InputError(f"{where}: {error}") from error
+    except Exception as error:
+        problem = f"calling it failed: {type(error).__name__}: {error}"
+        raise InputError(f"{where}: {problem}") from error

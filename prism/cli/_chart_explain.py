@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from enum import Enum
 from types import SimpleNamespace
 from typing import Annotated, Any
 
@@ -11,7 +12,8 @@ import typer
 
 from prism.agents import SocialAgent
 from prism.cli._chart_argument import ChartArgument, chart_from
-from prism.drawing import printable, showable
+from prism.cli._screen import pour, say
+from prism.drawing import showable
 from prism.errors import InputError, PrismError
 from prism.statechart import AgentState, Statechart
 from prism.statechart.formats._document import from_text
@@ -64,10 +66,10 @@ def explain(
     subject = _agent(found, state, _json("--agent", agent))
     explanation = found.explain(subject, trigger, payload)
     if as_json:
-        typer.echo(json.dumps(explanation.to_dict(), indent=2))
+        pour(json.dumps(explanation.to_dict(), indent=2) + "\n")
     else:
         for line in str(explanation).splitlines():
-            typer.echo(printable(showable(line)))
+            say(showable(line))
 
     if explanation.outcome not in _MADE:
         raise typer.Exit(1)
@@ -95,16 +97,19 @@ def _agent(chart: Statechart[Any], state: str, fields: Any) -> Any:
         raise InputError("takes no 'state': --state gives it", field="--agent")
 
     named = {"agent_id": "agent", **fields}
-    if set(states) <= set(AgentState):
-        return _social_agent(AgentState(state), named)
+    if set(states) <= set(AgentState) or set(AgentState) <= set(states):
+        return _social_agent(states[state], named)
 
     return SimpleNamespace(**named, state=states[state])
 
 
-def _social_agent(state: AgentState, fields: dict[str, Any]) -> SocialAgent:
+def _social_agent(state: Enum, fields: dict[str, Any]) -> SocialAgent:
+    class Agent(SocialAgent):
+        state_type = type(state)
+
     pending = fields.pop("pending_action", None)
     try:
-        made = SocialAgent(**fields, state=state)
+        made = Agent(**fields, state=state)
     except PrismError as error:
         raise InputError(str(error), field="--agent") from error
     except TypeError as error:  # a field that does not exist, or a value of a wrong type

@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
+from prism.cli._screen import plain
 from prism.llm import DEFAULT_HOST, OllamaChatClient, diagnose
 
 _LOAD_SECONDS = 600.0
-_MARKS = {True: "[green]ok[/green]   ", False: "[red]wrong[/red]", None: "...  "}
+_MARKS = {True: ("ok   ", "green"), False: ("wrong", "red"), None: ("...  ", "")}
 
 
 def doctor(
@@ -41,6 +42,7 @@ async def _is_well(client: OllamaChatClient, console: Console) -> bool:
     async with client:
         async for check in diagnose(client):
             well = check.ok
-            console.print(f"{_MARKS[well]} {check.what}: {escape(check.found)}", soft_wrap=True)
+            line = Text.assemble(_MARKS[well], " ", plain(f"{check.what}: {check.found}"))
+            console.print(line, soft_wrap=True)
 
     return bool(well)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from prism.cli._chart_argument import chart_from
-from prism.cli._screen import evenly
+from prism.cli._screen import evenly, note
 from prism.cli._table_output import TableFormat, choose_format, write
 from prism.errors import InputError
 
@@ -66,12 +66,12 @@ def states(runs: Runs, as_format: Format = None, out: Out = None) -> None:
     from prism.analysis import state_counts
 
     chosen = choose_format(as_format, out)
-    table = _make(runs, state_counts)
+    table = make(runs, state_counts)
     if chosen is TableFormat.TABLE and table.height:
         drawn, hint = _side_by_side(table)
-        write(drawn, chosen, out, drawn.columns, hint)
+        write(drawn, chosen, out, drawn.columns, hint, reads=runs)
     else:
-        write(table, chosen, out, table.columns)
+        write(table, chosen, out, table.columns, reads=runs)
 
 
 @logs.command()
@@ -79,7 +79,7 @@ def transitions(runs: Runs, as_format: Format = None, out: Out = None) -> None:
     """Count every kind of transition, with its probability among those out of its state."""
     from prism.analysis import transition_counts
 
-    _show(runs, transition_counts, as_format, out)
+    show(runs, transition_counts, as_format, out)
 
 
 @logs.command()
@@ -88,7 +88,7 @@ def dwell(runs: Runs, as_format: Format = None, out: Out = None) -> None:
     from prism.analysis import dwell_times
 
     shown = ("state", "visits", "mean", "median", "p90", "max", "timeout_share", "p", "distance")
-    _show(runs, dwell_times, as_format, out, shown)
+    show(runs, dwell_times, as_format, out, shown)
 
 
 @logs.command()
@@ -96,7 +96,7 @@ def timeouts(runs: Runs, as_format: Format = None, out: Out = None) -> None:
     """Count the time-outs of each state in each round."""
     from prism.analysis import timeouts as count_timeouts
 
-    _show(runs, count_timeouts, as_format, out)
+    show(runs, count_timeouts, as_format, out)
 
 
 @logs.command()
@@ -120,7 +120,7 @@ def decisions(
 
     names = [name.strip() for name in by.split(",") if name.strip()]
     shown = (*names, "asked", "fallback_share", "latency_p50", "latency_p99", "entropy")
-    _show(runs, lambda opened: describe(opened, by=names), as_format, out, shown)
+    show(runs, lambda opened: describe(opened, by=names), as_format, out, shown)
 
 
 @logs.command()
@@ -128,7 +128,7 @@ def engagement(runs: Runs, as_format: Format = None, out: Out = None) -> None:
     """Measure how unequally agents post, reply, reshare and like."""
     from prism.analysis import engagement as measure
 
-    _show(runs, measure, as_format, out)
+    show(runs, measure, as_format, out)
 
 
 @logs.command()
@@ -146,7 +146,7 @@ def cascades(runs: Runs, as_format: Format = None, out: Out = None) -> None:
         "agents",
         "lifetime_ticks",
     )
-    _show(runs, measure, as_format, out, shown)
+    show(runs, measure, as_format, out, shown)
 
 
 @logs.command()
@@ -168,10 +168,23 @@ def agent(
         try:
             return agent_story(opened, agent_id)
         except InputError:
-            _print_notes(opened)  # the agent may be in lines that could not be read
+            print_notes(opened)  # the agent may be in lines that could not be read
             raise
 
-    _show(runs, story, as_format, out, ("round", "tick", "what"))
+    show(runs, story, as_format, out, ("round", "tick", "what"))
+
+
+@logs.command()
+def faults(runs: Runs, as_format: Format = None, out: Out = None) -> None:
+    """Count what went wrong: guards and actions that raised, answers that were not used.
+
+    A trigger that no transition has changes nothing, so the log does not have it: the chart warns
+    of it on the logger prism.statechart.
+    """
+    from prism.analysis import faults as find
+
+    shown = ("fault", "from_state", "trigger", "error", "count", "agents", "round", "line")
+    show(runs, find, as_format, out, shown)
 
 
 @logs.command()
@@ -192,7 +205,7 @@ def events(
     from prism.analysis import to_event_log
 
     shown = ("case:concept:name", "concept:name", "time:timestamp", "round", "tick", "trigger")
-    _show(runs, lambda opened: to_event_log(opened, activity=activity), as_format, out, shown)
+    show(runs, lambda opened: to_event_log(opened, activity=activity), as_format, out, shown)
 
 
 @logs.command()
@@ -223,35 +236,36 @@ def check(
     from prism.analysis import check_log
 
     known, chosen = chart_from(chart), choose_format(as_format, out)
-    found = _make(runs, lambda opened: check_log(opened, known, timeout_threshold=timeout))
+    found = make(runs, lambda opened: check_log(opened, known, timeout_threshold=timeout))
     if not found.checked:
         raise InputError(_nothing_checked(found, known.name))
 
     first, total = found.violations, sum(found.found.values())
     if chosen is not TableFormat.TABLE:
-        write(first if first.height == total else found.all_violations, chosen, out, first.columns)
+        every = first if first.height == total else found.all_violations
+        write(every, chosen, out, first.columns, reads=runs)
     elif total:
-        write(first, chosen, out, first.columns, total=total)
+        write(first, chosen, out, first.columns, total=total, reads=runs)
 
-    typer.echo(_verdict(found), err=True)
+    note(_verdict(found))
     if found.found:
         raise typer.Exit(1)
 
 
-def _show(
+def show(
     runs: Sequence[Path],
-    make: Callable[[RunLogs], pl.DataFrame | pl.LazyFrame],
+    table_of: Callable[[RunLogs], pl.DataFrame | pl.LazyFrame],
     as_format: TableFormat | None,
     out: Path | None,
     shown: Sequence[str] = (),
 ) -> None:
     """Make a table and write it."""
     chosen = choose_format(as_format, out)
-    table = _make(runs, make)
-    write(table, chosen, out, shown or table.collect_schema().names())
+    table = make(runs, table_of)
+    write(table, chosen, out, shown or table.collect_schema().names(), reads=runs)
 
 
-def _make(runs: Sequence[Path], make: Callable[[RunLogs], TableT]) -> TableT:
+def make(runs: Sequence[Path], table_of: Callable[[RunLogs], TableT]) -> TableT:
     """Make a table, and print the notes on the logs to standard error.
 
     Raises:
@@ -260,17 +274,22 @@ def _make(runs: Sequence[Path], make: Callable[[RunLogs], TableT]) -> TableT:
     from prism.analysis import read_log
 
     opened = read_log(*runs)
-    table = make(opened)
-    _print_notes(opened)
+    table = table_of(opened)
+    print_notes(opened)
     return table
 
 
-def _print_notes(opened: RunLogs) -> None:
+def print_notes(opened: RunLogs) -> None:
+    """Print the notes on the logs to standard error.
+
+    Raises:
+        InputError: If the logs are all empty.
+    """
     notes = list(opened.notes)
     # Without any run, the last note says why.
     nothing = None if opened.runs else notes.pop()
-    for note in notes:
-        typer.echo(f"prism: {note}", err=True)
+    for found in notes:
+        note(str(found))
 
     if nothing is not None:
         raise InputError(nothing.message, path=nothing.path, line=nothing.line)
@@ -338,4 +357,4 @@ def _verdict(found: Conformance) -> str:
         for name, count in found.other_charts.items()
     )
 
-    return f"prism: {verdict}{others}"
+    return f"{verdict}{others}"

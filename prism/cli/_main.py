@@ -6,6 +6,7 @@ import io
 import logging
 import os
 import sys
+from traceback import format_exc
 from typing import Annotated
 
 import typer
@@ -13,11 +14,15 @@ import typer
 from prism import __version__
 from prism.cli._chart import charts
 from prism.cli._chart_explain import explain
+from prism.cli._chart_fits import fits
 from prism.cli._doctor import doctor
 from prism.cli._log import logs
+from prism.cli._log_agents import agents, interactions, why
 from prism.cli._report import report
+from prism.cli._screen import note, say
 from prism.cli._simulate import simulate
-from prism.errors import PrismError
+from prism.cli._status import status
+from prism.errors import PrismError, TooManyFallbacksError
 
 _INTERRUPTED = 130
 
@@ -28,18 +33,24 @@ app: typer.Typer = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
 )
 app.command()(simulate)
+app.command()(status)
 app.command()(report)
 app.command()(doctor)
 charts.command()(explain)
+charts.command()(fits)
+logs.command()(agents)
+logs.command()(interactions)
+logs.command()(why)
 app.add_typer(charts, name="chart")
 app.add_typer(logs, name="log")
 
 
 def _print_version(asked: bool) -> None:
     if asked:
-        typer.echo(f"prism {__version__}")
+        say(f"prism {__version__}")
         raise typer.Exit
 
 
@@ -63,26 +74,37 @@ def main() -> None:
 
     # what went wrong is in the run's log and summary
     logging.getLogger("prism").addHandler(logging.NullHandler())
+
     sys.exit(_run())
 
 
 def _run() -> int:
     try:
         status = int(app(prog_name="prism", standalone_mode=False) or 0)
+    except KeyboardInterrupt:
+        status = _INTERRUPTED
     except typer.TyperException as error:
         # what pydantic puts before the reason says nothing to a user
         message = error.format_message().replace("Value error, ", "")
         # it is empty where the help was shown instead
         return _complain(message, hint=" (try --help)") if message else 2
+    except TooManyFallbacksError as error:
+        _complain(str(error))
+        return 1
     except PrismError as error:
         return _complain(str(error))
     except OSError as error:  # such as a full disk; what was written until then stays
         _complain(f"{error.filename or 'output'}: {error.strerror or error}")
         _give_up_output()
         return 1
+    except Exception:
+        # a mistake of prism itself; what it quotes may come from anywhere
+        for line in format_exc().splitlines():
+            say(line, err=True)
+        return 1
 
     if status == _INTERRUPTED:  # what typer makes of a KeyboardInterrupt
-        typer.echo("prism: interrupted", err=True)
+        note("interrupted")
 
     return status
 
@@ -97,5 +119,5 @@ def _give_up_output() -> None:
 
 
 def _complain(problem: str, hint: str = "") -> int:
-    typer.echo(f"prism: {' '.join(problem.split())}{hint}", err=True)
+    note(f"{' '.join(problem.split())}{hint}")
     return 2

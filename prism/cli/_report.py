@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.console import Console
 
+from prism.cli._chart_argument import chart_from
+from prism.cli._output import output_file, refuse_read_output, standard_output
+from prism.cli._screen import note, say
 from prism.errors import InputError
+from prism.runs._own_files import refuse_own_file
 
 if TYPE_CHECKING:
     from prism.analysis import RunLogs
@@ -36,6 +40,15 @@ Figures = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Also save every figure in this folder, for a paper."),
 ]
+Charts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--chart",
+        metavar="CHART",
+        help="Chart of your own that runs follow: a .json file, or package.module:attribute. It is "
+        "drawn with all its transitions. For several charts, repeat the option.",
+    ),
+]
 Kind = Annotated[Literal["svg", "png"], typer.Option(help="Format of the saved figures.")]
 
 
@@ -44,10 +57,11 @@ def report(
     output: Output = Path("report.html"),
     figures: Figures = None,
     figure_format: Kind = "svg",
+    chart: Charts = None,
 ) -> None:
     """Make one HTML page of a run, which contains everything and works offline.
 
-    An existing page is replaced; any other file is not.
+    An existing page is replaced; any other file is not. Exit status 1 if a figure fails.
 
     [bold]Examples[/bold]
 
@@ -55,26 +69,34 @@ def report(
 
     prism report runs/first runs/second -o compared.html
 
+    prism report runs/first --chart doors.json
+
     prism report runs/first --figures figures --figure-format png
     """
-    _check_output(output)
+    _check_output(output, runs)
     _check_figures(figures)
+    charts = [chart_from(name) for name in chart or ()]
 
     # Imported here, since other commands need no extra; this room names the one of reports.
     from prism.report import make_report
 
     logs = _opened(runs)
     with Console(stderr=True).status("Reading the log" if len(runs) == 1 else "Reading the logs"):
-        made = make_report(logs)
+        made = make_report(logs, charts)
         page = made.html().encode()
 
-    for note in made.notes:
-        typer.echo(f"prism: {note}", err=True)
+    for found in made.notes:
+        note(str(found))
 
     _write(page, output)
     if figures is not None:
         saved = made.save_figures(figures, figure_format)
-        typer.echo(f"{figures}: {len(saved)} figures", err=output == _STDOUT)
+        say(f"{figures}: {len(saved)} figures", err=output == _STDOUT)
+
+    for name, problem in made.failures.items():
+        note(f"the figure {name} could not be drawn: {problem}")
+    if made.failures:
+        raise typer.Exit(1)
 
 
 def _opened(runs: list[Path]) -> RunLogs:
@@ -83,20 +105,27 @@ def _opened(runs: list[Path]) -> RunLogs:
     return read_log(*runs)
 
 
-def _check_output(output: Path) -> None:
+def _check_output(output: Path, runs: list[Path]) -> None:
     """Refuse a file that cannot or should not be written, before the work begins.
 
     Raises:
         InputError: If there is no such folder, or the file exists and is no page.
     """
     if output == _STDOUT:
+        if sys.stdout.isatty():
+            raise InputError("a page is not for a terminal: name a file, or pipe it on", path="-")
+
+        refuse_read_output(runs)
         return
+
     if not output.parent.is_dir():
         raise InputError("cannot be written: there is no such folder", path=output)
     if output.is_dir():
         raise InputError("is a folder: name a file with --output", path=output)
     if output.is_file() and output.stat().st_size and not _is_page(output):
         raise InputError("exists and is no web page: name another file with --output", path=output)
+
+    refuse_own_file(output, runs)
 
 
 def _is_page(path: Path) -> bool:
@@ -111,9 +140,12 @@ def _check_figures(folder: Path | None) -> None:
 
 def _write(page: bytes, output: Path) -> None:
     if output == _STDOUT:
-        sys.stdout.buffer.write(page)
-        sys.stdout.buffer.flush()
+        with standard_output() as file:
+            file.write(page)
+
         return
 
-    output.write_bytes(page)
-    typer.echo(f"{output}: {len(page) / 1e6:.1f} MB")
+    with output_file(output) as file:
+        file.write(page)
+
+    say(f"{output}: {len(page) / 1e6:.1f} MB")

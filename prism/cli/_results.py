@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from prism.cli._screen import evenly, plain, plain_table
+from prism.cli._screen import evenly, plain, plain_table, shown
 from prism.social import Cascade, Results, RoundSummary
 
 _MOST_ROUNDS_SHOWN = 10
-_MOST_REASONS_SHOWN = 3
 _MOST_NAME = 20
 _MOST_TEXT = 40
 
@@ -42,7 +41,7 @@ class RoundProgress(Progress):
     def round_ended(self, summary: RoundSummary) -> None:
         """Move the bar on by one round."""
         busiest = max(summary.states, key=lambda state: summary.states[state])
-        self.update(self._bar, advance=1, description=f"most are {busiest}")
+        self.update(self._bar, advance=1, description=f"most are {shown(busiest)}")
 
 
 def print_results(results: Results, folder: Path | None) -> None:
@@ -54,8 +53,8 @@ def print_results(results: Results, folder: Path | None) -> None:
     console.print(_states_table(results, console.width))
     console.print("[bold]Engagement[/bold]")
     console.print(_engagement_table(results))
-    for reason, count in results.totals.fallbacks.most_common(_MOST_REASONS_SHOWN):
-        console.print(plain(f"Fallback taken {count:,} x: {reason}"))
+    for line in _fallback_lines(results):
+        console.print(plain(line), soft_wrap=True)
 
     console.print("[bold]Largest cascades[/bold]")
 
@@ -80,7 +79,7 @@ def _states_table(results: Results, width: int) -> Table:
         table.add_column(str(summary.number), justify="right", no_wrap=True)
 
     for state in shown[0].states:
-        table.add_row(state, *(f"{summary.states[state]:,}" for summary in shown))
+        table.add_row(plain(state), *(f"{summary.states[state]:,}" for summary in shown))
 
     if len(shown) < len(results.rounds):
         table.caption = f"{len(shown)} of {len(results.rounds)} rounds"
@@ -122,9 +121,19 @@ def _engagement_table(results: Results) -> Table:
         table.add_row(what, f"{count:,}")
 
     for state, count in sorted(totals.timeouts.items()):
-        table.add_row(f"time-outs from {state}", f"{count:,}")
+        table.add_row(plain(f"time-outs from {state}"), f"{count:,}")
 
     return table
+
+
+def _fallback_lines(results: Results) -> Iterator[str]:
+    """Return a line for each kind of reason and server, the commonest first."""
+    examples = results.totals.fallback_examples
+    for group, count in results.totals.fallbacks.most_common():
+        kind = group.partition(" ")[0]
+        example = examples.get(group, "").removeprefix(f"{kind}: ")
+        such_as = "" if example in ("", kind) else f", such as: {example}"
+        yield f"Fallback taken {count:,} x: {group}{such_as}"
 
 
 def _cascade_table(cascades: Sequence[Cascade]) -> Table:

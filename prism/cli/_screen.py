@@ -1,17 +1,54 @@
-"""What the screens of several commands share: plain tables, and texts that are safe to print."""
+"""What all screens share: the one way to print, and plain tables.
+
+Names of files, logs, servers and replies may hold anything. Whatever a command prints passes
+through `shown`, so that none of it is obeyed by a terminal.
+"""
 
 from __future__ import annotations
 
+import sys
+
+import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
 from prism.drawing import printable
+from prism.files._names import shown_path
+
+
+def shown(text: str) -> str:
+    """Return a text on one line, with blanks for all that a terminal would obey."""
+    return printable(shown_path(text))
 
 
 def plain(text: str) -> Text:
     """Return a text to print as it is: no markup, no line breaks, no control characters."""
-    return Text(printable(text))
+    return Text(shown(text))
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print a text as one line, without the characters that a terminal would obey.
+
+    Args:
+        text: The text.
+        err: Whether to print it on standard error.
+    """
+    typer.echo(shown(text), err=err)
+
+
+def note(text: str) -> None:
+    """Print a line about the command itself on standard error."""
+    say(f"prism: {text}", err=True)
+
+
+def pour(text: str) -> None:
+    """Write a text for programs to standard output: unchanged, unless that is a terminal."""
+    if sys.stdout.isatty():
+        text = "".join(f"{shown(line)}\n" for line in text.splitlines())
+
+    sys.stdout.write(text)
+    sys.stdout.flush()
 
 
 def plain_table() -> Table:

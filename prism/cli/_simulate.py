@@ -15,7 +15,8 @@ import typer
 
 from prism import runs
 from prism.cli._results import RoundProgress, print_results
-from prism.errors import InputError
+from prism.cli._screen import note, pour
+from prism.errors import InputError, TooManyFallbacksError
 from prism.llm import DEFAULT_HOST
 from prism.runs import (
     ModelOptions,
@@ -31,10 +32,11 @@ from prism.runs._options import Mode, Pick, Think
 from prism.simulation._loop import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
 from prism.social import Results, RoundSummary, SocialRun
 from prism.social._run import DEFAULT_AGENTS
+from prism.statechart.reasoner._dispatch import BUDGET_LOGGER
 
 _model_option = partial(typer.Option, rich_help_panel="Asking a model")
 _keeping_option = partial(typer.Option, rich_help_panel="Keeping the run")
-_WITH_RESUME = ("resume", "checkpoint_every", "as_json")
+_WITH_RESUME = ("resume", "checkpoint_every", "as_json", "host")
 
 
 def simulate(
@@ -83,7 +85,9 @@ def simulate(
         list[str] | None,
         _model_option(
             metavar="URL",
-            help=f"Ollama server, by default {DEFAULT_HOST}. Repeat it for several servers.",
+            help=f"Ollama server, by default {DEFAULT_HOST}. Repeat it for several servers. "
+            "Names and passwords in it are not kept: with --resume, give it again, or set "
+            "OLLAMA_HOST.",
         ),
     ] = None,
     mode: Annotated[
@@ -118,6 +122,14 @@ def simulate(
             "meanwhile.",
         ),
     ] = None,
+    hedge: Annotated[
+        bool,
+        _model_option(
+            "--hedge",
+            help="Put a question a second time when it takes longer than 95 % of the latest did, "
+            "and a slot is free. The first answer counts; both requests do for --max-calls.",
+        ),
+    ] = False,
     max_calls: Annotated[
         int | None, _model_option(min=1, help="Requests the run may make.")
     ] = None,
@@ -128,6 +140,14 @@ def simulate(
     cache: Annotated[
         Path | None,
         _model_option(metavar="FILE", help="Keep answers in this file, and use those in it."),
+    ] = None,
+    stop_at_fallbacks: Annotated[
+        float | None,
+        _model_option(
+            metavar="SHARE",
+            help="End the run when this share (0 to 1) of the last 200 decisions fell back; it can "
+            "be resumed.",
+        ),
     ] = None,
     replay: Annotated[
         Path | None,
@@ -182,7 +202,7 @@ def simulate(
     """
     if resume is not None:
         _refuse_what_is_settled(context)
-        _resume(_own_folder("--resume", resume), checkpoint_every, as_json=as_json)
+        _resume(_own_folder("--resume", resume), host or [], checkpoint_every, as_json=as_json)
         return
 
     if out is None and _is_given(context, "checkpoint_every"):
@@ -197,10 +217,12 @@ def simulate(
         "concurrency": concurrency,
         "timeout": timeout,
         "patience": patience,
+        "hedge": hedge or None,
         "max_calls": max_calls,
         "max_tokens": max_tokens,
         "deadline": deadline,
         "cache": cache,
+        "stop_at_fallbacks": stop_at_fallbacks,
     }
     folder = None if out is None else _own_folder("--out", out)
     with _screen(folder) as screen:
@@ -217,18 +239,19 @@ def simulate(
     _print(outcome, as_json=as_json)
 
 
-def _resume(folder: Path, checkpoint_every: float, *, as_json: bool) -> None:
+def _resume(folder: Path, hosts: list[str], checkpoint_every: float, *, as_json: bool) -> None:
     with _screen(folder) as screen:
         outcome = runs.resume(
             folder,
             SocialRun,
+            hosts=hosts,
             on_round=screen.round_ended,
             checkpoint_every=checkpoint_every,
             observer=screen,
         )
 
     if outcome is None:
-        typer.echo(f"prism: {folder} is complete: there is nothing to resume", err=True)
+        note(f"{folder} is complete: there is nothing to resume")
     else:
         _print(outcome, as_json=as_json)
 
@@ -241,7 +264,7 @@ class _Screen(Observer):
         self._progress: RoundProgress | None = None
 
     def note(self, message: str) -> None:
-        typer.echo(f"prism: {message}", err=True)
+        note(message)
 
     def warn(self, message: str) -> None:
         self.note(message)
@@ -284,7 +307,7 @@ def _columns(keep: list[str] | None) -> tuple[str, ...]:
 
 def _print(outcome: Outcome[Results], *, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(outcome.summary, indent=2))
+        pour(json.dumps(outcome.summary, indent=2) + "\n")
     else:
         print_results(outcome.results, outcome.folder)
 
@@ -300,13 +323,15 @@ def _screen(folder: Path | None) -> Iterator[_Screen]:
 
 @contextmanager
 def _showing_notes(screen: _Screen) -> Iterator[None]:
-    """Show what is noted about a file of agents, which the library gives to a logger."""
-    logger, handler = logging.getLogger("prism.agents"), _NoteHandler(screen)
-    logger.addHandler(handler)
+    """Show what is not in the run's log: notes on a file of agents, warnings about a budget."""
+    loggers, handler = (logging.getLogger("prism.agents"), BUDGET_LOGGER), _NoteHandler(screen)
+    for logger in loggers:
+        logger.addHandler(handler)
     try:
         yield
     finally:
-        logger.removeHandler(handler)
+        for logger in loggers:
+            logger.removeHandler(handler)
 
 
 class _NoteHandler(logging.Handler):
@@ -341,8 +366,10 @@ def _hinting_at(folder: Path | None) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         if RunFolder(folder).is_begun:
-            typer.echo(f"prism: {hint}", err=True)
+            note(hint)
         raise
+    except TooManyFallbacksError as error:
+        raise TooManyFallbacksError(f"{error}; when that is mended, {hint}") from error
     except OSError as error:
         problem = f"{error.strerror or error}; when that is mended, {hint}"
         raise OSError(error.errno, problem, error.filename or str(folder)) from error

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from enum import StrEnum
-from io import TextIOWrapper
+from io import StringIO
 from math import floor, isfinite, log10
 from pathlib import Path
 from shutil import copyfileobj
@@ -19,8 +22,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from prism.cli._screen import plain_table
-from prism.drawing import printable
+from prism.cli._output import output_file, refuse_read_output, standard_output
+from prism.cli._screen import note, plain_table
+from prism.cli._screen import shown as as_shown
 from prism.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,12 +39,19 @@ _BETWEEN_COLUMNS = 2
 _DIGITS = 3
 _BETWEEN_ITEMS = ", "
 
+# The signs that begin a formula, also in full width, after blanks that a spreadsheet skips.
+_FORMULA = r"^(?:[\s\x00]*[=+\-@\x{ff1d}\x{ff0b}\x{ff0d}\x{ff20}]|[\t\r\n])"
+_NUMBER = r"^[+\-]?[0-9]+(?:\.[0-9]*)?(?:[eE][+\-]?[0-9]+)?$"
+
+_UNUSUAL = re.compile(r"[^\n\x20-\x7e]+")
+
 
 class TableFormat(StrEnum):
-    """The formats of a table."""
+    """The formats of a table; raw CSV has texts as they are, even those a spreadsheet would run."""
 
     TABLE = "table"
     CSV = "csv"
+    RAW_CSV = "csv-raw"
     JSON = "json"
     PARQUET = "parquet"
 
@@ -69,6 +80,8 @@ def write(
     shown: Sequence[str],
     hint: str | None = None,
     total: int | None = None,
+    *,
+    reads: Sequence[Path] = (),
 ) -> None:
     """Write a table.
 
@@ -79,37 +92,27 @@ def write(
         shown: Columns to draw, if the table has them.
         hint: Line below a drawn table; by default it says what is left out.
         total: Number of all rows, if the table has only the first of them.
+        reads: The files that the table is made from.
 
     Raises:
-        InputError: If the file cannot be written.
+        InputError: If the file cannot be opened, is read, or belongs to a run.
+        OSError: If it cannot be written to its end.
     """
     if as_format is TableFormat.TABLE:
-        _draw(table, out, shown, hint, total)
+        _draw(table, out, reads, shown, hint, total)
         return
 
-    with _opened(out) as file:
-        if as_format is TableFormat.CSV:
-            _write_csv(table, file)
+    with _opened(out, reads) as file:
+        if as_format in (TableFormat.CSV, TableFormat.RAW_CSV):
+            _write_csv(table, file, is_raw=as_format is TableFormat.RAW_CSV)
         elif as_format is TableFormat.JSON:
             _write_json(table, file)
         else:
             _write_parquet(table, file)
 
 
-@contextmanager
-def _opened(out: Path | None) -> Iterator[IO[bytes]]:
-    if out is None:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
-
-    try:
-        file = out.open("wb")
-    except OSError as error:
-        raise InputError(f"cannot be written to: {error.strerror}", path=out) from None
-
-    with file:
-        yield file
+def _opened(out: Path | None, reads: Sequence[Path]) -> AbstractContextManager[IO[bytes]]:
+    return standard_output(reads) if out is None else output_file(out, reads)
 
 
 def _batches(table: pl.DataFrame | pl.LazyFrame) -> Iterator[pl.DataFrame]:
@@ -124,10 +127,54 @@ def _batches(table: pl.DataFrame | pl.LazyFrame) -> Iterator[pl.DataFrame]:
     yield from table.collect_batches(maintain_order=True)
 
 
-def _write_csv(table: pl.DataFrame | pl.LazyFrame, file: IO[bytes]) -> None:
+def _write_csv(table: pl.DataFrame | pl.LazyFrame, file: IO[bytes], *, is_raw: bool) -> None:
+    escaped = 0
     for number, batch in enumerate(_batches(table)):
         flat = batch.with_columns(_flattened(batch))
+        if file.isatty():
+            flat = _printable(flat)
+        if not is_raw:
+            escaped += _count_formulas(flat)
+            flat = _without_formulas(flat)
+
         file.write(flat.write_csv(include_header=number == 0).encode())
+
+    if escaped:
+        cells = "1 text begins" if escaped == 1 else f"{escaped:,} texts begin"
+        note(
+            f"{cells} as a formula does, so a ' stands before it, or a spreadsheet might run it; "
+            f"--format {TableFormat.RAW_CSV} leaves it out"
+        )
+
+
+def _count_formulas(table: pl.DataFrame) -> int:
+    import polars as pl
+
+    texts = table.select(_is_formula(pl.col(pl.String)).sum())
+    return sum(count or 0 for count in texts.row(0)) if texts.width else 0
+
+
+def _without_formulas(table: pl.DataFrame) -> pl.DataFrame:
+    """Put an apostrophe before every text that a spreadsheet would take for a formula."""
+    import polars as pl
+
+    text = pl.col(pl.String)
+    return table.with_columns(
+        pl.when(_is_formula(text)).then("'" + text).otherwise(text).name.keep()
+    )
+
+
+def _is_formula(text: pl.Expr) -> pl.Expr:
+    return text.str.contains(_FORMULA) & ~text.str.contains(_NUMBER)
+
+
+def _printable(table: pl.DataFrame) -> pl.DataFrame:
+    """Blank what a terminal would obey."""
+    import polars as pl
+
+    return table.with_columns(
+        pl.col(pl.String).map_elements(as_shown, return_dtype=pl.String).name.keep()
+    )
 
 
 def _flattened(table: pl.DataFrame) -> list[pl.Expr]:
@@ -144,17 +191,35 @@ def _write_json(table: pl.DataFrame | pl.LazyFrame, file: IO[bytes]) -> None:
     for batch in _batches(table):
         if batch.height:
             rows = batch.write_ndjson().rstrip("\n").replace("\n", ",\n")
+            # the same JSON, in characters that a terminal only shows
+            rows = _UNUSUAL.sub(_shown_as_json, rows)
             file.write(before + b"\n" + rows.encode())
             before = b","
 
     file.write(b"[]\n" if before == b"[" else b"\n]\n")
 
 
+def _shown_as_json(found: re.Match[str]) -> str:
+    text = found[0]
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)
+
+
 def _write_parquet(table: pl.DataFrame | pl.LazyFrame, file: IO[bytes]) -> None:
+    from polars.exceptions import ComputeError
+
     # By way of a temporary file: Parquet is written in several places, and polars' errors of
     # writing vary.
     with TemporaryFile() as whole:
-        table.lazy().sink_parquet(whole, maintain_order=True)
+        try:
+            table.lazy().sink_parquet(whole, maintain_order=True)
+        except ComputeError as error:
+            # polars keeps no more of a failed write than the number of its fault
+            if number := re.search(r"\(os error (\d+)\)", str(error)):
+                raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
+            raise
+
         whole.seek(0)
         copyfileobj(whole, file)
 
@@ -162,6 +227,7 @@ def _write_parquet(table: pl.DataFrame | pl.LazyFrame, file: IO[bytes]) -> None:
 def _draw(
     table: pl.DataFrame | pl.LazyFrame,
     out: Path | None,
+    reads: Sequence[Path],
     shown: Sequence[str],
     hint: str | None,
     total: int | None,
@@ -170,7 +236,7 @@ def _draw(
     frame = table.lazy().head(MOST_ROWS + 1).collect() if out is None else table.lazy().collect()
     rows = frame.head(MOST_ROWS) if out is None else frame
     named = [name for name in frame.columns if name in shown or name == "run"]
-    with _console(out) as console:
+    with _console(out, reads) as console:
         columns = _fitting([_Column(rows[name]) for name in named], console.width)
         console.print(_drawing(columns))
         total = total or getattr(table, "height", None)
@@ -209,13 +275,16 @@ def _fitting(columns: list[_Column], width: int) -> list[_Column]:
 
 
 @contextmanager
-def _console(out: Path | None) -> Iterator[Console]:
+def _console(out: Path | None, reads: Sequence[Path]) -> Iterator[Console]:
     if out is None:
+        refuse_read_output(reads)
         yield Console()
         return
 
-    with _opened(out) as file, TextIOWrapper(file, encoding="utf-8") as text:
+    with output_file(out, reads) as file:
+        text = StringIO()
         yield Console(file=text, width=_WIDTH_IN_FILE)
+        file.write(text.getvalue().encode())
 
 
 def _left_out(frame: pl.DataFrame, rows: int, columns: int, total: int | None) -> str | None:
@@ -253,7 +322,7 @@ def _cell(value: Any) -> str:
 
     text = _BETWEEN_ITEMS.join(map(str, value)) if isinstance(value, list) else str(value)
 
-    return printable(text)
+    return as_shown(text)
 
 
 def _significant(value: float) -> str:

@@ -35,6 +35,7 @@ class Diagram:
         name: Title of the diagram.
         decision_states: States in which a reasoner is asked.
         timeouts: Ticks after which a state times out, for states with a limit.
+        final_states: States in which an agent is done.
 
     Raises:
         DefinitionError: (a ValueError) if there are no states, a state is listed twice, or
@@ -47,11 +48,13 @@ class Diagram:
     name: str = "statechart"
     decision_states: frozenset[str] = frozenset()
     timeouts: Mapping[str, int] = field(default_factory=dict)
+    final_states: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         """Check that everything can be drawn."""
         ends = [end for arrow in self.arrows for end in (arrow.source, arrow.target)]
-        named = dict.fromkeys([*ends, self.initial, *sorted(self.decision_states), *self.timeouts])
+        kinds = [*sorted(self.decision_states), *sorted(self.final_states)]
+        named = dict.fromkeys([*ends, self.initial, *kinds, *self.timeouts])
         unknown = [repr(state) for state in named if state is not None and state not in self.states]
         if unknown:
             raise DefinitionError(

@@ -12,7 +12,8 @@ def to_dot(diagram: Diagram) -> str:
     """Return a diagram as a directed graph in the DOT language of Graphviz.
 
     States are nodes with generated ids (``s0``, ``s1``, ...) in the order of the diagram, labelled
-    with their names, so that any text can be a state. Decision states have a double border.
+    with their names, so that any text can be a state. Decision states have a double border, and an
+    arrow leads from a final state to a dot in a circle.
 
     Args:
         diagram: What to write.
@@ -43,6 +44,13 @@ def to_dot(diagram: Diagram) -> str:
     for arrow in diagram.arrows:
         source = "any" if arrow.source is None else ids[arrow.source]
         lines.append(f"    {source} -> {ids[arrow.target]} [label={_quoted(arrow.labels)}];")
+
+    final = [node for state, node in ids.items() if state in diagram.final_states]
+    if final:
+        lines.append(
+            '    end [shape=doublecircle, width=0.1, style=filled, fillcolor=black, label=""];'
+        )
+        lines += [f"    {node} -> end;" for node in final]
 
     return "\n".join([*lines, "}"]) + "\n"
 

@@ -21,7 +21,7 @@ def to_mermaid(diagram: Diagram) -> str:
     """Return a diagram as Mermaid text, a ``stateDiagram-v2``.
 
     States have generated ids (``s0``, ``s1``, ...) in the order of the diagram and their names as
-    descriptions, so that any text can be a state.
+    descriptions, so that any text can be a state. An arrow leads from a final state to the end.
 
     Args:
         diagram: What to write.
@@ -42,6 +42,8 @@ def to_mermaid(diagram: Diagram) -> str:
         source = "any" if arrow.source is None else ids[arrow.source]
         label = "<br/>".join(map(_escaped, arrow.labels))
         lines.append(f"    {source} --> {ids[arrow.target]}" + (f" : {label}" if label else ""))
+
+    lines += [f"    {ids[state]} --> [*]" for state in ids if state in diagram.final_states]
 
     decisions = [node for state, node in ids.items() if state in diagram.decision_states]
     if decisions:

@@ -25,6 +25,7 @@ _STYLE = """
 .prism-chart .box { fill: BOX; stroke: LINE; stroke-width: 1.3; }
 .prism-chart .decision { stroke: ACCENT; stroke-width: 2.4; }
 .prism-chart .mark { fill: ACCENT; }
+.prism-chart .ring { fill: none; stroke: ACCENT; }
 .prism-chart .rest { stroke-dasharray: 4 3; fill: none; }
 .prism-chart .line { fill: none; stroke: LINE; }
 .prism-chart .head, .prism-chart .start { fill: LINE; }

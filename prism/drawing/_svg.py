@@ -7,7 +7,7 @@ CSS variables ``--chart-ink``, ``--chart-paper``, ``--chart-box``, ``--chart-lin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from math import hypot, sqrt
 
@@ -20,22 +20,29 @@ from prism.errors import DefinitionError
 
 _MARGIN = 14.0
 _MIN_BOX_WIDTH = 64.0
-_BOX_PADDING, _DECISION_BOX_PADDING = 26.0, 46.0
+_BOX_PADDING, _MARKED_BOX_PADDING = 26.0, 46.0
 _LOOP_WIDTH = 26.0
 _THINNEST, _THICKEST = 1.3, 7.0
 
 
-def draw_svg(diagram: Diagram, traffic: Mapping[tuple[str, str], int] | None = None) -> str:
+Counts = Mapping[tuple[str, str], int]
+
+
+def draw_svg(
+    diagram: Diagram, traffic: Counts | None = None, *, beside: Sequence[Counts] = ()
+) -> str:
     """Draw a diagram of states and transitions.
 
-    Decision states have a thick border and a diamond, and an arrow from a dot leads to the initial
-    state. With traffic, an arrow shows how often its transitions happened by a number and by its
-    width; one that was never used is faint. Traffic that the diagram has no arrow for gets an arrow
-    without triggers.
+    Decision states have a thick border and a diamond, final states a dot in a circle, and an arrow
+    from a dot leads to the initial state. With traffic, an arrow shows how often its transitions
+    happened by a number and by its width; one that was never used is faint. Traffic that the
+    diagram has no arrow for gets an arrow without triggers.
 
     Args:
         diagram: What to draw; ``chart.to_svg()`` draws a chart itself.
         traffic: How often an agent went from one state to another, by (source, target).
+        beside: The traffic of the same diagram in pictures beside this one. All of them then have
+            one layout and one scale of widths.
 
     Returns:
         One ``<svg>`` element, ready for a file or for a page.
@@ -43,44 +50,63 @@ def draw_svg(diagram: Diagram, traffic: Mapping[tuple[str, str], int] | None = N
     Raises:
         DefinitionError: (a ValueError) if the traffic names a state that the diagram does not have.
     """
-    return _Drawing(diagram, None if traffic is None else _Traffic(diagram, traffic)).svg()
+    if traffic is None:
+        return _Drawing(diagram, None).svg()
+
+    return _Drawing(diagram, _Traffic(diagram, [traffic, *beside])).svg()
 
 
 class _Traffic:
-    """How often each arrow was used.
+    """How often each arrow was used, in this picture and in those beside it.
 
     An arrow from every other state counts the traffic that no arrow of its own accounts for.
+
+    Args:
+        diagram: What is drawn.
+        pictures: The traffic of each picture, this one's first.
     """
 
-    def __init__(self, diagram: Diagram, traffic: Mapping[tuple[str, str], int]) -> None:
-        unknown = sorted({end for ends in traffic for end in ends} - set(diagram.states))
+    def __init__(self, diagram: Diagram, pictures: Sequence[Counts]) -> None:
+        unknown = sorted({end for counts in pictures for ends in counts for end in ends})
+        unknown = [state for state in unknown if state not in set(diagram.states)]
         if unknown:
             raise DefinitionError(
                 f"the traffic names {', '.join(map(repr, unknown))}, not among the states: add them"
             )
 
         drawn = {(arrow.source, arrow.target) for arrow in diagram.arrows}
-        self._counts: dict[tuple[str | None, str], int] = {}
-        self.without_arrow: list[Arrow] = []
+        extra: dict[tuple[str, str], None] = {}
+        self._counts: list[dict[tuple[str | None, str], int]] = []
 
-        for (source, target), count in traffic.items():
-            is_drawn = (source, target) in drawn
-            is_drawn_for_all = (None, target) in drawn
-            key = (None if is_drawn_for_all and not is_drawn else source, target)
-            self._counts[key] = self._counts.get(key, 0) + count
-            if count and not (is_drawn or is_drawn_for_all):
-                self.without_arrow.append(Arrow(source, target))
+        for traffic in pictures:
+            counts: dict[tuple[str | None, str], int] = {}
+            for (source, target), count in traffic.items():
+                is_drawn = (source, target) in drawn
+                is_drawn_for_all = (None, target) in drawn
+                key = (None if is_drawn_for_all and not is_drawn else source, target)
+                counts[key] = counts.get(key, 0) + count
+                if count and not (is_drawn or is_drawn_for_all):
+                    extra[source, target] = None
 
-        self._most = max(self._counts.values(), default=0) or 1
+            self._counts.append(counts)
+
+        # Sorted where there are several pictures, so that each draws them in the same order.
+        ends = list(extra) if len(pictures) == 1 else sorted(extra)
+        self.without_arrow = [Arrow(source, target) for source, target in ends]
+        self._most = max((max(counts.values(), default=0) for counts in self._counts), default=0)
 
     def of(self, arrow: Arrow) -> int:
         """Return how often an arrow was used."""
-        return self._counts.get((arrow.source, arrow.target), 0)
+        return self.of_all(arrow)[0]
+
+    def of_all(self, arrow: Arrow) -> list[int]:
+        """Return how often an arrow was used in each picture."""
+        return [counts.get((arrow.source, arrow.target), 0) for counts in self._counts]
 
     def width(self, arrow: Arrow) -> float:
         """Return the width of an arrow in pixels."""
         # The root, since twice the width looks like more than twice the traffic.
-        return _THINNEST + (_THICKEST - _THINNEST) * sqrt(self.of(arrow) / self._most)
+        return _THINNEST + (_THICKEST - _THINNEST) * sqrt(self.of(arrow) / (self._most or 1))
 
 
 class _Drawing:
@@ -107,8 +133,8 @@ class _Drawing:
     def _label(self, arrow: Arrow) -> Text:
         source = "every other state" if arrow.source is None else arrow.source
         full = f"{source} → {arrow.target}: {', '.join(arrow.labels)}"
-        count = None if self._traffic is None else self._traffic.of(arrow)
-        return label_text(arrow.labels, count, full)
+        counts = None if self._traffic is None else self._traffic.of_all(arrow)
+        return label_text(arrow.labels, counts, full)
 
     def _lay_out(self) -> None:
         """Place everything; the dot and the box for all other states come first, so on top."""
@@ -138,8 +164,8 @@ class _Drawing:
 
     def _box(self, state: str) -> Box:
         name = self._names[state]
-        is_decision = state in self._diagram.decision_states
-        width = name.width + (_DECISION_BOX_PADDING if is_decision else _BOX_PADDING)
+        is_marked = state in self._diagram.decision_states | self._diagram.final_states
+        width = name.width + (_MARKED_BOX_PADDING if is_marked else _BOX_PADDING)
         height = name.height + 14
         right_margin = 0.0
         if state in self._loops:
@@ -179,6 +205,8 @@ class _Drawing:
         lines = []
         if self._diagram.decision_states:
             lines.append("◆ decision state: a reasoner chooses if several transitions are enabled")
+        if self._diagram.final_states:
+            lines.append("◉ final state: an agent that reaches it is done")
         if self._traffic is not None:
             lines.append("number and width of an arrow: how often its transitions were made")
 
@@ -224,6 +252,11 @@ class _Drawing:
             if is_decision:
                 diamond = f"M{box.left + 12:.1f} {box.y - 4.5:.1f} l4.5 4.5 l-4.5 4.5 l-4.5 -4.5 z"
                 yield f'<path class="mark" d="{diamond}"/>'
+
+            if state in self._diagram.final_states:
+                x, y = box.left + 13, box.y
+                yield f'<circle class="ring" cx="{x:.1f}" cy="{y:.1f}" r="5.5"/>'
+                yield f'<circle class="mark" cx="{x:.1f}" cy="{y:.1f}" r="3"/>'
 
             if state in self._loops:
                 yield from self._drawn_loop(*self._loops[state], box.left + box.width, box.y)

@@ -24,11 +24,13 @@ class Text:
         lines: The lines.
         classes: The style class of each: ``name``, ``small`` or ``count``.
         full: The text in full, for the tooltip.
+        room: Least width to keep for it.
     """
 
     lines: tuple[str, ...]
     classes: tuple[str, ...]
     full: str = ""
+    room: float = 0.0
     width: float = field(init=False)
     height: float = field(init=False)
 
@@ -37,7 +39,7 @@ class Text:
             text_width(line) * (_FONT_SIZE if name == "name" else _SMALL_FONT_SIZE)
             for line, name in zip(self.lines, self.classes, strict=True)
         ]
-        object.__setattr__(self, "width", max(widths, default=0.0))
+        object.__setattr__(self, "width", max([*widths, self.room]))
         object.__setattr__(self, "height", sum(map(_line_height, self.classes)))
 
     def at(self, x: float, y: float, anchor: str = "middle") -> str:
@@ -73,19 +75,28 @@ def state_text(state: str, timeout: int | None) -> Text:
     return Text(tuple(lines), tuple(classes), state)
 
 
-def label_text(labels: Sequence[str], count: int | None, full: str) -> Text:
-    """Return the label of an arrow, cut to fit, with how often the arrow was used below."""
+def label_text(labels: Sequence[str], counts: Sequence[int] | None, full: str) -> Text:
+    """Return the label of an arrow, cut to fit, with how often the arrow was used below.
+
+    Args:
+        labels: The transitions of the arrow.
+        counts: How often it was used, in this picture and in those beside it, which all keep the
+            room of the widest; None if that is not shown.
+        full: The text in full.
+    """
     lines = [_shortened(showable(label), _MAX_LABEL_CHARACTERS) for label in labels]
     if len(lines) > _MAX_LABEL_LINES:
         last = _MAX_LABEL_LINES - 1
         lines[last:] = [f"and {len(lines) - last} more"]
 
     classes = ["small"] * len(lines)
-    if count is not None:
-        lines.append(f"{count:,}\N{MULTIPLICATION SIGN}")
-        classes.append("count")
+    if not counts:
+        return Text(tuple(lines), tuple(classes), full)
 
-    return Text(tuple(lines), tuple(classes), full)
+    shown = [f"{count:,}\N{MULTIPLICATION SIGN}" for count in counts]
+    room = max(map(text_width, shown)) * _SMALL_FONT_SIZE
+
+    return Text((*lines, shown[0]), (*classes, "count"), full, room)
 
 
 def text_width(text: str) -> float:

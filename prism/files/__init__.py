@@ -1,6 +1,6 @@
 """Reading files that somebody else wrote, and writing files that must survive a crash."""
 
-from prism.files._durable import make_folder, save_folder, write_durably
+from prism.files._durable import make_folder, replacing, save_folder, write_durably
 from prism.files._json import parse_json
 from prism.files._records import Record, read_json_array, read_json_lines, reading
 
@@ -11,6 +11,7 @@ __all__ = [
     "read_json_array",
     "read_json_lines",
     "reading",
+    "replacing",
     "save_folder",
     "write_durably",
 ]

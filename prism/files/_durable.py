@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
+
+_UNFINISHED = ".part"
+_MOST_NAME = 60
+"""Characters of a file's name in that of its unfinished one: no name has more than 255 bytes."""
+
+_MOST_LINKS = 40
 
 
 def write_durably(path: Path, content: bytes) -> None:
@@ -12,19 +23,80 @@ def write_durably(path: Path, content: bytes) -> None:
     Raises:
         OSError: If that fails; an existing file of that name stays as it was.
     """
-    unfinished = path.with_name(f".{path.name}.part")
+    with replacing(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file that takes the place of the one at a path once it is whole.
+
+    It is written beside the old one, keeps its permissions and is renamed at the end; if anything
+    goes wrong inside the block, the old one stays as it was. A link stays a link: the file that it
+    leads to is replaced. What is not a regular file, such as a pipe, a terminal or ``/dev/stdout``,
+    is written to as it is.
+
+    Args:
+        path: The file.
+
+    Yields:
+        The file, open for bytes.
+
+    Raises:
+        OSError: If that fails; it names the file.
+    """
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+
+    try:
+        if is_stream(path):
+            # appended to, since nothing that stands there already is ours to cut off
+            with path.open("ab") as stream:
+                yield stream
+        else:
+            with _written_beside(Path(os.path.realpath(path))) as file:
+                yield file
+    except OSError as error:
+        if error.filename is None or Path(os.fsdecode(error.filename)).suffix == _UNFINISHED:
+            raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+        raise
+
+
+def is_stream(path: Path) -> bool:
+    """Return True for a pipe, a device, or a file that is already open, such as /dev/stdout."""
+    place = path.absolute()
+    for _ in range(_MOST_LINKS):
+        # these lead to what a process has open, even where that is a regular file
+        if place.parts[1:2] in (("dev",), ("proc",)) and place.parts[1:3] != ("dev", "shm"):
+            return place.exists()
+        if not place.is_symlink():
+            break
+        place = Path(os.path.normpath(place.parent / place.readlink()))
+
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+@contextmanager
+def _written_beside(path: Path) -> Iterator[IO[bytes]]:
+    unfinished = path.with_name(f".{path.name[:_MOST_NAME]}{_UNFINISHED}")
     try:
         with unfinished.open("wb") as file:
-            file.write(content)
+            _copy_mode(path, file)
+            yield file
             file.flush()
             os.fsync(file.fileno())
 
         unfinished.replace(path)
-    except OSError:
+    except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
 
     save_folder(path.parent)
+
+
+def _copy_mode(path: Path, file: IO[bytes]) -> None:
+    if path.exists() and stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        os.chmod(file.name, stat.S_IMODE(path.stat().st_mode))  # noqa: PTH101
 
 
 def make_folder(path: Path) -> None:

@@ -8,6 +8,8 @@ from typing import Any, NoReturn
 
 from prism.errors import InputError
 
+_MOST_DIGITS = 4300
+
 
 def parse_json(
     text: str, *, path: PathLike[str] | str | None = None, line: int | None = None
@@ -35,7 +37,36 @@ def parse_json(
     except RecursionError:
         raise InputError("is nested too deeply", path=path, line=line) from None
     except ValueError:  # Python converts no integer of more than 4300 digits
-        raise InputError("holds a number of too many digits", path=path, line=line) from None
+        problem, field = "holds a number of too many digits", _field_of_endless_number(text)
+        raise InputError(problem, path=path, line=line, field=field) from None
+
+
+class _EndlessNumberError(Exception):
+    """An object has a number that is too long to be converted."""
+
+
+def _field_of_endless_number(text: str) -> str | None:
+    """Return the key of the first number that Python does not convert, if it has one."""
+
+    def look(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        for key, value in pairs:
+            if value is _EndlessNumberError:
+                raise _EndlessNumberError(key)
+
+        return {}
+
+    def read(digits: str) -> Any:
+        return 0 if len(digits) < _MOST_DIGITS else _EndlessNumberError
+
+    try:
+        json.loads(text, object_pairs_hook=look, parse_int=read)
+    except _EndlessNumberError as found:
+        return str(found)
+    except (ValueError, RecursionError):
+        # what is wrong with the text elsewhere comes after the number
+        return None
+
+    return None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

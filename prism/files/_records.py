@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import json
 import re
+from codecs import getincrementaldecoder
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from reprlib import repr as brief
-from typing import Any
+from typing import Any, TextIO
 
 from prism.errors import InputError, PrismError
+from prism.files._durable import is_stream
 from prism.files._json import parse_json
 
 MAX_FILE_BYTES = 1 << 30
 MAX_LINE_CHARACTERS = 4_000_000
+MAX_ARRAY_CHARACTERS = 64_000_000
+MOST_NUMBER = 2**63 - 1
+
+_BLOCK_BYTES = 1 << 20
 
 _UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 _KINDS = {
@@ -129,6 +135,9 @@ def reading(path: Path) -> Iterator[None]:
         if path.is_dir():
             raise InputError("is a folder, not a file", path=path)
 
+        if is_stream(path):
+            raise InputError("is a pipe or device: it is read twice, so give a file", path=path)
+
         size = path.stat().st_size
         if size > MAX_FILE_BYTES:
             raise InputError(f"is larger than {MAX_FILE_BYTES >> 20} MiB: split it", path=path)
@@ -146,14 +155,39 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def _undecodable_line(path: Path) -> int | None:
-    with path.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
+    decoder = getincrementaldecoder("utf-8")()
+    line = 1
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK_BYTES):
             try:
-                line.decode()
-            except UnicodeDecodeError:
-                return number
+                decoder.decode(block)
+            except UnicodeDecodeError as error:
+                # what was left of the block before is of the same line as this one's start
+                return line + error.object.count(b"\n", 0, error.start)
 
-    return None
+            line += block.count(b"\n")
+
+    return line
+
+
+def lines_of(file: TextIO, path: Path, most: int = MAX_LINE_CHARACTERS) -> Iterator[str]:
+    """Yield the lines of a file, none of which is held before its length is known to be bearable.
+
+    Args:
+        file: The file.
+        path: Its path, for the error.
+        most: Characters that a line may have, its end included.
+
+    Raises:
+        InputError: At a longer line.
+    """
+    number = 0
+    while line := file.readline(most + 1):
+        number += 1
+        if len(line) > most:
+            raise InputError(f"is longer than {most:,} characters", path=path, line=number)
+
+        yield line
 
 
 def read_json_lines(path: Path) -> Iterator[Record]:
@@ -163,12 +197,9 @@ def read_json_lines(path: Path) -> Iterator[Record]:
         InputError: If a line is too long, not valid JSON or not an object.
     """
     with path.open(encoding="utf-8-sig") as lines:
-        for number, line in enumerate(lines, start=1):
+        for number, line in enumerate(lines_of(lines, path), start=1):
             if not line.strip():
                 continue
-            if len(line) > MAX_LINE_CHARACTERS:
-                problem = f"is longer than {MAX_LINE_CHARACTERS:,} characters"
-                raise InputError(problem, path=path, line=number)
 
             yield _record(path, number, parse_json(line, path=path, line=number))
 
@@ -179,7 +210,13 @@ def read_json_array(path: Path) -> Iterator[Record]:
     Raises:
         InputError: If it is anything else.
     """
-    text = path.read_text(encoding="utf-8-sig")
+    with path.open(encoding="utf-8-sig") as file:
+        text = file.read(MAX_ARRAY_CHARACTERS + 1)
+
+    if len(text) > MAX_ARRAY_CHARACTERS:
+        problem = f"is longer than {MAX_ARRAY_CHARACTERS:,} characters: split it, or use JSON Lines"
+        raise InputError(problem, path=path)
+
     whole = parse_json(text, path=path)
     if not isinstance(whole, list):
         problem = f"must be one JSON array of objects, got {_kind(whole)}"
@@ -213,7 +250,13 @@ def _element_lines(text: str) -> Iterator[int]:
 def _record(path: Path, line: int, value: Any) -> Record:
     if not isinstance(value, dict):
         raise InputError(f"must be a JSON object, got {_kind(value)}", path=path, line=line)
-    return Record(path, line, value)
+
+    record = Record(path, line, value)
+    for field, content in value.items():
+        if isinstance(content, int | float) and not abs(content) <= MOST_NUMBER:
+            raise record.wrong(field, f"must be a number of at most 64 bits, got {brief(content)}")
+
+    return record
 
 
 def _kind(value: Any) -> str:

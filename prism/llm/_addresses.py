@@ -1,4 +1,4 @@
-"""Addresses of servers, and which parts of them may be shown."""
+"""Addresses of servers, which parts of them may be shown, and names of models."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def same_address(host: str) -> tuple[str, str, int, str]:
 
 def shown_address(host: str) -> str:
     """Return an address as it was written, without the name and password of a user."""
-    return re.sub(r"^(\w+://)?[^/]*@", r"\1", host)
+    # up to the last @ before the path, or at all if a password holds an unescaped slash
+    usual = re.sub(r"^(\w+://)?[^/?#]*@", r"\1", host)
+    return usual if _has_valid_port(usual) else re.sub(r"^(\w+://)?.*@", r"\1", host, flags=re.S)
 
 
 def credentials(host: str) -> tuple[str, str] | None:
@@ -48,6 +50,23 @@ def credentials(host: str) -> tuple[str, str] | None:
     if parts.username is None:
         return None
     return unquote(parts.username), unquote(parts.password or "")
+
+
+def model_name(name: str) -> str:
+    """Return the full name of a model in lower case: it is equal for all ways to name the model."""
+    # a server may list its models with the registry that they came from
+    short = re.sub(r"^registry\.[^/]+/", "", name.strip().lower()).removeprefix("library/")
+    # the tag stands behind the last slash; a colon before it belongs to a registry's port
+    return short if ":" in short.rpartition("/")[2] else f"{short}:latest"
+
+
+def _has_valid_port(host: str) -> bool:
+    try:
+        _ = _split(host).port
+    except ValueError:
+        return False
+
+    return True
 
 
 def _split(host: str) -> SplitResult:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from time import perf_counter
@@ -14,6 +14,7 @@ from prism.errors import (
     ModelMissingError,
     ReasonerError,
 )
+from prism.llm._addresses import model_name
 from prism.llm._faults import is_permanent_refusal, lacks_path
 from prism.llm._host import OllamaHost
 from prism.llm._pool import OllamaChatClient
@@ -24,6 +25,7 @@ from prism.statechart.reasoner._replies import parse_reasoner_response, read_pro
 _OPTIONS = ["idle", "scrolling"]
 _TRIAL = 'Choose a state: idle or scrolling. Respond with JSON only: {"next_state": "<state>"}'
 _HIDDEN = "unknown: the server lacks Ollama's own path for it, so the answer has to show"
+_MOST_LISTED = 5
 _QUESTION = {
     "type": "choice",
     "instructions": "Choose a state.",
@@ -72,7 +74,7 @@ async def diagnose(client: OllamaChatClient) -> AsyncGenerator[Check, None]:
         if not check.ok:
             return
 
-    yield await _check("answer", _answer, host)
+    yield await _check("answer", try_out, host)
 
 
 async def _check(
@@ -82,7 +84,7 @@ async def _check(
     try:
         found = await look(host)
     except LLMError as error:
-        if look is not _answer and lacks_path(error):
+        if look is not try_out and lacks_path(error):
             return Check(what, ok=True, found=_HIDDEN)
         is_refused = is_permanent_refusal(error) and not isinstance(error, ModelMissingError)
         if look is _load and is_refused:
@@ -103,7 +105,22 @@ async def _server(host: OllamaHost) -> str:
 
 async def _model(host: OllamaHost) -> str:
     await host.decides()
-    return f"{host.settings.model} is there, one of {len(await host.models())}"
+    model, listed = host.settings.model, await host.models()
+    if model_name(model) not in map(model_name, listed):
+        raise ModelMissingError(
+            f"{host.address} does not have the model: {model} is not {_among(listed)}; "
+            f"run  ollama pull {model}"
+        )
+
+    return f"{model} is there, one of {len(listed)}"
+
+
+def _among(listed: Sequence[str]) -> str:
+    if not listed:
+        return "in its list, which is empty"
+
+    more = ", ..." if len(listed) > _MOST_LISTED else ""
+    return f"among its {len(listed)}: {', '.join(listed[:_MOST_LISTED])}{more}"
 
 
 async def _decisions(host: OllamaHost) -> str:
@@ -121,8 +138,12 @@ async def _load(host: OllamaHost) -> str:
     return f"loaded, and kept for {host.settings.keep_alive}"
 
 
-async def _answer(host: OllamaHost) -> str:
-    """Ask as a `Reasoner` would, and be as strict with the answer."""
+async def try_out(host: OllamaHost) -> str:
+    """Ask as a `Reasoner` would, be as strict with the answer, and return it in words.
+
+    Raises:
+        LLMError: If there is no valid answer.
+    """
     try:
         if await host.decides() is not False:
             with suppress(DecisionsUnsupportedError):

@@ -7,8 +7,7 @@ is JSON but no object.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+import re
 from typing import Any
 
 from prism.errors import (
@@ -21,10 +20,23 @@ from prism.errors import (
     TimedOutError,
     UnreachableError,
 )
+from prism.llm._exchange import (
+    SEE_ADDRESS,
+    ErrorInReplyError,
+    UnusableReplyError,
+    describe_page,
+    is_web_page,
+)
+from prism.statechart.reasoner._bare_ollama import retry_after_of
 
 BUSY = (429, 503)
 OVERLOADED = (*BUSY, 502, 504)
 NO_SUCH_PATH = (404, 405, 501)
+
+_LACKS_MODEL = re.compile(
+    r"\bmodel\b.*\b(not found|not exist|no such|unknown)|\b(no such|unknown) model\b",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 def is_retryable(error: BaseException) -> bool:
@@ -39,16 +51,21 @@ def is_busy(error: BaseException) -> bool:
     return isinstance(error, OverloadedError) and _status_of(error.__cause__) in BUSY
 
 
-def is_host_fault(error: BaseException) -> bool:
-    """Return True if the host answers but cannot serve: no model, an internal error, no reply.
+def is_unusable(error: BaseException) -> bool:
+    """Return True if a host has answered with nothing of use, which another host may not do.
 
-    Answering fast, it has the fewest questions under way, and would attract those that another host
-    could answer.
+    Not what passes, and not what says that a host can never serve such questions.
     """
-    cause = error.__cause__
-    if cause is None:  # an empty reply is the model's own
+    never_serves = isinstance(error, (ModelMissingError, DecisionsUnsupportedError))
+    return isinstance(error, LLMError) and not is_retryable(error) and not never_serves
+
+
+def is_internal(error: BaseException) -> bool:
+    """Return True if the server failed inside (HTTP 500, an error in a 200), which may pass."""
+    status = _status_of(error.__cause__)
+    if status in OVERLOADED or status in NO_SUCH_PATH:
         return False
-    return isinstance(error, (ModelMissingError, BadReplyError)) or _status_of(cause) >= 500
+    return status >= 500 or isinstance(error.__cause__, ErrorInReplyError)
 
 
 def is_permanent_refusal(error: BaseException) -> bool:
@@ -130,8 +147,14 @@ def _translate(error: Exception, *, host: str, model: str, timeout: float) -> LL
             f"cannot reach {host} ({why}): see that 'ollama serve' is running there"
         )
 
-    if isinstance(error, (ValueError, TypeError, AttributeError, LookupError)):
-        why = _first_line(error)
+    if isinstance(error, UnusableReplyError):
+        return BadReplyError(f"{host} {error}")
+    if isinstance(error, httpx.TooManyRedirects):
+        return LLMError(f"{host} redirects without end: see that the address is right")
+
+    # RecursionError: nested more deeply than JSON is read
+    if isinstance(error, (ValueError, TypeError, AttributeError, LookupError, RecursionError)):
+        why = _what_is_wrong(error)
         return BadReplyError(
             f"{model} at {host} answered with something that is not a reply ({why})"
         )
@@ -140,14 +163,17 @@ def _translate(error: Exception, *, host: str, model: str, timeout: float) -> LL
 
 
 def _of_status(status: int, message: str, refused: Any, *, host: str, model: str) -> LLMError:
-    said = " ".join(message.split())[:200]
-    what = f"{host} answered {status}: {said}"
+    is_page = is_web_page(message.encode())
+    said = describe_page(message.encode()) if is_page else " ".join(message.split())[:200]
+    what = (
+        f"{host} answered {status} with {said}" if is_page else f"{host} answered {status}: {said}"
+    )
     if status in OVERLOADED:
         error = OverloadedError(what)
-        error.retry_after = _retry_after(refused)
+        error.retry_after = None if refused is None else retry_after_of(refused)
         return error
 
-    if status == 404 and "model" in message:
+    if status == 404 and not is_page and _LACKS_MODEL.search(message):
         return ModelMissingError(f"{host} does not have the model: run  ollama pull {model}")
 
     if _asked_to_decide(refused) and (
@@ -155,7 +181,10 @@ def _of_status(status: int, message: str, refused: Any, *, host: str, model: str
     ):
         return DecisionsUnsupportedError(f"{model} at {host} takes no decision questions ({said})")
 
-    return BadReplyError(what) if status == 404 else LLMError(what)
+    if status == 404:
+        return BadReplyError(f"{what}: {SEE_ADDRESS}" if is_page else what)
+
+    return LLMError(what)
 
 
 def _asked_to_decide(refused: Any) -> bool:
@@ -163,22 +192,15 @@ def _asked_to_decide(refused: Any) -> bool:
     return request is not None and request.url.path.endswith("/v1/systemone")
 
 
-def _retry_after(refused: Any) -> float | None:
-    """Read a Retry-After header, seconds or a date (RFC 9110, section 10.2.3), as seconds."""
-    response = getattr(refused, "response", None)
-    given = "" if response is None else response.headers.get("retry-after", "")
-    for read in (float, _seconds_until):
-        try:
-            return max(0.0, read(given))
-        except ValueError:
-            continue
+def _what_is_wrong(error: Exception) -> str:
+    """Return what is wrong with a reply; of pydantic's findings the first."""
+    findings = getattr(error, "errors", None)
+    if not callable(findings):
+        return _first_line(error)
 
-    return None
-
-
-def _seconds_until(date: str) -> float:
-    then = parsedate_to_datetime(date)
-    return ((then if then.tzinfo else then.replace(tzinfo=UTC)) - datetime.now(UTC)).total_seconds()
+    first = findings(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(map(str, first["loc"]))[:100]
+    return f"{place or 'the whole'}: {first['msg']}"[:200]
 
 
 def _first_line(error: Exception) -> str:

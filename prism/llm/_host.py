@@ -11,17 +11,18 @@ from typing import Any, TypeVar
 
 from prism.errors import BadReplyError, DecisionsUnsupportedError, LLMError, ModelMissingError
 from prism.llm._addresses import credentials, shown_address
+from prism.llm._exchange import MOST_REPLY_BYTES, Exchange
 from prism.llm._faults import is_permanent_refusal, lacks_path, refuses_think, translate
 from prism.llm._health import CircuitBreaker, Throttle
-from prism.statechart.reasoner._cost import Cost
+from prism.statechart.reasoner._cost import Cost, count_of
 
 LOOK_SECONDS = 5.0
 """How long to wait for what a server knows without a model: its version and its models."""
 
 ResultT = TypeVar("ResultT")
 
-_on_sent: ContextVar[Callable[[], None]] = ContextVar("_on_sent")
-"""What to do when the call under way sends a request."""
+_under_way: ContextVar[Exchange] = ContextVar("_under_way")
+"""The request of the call under way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class ModelSettings:
             once.
         look_timeout: Seconds to wait for what the server knows without a model, if that is less
             than ``timeout``.
+        max_reply_bytes: How long a reply may be, decoded.
     """
 
     model: str
@@ -52,6 +54,7 @@ class ModelSettings:
     keep_alive: str
     patience: float = 0.0
     look_timeout: float = LOOK_SECONDS
+    max_reply_bytes: int = MOST_REPLY_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +65,8 @@ class ChatReply:
         text: What it said.
         model: Model that said it.
         host: Server it runs on.
-        input_tokens: Tokens it read.
-        output_tokens: Tokens it wrote.
+        input_tokens: Tokens it read, where known.
+        output_tokens: Tokens it wrote, where known.
     """
 
     text: str
@@ -79,7 +82,7 @@ class DecisionReply:
 
     Args:
         answers: By question: ``choice``, ``probabilities`` by option, and ``confidence``.
-        usage: ``input_tokens`` and ``output_tokens``.
+        usage: ``input_tokens`` and ``output_tokens``, where known.
         model: Model that answered.
         host: Server it runs on.
     """
@@ -103,6 +106,9 @@ class OllamaHost:
     Attributes:
         address: The address without the name and password of a user.
         in_flight: Questions under way.
+        doubts: Questions that it gave no usable answer to, and that are being asked elsewhere to
+            see whose fault that was.
+        unusable: How many answers in a row were of no use.
         breaker: Whether it should be asked now.
         throttle: How much it takes.
         trouble: What was last wrong with it.
@@ -114,6 +120,8 @@ class OllamaHost:
         self._full_address = address
         self.settings = settings
         self.in_flight = 0
+        self.doubts: int = 0
+        self.unusable: int = 0
         self.breaker: CircuitBreaker = CircuitBreaker(patience=settings.patience)
         self.throttle: Throttle = Throttle()
         self.trouble = ""
@@ -163,7 +171,6 @@ class OllamaHost:
             cost=cost,
         )
         input_tokens, output_tokens = reply.prompt_eval_count, reply.eval_count
-        cost.add_tokens(input_tokens, output_tokens)
         text = reply.message.content
         if not text:
             raise self._bad("gave an empty reply")
@@ -191,8 +198,8 @@ class OllamaHost:
 
         self._decides = True
         answers = {name: answer.model_dump() for name, answer in reply.answers.items()}
-        usage = reply.usage.model_dump()
-        cost.add_tokens(usage.get("input_tokens"), usage.get("output_tokens"))
+        counts = reply.usage.model_dump()
+        usage = {name: count for name, count in counts.items() if count_of(count) is not None}
 
         return DecisionReply(answers, usage, settings.model, self.address)
 
@@ -245,12 +252,17 @@ class OllamaHost:
 
     async def load(self) -> None:
         """Load the model, so that the first question does not wait for it."""
-        await self._call(
+        reply = await self._call(
             lambda client: client.generate(
                 model=self.settings.model, prompt="", keep_alive=self.settings.keep_alive
             ),
             self.settings.load_timeout,
         )
+        # the client takes any object for a reply to this
+        if not reply.done:
+            raise self._bad(
+                "answered a request to load the model with something that is not a reply"
+            )
 
     async def close(self) -> None:
         """Close the connections, or have the last question under way do so."""
@@ -276,16 +288,9 @@ class OllamaHost:
     ) -> ResultT:
         limit = timeout or self.settings.timeout
         cost = Cost() if cost is None else cost
-        is_sent = False
-
-        def note_sent() -> None:
-            nonlocal is_sent
-            # a redirect sends a second request for the same attempt
-            cost.attempts += not is_sent
-            cost.model, cost.host = self.settings.model, self.address
-            is_sent = True
-
-        _on_sent.set(note_sent)
+        settings = self.settings
+        exchange = Exchange(cost, settings.model, self.address, settings.max_reply_bytes)
+        _under_way.set(exchange)
         self._calls += 1
 
         try:
@@ -299,9 +304,14 @@ class OllamaHost:
         except Exception as error:
             self._closes_when_idle |= isinstance(error, TimeoutError)
             raise translate(
-                error, host=self.address, model=self.settings.model, timeout=limit, sent=is_sent
+                error,
+                host=self.address,
+                model=settings.model,
+                timeout=limit,
+                sent=exchange.is_sent,
             ) from error
         finally:
+            exchange.ended()
             self._calls -= 1
             if self._closes_when_idle and not self._calls:
                 # httpcore 1.0 never closes a connection that was just made when its call broke off
@@ -335,7 +345,10 @@ async def _connection(address: str) -> AsyncGenerator[Any, None]:
         host=address,
         auth=credentials(address),  # which the ollama client would leave out
         limits=unlimited,
-        event_hooks={"request": [_note_sent]},
+        # a compressed reply could be a thousand times what is sent
+        headers={"Accept-Encoding": "identity"},
+        # a transport of our own would leave out the proxies of the environment
+        event_hooks={"request": [_note_sent], "response": [_read_reply]},
         verify=_certificates(),
     )
 
@@ -346,7 +359,11 @@ async def _connection(address: str) -> AsyncGenerator[Any, None]:
 
 
 async def _note_sent(_request: Any) -> None:
-    _on_sent.get()()
+    _under_way.get().sent()
+
+
+async def _read_reply(response: Any) -> None:
+    await _under_way.get().received(response)
 
 
 @cache

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
-from typing import Any, ClassVar, Generic, Self, TypedDict, TypeVar, Unpack
+from typing import Any, ClassVar, Self, TypedDict, Unpack
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_random_exponential
+from tenacity import wait_random_exponential
 
-from prism.errors import DecisionsUnsupportedError, FieldValueError, LLMError, ModelMissingError
+from prism.errors import DecisionsUnsupportedError, FieldValueError, LLMError
 from prism.llm._addresses import check_address, same_address
-from prism.llm._faults import is_busy, is_host_fault, is_retryable
+from prism.llm._exchange import MOST_REPLY_BYTES
+from prism.llm._faults import is_busy, is_retryable
+from prism.llm._hedging import Pace
 from prism.llm._host import ChatReply, DecisionReply, ModelSettings, OllamaHost
-from prism.llm._slots import Hosts, Lease, OneLoop, Slots, all_fail_fast, circuit_open
+from prism.llm._router import Backoff, Question, ReplyT, Router
+from prism.llm._slots import Hosts, OneLoop, Slots, all_fail_fast, circuit_open
 from prism.llm._warm_up import cancel, load_models
 from prism.statechart.reasoner._cost import Cost, require_positive
 
@@ -23,33 +25,7 @@ DEFAULT_LOAD_TIMEOUT_SECONDS = 600.0
 DEFAULT_CONCURRENCY = 4
 DEFAULT_ATTEMPTS = 3
 
-_MOST_EXEMPT = 20
-"""Refusals that cost a question no attempt; as each lowers the host's limit, fewer come."""
-
-ReplyT = TypeVar("ReplyT", ChatReply, DecisionReply)
-
-Backoff = Callable[[RetryCallState], float]
-
 random_backoff: Backoff = wait_random_exponential(multiplier=0.2, max=5.0)
-
-
-@dataclass(slots=True)
-class _Question(Generic[ReplyT]):
-    """A question and what became of it so far.
-
-    Args:
-        put: Puts it to a host.
-        cost: What it costs.
-        prefer: Chooses among the hosts that are left.
-        asked: Hosts that it was put to.
-        exempt: Refusals that do not count as attempts, as there were only too many at once.
-    """
-
-    put: Callable[[OllamaHost], Awaitable[ReplyT]]
-    cost: Cost
-    prefer: Callable[[Hosts], Hosts] = lambda hosts: hosts
-    asked: set[OllamaHost] = field(default_factory=set)
-    exempt: int = 0
 
 
 class PoolSettings(TypedDict, total=False):
@@ -64,6 +40,8 @@ class PoolSettings(TypedDict, total=False):
     think: bool | str | None
     keep_alive: str
     patience: float
+    max_reply_bytes: int
+    hedge: bool
 
 
 class OllamaPool:
@@ -72,10 +50,12 @@ class OllamaPool:
     Every question goes to the server with the fewest under way. A retryable failure (a busy server,
     a broken connection, a time-out) is retried, on another server where there is one, after a
     jittered pause or as long as the server asks for. A server that lacks the model costs a question
-    one request. A server that fails several times in a row is not asked for a while, then probed
-    with one question (a circuit breaker). While the breakers of all servers are open, questions
-    fail at once, or, with patience, when they have been open for so long. Use a pool in one event
-    loop at a time.
+    one request. What a server refuses, or answers with nothing of use, is asked elsewhere once; if
+    another server answers it, that counts as a failure of the first. Where there is no other, an
+    internal error (HTTP 500, an error in a 200) is retried once. A server that fails several times
+    in a row is not asked for a while, then probed with one question (a circuit breaker). While the
+    breakers of all servers are open, questions fail at once, or, with patience, when they have been
+    open for so long. Use a pool in one event loop at a time.
 
     Args:
         hosts: Addresses of the servers. One that is named twice, in whatever spelling, counts once.
@@ -86,7 +66,8 @@ class OllamaPool:
             ``OLLAMA_NUM_PARALLEL`` (1 by default) at a time and queues the others without bound, so
             the limit has to be here.
         timeout: Seconds to wait for one reply.
-        attempts: Requests for one question, at most.
+        attempts: Requests for one question while its failures pass, at most; 1 for no retries.
+            Asking elsewhere what one server cannot answer is not a retry.
         load_timeout: Seconds to wait for a model to be loaded, by `warm_up`.
         temperature: Sampling temperature; 0 for the likeliest answer.
         seed: Seed of the sampling; the server's own parallelism still makes replies vary.
@@ -95,6 +76,10 @@ class OllamaPool:
         keep_alive: How long the server keeps the model loaded.
         patience: Seconds that a server may fail before its questions fail at once. Until then they
             wait for its next probe, within the time that a `Reasoner` allows them. 0 not to wait.
+        max_reply_bytes: How long a reply may be, decoded; a longer one is not read on.
+        hedge: Whether a question that takes longer than the 95th percentile of the latest answers
+            is put a second time, on a slot that nobody else wants. The first answer counts; both
+            requests cost.
 
     Raises:
         FieldValueError: If there is no host or an address is invalid, the model is empty, a limit
@@ -106,6 +91,7 @@ class OllamaPool:
         seed: Seed of the sampling.
         think: Whether the model may think first.
         concurrency: Questions under way at once on all hosts together.
+        hedge: Whether a question that straggles is put a second time.
     """
 
     reopens: ClassVar[bool] = True
@@ -125,6 +111,8 @@ class OllamaPool:
         think: bool | str | None = False,
         keep_alive: str = "30m",
         patience: float = 0.0,
+        max_reply_bytes: int = MOST_REPLY_BYTES,
+        hedge: bool = False,
     ) -> None:
         if isinstance(hosts, str) or not hosts:
             raise FieldValueError(f"hosts must be a list of at least one address, got {hosts!r}")
@@ -135,7 +123,11 @@ class OllamaPool:
             )
 
         require_positive(
-            concurrency=concurrency, timeout=timeout, attempts=attempts, load_timeout=load_timeout
+            concurrency=concurrency,
+            timeout=timeout,
+            attempts=attempts,
+            load_timeout=load_timeout,
+            max_reply_bytes=max_reply_bytes,
         )
         if not isfinite(temperature):
             raise FieldValueError(f"temperature must be a finite number, got {temperature!r}")
@@ -143,7 +135,15 @@ class OllamaPool:
             raise FieldValueError(f"patience must be a finite number, 0 or above, got {patience!r}")
 
         settings = ModelSettings(
-            model, timeout, load_timeout, temperature, seed, think, keep_alive, patience
+            model,
+            timeout,
+            load_timeout,
+            temperature,
+            seed,
+            think,
+            keep_alive,
+            patience,
+            max_reply_bytes=max_reply_bytes,
         )
         self.model = model
         self.temperature = temperature
@@ -158,8 +158,11 @@ class OllamaPool:
         self.concurrency: int = concurrency * len(self._hosts)
         # a test may set another
         self.backoff: Backoff = random_backoff
-        self._attempts = attempts
+        self.hedge: bool = hedge
         self._slots = Slots(concurrency)
+        self._router = Router(self._hosts, self._slots, attempts, lambda state: self.backoff(state))
+        self._chat_pace = Pace() if hedge else None
+        self._decision_pace = Pace() if hedge else None
         self._loop = OneLoop()
 
     @property
@@ -183,6 +186,7 @@ class OllamaPool:
         *,
         format: dict[str, Any] | None = None,  # noqa: A002
         cost: Cost | None = None,
+        lacks: Callable[[ChatReply], int] | None = None,
     ) -> ChatReply:
         """Send a conversation.
 
@@ -190,6 +194,9 @@ class OllamaPool:
             messages: ``{"role": ..., "content": ...}``, oldest first.
             format: JSON schema that the reply must follow.
             cost: Where to add what it costs, however it ends.
+            lacks: Returns how many of the answers that were asked for a reply lacks, 0 if it is
+                valid. One that lacks any is asked for on another server, once; of two such replies
+                the one that lacks fewer is returned.
 
         Raises:
             CircuitOpenError: If all servers keep failing, so that none is asked now.
@@ -202,10 +209,18 @@ class OllamaPool:
                 uses the pool.
         """
         cost = Cost() if cost is None else cost
-        return await self._ask(_Question(lambda host: host.chat(messages, format, cost), cost))
+        question: Question[ChatReply] = Question(
+            lambda host: host.chat(messages, format, cost), cost, lacks, pace=self._chat_pace
+        )
+        return await self._ask(question)
 
     async def systemone(
-        self, state: str, questions: Mapping[str, Mapping[str, Any]], *, cost: Cost | None = None
+        self,
+        state: str,
+        questions: Mapping[str, Mapping[str, Any]],
+        *,
+        cost: Cost | None = None,
+        lacks: Callable[[DecisionReply], int] | None = None,
     ) -> DecisionReply:
         """Put choice questions to a decision model.
 
@@ -213,6 +228,7 @@ class OllamaPool:
             state: What the questions are about.
             questions: By name, in the wire format of ``/v1/systemone``.
             cost: Where to add what it costs, however it ends.
+            lacks: As for `chat`.
 
         Raises:
             DecisionsUnsupportedError: If no server takes decision questions.
@@ -220,7 +236,13 @@ class OllamaPool:
             LLMError: As `chat`.
         """
         cost = Cost() if cost is None else cost
-        question = _Question(lambda host: host.systemone(state, questions, cost), cost, _deciding)
+        question: Question[DecisionReply] = Question(
+            lambda host: host.systemone(state, questions, cost),
+            cost,
+            lacks,
+            _deciding,
+            self._decision_pace,
+        )
         try:
             return await self._ask(question)
         except DecisionsUnsupportedError as error:
@@ -303,106 +325,9 @@ class OllamaPool:
         """Close the connections."""
         await self.close()
 
-    async def _ask(self, question: _Question[ReplyT]) -> ReplyT:
-        """Put a question to host after host, while they say that they cannot serve it at all."""
+    async def _ask(self, question: Question[ReplyT]) -> ReplyT:
         with self._loop.entered():
-            refusals: list[LLMError] = []
-            left = self._hosts
-            while left:
-                try:
-                    return await self._ask_some(question, question.prefer(left))
-                except (DecisionsUnsupportedError, ModelMissingError) as error:
-                    refusals.append(error)
-                    left = tuple(host for host in left if host.address != error.host)
-
-            # tells more than that another host lacks the model
-            unsupported = (
-                error for error in refusals if isinstance(error, DecisionsUnsupportedError)
-            )
-            raise next(unsupported, refusals[-1])
-
-    async def _ask_some(self, question: _Question[ReplyT], hosts: Hosts) -> ReplyT:
-        """Put a question to some hosts, again if that may help."""
-        try:
-            return await self._ask_once(question, hosts)
-        except LLMError as error:
-            # only now, as tenacity would cost the others more than all else here
-            return await self._retry(error, question, hosts)
-
-    async def _retry(self, failure: LLMError, question: _Question[ReplyT], hosts: Hosts) -> ReplyT:
-        """Retry a question that failed once."""
-        failures = [failure]
-
-        async def ask() -> ReplyT:
-            if failures:
-                raise failures.pop()
-            return await self._ask_once(question, hosts)
-
-        reply: ReplyT = await AsyncRetrying(
-            stop=lambda state: state.attempt_number - question.exempt >= self._attempts,
-            retry=retry_if_exception(
-                lambda error: is_retryable(error) and not all_fail_fast(hosts)
-            ),
-            wait=self._pause,
-            reraise=True,
-        )(ask)
-
-        return reply
-
-    def _pause(self, state: RetryCallState) -> float:
-        error = state.outcome.exception() if state.outcome is not None else None
-        # a busy host is on hold, and its slots are waited for
-        return 0.0 if error is not None and is_busy(error) else float(self.backoff(state))
-
-    async def _ask_once(self, question: _Question[ReplyT], hosts: Hosts) -> ReplyT:
-        """Put a question to the least busy host, and learn from the outcome if that host works."""
-        cost = question.cost
-        lease = await self._slots.take(hosts, cost, question.asked)
-        host, attempts = lease.host, cost.attempts
-        question.asked.add(host)
-
-        try:
-            reply = await question.put(host)
-        except LLMError as error:
-            if cost.attempts == attempts:
-                # nothing was sent
-                host.breaker.abandoned(probe=lease.probe)
-            elif self._learn(lease, error) and question.exempt < _MOST_EXEMPT:
-                question.exempt += 1
-            raise
-        except BaseException:
-            host.breaker.abandoned(probe=lease.probe)
-            raise
-        else:
-            host.breaker.succeeded()
-            host.throttle.answered()
-            return reply
-        finally:
-            self._slots.give_back(lease)
-
-    def _learn(self, lease: Lease, error: LLMError) -> bool:
-        """Note what a failure says of the host: nothing, that it fails, or that it answers.
-
-        Returns:
-            True if the question failed only because too many were put to the host at once.
-        """
-        host, breaker = lease.host, lease.host.breaker
-        others = host.in_flight - 1
-        if error.retry_after is not None:
-            host.throttle.hold(error.retry_after)
-
-        if is_busy(error) and not host.throttle.refused(others):
-            breaker.succeeded()
-            return others > 0
-
-        if is_retryable(error) or (len(self._hosts) > 1 and is_host_fault(error)):
-            host.trouble = str(error)
-            breaker.failed(probe=lease.probe)
-        else:
-            breaker.succeeded()
-            host.throttle.answered()
-
-        return False
+            return await self._router.ask(question)
 
 
 class OllamaChatClient(OllamaPool):

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
+from typing import NamedTuple
 
 from prism.errors import CircuitOpenError, LLMError
 from prism.llm._host import OllamaHost
@@ -36,7 +37,20 @@ class _Waiter:
     cost: Cost
 
 
+class _Wish(NamedTuple):
+    """What some wait for.
+
+    Args:
+        hosts: Any of these.
+        urgent: Whether before all others, in spite of doubts about a host.
+    """
+
+    hosts: Hosts
+    urgent: bool
+
+
 Queue = OrderedDict[asyncio.Future[Lease | None], _Waiter]
+Spares = OrderedDict[asyncio.Future[Lease], tuple[Hosts, Collection[OllamaHost]]]
 
 
 class Slots:
@@ -46,6 +60,11 @@ class Slots:
     does, or for the end of a busy host's hold, and are given the slot itself then; so no newcomer
     gets it before them, and each waits for something that will happen.
 
+    A question that a host gave no usable answer to goes on taking up room there until another host
+    has shown whose fault it was: a host that fails fast would draw all questions otherwise. Those
+    that are asked elsewhere for it come first and look at slots alone, as the room they wait for
+    may be waiting for them.
+
     Args:
         limit: Questions under way at once on each host.
     """
@@ -53,8 +72,9 @@ class Slots:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._numbers = count()
-        self._queues: dict[Hosts, Queue] = {}
-        self._stalled: set[Hosts] = set()
+        self._queues: dict[_Wish, Queue] = {}
+        self._spares: Spares = OrderedDict()
+        self._stalled: set[_Wish] = set()
         self._alarm: asyncio.TimerHandle | None = None
 
     @property
@@ -62,66 +82,101 @@ class Slots:
         """How many wait for a slot."""
         return sum(map(len, self._queues.values()))
 
-    async def take(self, hosts: Hosts, cost: Cost, avoid: Collection[OllamaHost] = ()) -> Lease:
+    async def take(
+        self,
+        hosts: Hosts,
+        cost: Cost,
+        avoid: Collection[OllamaHost] = (),
+        *,
+        urgent: bool = False,
+    ) -> Lease:
         """Take a slot, waiting for one if all are in use.
 
         Args:
             hosts: Where the question may be put.
             cost: Hears that the question has its slot, or that nobody is served.
             avoid: Hosts not to take while there is room elsewhere.
+            urgent: Whether the question was put elsewhere before, where a doubt waits for it.
 
         Raises:
             CircuitOpenError: If the circuit breakers of all hosts are open.
             BudgetSpentError: If a budget does not allow the question any more.
         """
-        while (lease := self._free(hosts, avoid)) is None:
+        wish = _Wish(hosts, urgent)
+        while (lease := self._free(wish, avoid)) is None:
             if all_fail_fast(hosts):
                 raise circuit_open(hosts)
 
-            lease = await self._turn(hosts, cost, avoid)
+            lease = await self._turn(wish, cost, avoid)
             if lease is not None:
                 break
 
         try:
             cost.admitted()
         except BaseException:
-            self._return_unused(lease)
+            self.return_unused(lease)
             raise
 
         return lease
 
+    async def take_spare(self, hosts: Hosts, avoid: Collection[OllamaHost] = ()) -> Lease:
+        """Take a slot that nobody else wants, however long it takes until there is one.
+
+        Args:
+            hosts: Where the question may be put.
+            avoid: Hosts not to take while there is room elsewhere.
+        """
+        lease = self._free(_Wish(hosts, urgent=False), avoid)
+        if lease is not None:
+            return lease
+
+        turn: asyncio.Future[Lease] = asyncio.get_running_loop().create_future()
+        self._spares[turn] = (hosts, avoid)
+        try:
+            return await turn
+        except BaseException:
+            self._spares.pop(turn, None)
+            if turn.done() and not turn.cancelled():
+                self.return_unused(turn.result())
+            raise
+
     def give_back(self, lease: Lease) -> None:
         """Return a slot, after the breaker of its host has noted the outcome."""
         lease.host.in_flight -= 1
-        if self._queues:
-            self._serve_all()
+        self._serve_those_who_wait()
 
-    def _return_unused(self, lease: Lease) -> None:
+    def return_unused(self, lease: Lease) -> None:
+        """Return a slot in which nothing was asked."""
         lease.host.breaker.abandoned(probe=lease.probe)
         self.give_back(lease)
 
-    def _free(self, hosts: Hosts, avoid: Collection[OllamaHost]) -> Lease | None:
+    def settle(self, host: OllamaHost) -> None:
+        """Note that a doubt about a host is settled: there is room for another question."""
+        host.doubts -= 1
+        self._serve_those_who_wait()
+
+    def _free(self, wish: _Wish, avoid: Collection[OllamaHost]) -> Lease | None:
         free = [
             host
-            for host in hosts
-            if host.in_flight < self._limit
+            for host in wish.hosts
+            if host.in_flight + (0 if wish.urgent else host.doubts) < self._limit
             and host.throttle.allows(host.in_flight)
             and host.breaker.allows()
         ]
         if not free:
             return None
 
-        host = min(free, key=lambda host: (host in avoid, host.in_flight))
+        host = min(free, key=lambda host: (host in avoid, host.in_flight + host.doubts))
         host.in_flight += 1
 
         return Lease(host, host.breaker.asked())
 
-    async def _turn(self, hosts: Hosts, cost: Cost, avoid: Collection[OllamaHost]) -> Lease | None:
+    async def _turn(self, wish: _Wish, cost: Cost, avoid: Collection[OllamaHost]) -> Lease | None:
         """Wait in the queue; None means that there is nothing to wait for any more."""
         turn: asyncio.Future[Lease | None] = asyncio.get_running_loop().create_future()
-        self._queues.setdefault(hosts, Queue())[turn] = _Waiter(next(self._numbers), avoid, cost)
-        self._note_stall(hosts)
-        if hosts in self._stalled:
+        self._queues.setdefault(wish, Queue())[turn] = _Waiter(next(self._numbers), avoid, cost)
+        self._note_stall(wish)
+        if wish in self._stalled:
             cost.stalled(True)
 
         self._set_alarm()
@@ -129,62 +184,76 @@ class Slots:
         try:
             return await turn
         except BaseException:
-            self._leave(hosts, turn)
+            self._leave(wish, turn)
             raise
 
-    def _leave(self, hosts: Hosts, turn: asyncio.Future[Lease | None]) -> None:
+    def _leave(self, wish: _Wish, turn: asyncio.Future[Lease | None]) -> None:
         """Leave the queue, and return the slot if one was assigned meanwhile."""
-        queue = self._queues.get(hosts, Queue())
+        queue = self._queues.get(wish, Queue())
         if queue.pop(turn, None) is not None and not queue:
-            self._drop(hosts)
+            self._drop(wish)
 
         lease = turn.result() if turn.done() and not turn.cancelled() else None
         if lease is not None:
-            self._return_unused(lease)
+            self.return_unused(lease)
 
-    def _drop(self, hosts: Hosts) -> None:
-        del self._queues[hosts]
-        self._stalled.discard(hosts)
+    def _drop(self, wish: _Wish) -> None:
+        del self._queues[wish]
+        self._stalled.discard(wish)
 
-    def _first_number(self, hosts: Hosts) -> int:
-        return next(iter(self._queues[hosts].values())).number
+    def _rank(self, wish: _Wish) -> tuple[bool, int]:
+        return not wish.urgent, next(iter(self._queues[wish].values())).number
+
+    def _serve_those_who_wait(self) -> None:
+        if self._queues or self._spares:
+            self._serve_all()
 
     def _serve_all(self) -> None:
-        for hosts in sorted(self._queues, key=self._first_number):
-            self._serve(hosts)
+        for wish in sorted(self._queues, key=self._rank):
+            self._serve(wish)
 
-        for hosts in self._queues:
-            self._note_stall(hosts)
+        for wish in self._queues:
+            self._note_stall(wish)
 
+        self._serve_spares()
         self._set_alarm()
 
-    def _serve(self, hosts: Hosts) -> None:
+    def _serve(self, wish: _Wish) -> None:
         """Assign free slots to those who wait; wake all if there is nothing to wait for."""
-        queue = self._queues[hosts]
+        queue = self._queues[wish]
         while queue:
             turn, waiter = next(iter(queue.items()))
-            lease = None if turn.done() else self._free(hosts, waiter.avoid)
-            if lease is None and not turn.done() and not all_fail_fast(hosts):
+            lease = None if turn.done() else self._free(wish, waiter.avoid)
+            if lease is None and not turn.done() and not all_fail_fast(wish.hosts):
                 return
 
             del queue[turn]
             if not turn.done():
                 turn.set_result(lease)
 
-        self._drop(hosts)
+        self._drop(wish)
 
-    def _note_stall(self, hosts: Hosts) -> None:
+    def _serve_spares(self) -> None:
+        """Assign slots that are free still, as nobody waits for them."""
+        for turn, (hosts, avoid) in list(self._spares.items()):
+            lease = None if turn.done() else self._free(_Wish(hosts, urgent=False), avoid)
+            if lease is not None:
+                turn.set_result(lease)
+            if turn.done():
+                del self._spares[turn]
+
+    def _note_stall(self, wish: _Wish) -> None:
         """Notify those who wait when their hosts stop serving anybody, and when they go on."""
-        is_served = any(host.in_flight and not host.breaker.is_open() for host in hosts)
-        if is_served != (hosts in self._stalled):
+        is_served = any(host.in_flight and not host.breaker.is_open() for host in wish.hosts)
+        if is_served != (wish in self._stalled):
             return
 
         if is_served:
-            self._stalled.discard(hosts)
+            self._stalled.discard(wish)
         else:
-            self._stalled.add(hosts)
+            self._stalled.add(wish)
 
-        for turn, waiter in self._queues[hosts].items():
+        for turn, waiter in self._queues[wish].items():
             # one that is done was cancelled, and its clock cannot be set any more
             if not turn.done():
                 waiter.cost.stalled(not is_served)
@@ -194,7 +263,7 @@ class Slots:
         if self._alarm is not None:
             self._alarm.cancel()
 
-        waiting_for = (host for hosts in self._queues for host in hosts)
+        waiting_for = (host for wish in self._queues for host in wish.hosts)
         waits = (
             wait
             for host in waiting_for

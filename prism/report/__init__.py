@@ -2,7 +2,7 @@
 
 ``make_report(read_log("runs/first")).html()`` returns the page.
 
-Needs the extra ``report``: ``pip install 'prism-statecharts[report]'``.
+Needs the extra ``report``: ``pip install '.[report]'`` in a checkout.
 """
 
 from prism.errors import MissingExtraError

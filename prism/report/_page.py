@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -22,10 +22,14 @@ from prism import __version__
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.notes import Note, NoteKind
 from prism.errors import InputError
+from prism.files import replacing
+from prism.files._names import shown_path
 from prism.report._facts.run_facts import RunFacts, facts_of
 from prism.report._figures.page_figures import PageFigures
 from prism.report._figures.timeline import are_many
 from prism.report._sections import Section, make_sections
+from prism.statechart import Statechart, social_media_chart
+from prism.statechart.formats._diagram import to_diagram
 
 FigureFormat = Literal["svg", "png"]
 
@@ -63,8 +67,11 @@ class Report:
         self.notes: tuple[Note, ...] = tuple(notes)
         states = dict.fromkeys(name for facts in runs for name in facts.state_names)
         by_round = any(are_many(facts.states) for facts in runs)
-        self._figures = PageFigures(tuple(states), narrow=len(runs) > 1, by_round=by_round)
+        self._figures = PageFigures(
+            tuple(states), narrow=len(runs) > 1, by_round=by_round, runs=self.runs
+        )
         self._sections: Sequence[Section] = make_sections(self.runs, self._figures)
+        self._figures.share_scales()
 
     def html(self) -> str:
         """Return the report as one HTML page that works offline."""
@@ -75,11 +82,12 @@ class Report:
             title=" and ".join(labels),
             subtitle=_subtitle(self.runs),
             sections=self._sections,
-            notes=[str(note) for note in self.notes],
+            notes=[shown_path(str(note)) for note in self.notes],
             runs=labels,
-            sources=list(dict.fromkeys(str(facts.run.path) for facts in self.runs)),
+            sources=list(dict.fromkeys(shown_path(facts.run.path) for facts in self.runs)),
             version=__version__,
             style=Markup(_resource("page.css")),
+            dark_style=Markup(self._figures.dark_rules()),
             scripts=[_script(_library().result()), _script(_resource("page.js"))],
             figures=_embedded(figures),
             agents=_embedded(self._figures.data["agents"]),
@@ -95,7 +103,7 @@ class Report:
             format: ``svg``, or ``png`` with two pixels for each of the page's.
 
         Returns:
-            The paths of the files.
+            The paths of the files; none for a figure of `failures`.
 
         Raises:
             InputError: If there is no such format.
@@ -106,33 +114,69 @@ class Report:
             raise InputError(f"figures are saved as {known}, not {format!r}", field="format")
 
         folder.mkdir(parents=True, exist_ok=True)
-        drawings = dict(self._figures.drawings)
-        for name, figure in self._figures.charts.items():
-            drawings[name.removeprefix("figure-")] = vl_convert.vegalite_to_svg(
-                figure.alone(), vl_version=_VEGA_LITE
-            )
+        drawings = {**self._figures.drawings, **self._drawn[0]}
 
         return [_saved(svg, folder / f"{name}.{format}") for name, svg in drawings.items()]
 
+    @property
+    def failures(self) -> Mapping[str, str]:
+        """What is wrong with each figure that cannot be drawn, by name; usually nothing."""
+        return self._drawn[1]
 
-def make_report(logs: RunLogs) -> Report:
+    @cached_property
+    def _drawn(self) -> tuple[dict[str, str], dict[str, str]]:
+        """The figures that are not drawn before, as SVG; and why the others cannot be drawn."""
+        drawn: dict[str, str] = {}
+        failed: dict[str, str] = {}
+        for place, figure in self._figures.charts.items():
+            name = place.removeprefix("figure-")
+            try:
+                drawn[name] = vl_convert.vegalite_to_svg(figure.alone(), vl_version=_VEGA_LITE)
+            except ValueError as error:
+                failed[name] = str(error).partition("\n    at ")[0]
+
+        return drawn, failed
+
+
+def make_report(logs: RunLogs, charts: Iterable[Statechart[Any]] = ()) -> Report:
     """Make a report on one run, or on several side by side.
 
     Args:
         logs: The logs, from `read_log`.
+        charts: The charts that the runs follow, if they are your own: each is drawn as it is
+            defined, where the logs have transitions by its name. Other charts than prism's own are
+            drawn as far as their transitions were made.
 
     Returns:
         The report, to be saved as a page or as figures.
 
     Raises:
-        InputError: If the logs hold no event of prism.
+        InputError: If the logs hold no event of prism, or no transition by one of the charts.
     """
     _library()  # takes half a second, while the logs are read
-    runs, notes = facts_of(logs)
+    known = [to_diagram(chart.definition) for chart in charts]
+    familiar = [to_diagram(social_media_chart().definition)]
+    runs, notes = facts_of(logs, known, familiar)
     if not runs:
         raise InputError("; ".join(str(note) for note in notes if note.kind in _NOTHING_TO_SHOW))
 
+    for chart in known:
+        _check_follows(chart.name, runs)
+
     return Report(runs, notes)
+
+
+def _check_follows(chart: str, runs: Sequence[RunFacts]) -> None:
+    """Refuse a chart that no run follows."""
+    followed = dict.fromkeys(name for facts in runs for name in facts.chart_names)
+    if chart in followed:
+        return
+
+    by = ", ".join("a chart without a name" if name is None else name for name in followed)
+    raise InputError(
+        f"no run has transitions by the chart {chart}" + (f", only by {by}" if by else ""),
+        field="charts",
+    )
 
 
 @cache
@@ -161,10 +205,10 @@ def _script(text: str) -> _Script:
 
 
 def _saved(svg: str, path: Path) -> Path:
-    if path.suffix == ".svg":
-        path.write_text(svg, encoding="utf-8")
-    else:
-        path.write_bytes(vl_convert.svg_to_png(svg, scale=_PIXELS))
+    is_svg = path.suffix == ".svg"
+    content = svg.encode() if is_svg else vl_convert.svg_to_png(svg, scale=_PIXELS)
+    with replacing(path) as file:
+        file.write(content)
 
     return path
 

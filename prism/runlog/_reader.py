@@ -5,9 +5,10 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from io import RawIOBase
 from os import PathLike
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Protocol
 
 from prism.errors import InputError
 
@@ -75,7 +76,7 @@ def read_blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[Block]:
     """Yield a log in blocks of whole lines, with few of them in memory.
 
     A file that starts with the two bytes of gzip is unpacked, whatever its name. A log that is
-    still being written is read up to its current end.
+    still being written is read up to its current end. A pipe is read to its end, once.
 
     Args:
         path: The log.
@@ -90,9 +91,9 @@ def read_blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[Block]:
     """
     try:
         with path.open("rb", buffering=0) as file:
-            packed = file.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
-            file.seek(0)
-            yield from _cut(_Unpacked(file) if packed else file, size)
+            source = _Peeked(file)
+            packed = source.start == _GZIP_MAGIC
+            yield from _cut(_Unpacked(source) if packed else source, size)
     except OSError as error:
         raise _unreadable(path, error) from None
 
@@ -104,6 +105,39 @@ class _Source(Protocol):
         """Fill the start of a buffer; return the number of bytes, 0 at the end."""
 
 
+class _Peeked:
+    """A file whose first bytes are known; it may be a pipe, which cannot be read twice.
+
+    Attributes:
+        start: Its first bytes, as many as gzip's two.
+    """
+
+    def __init__(self, file: RawIOBase) -> None:
+        self.start = b""
+        while len(self.start) < len(_GZIP_MAGIC) and (
+            more := file.read(len(_GZIP_MAGIC) - len(self.start))
+        ):
+            self.start += more
+
+        self._again = self.start
+        self._file = file
+
+    def readinto(self, buffer: memoryview, /) -> int | None:
+        """Fill the start of a buffer; return the number of bytes, 0 at the end."""
+        if not self._again:
+            return self._file.readinto(buffer)
+
+        again, self._again = self._again[: len(buffer)], self._again[len(buffer) :]
+        buffer[: len(again)] = again
+
+        return len(again)
+
+    def read(self, most: int) -> bytes:
+        """Return some bytes, none at the end."""
+        again, self._again = self._again, b""
+        return again or self._file.read(most) or b""
+
+
 class _Unpacked:
     """The unpacked bytes of a compressed file.
 
@@ -111,7 +145,7 @@ class _Unpacked:
         fault: Why there are no more bytes, unless the file has simply ended.
     """
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: _Peeked) -> None:
         self.fault: str | None = None
         self._file = file
         self._packed = b""

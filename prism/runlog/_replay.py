@@ -16,7 +16,7 @@ from prism.runlog._reader import locate_log, read_blocks
 from prism.runlog._writer import writable
 from prism.statechart import BaseReasoner, Cost, Decision, Question, identify
 from prism.statechart._identity import agent_name
-from prism.statechart.reasoner._cost import COST_KEYS
+from prism.statechart.reasoner._cost import COST_KEYS, KNOWN_COST_KEYS
 from prism.statechart.reasoner._questions import Source
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger
@@ -103,9 +103,17 @@ class ReplayReasoner(BaseReasoner):
             )
 
         source: Source = event["source"] if self._verbatim else "replay"
-        cost = Cost(**{name: event[name] for name in COST_KEYS}) if "latency" in event else None
 
-        return Decision(chosen, source, event["reason"], event["probabilities"], cost)
+        return Decision(chosen, source, event["reason"], event["probabilities"], _cost_of(event))
+
+
+def _cost_of(event: Mapping[str, Any]) -> Cost | None:
+    """Return what a logged decision has cost; None if no model was to be asked."""
+    if "latency" not in event:
+        return None
+
+    known = {name: event[name] for name in KNOWN_COST_KEYS if name in event}
+    return Cost(**{name: event[name] for name in COST_KEYS}, **known)
 
 
 def _events(path: Path) -> Iterator[dict[str, Any]]:

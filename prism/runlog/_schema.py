@@ -86,6 +86,7 @@ _TEXTS = Kind("list of texts", {"type": "array", "items": _TEXT.schema})
 _WHOLE = Kind("whole number", {"type": "integer"})
 _COUNT = Kind("whole number, 0 or more", {"type": "integer", "minimum": 0})
 _SECONDS = Kind("number, 0 or more", {"type": "number", "minimum": 0})
+_SHARE = Kind("number from 0 to 1", {"type": "number", "minimum": 0, "maximum": 1})
 _CHANCES = _each(
     "object: a number from 0 to 1 for each text",
     Kind("", {"type": "number", "minimum": 0, "maximum": 1}),
@@ -138,10 +139,25 @@ _ACTIVITY = (
     Key("decisions_asked", _COUNT, "Questions asked of the reasoner."),
     Key("decisions_answered", _COUNT, "Questions it answered; the others took the fallback."),
     Key("timeouts", _COUNTS, "Time-outs, by the state that the agent left."),
-    Key("fallbacks", _COUNTS, "Decisions that took the fallback, by reason."),
+    Key(
+        "fallbacks",
+        _COUNTS,
+        "Decisions that took the fallback, by the kind of reason and the server; in earlier logs "
+        "by the reason itself.",
+    ),
+    Key(
+        "fallback_examples",
+        _each("object: a text for each text", _TEXT),
+        "The first reason of each of these, in full; absent where no decision fell back.",
+        required=False,
+    ),
 )
 _COST = (
-    Key("latency", _SECONDS, "Seconds from asking the model to its answer."),
+    Key(
+        "latency",
+        _SECONDS,
+        "Seconds from asking the model to its answer: `queue_seconds` and `request_seconds`.",
+    ),
     Key("model", _or_null(_TEXT), "Model that was asked, where known."),
     Key("host", _or_null(_TEXT), "Address of the server that was asked, where known."),
     Key(
@@ -156,6 +172,27 @@ _COST = (
         "Tokens that the model read for this decision, where known.",
     ),
     Key("output_tokens", _or_null(_COUNT), "Tokens that it wrote, where known."),
+)
+_KNOWN_COST = (
+    Key(
+        "queue_seconds",
+        _SECONDS,
+        "Seconds of the latency before and after the last request: waiting for a slot, pauses "
+        "between attempts, requests that failed before.",
+    ),
+    Key("request_seconds", _SECONDS, "Seconds that the last request took; 0 if none was sent."),
+    Key(
+        "total_duration",
+        _COUNT,
+        "Nanoseconds that the server says the reply took it, as the next two where it says so.",
+    ),
+    Key("load_duration", _COUNT, "Of these, nanoseconds of loading the model."),
+    Key("eval_duration", _COUNT, "Of these, nanoseconds of writing the reply."),
+    Key(
+        "done_reason",
+        _TEXT,
+        "Why the model ended its reply, such as `stop`; `length` if it ran out of tokens.",
+    ),
 )
 
 EVENTS = (
@@ -234,6 +271,23 @@ EVENTS = (
         (_AGENT, _POST, Key("author_id", _TEXT, "Id of the post's author.")),
     ),
     Event(
+        events.POST_WEIGHED,
+        "info",
+        "An agent weighs a post. Below the threshold it scrolls on; from there on a decision "
+        "follows.",
+        (
+            _AGENT,
+            _POST,
+            Key(
+                "relevance",
+                _or_null(_SHARE),
+                "Relevance of the post to the agent; null if the agent's class weighs posts in a "
+                "way of its own.",
+            ),
+            Key("threshold", _or_null(_SHARE), "Relevance from which the agent engages."),
+        ),
+    ),
+    Event(
         events.TRANSITION,
         "info",
         "An agent changes its state.",
@@ -255,7 +309,8 @@ EVENTS = (
         events.DECISION,
         "info",
         "An ambiguous event is decided; a warning if the source is `fallback`. The keys from "
-        "`latency` on are present, all or none, if a model was to be asked.",
+        "`latency` to `output_tokens` are present, all or none, if a model was to be asked; those "
+        "after them where they are known.",
         (
             _AGENT,
             Key("state", _TEXT, "State of the agent."),
@@ -265,18 +320,19 @@ EVENTS = (
             Key(
                 "source",
                 _one_of("model", "cache", "replay", "policy", "fallback"),
-                "Origin of the choice: a model, its cached or logged answer, a policy, or none.",
+                "Origin of the choice: a model, its cached or logged answer, a policy (also any "
+                "reasoner that has only `decide`), or none.",
             ),
             Key("reason", _or_null(_TEXT), "Why the fallback was taken; null otherwise."),
             Key("probabilities", _or_null(_CHANCES), "Probability of each option, if known."),
             _CONTEXT,
-            *_optional(_COST),
+            *_optional((*_COST, *_KNOWN_COST)),
         ),
     ),
     Event(
         events.ANSWER_DISCARDED,
         "warning",
-        "An answer came after the agent had left the state, and was discarded.",
+        "An answer no longer applied when it came, or when it was its turn, and was discarded.",
         (
             _CHART,
             _AGENT,
@@ -284,6 +340,13 @@ EVENTS = (
             Key("asked_in", _TEXT, "State in which the agent was asked."),
             Key("now_in", _TEXT, "State of the agent when the answer came."),
             Key("chosen", _TEXT, "Target state that was chosen."),
+            Key(
+                "reason",
+                _one_of("moved", "not_enabled"),
+                "The agent had moved, even if it came back; or the transition was no longer "
+                "enabled. Older logs do not have it.",
+                required=False,
+            ),
         ),
     ),
     Event(

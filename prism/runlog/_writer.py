@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, MutableMapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
 from reprlib import repr as brief
+from time import sleep
 from typing import Any, BinaryIO, Self
 
 import orjson
@@ -21,6 +23,8 @@ except ImportError:  # on Windows, nothing prevents two processes from writing o
     fcntl = None  # type: ignore[assignment]
 
 _BUFFER_BYTES = 1 << 20
+_LOOKS = 5
+_LOOK_SECONDS = 0.02
 _with_stack = structlog.processors.StackInfoRenderer()
 _AS_LINE = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
 
@@ -136,10 +140,40 @@ def writable(value: Any) -> Any:
     return value
 
 
+def is_being_written(path: Path) -> bool | None:
+    """Return whether a process has a log open to write it; None where that cannot be told.
+
+    Raises:
+        OSError: If the log cannot be opened.
+    """
+    if fcntl is None:
+        return None
+
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:  # a file system without locks
+            return None
+
+    return False
+
+
 def _lock(file: BinaryIO) -> None:
     # The lock ends with the process, however that ends.
-    if fcntl is not None:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    if fcntl is None:
+        return
+
+    # Whoever looks whether a log `is_being_written` holds the lock for an instant, too.
+    for _ in range(_LOOKS):
+        with suppress(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+
+        sleep(_LOOK_SECONDS)
+
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 class _RealTime:

@@ -18,6 +18,7 @@ from prism.runs._options import (
 )
 from prism.runs._runnable import Runnable, RunOptions, RunResults
 from prism.runs._running import Observer, Outcome, begin, replay, resume
+from prism.runs._status import RunState, RunStatus, find_runs, run_status
 
 __all__ = [
     "ModelOptions",
@@ -28,14 +29,18 @@ __all__ = [
     "RunFolder",
     "RunOptions",
     "RunResults",
+    "RunState",
+    "RunStatus",
     "Runnable",
     "begin",
     "check_config",
     "describe_reasoner",
     "digest",
+    "find_runs",
     "make_reasoner",
     "read_reasoner",
     "replay",
     "require_writable",
     "resume",
+    "run_status",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -42,9 +43,9 @@ class Checkpoint:
 
     def to_bytes(self) -> bytes:
         """Return the content of its file: a line with the SHA-256 of the next, which is JSON."""
-        body = orjson.dumps(
-            [self.round, self.config, self.snapshot, self.log_bytes, self.log_checksum]
-        )
+        # names of files in it need not be UTF-8, which json escapes, and orjson does not
+        config = json.dumps(self.config)
+        body = orjson.dumps([self.round, config, self.snapshot, self.log_bytes, self.log_checksum])
         return sha256(body).hexdigest().encode() + b"\n" + body
 
     @classmethod
@@ -53,7 +54,9 @@ class Checkpoint:
         digest, _, body = content.partition(b"\n")
         if digest != sha256(body).hexdigest().encode():
             return None
-        return cls(*orjson.loads(body))
+
+        number, config, *others = orjson.loads(body)
+        return cls(number, json.loads(config) if isinstance(config, str) else config, *others)
 
 
 class Checkpoints:

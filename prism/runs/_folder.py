@@ -7,21 +7,23 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from shutil import copyfile
+from shutil import copyfileobj
 from typing import Any, Self
 
 from prism import __version__
-from prism.errors import InputError, PrismError, SimulationError
+from prism.errors import InputError, PrismError, SimulationError, TooManyFallbacksError
 from prism.files import parse_json
-from prism.files._durable import make_folder, write_durably
+from prism.files._durable import make_folder, replacing, write_durably
 from prism.runlog import RunLog, SimulatedClock
 from prism.runlog._reader import LOG_NAME
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN, FOLDER_NAME, Checkpoint, Checkpoints
+from prism.runs._credentials import without_credentials
 from prism.runs._runnable import Runnable
 from prism.telemetry._loggers import EventLogger
 from prism.telemetry.events import SCHEMA_VERSION
 
 SUMMARY_NAME = "run.json"
+ASIDE_NAME = f"damaged_{LOG_NAME}"
 
 _RESULTS = "results"
 _SUMMARY_KINDS = {"prism": str, "schema": int, "config": dict, _RESULTS: dict}
@@ -116,7 +118,7 @@ class RunFolder:
 
         Yields:
             A logger that writes to the log. A new run that raises an error of prism in its first
-            round leaves nothing behind, as it would only fail again.
+            round leaves nothing behind, as it would only fail again; unless its model failed.
 
         Raises:
             InputError: If that fails, another process is writing it, or the run was another when it
@@ -128,8 +130,9 @@ class RunFolder:
         try:
             with self._log:
                 yield self._log.logger
-        except PrismError:
-            if self.is_new and not self._has_rounds:
+        except PrismError as error:
+            would_fail_again = not isinstance(error, TooManyFallbacksError)
+            if self.is_new and not self._has_rounds and would_fail_again:
                 self._forget()
             raise
 
@@ -204,7 +207,7 @@ class RunFolder:
             self._set_log_aside()
             return 0
 
-        if self._checkpoint.config != self._config:
+        if without_credentials(self._checkpoint.config) != self._config:
             problem = "is not what it was when the run began: put it back"
             raise InputError(problem, path=self.path / SUMMARY_NAME, field="config")
 
@@ -214,8 +217,10 @@ class RunFolder:
         """Keep a copy of a log that fits no checkpoint, if a model was paid for it."""
         log = self.path / LOG_NAME
         if self.faults and log.stat().st_size and not self._is_repeatable:
-            aside = log.with_name(f"damaged_{LOG_NAME}")
-            copyfile(log, aside)
+            aside = _free_name(log.with_name(ASIDE_NAME))
+            with log.open("rb") as damaged, replacing(aside) as copy:
+                copyfileobj(damaged, copy)
+
             self.faults.append(f"{log}: fits no checkpoint, so it is kept as {aside.name}")
 
     def _opened(self) -> RunLog:
@@ -299,6 +304,17 @@ def _require_writable(path: Path) -> None:
         raise InputError(f"cannot be made: {nearest} is a file, not a folder", path=path)
     if not os.access(nearest, os.W_OK | os.X_OK):
         raise InputError(f"cannot be written to: no permission for {nearest}", path=path)
+
+
+def _free_name(path: Path) -> Path:
+    """Return a name that no file has: a log that was set aside before is not overwritten."""
+    number = 1
+    free = path
+    while free.exists():
+        number += 1
+        free = path.with_name(f"{path.name}.{number}")
+
+    return free
 
 
 def _unwritable(path: Path, error: OSError) -> InputError:

@@ -9,15 +9,19 @@ from typing import Any
 
 from prism.errors import (
     InputError,
+    LLMError,
     ModelMissingError,
     OverloadedError,
     TimedOutError,
     UnreachableError,
 )
 from prism.llm import AnswerCache, OllamaPool
+from prism.llm._doctor import try_out
+from prism.llm._host import OllamaHost
 from prism.statechart import Reasoner
 
 QUIET_SECONDS = 2.0
+_SEE_DOCTOR = "(see: prism doctor)"
 _WILL_FALL_BACK = (ModelMissingError, OverloadedError, TimedOutError, UnreachableError)
 
 Say = Callable[[str], None]
@@ -44,8 +48,18 @@ def load_model(
     if not isinstance(pool, OllamaPool):
         return
 
-    for trouble in asyncio.run(_warm_up(pool, deadline, note, quiet_seconds)):
-        warn(f"{' '.join(trouble.split())}; its decisions will fall back (see: prism doctor)")
+    found = asyncio.run(_warm_up(pool, deadline, note, quiet_seconds))
+    troubles = [" ".join(trouble.split()) for trouble in found]
+    if len(troubles) < len(pool.hosts):
+        for trouble in troubles:
+            warn(f"{trouble}; its decisions will fall back {_SEE_DOCTOR}")
+        return
+
+    *others, last = troubles
+    for trouble in others:
+        warn(trouble)
+
+    warn(f"{last}; until that is mended every decision will fall back {_SEE_DOCTOR}")
 
 
 async def _warm_up(
@@ -57,9 +71,26 @@ async def _warm_up(
         if not done:
             note(f"waiting for {pool.model} to be loaded at {', '.join(pool.hosts)}")
 
-        found = (await loading).values()
+        errors = (await loading).values()
+        judged = zip(pool.servers, errors, strict=True)
+        found = await asyncio.gather(*(_judge(host, error, deadline) for host, error in judged))
 
-    return [str(trouble) for trouble in found if isinstance(trouble, _WILL_FALL_BACK)]
+    return [str(trouble) for trouble in found if trouble is not None]
+
+
+async def _judge(host: OllamaHost, error: LLMError | None, limit: float | None) -> LLMError | None:
+    """Return what keeps a server from answering questions, if anything does."""
+    if error is None or isinstance(error, _WILL_FALL_BACK):
+        return error
+
+    # a server other than Ollama may refuse to load a model, and serve it all the same
+    try:
+        async with asyncio.timeout(limit):
+            await try_out(host)
+    except (LLMError, TimeoutError) as failure:
+        return failure if isinstance(failure, LLMError) else error
+
+    return None
 
 
 @contextmanager

@@ -12,8 +12,11 @@ from reprlib import repr as brief
 from typing import Any, ClassVar, Literal, get_args
 
 from prism.errors import InputError
+from prism.files._durable import is_stream
 from prism.llm import DEFAULT_HOST, AnswerCache, OllamaPool
 from prism.runlog import ReplayReasoner
+from prism.runs._credentials import without_credentials
+from prism.runs._stopping import StoppingReasoner
 from prism.statechart import BaseReasoner, Budget, Reasoner
 
 Kinds = Mapping[str, Any]
@@ -34,10 +37,6 @@ class ReplayOptions:
 
     run: Path
 
-    def __post_init__(self) -> None:
-        """Refuse what JSON has no room for."""
-        require_writable("replay", self.run)
-
     def to_config(self) -> dict[str, Any]:
         """Return the options as plain data."""
         return {"reasoner": "replay", "replay": str(self.run)}
@@ -57,13 +56,17 @@ class ModelOptions:
         concurrency: Questions under way at once on each server.
         timeout: Seconds to wait for one reply.
         patience: Seconds to wait for a server that fails.
+        hedge: Whether a question that straggles is put a second time; None for no.
         max_calls: Requests that the run may make.
         max_tokens: Tokens that it may use.
         deadline: Seconds that it may ask for.
         cache: File of answers to keep.
+        stop_at_fallbacks: The share of the last 200 decisions, above 0 and up to 1, that ends the
+            run if they fell back.
 
     Raises:
-        InputError: If there is no such mode, pick or way to think, or JSON has no room for a value.
+        InputError: If there is no such mode, pick or way to think, JSON has no room for a value, or
+            the share is out of its range.
     """
 
     model: str
@@ -74,24 +77,29 @@ class ModelOptions:
     concurrency: int | None = None
     timeout: float | None = None
     patience: float | None = None
+    hedge: bool | None = None
     max_calls: int | None = None
     max_tokens: int | None = None
     deadline: float | None = None
     cache: Path | None = None
+    stop_at_fallbacks: float | None = None
 
     KINDS: ClassVar[Kinds] = {
         "model": str,
         "host": list,
+        "credentials": list,
         "mode": get_args(Mode),
         "pick": get_args(Pick),
         "think": get_args(Think),
         "concurrency": int,
         "timeout": int | float,
         "patience": int | float,
+        "hedge": bool,
         "max_calls": int,
         "max_tokens": int,
         "deadline": int | float,
         "cache": str,
+        "stop_at_fallbacks": int | float,
     }
 
     def __post_init__(self) -> None:
@@ -101,12 +109,23 @@ class ModelOptions:
             if isinstance(choices, tuple) and value is not None and value not in choices:
                 raise InputError(f"must be one of {', '.join(choices)}, got {value!r}", field=name)
 
-            require_writable(name, " ".join(value) if isinstance(value, tuple) else value)
+            if not isinstance(value, Path):
+                require_writable(name, " ".join(value) if isinstance(value, tuple) else value)
+
+        share = self.stop_at_fallbacks
+        if share is not None and not 0 < share <= 1:
+            problem = f"must be above 0 and at most 1, got {share!r}"
+            raise InputError(problem, field="stop_at_fallbacks")
 
     def to_config(self) -> dict[str, Any]:
-        """Return the options as plain data: those that are not None, as JSON has them."""
+        """Return the options as plain data: those that are not None, as JSON has them.
+
+        Hosts are without names and passwords; those that had them are among ``credentials``.
+        """
         given = {name: value for name, value in asdict(self).items() if value is not None}
-        return {"reasoner": "ollama", **json.loads(json.dumps(given, default=str))}
+        return without_credentials(
+            {"reasoner": "ollama", **json.loads(json.dumps(given, default=str))}
+        )
 
 
 ReasonerOptions = ModelOptions | ReplayOptions | None
@@ -134,6 +153,7 @@ def read_reasoner(config: Mapping[str, Any]) -> ReasonerOptions:
             return ReplayOptions(Path(config["replay"]))
 
     given = {name: value for name, value in config.items() if name in ModelOptions.KINDS}
+    given.pop("credentials", None)
     if "host" in given:
         given["host"] = tuple(given["host"])
     if "cache" in given:
@@ -157,26 +177,37 @@ def make_reasoner(options: ReasonerOptions, seed: int, fallback: Any) -> BaseRea
     if options is None:
         return None
     if isinstance(options, ReplayOptions):
+        if is_stream(options.run):
+            problem = "is a pipe: the run has to find it again, so give a file or folder"
+            raise InputError(problem, path=options.run)
+
         return ReplayReasoner(options.run, verbatim=True)
 
     budget = Budget(
         max_calls=options.max_calls, max_tokens=options.max_tokens, deadline=options.deadline
     )
 
-    return Reasoner(
-        _make_pool(options, seed),
-        mode=options.mode or "auto",
-        pick=options.pick or "draw",
-        fallback=fallback,
-        seed=seed,
-        budget=budget,
-        cache=None if options.cache is None else AnswerCache(options.cache),
+    settings: dict[str, Any] = {
+        "mode": options.mode or "auto",
+        "pick": options.pick or "draw",
+        "fallback": fallback,
+        "seed": seed,
+        "budget": budget,
+        "cache": None if options.cache is None else AnswerCache(options.cache),
+    }
+    pool, stop_at = _make_pool(options, seed), options.stop_at_fallbacks
+
+    return (
+        Reasoner(pool, **settings)
+        if stop_at is None
+        else StoppingReasoner(pool, stop_at=stop_at, **settings)
     )
 
 
 def _make_pool(options: ModelOptions, seed: int) -> OllamaPool:
-    limits = {name: getattr(options, name) for name in ("concurrency", "timeout", "patience")}
-    settings: dict[str, Any] = {k: v for k, v in limits.items() if v is not None}
+    names = ("concurrency", "timeout", "patience", "hedge")
+    given = {name: getattr(options, name) for name in names}
+    settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if options.think is not None:
         settings["think"] = {"false": False, "true": True}.get(options.think, options.think)
 
@@ -234,6 +265,8 @@ def digest(path: Path) -> str:
 def _is_a(kind: Any, value: Any) -> bool:
     if isinstance(kind, tuple):
         return value in kind
+    if kind is bool:
+        return isinstance(value, bool)
     if isinstance(value, list):
         return kind is list and all(_is_a(str, item) for item in value)
 

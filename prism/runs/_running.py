@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,9 @@ from typing import Any, Generic
 
 from prism.runlog import SimulatedClock
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
+from prism.runs._credentials import with_credentials
 from prism.runs._folder import SUMMARY_NAME, RunFolder, describe_run, read_summary
+from prism.runs._heartbeat import beating
 from prism.runs._model import closing_cache, load_model, spent_by
 from prism.runs._runnable import ResultsT, Runnable, RunOptions
 
@@ -70,6 +72,7 @@ def begin(
     Raises:
         PrismError: If the run turns out to be impossible. One that fails in its first round leaves
             no folder.
+        TooManyFallbacksError: If its model failed too often. It can be resumed.
         OSError: If it cannot be written down. It can be resumed.
     """
     kept = None if folder is None else RunFolder.for_new(Path(folder))
@@ -80,6 +83,7 @@ def resume(
     folder: Path | str,
     kind: type[RunOptions[ResultsT]],
     *,
+    hosts: Sequence[str] = (),
     on_round: Callable[[Any], object] | None = None,
     checkpoint_every: float = DEFAULT_SECONDS_BETWEEN,
     observer: Observer | None = None,
@@ -92,6 +96,8 @@ def resume(
     Args:
         folder: Where it is kept.
         kind: Class of its options, such as `prism.social.SocialRun`.
+        hosts: Addresses of its servers with names and passwords, which no run keeps. Those that
+            are missing here are taken from the environment variable ``OLLAMA_HOST``.
         on_round: Called with every round as it ends, after it has been kept.
         checkpoint_every: A round that ends so many seconds after the last checkpoint gets one; 0
             for every round.
@@ -102,7 +108,7 @@ def resume(
 
     Raises:
         InputError: If the folder holds no run, another version of prism began it, another process
-            is writing it, or a file that it reads has changed.
+            is writing it, a file that it reads has changed, or a host's password is missing.
         OSError: If it cannot be written down. It can be resumed again.
     """
     path = Path(folder)
@@ -111,7 +117,9 @@ def resume(
         kept.tidy()
         return None
 
-    options = kind.from_config(config, path / SUMMARY_NAME)
+    summary = path / SUMMARY_NAME
+    kind.from_config(config, summary)  # what is damaged is said first
+    options = kind.from_config(with_credentials(config, hosts, summary), summary)
 
     return _carry_out(options, kept, on_round, checkpoint_every, observer or Observer())
 
@@ -170,6 +178,7 @@ def _carry_out(
         stack.enter_context(closing_cache(run.reasoner, observer.warn))
         if folder is not None:
             _restore(folder, run, observer)
+            stack.enter_context(beating(folder.path, run, clock, observer.warn))
 
         load_model(run.reasoner, options.deadline, observer.note, observer.warn)
         observer.started(run)

@@ -38,10 +38,12 @@ class Asking(Protocol):
     Attributes:
         next_agent: The first agent that must not take its next step before its answer is there.
         apply: Carries out a decision; set before the first question.
+        open_questions: Number of questions without an answer; other threads may look.
     """
 
     next_agent: Any
     apply: Apply
+    open_questions: int
 
     @property
     def logger(self) -> EventLogger | None:
@@ -80,6 +82,7 @@ class TickByTick:
     def __init__(self, reasoner: BatchDecider, logger: EventLogger | None) -> None:
         self.logger: EventLogger | None = logger
         self.next_agent: Any = None
+        self.open_questions: int = 0
         self._reasoner = reasoner
         self._questions: list[Question] = []
 
@@ -91,7 +94,12 @@ class TickByTick:
         """Ask the tick's questions, and carry out the answers."""
         questions, self._questions = self._questions, []
         if questions:
-            decisions = await self._reasoner.decide_many(questions, logger=self.logger)
+            self.open_questions = len(questions)
+            try:
+                decisions = await self._reasoner.decide_many(questions, logger=self.logger)
+            finally:
+                self.open_questions = 0
+
             for question, decision in zip(questions, decisions, strict=True):
                 _require_option(question, decision)
                 self.apply(question, decision)
@@ -180,6 +188,7 @@ class AsTheyCome:
     ) -> None:
         self.logger: OrderedLogger = OrderedLogger(given, clock)
         self.next_agent: Any = None
+        self.open_questions: int = 0
         self._reasoner = reasoner
         self._given = given
         self._clock = clock
@@ -245,6 +254,7 @@ class AsTheyCome:
             self.logger.write(self._later)
 
     async def _answer(self, question: Question, logger: OrderedLogger) -> Decision:
+        self.open_questions += 1
         try:
             (decision,) = await self._reasoner.decide_many([question], logger=logger)
         except asyncio.CancelledError as error:
@@ -256,6 +266,8 @@ class AsTheyCome:
             raise ReasonerError(
                 "the reasoner raised CancelledError, though nobody had cancelled it"
             ) from error
+        finally:
+            self.open_questions -= 1
 
         return decision
 

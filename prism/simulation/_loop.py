@@ -56,6 +56,7 @@ class Loop(Generic[SummaryT, ResultsT_co]):
     Attributes:
         world: What is run.
         rounds: Number of rounds.
+        ticks_per_round: Steps that an agent takes in a round.
         finished: The rounds that have ended.
         reasoner: Who decides.
         clock: The run's clock.
@@ -78,7 +79,7 @@ class Loop(Generic[SummaryT, ResultsT_co]):
         _require_count("rounds", rounds)
         _require_count("ticks_per_round", ticks_per_round)
         self.rounds: int = rounds
-        self._ticks = ticks_per_round
+        self.ticks_per_round: int = ticks_per_round
         self._seed = seed
         self._has_run = False
         self.finished: list[SummaryT] = []
@@ -89,6 +90,11 @@ class Loop(Generic[SummaryT, ResultsT_co]):
         self._logger = self._asking.logger
         self.world: World[SummaryT, ResultsT_co] = make_world(self._logger)
         self._asking.apply = self.world.apply
+
+    @property
+    def open_questions(self) -> int:
+        """Number of questions that the reasoner has not answered yet; any thread may look."""
+        return self._asking.open_questions
 
     def run(self, on_round: Callable[[SummaryT], object] | None = None) -> ResultsT_co:
         """Run to the end in an event loop of its own.
@@ -194,7 +200,7 @@ class Loop(Generic[SummaryT, ResultsT_co]):
             schema=SCHEMA_VERSION,
             **self.world.describe(),
             rounds=self.rounds,
-            ticks_per_round=self._ticks,
+            ticks_per_round=self.ticks_per_round,
             seed=self._seed,
         )
         self.world.begin()
@@ -204,7 +210,7 @@ class Loop(Generic[SummaryT, ResultsT_co]):
         self._emit(ROUND_STARTED, round=number)
         self.world.begin_round(number)
 
-        for _ in range(self._ticks):
+        for _ in range(self.ticks_per_round):
             self.clock.advance()
             await self._tick()
             # a policy never waits: let an interruption, and others in the event loop, have a turn

@@ -83,7 +83,11 @@ class World(Protocol[SummaryT, ResultsT_co]):
         """
 
     def apply(self, question: Question, decision: Decision) -> None:
-        """Carry out a decision, which is one of the question's options."""
+        """Carry out a decision, which is one of the question's options.
+
+        `Statechart.fire_to` does, given ``asked_in=question.state``: it evaluates guards again, and
+        logs an answer that no longer applies as discarded.
+        """
 
     def end_round(self, number: int) -> SummaryT:
         """End a round; all its questions are settled."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -10,6 +11,8 @@ from typing import Any
 from prism.social._posts import Network, Post
 
 LARGEST_CASCADES = 5
+_MOST_EXAMPLE = 300
+_EXCEPTION = re.compile(r"[A-Za-z_]\w*(?=: |$)")
 
 
 @dataclass(slots=True)
@@ -26,7 +29,9 @@ class Activity:
         decisions_asked: Questions put to the reasoner.
         decisions_answered: Questions that it answered itself; the others took the fallback.
         timeouts: Time-outs, by the state that the agent was in.
-        fallbacks: Decisions that took the fallback, by the reason.
+        fallbacks: Decisions that took the fallback, by the kind of reason and the server, such as
+            ``"TimedOutError at http://127.0.0.1:11434"``.
+        fallback_examples: The first reason of each of these, in full.
     """
 
     agent_ticks: int = 0
@@ -39,24 +44,50 @@ class Activity:
     decisions_answered: int = 0
     timeouts: Counter[str] = field(default_factory=Counter)
     fallbacks: Counter[str] = field(default_factory=Counter)
+    fallback_examples: dict[str, str] = field(default_factory=dict)
+
+    def count_fallback(self, reason: str | None, host: str | None) -> None:
+        """Count a decision that took the fallback.
+
+        Args:
+            reason: Why; texts of one kind are counted together, however many there are.
+            host: The server that was asked last, where known.
+        """
+        group = _kind_of(reason) + (f" at {host}" if host else "")
+        self.fallbacks[group] += 1
+        self.fallback_examples.setdefault(group, _brief(reason or "no reason given"))
 
     def add(self, other: Activity) -> None:
         """Add another stretch to this one."""
-        for name in activity_names():
+        for name in count_names():
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
+        self.fallback_examples = {**other.fallback_examples, **self.fallback_examples}
+
     def to_dict(self) -> dict[str, Any]:
-        """Return the counts as plain data."""
-        return {
-            **{name: getattr(self, name) for name in activity_names()},
-            "timeouts": dict(sorted(self.timeouts.items())),
-            "fallbacks": dict(sorted(self.fallbacks.items())),
-        }
+        """Return the counts as plain data; examples only where there are any."""
+        counts = {name: getattr(self, name) for name in count_names()}
+        counts["timeouts"] = dict(sorted(self.timeouts.items()))
+        counts["fallbacks"] = dict(sorted(self.fallbacks.items()))
+        if self.fallback_examples:
+            counts["fallback_examples"] = dict(sorted(self.fallback_examples.items()))
+
+        return counts
 
 
-def activity_names() -> list[str]:
+def count_names() -> list[str]:
     """Return the names of all counts of an `Activity`."""
-    return [each.name for each in fields(Activity)]
+    return [each.name for each in fields(Activity) if each.name != "fallback_examples"]
+
+
+def _kind_of(reason: str | None) -> str:
+    """Return the exception that a reason names first, as a `Reasoner`'s reasons do."""
+    named = None if reason is None else _EXCEPTION.match(reason)
+    return "other" if named is None else named.group()
+
+
+def _brief(reason: str) -> str:
+    return reason if len(reason) <= _MOST_EXAMPLE else f"{reason[: _MOST_EXAMPLE - 3]}..."
 
 
 @dataclass(frozen=True, slots=True)

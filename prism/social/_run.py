@@ -25,7 +25,6 @@ from prism.runs._options import (
     digest,
     make_reasoner,
     read_reasoner,
-    require_writable,
 )
 from prism.simulation._loop import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
 from prism.social._simulation import Simulation
@@ -80,10 +79,7 @@ class SocialRun:
         if abs(self.seed) > _MOST_SEED:
             raise InputError(f"must lie between -2^53 and 2^53, got {self.seed}", field="seed")
 
-        require_writable("agents", self.agents)
-        require_writable("posts", self.posts)
         object.__setattr__(self, "keep", tuple(dict.fromkeys(self.keep)))
-        require_writable("keep", " ".join(self.keep))
 
     @property
     def is_repeatable(self) -> bool:

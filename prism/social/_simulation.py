@@ -13,7 +13,7 @@ from prism.social._composing import Composer, TemplateComposer
 from prism.social._posts import Network
 from prism.social._results import Results, RoundSummary
 from prism.social._world import SocialWorld
-from prism.statechart import AgentState, Statechart
+from prism.statechart import AgentState, Guard, Statechart
 from prism.telemetry._loggers import EventLogger
 
 
@@ -36,6 +36,8 @@ class Simulation(Loop[RoundSummary, Results]):
         logger: Where to write the run's events; None means structlog's own logger, once it is
             configured.
         clock: The run's clock.
+        should_engage: As for `social_media_chart`, for agents whose own method takes something else
+            than a post.
 
     Attributes:
         agents: The population.
@@ -47,6 +49,7 @@ class Simulation(Loop[RoundSummary, Results]):
         clock: The run's clock.
 
     Raises:
+        AgentError: If agents lack what the chart or the feed needs; lists all that they lack.
         FieldValueError: If there are no agents, two have the same id, a post is by nobody among
             them, or rounds or ticks are below 1.
     """
@@ -65,11 +68,12 @@ class Simulation(Loop[RoundSummary, Results]):
         composer: Composer | None = None,
         logger: EventLogger | None = None,
         clock: SimulatedClock | None = None,
+        should_engage: Guard | None = None,
     ) -> None:
         clock = clock or SimulatedClock()
         composer = composer or TemplateComposer()
         super().__init__(
-            partial(SocialWorld, agents, posts, composer, seed, clock),
+            partial(SocialWorld, agents, posts, composer, seed, clock, should_engage=should_engage),
             rounds=rounds,
             ticks_per_round=ticks_per_round,
             seed=seed,

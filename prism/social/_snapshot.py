@@ -11,7 +11,7 @@ from typing import Any
 from prism.agents import SocialAgent
 from prism.errors import SimulationError
 from prism.social._posts import Draft, Network, Post, Reader
-from prism.social._results import Activity, RoundSummary, activity_names
+from prism.social._results import Activity, RoundSummary, count_names
 from prism.statechart import AgentState, StateTransition
 from prism.statechart._engine.writing import make_record
 from prism.statechart.transitions import Edge, shared_edge
@@ -124,7 +124,8 @@ def _seconds(timestamp: str) -> float:
 
 
 def _summary(event: Event) -> RoundSummary:
-    counts = {name: event[name] for name in activity_names()}
+    counts = {name: event[name] for name in count_names()}
     counts["timeouts"] = Counter(event["timeouts"])
     counts["fallbacks"] = Counter(event["fallbacks"])
+    counts["fallback_examples"] = dict(event.get("fallback_examples", {}))
     return RoundSummary(event["round"], event["states"], Activity(**counts))

@@ -17,12 +17,14 @@ from prism.social._snapshot import Event, describe_readers, restore_readers
 from prism.statechart import (
     AgentState,
     Decision,
+    Guard,
     Question,
     RandomStream,
     Statechart,
     social_media_chart,
     state_distribution,
 )
+from prism.statechart.inspection._fits import require_fit
 from prism.statechart.social import (
     ACTION_DONE,
     COMPOSE_DONE,
@@ -33,7 +35,7 @@ from prism.statechart.social import (
     SEES_POST,
 )
 from prism.telemetry._loggers import EventLogger, active_logger
-from prism.telemetry.events import AGENT_JOINED, POST_LIKED, POST_PUBLISHED
+from prism.telemetry.events import AGENT_JOINED, POST_LIKED, POST_PUBLISHED, POST_WEIGHED
 
 _STEPS_TO_FINISH = 2
 """Composing and publishing."""
@@ -44,6 +46,18 @@ _UNDER_WAY = (
     AgentState.ENGAGING_REPLY,
     AgentState.ENGAGING_RESHARE,
 )
+
+_NEEDS = (
+    "agent_id",
+    "name",
+    "archetype",
+    "interests",
+    "following",
+    "timeout_threshold",
+    "ticks_in_state",
+    "state_history",
+)
+"""What the feed uses of an agent, besides what the chart does."""
 
 _COUNTERS = {"post": "posts", "reply": "replies", "reshare": "reshares"}
 
@@ -60,6 +74,7 @@ class SocialWorld:
         seed: Seed of every random number.
         clock: The run's clock.
         logger: Where to write events.
+        should_engage: As for `social_media_chart`.
 
     Attributes:
         agents: The population.
@@ -67,6 +82,7 @@ class SocialWorld:
         network: Posts and feeds.
 
     Raises:
+        AgentError: If agents lack what the chart or the feed needs; lists all that they lack.
         FieldValueError: If there are no agents, two have the same id, or a post is by nobody among
             them.
     """
@@ -79,16 +95,21 @@ class SocialWorld:
         seed: int,
         clock: SimulatedClock,
         logger: EventLogger | None,
+        *,
+        should_engage: Guard | None = None,
     ) -> None:
         self.agents: list[SocialAgent] = list(agents)
         self._seeds = list(posts)
+        self.chart: Statechart[AgentState] = social_media_chart(
+            should_engage=should_engage, logger=logger, clock=clock
+        )
+        require_fit(self.agents, self.chart.definition, _NEEDS)
         _check(self.agents, self._seeds)
         self._composer = composer
         self._seed = seed
         self._clock = clock
         self._logger = logger
         self._activity = Activity()
-        self.chart: Statechart[AgentState] = social_media_chart(logger=logger, clock=clock)
         self.network: Network = Network(self.agents)
         self._readers = {reader.agent.agent_id: reader for reader in self.network.readers}
         self._steps: dict[AgentState, Callable[[Reader], Question | None]] = {
@@ -147,11 +168,14 @@ class SocialWorld:
         """Make the transition that was decided on."""
         self._activity.decisions_asked += 1
         if decision.source == "fallback":
-            self._activity.fallbacks[decision.reason or "no reason given"] += 1
+            host = None if decision.cost is None else decision.cost.host
+            self._activity.count_fallback(decision.reason, host)
         else:
             self._activity.decisions_answered += 1
 
-        made = self.chart.fire_to(question.agent, DECIDES, decision.chosen, question.context)
+        made = self.chart.fire_to(
+            question.agent, DECIDES, decision.chosen, question.context, asked_in=question.state
+        )
         if made is not None:
             self._activity.transitions += 1
 
@@ -188,7 +212,9 @@ class SocialWorld:
         finished = restore_readers(self.network, snapshot["agents"], events)
         attributes = snapshot.get("attributes", {})
         for agent in self.agents:
-            agent.attributes = attributes.get(agent.agent_id, {})
+            # an agent of another engine may have none
+            if hasattr(agent, "attributes"):
+                agent.attributes = attributes.get(agent.agent_id, {})
 
         return finished
 
@@ -206,6 +232,17 @@ class SocialWorld:
     def _weigh(self, reader: Reader) -> Question | None:
         agent, post = reader.agent, reader.post
         options = self.chart.enabled_targets(agent, DECIDES, post)
+        if post is not None:
+            # an agent of another engine may weigh in a way of its own
+            found = getattr(agent, "weighed_relevance", None)
+            self._emit(
+                POST_WEIGHED,
+                agent_id=agent.agent_id,
+                post_id=post.post_id,
+                relevance=None if found is None else found(post),
+                threshold=getattr(agent, "engagement_threshold", None),
+            )
+
         if len(options) > 1:
             return Question(agent, agent.state, DECIDES, tuple(options), post)
 
@@ -291,7 +328,9 @@ class SocialWorld:
 
 def _attributes_of(agent: SocialAgent) -> dict[str, Any]:
     """Return an agent's attributes, which code of the user may have changed."""
-    return plain_attributes(agent.attributes) if agent.attributes else {}
+    # an agent of another engine may have none
+    own = getattr(agent, "attributes", None)
+    return plain_attributes(own) if own else {}
 
 
 def _check(agents: Sequence[SocialAgent], posts: Sequence[SeedPost]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 from types import MappingProxyType
 from typing import Any, Generic, cast
@@ -30,6 +30,9 @@ class Definition(Generic[StateT]):
         decision_states: States in which a reasoner chooses among several enabled targets.
         timeouts: Ticks after which ``timeout`` fires, by state.
         strict: Whether exceptions of guards and actions propagate.
+        final_states: States in which an agent is done; no transition leaves them.
+        needs: Names of the attributes and methods that guards and actions use of an agent. Kept in
+            the order given, each once.
 
     Raises:
         DefinitionError: (a ValueError) listing everything that is wrong.
@@ -42,6 +45,8 @@ class Definition(Generic[StateT]):
     decision_states: frozenset[StateT]
     timeouts: Mapping[StateT, int]
     strict: bool
+    final_states: frozenset[StateT]
+    needs: tuple[str, ...]
 
     def __init__(
         self,
@@ -52,25 +57,37 @@ class Definition(Generic[StateT]):
         decision_states: Iterable[StateT] = (),
         timeouts: Mapping[StateT, int] | None = None,
         strict: bool = False,
+        final_states: Iterable[StateT] = (),
+        needs: Iterable[str] = (),
     ) -> None:
         states = in_definition_order(states)
         transitions = tuple(transitions)
-        decision_states = _listed(decision_states)
+        decision_states, final_states = listed(decision_states), listed(final_states)
         timeouts = dict(timeouts or {})
+        # as for states, a single text is not a list of characters
+        needs = (needs,) if isinstance(needs, str) else tuple(needs)
 
-        problems = _problems(states, transitions, initial, decision_states, timeouts)
+        problems = _problems(states, transitions, initial, decision_states, timeouts, final_states)
+        problems += _need_problems(needs)
         if problems:
             raise DefinitionError(f"chart {name!r}: " + "; ".join(problems))
 
         # a frozen dataclass refuses plain assignment, in its own constructor too
         put = object.__setattr__
         put(self, "states", states)
-        put(self, "transitions", _expanded(transitions, states))
+        put(self, "transitions", _expanded(transitions, states, final_states))
         put(self, "initial", initial)
         put(self, "name", name)
         put(self, "decision_states", frozenset(decision_states))
         put(self, "timeouts", MappingProxyType(timeouts))
         put(self, "strict", strict)
+        put(self, "needs", tuple(dict.fromkeys(needs)))
+        put(self, "final_states", frozenset(final_states))
+
+    @property
+    def state_type(self) -> type[StateT]:
+        """The enum of the states."""
+        return type(self.initial)
 
     def __hash__(self) -> int:
         """Hash the fields that are cheap to hash."""
@@ -78,15 +95,17 @@ class Definition(Generic[StateT]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the constructor; guards and actions must be picklable themselves."""
-        return Definition, (
-            self.states,
-            self.transitions,
-            self.initial,
-            self.name,
-            self.decision_states,
-            dict(self.timeouts),
-            self.strict,
-        )
+        # a mapping proxy cannot be pickled
+        return _from_arguments, ({**arguments_of(self), "timeouts": dict(self.timeouts)},)
+
+
+def arguments_of(definition: Definition[Any]) -> dict[str, Any]:
+    """Return the arguments that make a definition again, by name."""
+    return {field.name: getattr(definition, field.name) for field in fields(definition)}
+
+
+def _from_arguments(arguments: dict[str, Any]) -> Definition[Any]:
+    return Definition(**arguments)
 
 
 def in_definition_order(states: Iterable[StateT]) -> tuple[StateT, ...]:
@@ -104,21 +123,24 @@ def in_definition_order(states: Iterable[StateT]) -> tuple[StateT, ...]:
     return tuple(sorted(set(given), key=lambda state: position[state]))
 
 
-def _listed(states: Iterable[StateT]) -> tuple[StateT, ...]:
-    # a single state, which as text is iterable too, is not a list of characters
+def listed(states: Iterable[StateT]) -> tuple[StateT, ...]:
+    """Return states as a tuple, also a single one."""
+    # as text it is iterable, too, but not a list of characters
     return (cast("StateT", states),) if isinstance(states, str) else tuple(states)
 
 
 def _expanded(
-    transitions: Iterable[Transition[Any]], states: Sequence[Any]
+    transitions: Iterable[Transition[Any]], states: Sequence[Any], final_states: Iterable[Any]
 ) -> tuple[Transition[Any], ...]:
-    """Replace each ``source="*"`` by one transition for every state, in place."""
+    """Replace each ``source="*"`` by one transition for every state that is not final, in place."""
+    final = set(final_states)
+    sources = [state for state in states if state not in final]
     expanded: list[Transition[Any]] = []
     for item in transitions:
         if is_any_state(item.source):
             expanded += [
                 Transition(item.trigger, source, item.target, item.guard, item.action)
-                for source in states
+                for source in sources
             ]
         else:
             expanded.append(item)
@@ -132,6 +154,7 @@ def _problems(
     initial: Any,
     decision_states: Iterable[Any],
     timeouts: Mapping[Any, Any],
+    final_states: Sequence[Any],
 ) -> list[str]:
     problems = _state_set_problems(states)
     if problems:
@@ -162,7 +185,43 @@ def _problems(
                 f"got {ticks!r}"
             )
 
+    for state in final_states:
+        if _is_among(state, known):
+            problems += _final_state_problems(state, transitions, decision_states, timeouts)
+        else:
+            problems.append(f"final state {state!r} is not among the states ({listing})")
+
     return problems
+
+
+def _final_state_problems(
+    state: Any, transitions: Sequence[Any], decision_states: Iterable[Any], timeouts: Iterable[Any]
+) -> list[str]:
+    """List what would have an agent do something in a final state."""
+    text = state_text(state)
+    problems = [
+        f"transition {number} ({item}) leaves {text!r}, which is a final state: remove it, or take "
+        "the state out of final_states"
+        for number, item in enumerate(transitions, start=1)
+        if isinstance(item, Transition) and not is_any_state(item.source) and item.source == state
+    ]
+
+    if state in decision_states:
+        problems.append(
+            f"final state {text!r} cannot be a decision state: nothing is enabled there"
+        )
+    if state in timeouts:
+        problems.append(f"final state {text!r} cannot have a limit in timeouts: no agent leaves it")
+
+    return problems
+
+
+def _need_problems(needs: Iterable[Any]) -> list[str]:
+    return [
+        f"needs must list names of attributes, got {name!r}"
+        for name in needs
+        if not isinstance(name, str) or not name.isidentifier()
+    ]
 
 
 def _state_set_problems(states: Sequence[Any]) -> list[str]:

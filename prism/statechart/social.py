@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import iscoroutinefunction
 from time import time
 from typing import Any
 
+from prism.errors import DefinitionError
 from prism.statechart._definition import TIMEOUT
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
@@ -27,7 +29,11 @@ _ENGAGING = (AgentState.ENGAGING_LIKE, AgentState.ENGAGING_REPLY, AgentState.ENG
 
 
 def social_media_chart(
-    *, strict: bool = False, logger: EventLogger | None = None, clock: Callable[[], float] = time
+    *,
+    should_engage: Guard | None = None,
+    strict: bool = False,
+    logger: EventLogger | None = None,
+    clock: Callable[[], float] = time,
 ) -> Statechart[AgentState]:
     """Make the chart that social agents share.
 
@@ -37,34 +43,44 @@ def social_media_chart(
     is dropped.
 
     Args:
+        should_engage: What to call with agent and context in place of
+            ``agent.should_engage(context)``, for classes whose method takes something else. For one
+            that takes a number: ``lambda agent, post: agent.should_engage(rate(agent, post))``.
         strict: Let exceptions of guards propagate.
         logger: A structlog logger for this chart's events.
         clock: Returns the current time in seconds since the epoch.
 
     Returns:
-        A chart over `AgentState` that starts in IDLE.
+        A chart over `AgentState` that starts in IDLE. It needs an agent's ``pending_action``, and
+        ``should_engage`` unless that is given here.
+
+    Raises:
+        DefinitionError: (a ValueError) if ``should_engage`` is not a plain callable.
     """
+    guards = social_media_guards(should_engage=should_engage)
+    needs = ("should_engage", "pending_action")
     return Statechart(
         states=AgentState,
-        transitions=[*_browsing(), *_composing(), *_recovering()],
+        transitions=[*_browsing(guards["should_engage"]), *_composing(), *_recovering()],
         initial=AgentState.IDLE,
         name="social_media",
         decision_states=(AgentState.EVALUATING,),
         timeouts={AgentState.RESTING: RESTING_TICKS},
         strict=strict,
+        needs=needs if should_engage is None else needs[1:],
         logger=logger,
         clock=clock,
     )
 
 
-def _browsing() -> list[Transition[AgentState]]:
+def _browsing(engages: Guard) -> list[Transition[AgentState]]:
     s = AgentState
     return [
         Transition(FEED_READY, s.IDLE, s.SCROLLING),
         Transition(SEES_POST, s.SCROLLING, s.EVALUATING),
         Transition(IGNORES, s.EVALUATING, s.SCROLLING),
-        Transition(DECIDES, s.EVALUATING, s.COMPOSING, guard=should_engage),
-        Transition(DECIDES, s.EVALUATING, s.ENGAGING_LIKE, guard=should_engage),
+        Transition(DECIDES, s.EVALUATING, s.COMPOSING, guard=engages),
+        Transition(DECIDES, s.EVALUATING, s.ENGAGING_LIKE, guard=engages),
         Transition(DECIDES, s.EVALUATING, s.SCROLLING),
     ]
 
@@ -99,6 +115,32 @@ def should_engage(agent: Any, context: Any) -> bool:
     return bool(agent.should_engage(context))
 
 
+# the functions above and below have an argument of this name
+_should_engage = should_engage
+
+
+@dataclass(frozen=True, slots=True)
+class _ShouldEngage:
+    """Guard: as above, by a function of the user's, which may be a lambda without a name."""
+
+    function: Guard
+
+    def __post_init__(self) -> None:
+        if not callable(self.function) or iscoroutinefunction(self.function):
+            raise DefinitionError(
+                "should_engage must be a plain function, called as should_engage(agent, context), "
+                f"got {self.function!r}"
+            )
+
+    @property
+    def __name__(self) -> str:
+        """Name under which charts are written."""
+        return "should_engage"
+
+    def __call__(self, agent: Any, context: Any) -> bool:
+        return bool(self.function(agent, context))
+
+
 @dataclass(frozen=True, slots=True)
 class _Intends:
     """Guard: the agent is about to do this; a class, so that charts can be pickled and compared."""
@@ -114,7 +156,15 @@ class _Intends:
         return bool(agent.pending_action == self.action)
 
 
-def social_media_guards() -> dict[str, Guard]:
-    """Return the guards of the social chart by name, for `Statechart.from_dict`."""
+def social_media_guards(*, should_engage: Guard | None = None) -> dict[str, Guard]:
+    """Return the guards of the social chart by name, for `Statechart.from_dict`.
+
+    Args:
+        should_engage: As for `social_media_chart`.
+
+    Raises:
+        DefinitionError: (a ValueError) if ``should_engage`` is not a plain callable.
+    """
+    engages = _should_engage if should_engage is None else _ShouldEngage(should_engage)
     intentions = [_Intends(action) for action in ("reply", "reshare", "post")]
-    return {"should_engage": should_engage, **{guard.__name__: guard for guard in intentions}}
+    return {"should_engage": engages, **{guard.__name__: guard for guard in intentions}}

@@ -13,23 +13,31 @@ from enum import Enum, StrEnum
 from time import time
 from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack, cast, overload
 
-from prism.statechart._definition import Definition
+from prism.statechart._definition import Definition, arguments_of
 from prism.statechart._engine.interpreter import Interpreter
 from prism.statechart._engine.machine import build_machine, compile_rows
 from prism.statechart._engine.writing import Reporter, add_missing_fields
 from prism.statechart.states import is_state, state_text
-from prism.statechart.transitions import StateT, Transition
+from prism.statechart.transitions import Action, Guard, StateT, Transition
 from prism.telemetry._loggers import EventLogger
 
 if TYPE_CHECKING:
     from transitions import Machine
 
+    from prism.statechart._extending import TransitionName
     from prism.statechart.formats._document import Functions
     from prism.statechart.inspection import Explanation, Finding
 
     class _Options(TypedDict, total=False):
         guards: Functions | None
         actions: Functions | None
+        logger: EventLogger | None
+        clock: Callable[[], float]
+
+    class _Others(TypedDict, total=False):
+        initial: Enum | str
+        name: str
+        strict: bool
         logger: EventLogger | None
         clock: Callable[[], float]
 
@@ -41,8 +49,11 @@ _MOST_DRAWN = 500
 """Transitions up to which a notebook draws a chart; nobody can read a picture of more."""
 
 
+_READ_ONLY = frozenset({*Definition.__dataclass_fields__, "definition", "triggers", "state_type"})
+
+
 class Statechart(Interpreter[StateT]):
-    """States and the transitions between them, shared by every agent.
+    """States and the transitions between them, shared by every agent. A chart does not change.
 
     Args:
         states: Members of one ``str``-based Enum, or the Enum itself.
@@ -52,15 +63,18 @@ class Statechart(Interpreter[StateT]):
         decision_states: States in which `afire` asks a reasoner when several targets are enabled.
         timeouts: Ticks after which `tick` fires ``timeout``, for states that differ from the
             agent's own ``timeout_threshold``.
-        strict: Let exceptions of guards and actions propagate instead of logging them.
+        strict: Let exceptions of guards and actions propagate instead of logging them, and refuse
+            an event that no transition has as its trigger.
+        final_states: States in which an agent is done: it reacts to no event and never times out.
+            ``"*"`` does not stand for them, and a transition that leaves one is refused.
+        needs: What guards and actions use of an agent, by name; `fits` looks for it.
         logger: A structlog logger for transitions and faults. None means structlog's own, once it
             is configured.
         clock: Returns the current time in seconds since the epoch; a simulation passes its
             simulated one.
 
     Attributes:
-        definition: What the chart is. ``name``, ``states`` (as a set), ``transitions``,
-            ``initial``, ``decision_states``, ``timeouts`` and ``strict`` are attributes, too.
+        definition: What the chart is.
 
     Raises:
         DefinitionError: (a ValueError) listing everything that is wrong with the definition.
@@ -76,11 +90,21 @@ class Statechart(Interpreter[StateT]):
         decision_states: Iterable[StateT] = (),
         timeouts: Mapping[StateT, int] | None = None,
         strict: bool = False,
+        final_states: Iterable[StateT] = (),
+        needs: Iterable[str] = (),
         logger: EventLogger | None = None,
         clock: Callable[[], float] = time,
     ) -> None:
         definition = Definition(
-            states, transitions, initial, name, decision_states, timeouts, strict
+            states,
+            transitions,
+            initial,
+            name,
+            decision_states,
+            timeouts,
+            strict,
+            final_states,
+            needs,
         )
         reporter = Reporter(name, logger, strict=strict)
         self._machine = build_machine(
@@ -89,19 +113,76 @@ class Statechart(Interpreter[StateT]):
             action_failed=reporter.action_failed,
         )
         super().__init__(definition, compile_rows(self._machine), reporter, clock)
-        self.name = name
-        self.states: frozenset[StateT] = frozenset(definition.states)
-        self.transitions: tuple[Transition[StateT], ...] = definition.transitions
-        self.initial: StateT = initial
-        self.decision_states: frozenset[StateT] = definition.decision_states
-        self.timeouts: Mapping[StateT, int] = definition.timeouts
-        self.strict = strict
         self._logger = logger
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse to change what the chart is."""
+        if name in _READ_ONLY:
+            raise AttributeError(
+                f"chart {self.name!r} does not change, so {name!r} cannot be set: make another "
+                "chart, such as chart.extended(...) returns"
+            )
+        super().__setattr__(name, value)
+
+    @property
+    def name(self) -> str:
+        """Name in logs and messages."""
+        return self._definition.name
+
+    @property
+    def states(self) -> frozenset[StateT]:
+        """The states; ``definition.states`` has them in order."""
+        return frozenset(self._definition.states)
+
+    @property
+    def state_type(self) -> type[StateT]:
+        """The enum of the states, for ``state_type`` in the class of agents."""
+        return self._definition.state_type
+
+    @property
+    def transitions(self) -> tuple[Transition[StateT], ...]:
+        """The transitions in definition order, wildcards replaced."""
+        return self._definition.transitions
+
+    @property
+    def triggers(self) -> tuple[str, ...]:
+        """The events that the chart knows, in definition order."""
+        return tuple(self._triggers)
+
+    @property
+    def initial(self) -> StateT:
+        """State that new agents start in."""
+        return self._definition.initial
+
+    @property
+    def decision_states(self) -> frozenset[StateT]:
+        """States in which `afire` asks a reasoner."""
+        return self._definition.decision_states
+
+    @property
+    def final_states(self) -> frozenset[StateT]:
+        """States in which an agent is done."""
+        return self._definition.final_states
+
+    @property
+    def timeouts(self) -> Mapping[StateT, int]:
+        """Ticks after which ``timeout`` fires, by state."""
+        return self._definition.timeouts
+
+    @property
+    def strict(self) -> bool:
+        """Whether exceptions of guards and actions propagate."""
+        return self._definition.strict
 
     @property
     def machine(self) -> Machine:
         """The ``transitions`` Machine of this chart. Changes made to it do not reach the chart."""
         return self._machine
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Names of the attributes and methods that guards and actions use of an agent."""
+        return self.definition.needs
 
     def valid_targets(self, state: StateT, trigger: str) -> list[StateT]:
         """Return the distinct targets of a state and an event, guards ignored."""
@@ -137,16 +218,93 @@ class Statechart(Interpreter[StateT]):
 
         return agent
 
+    def extended(
+        self,
+        *,
+        states: Iterable[Enum | str] = (),
+        transitions: Iterable[Transition[Any]] = (),
+        without: Iterable[TransitionName | Transition[Any]] = (),
+        guards: Mapping[TransitionName, Guard | None] | None = None,
+        actions: Mapping[TransitionName, Action | None] | None = None,
+        timeouts: Mapping[Any, int | None] | None = None,
+        decision_states: Iterable[Enum | str] = (),
+        final_states: Iterable[Enum | str] = (),
+        **others: Unpack[_Others],
+    ) -> Statechart[Any]:
+        """Return a new chart that has more, less or other than this one; this one stays as it is.
+
+        A transition is named by ``(trigger, source, target)``. A state may be a member of any enum
+        or text, and None stands for anything: ``("timeout", None, None)`` names all time-outs.
+
+        Args:
+            states: Further states, as an enum or as texts. The new chart has an enum of its own
+                then, `state_type`: the given one if it has all states of the chart, else one that
+                is made of all former members and the new ones. Former members equal their
+                successors by text. Agents of the new chart set ``state_type`` in their class.
+            transitions: Further transitions, between members of the former enum, of ``states`` or
+                of both. They are tried after the former ones. The source ``"*"`` stands for all
+                states of the new chart, while a former ``"*"`` stands for the former states only.
+            without: The transitions to leave out, by name or themselves.
+            guards: Other guards, by the transition's name; None for no guard.
+            actions: Other actions, by the transition's name; None for no action.
+            timeouts: Further or other limits in ticks, by state; None for no limit.
+            decision_states: Further decision states.
+            final_states: Further final states.
+            others: ``initial``, ``name``, ``strict``, ``logger`` and ``clock`` of the new chart;
+                by default those of this one.
+
+        Returns:
+            The new chart, of the same class.
+
+        Raises:
+            DefinitionError: Listing every name that names no transition, or everything that is
+                wrong with the new chart.
+        """
+        from prism.statechart._extending import Changes, extended
+
+        logger, clock = others.pop("logger", self._logger), others.pop("clock", self._clock)
+        changes = Changes(
+            tuple(states) if not isinstance(states, str) else (states,),
+            tuple(transitions),
+            tuple(without),
+            guards or {},
+            actions or {},
+            timeouts or {},
+            decision_states,
+            final_states,
+            others,
+        )
+
+        make: Callable[..., Statechart[Any]] = type(self)
+        return _remade(make, extended(self._definition, changes), logger, clock)
+
     def check(self) -> list[Finding]:
         """Return everything that is probably wrong with this chart.
 
         Reported are states that cannot be reached, states with no way out, transitions shadowed by
         an earlier unguarded one (outside decision states), and states that no ``timeout`` leaves,
-        unless it is the initial one without a limit in ``timeouts``.
+        unless it is the initial one without a limit in ``timeouts``. A final state needs neither a
+        way out nor a time-out.
         """
         from prism.statechart.inspection._lint import find_flaws
 
         return find_flaws(self.definition)
+
+    def fits(self, agent: object) -> list[str]:
+        """Return what a class or an agent lacks for this chart: ``state``, and the chart's `needs`.
+
+        Of a class only its code is known: what it and its bases define, declare as fields, or
+        assign in a method to ``self``. An agent is looked at itself; its properties are read.
+
+        Args:
+            agent: A class, or an agent.
+
+        Returns:
+            The missing names, in the order of ``needs``; an empty list if it fits.
+        """
+        from prism.statechart.inspection._fits import missing
+
+        return missing(agent, ("state", *self.needs))
 
     def explain(self, agent: Any, trigger: str, context: Any = None) -> Explanation:
         """Explain what an event would do to an agent; nothing is changed and nothing is logged.
@@ -339,14 +497,4 @@ def _remade(
     clock: Callable[[], float],
 ) -> Statechart[Any]:
     """Make a chart from a definition by its public constructor, for subclasses of `Statechart`."""
-    return make(
-        definition.states,
-        definition.transitions,
-        definition.initial,
-        name=definition.name,
-        decision_states=definition.decision_states,
-        timeouts=definition.timeouts,
-        strict=definition.strict,
-        logger=logger,
-        clock=clock,
-    )
+    return make(**arguments_of(definition), logger=logger, clock=clock)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from enum import Enum, StrEnum
 from functools import lru_cache
 from typing import Any, NoReturn, Self, cast
+from weakref import WeakValueDictionary
 
 from prism.errors import DefinitionError, FieldValueError
 
@@ -62,7 +63,7 @@ def state_enum(name: str, values: Iterable[str]) -> type[StrEnum]:
     if twice:
         raise DefinitionError(f"state enum {name!r}: remove the repeated states {', '.join(twice)}")
 
-    return _made(name, tuple(texts))
+    return made_enum(name, tuple(texts))
 
 
 class _MadeState(StrEnum):
@@ -70,7 +71,8 @@ class _MadeState(StrEnum):
 
     def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
         kind = type(self)
-        return _member, (kind.__name__, tuple(member.value for member in kind), self.value)
+        texts = tuple(member.value for member in kind)
+        return _member, (kind.__name__, texts, self.value, tuple(kind.__members__))
 
     def __copy__(self) -> Self:
         return self
@@ -79,14 +81,36 @@ class _MadeState(StrEnum):
         return self
 
 
-@lru_cache(maxsize=1024)
-def _made(name: str, texts: tuple[str, ...]) -> type[StrEnum]:
-    members = [(f"S{number}", text) for number, text in enumerate(texts)]
-    return cast("type[StrEnum]", cast(Any, _MadeState)(name, members))
+_enums_made: WeakValueDictionary[tuple[Any, ...], type[StrEnum]] = WeakValueDictionary()
+"""The enums made so far, as long as somebody has a member: a chart takes members of one enum."""
 
 
-def _member(name: str, texts: tuple[str, ...], value: str) -> StrEnum:
-    return _made(name, texts)(value)
+def made_enum(name: str, texts: tuple[str, ...], names: tuple[str, ...] = ()) -> type[StrEnum]:
+    """Return the enum with these texts, one and the same for the same arguments.
+
+    Args:
+        name: Name of the enum class.
+        texts: The members' texts.
+        names: The members' names; generated ones (``S0``, ``S1``, ...) by default.
+    """
+    names = names or tuple(f"S{number}" for number in range(len(texts)))
+    enum = _enums_made.get((name, texts, names))
+    if enum is None:
+        members = list(zip(names, texts, strict=True))
+        enum = cast("type[StrEnum]", cast(Any, _MadeState)(name, members))
+        # another thread may have been faster
+        enum = _enums_made.setdefault((name, texts, names), enum)
+
+    return enum
+
+
+def _member(name: str, texts: tuple[str, ...], value: str, names: tuple[str, ...] = ()) -> StrEnum:
+    return made_enum(name, texts, names)(value)
+
+
+def is_made(state: object) -> bool:
+    """Return True for a member of an enum made at run time, whose name may be generated."""
+    return isinstance(state, _MadeState)
 
 
 def is_state(value: object) -> bool:

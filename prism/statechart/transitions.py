@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,6 +10,7 @@ from functools import lru_cache
 from typing import Any, Generic, Literal, TypeVar
 
 from prism.errors import DefinitionError
+from prism.statechart._callables import callable_problems
 from prism.statechart._identity import Keys, pack, unpack
 from prism.statechart.states import is_state, state_text
 
@@ -43,7 +43,8 @@ class Transition(Generic[StateT_co]):
 
     Raises:
         DefinitionError: (a ValueError) if the trigger is empty, source or target is not a state, or
-            guard or action is not a plain callable. All offences are listed at once.
+            guard or action is not a plain function of two arguments (async and generator functions
+            are not). All offences are listed at once.
     """
 
     trigger: str
@@ -58,8 +59,8 @@ class Transition(Generic[StateT_co]):
             *_trigger_problems(self.trigger),
             *([] if is_any_state(self.source) else _state_problems("source", self.source)),
             *_state_problems("target", self.target),
-            *_callable_problems("guard", self.guard),
-            *_callable_problems("action", self.action),
+            *callable_problems("guard", self.guard),
+            *callable_problems("action", self.action),
         ]
         if problems:
             raise DefinitionError(f"transition {self.trigger!r}: " + "; ".join(problems))
@@ -86,31 +87,27 @@ def _state_problems(field: str, value: object) -> list[str]:
     return [f"{field} must be a member of a str-based Enum such as AgentState.IDLE, got {value!r}"]
 
 
-def _callable_problems(field: str, value: object) -> list[str]:
-    if value is None:
-        return []
-    if not callable(value):
-        return [f"{field} must be callable as {field}(agent, context), got {value!r}"]
-
-    if inspect.iscoroutinefunction(value):
-        return [
-            f"{field} {getattr(value, '__name__', value)!r} is async, but runs without an event "
-            "loop: use 'def'"
-        ]
-
-    return []
-
-
 class Edge:
     """What all records of one transition have in common: ends, trigger and keys of the context.
 
     A record refers to its edge instead of having five fields of its own, which halves its size.
     """
 
-    __slots__ = ("from_state", "from_text", "keys", "to_state", "to_text", "trigger", "variants")
+    __slots__ = (
+        "from_state",
+        "from_text",
+        "keys",
+        "leaves",
+        "to_state",
+        "to_text",
+        "trigger",
+        "variants",
+    )
 
     def __init__(self, from_state: Any, to_state: Any, trigger: str, keys: Keys = None) -> None:
         self.from_state: Any = from_state
+        # what the engine compares with an agent's state: nothing that a self-transition leaves
+        self.leaves: Any = None if from_state == to_state else from_state
         self.from_text: str = state_text(from_state)
         self.to_state: Any = to_state
         self.to_text: str = state_text(to_state)

@@ -174,6 +174,15 @@ def report_warning(given: EventLogger | None, event: str, **keys: Any) -> None:
     report(given, "warning", event, **keys)
 
 
+def warn_standard(message: str) -> None:
+    """Warn the programmer of a mistake, by the standard library's logger alone.
+
+    What is said only once does not belong into the log of a run, where it would be missing after a
+    resume.
+    """
+    _standard.warning(message)
+
+
 def describe(error: BaseException) -> str:
     """Return an exception as ``Type: message`` on one line."""
     kind, message = type(error).__name__, " ".join(str(error).split())

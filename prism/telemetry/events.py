@@ -10,6 +10,7 @@ __all__ = [
     "MODE_UNKNOWN",
     "POST_LIKED",
     "POST_PUBLISHED",
+    "POST_WEIGHED",
     "ROUND_ENDED",
     "ROUND_STARTED",
     "RUN_ENDED",
@@ -40,6 +41,7 @@ ROUND_STARTED = "round.started"
 ROUND_ENDED = "round.ended"
 POST_PUBLISHED = "post.published"
 POST_LIKED = "post.liked"
+POST_WEIGHED = "post.weighed"
 RUN_ENDED = "run.ended"
 
 WORKFLOW_STEP = "workflow.step"

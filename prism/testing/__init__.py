@@ -1,7 +1,7 @@
 """Parts for testing agents and simulations: reasoners, a model server, assertions, coverage.
 
 With pytest most of them are at hand as fixtures: see `prism.pytest_plugin` and ``docs/testing.md``.
-`FakeOllama` and `explore` need the extra: ``pip install 'prism-statecharts[testing]'``.
+`FakeOllama` and `explore` need the extra: ``pip install '.[testing]'``.
 """
 
 from importlib import import_module

@@ -8,6 +8,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
+from math import log
+from random import Random
+from statistics import NormalDist
 
 from prism.testing._server.fake_ollama import FakeOllama
 
@@ -17,11 +21,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m prism.testing", description=__doc__)
     parser.add_argument("--latency", type=float, default=0.0, help="seconds that each answer takes")
     parser.add_argument(
+        "--tail",
+        type=float,
+        default=1.0,
+        help="99th percentile of the seconds over their median, --latency, if they are lognormal",
+    )
+    parser.add_argument(
         "--slots", type=int, default=None, help="answers made at once; no limit by default"
     )
     options = parser.parse_args()
 
-    with FakeOllama(latency=options.latency, slots=options.slots, remember=0) as server:
+    latency = _latency(options.latency, options.tail) if options.tail > 1 else options.latency
+    with FakeOllama(latency=latency, slots=options.slots, remember=0) as server:
         sys.stdout.write(server.host + "\n")
         sys.stdout.flush()
 
@@ -33,6 +44,14 @@ def main() -> None:
             "most_at_once": server.most_at_once,
         }
         sys.stdout.write(json.dumps(counts) + "\n")
+
+
+def _latency(median: float, tail: float) -> Callable[[], float]:
+    """Return a maker of lognormal seconds, the same ones in each run."""
+    numbers = Random("latency")
+    sigma = log(tail) / NormalDist().inv_cdf(0.99)
+
+    return lambda: numbers.lognormvariate(log(median), sigma)
 
 
 if __name__ == "__main__":

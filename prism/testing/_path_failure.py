@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from prism.statechart import Statechart
+from prism.statechart._engine.arguments import is_foreign
 from prism.statechart._engine.writing import DEFAULT_MAX_HISTORY_DEPTH
 from prism.statechart._identity import agent_name
 from prism.statechart.inspection._explain import explain
@@ -264,11 +265,7 @@ def _search_charts(agent: Any) -> list[Statechart[Any]]:
         if _fits(chart, agent) and chart not in fitting:
             fitting.append(chart)
 
-    # members of other enums may have the same text, and so be equal
-    of_its_states = [
-        chart for chart in fitting if any(state is agent.state for state in chart.states)
-    ]
-    return of_its_states or fitting
+    return fitting
 
 
 def _existing_charts() -> Iterator[Statechart[Any]]:
@@ -286,6 +283,10 @@ def _existing_charts() -> Iterator[Statechart[Any]]:
 
 
 def _fits(chart: Statechart[Any], agent: Any) -> bool:
+    # members of other enums may have the same text, and so be equal
+    if is_foreign(agent.state, chart.definition):
+        return False
+
     edges = {(each.source, each.trigger, each.target) for each in chart.transitions}
     history = getattr(agent, "state_history", None) or ()
     return agent.state in chart.states and all(

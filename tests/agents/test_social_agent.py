@@ -18,6 +18,7 @@ from prism.statechart import (
     social_media_chart,
     state_enum,
 )
+from prism.testing import ScriptedReasoner
 
 S = AgentState
 NOON = datetime(2026, 1, 30, 12, 0, tzinfo=UTC)
@@ -36,6 +37,34 @@ class PreparedPost:
     """A post with its terms, like those of prism's simulation."""
 
     terms: Terms
+
+
+@pytest.mark.parametrize("threshold", [0.0, 1.0])
+@pytest.mark.parametrize("choice", [S.COMPOSING, S.ENGAGING_LIKE, S.SCROLLING])
+async def test_decide_is_afire(choice: S, threshold: float, heard: list[Any]) -> None:
+    """``decide`` is ``afire``: it asks a reasoner if several transitions are enabled."""
+    chart, post = social_media_chart(clock=lambda: 0.0), Post(["art"])
+    ended = []
+    for _ in range(2):
+        agent = SocialAgent("ada", state=S.EVALUATING, engagement_threshold=threshold)
+        ended.append((agent, ScriptedReasoner({"decides": choice})))
+
+    (one, first), (other, second) = ended
+    moved = await one.decide(post, chart=chart, reasoner=first)
+    assert moved is await chart.afire(other, "decides", post, reasoner=second)
+    assert moved is (choice if threshold == 0.0 else S.SCROLLING)
+    assert one.to_dict() == other.to_dict()
+    assert len(first.questions) == len(second.questions) == (threshold == 0.0)
+    assert heard[: len(heard) // 2] == heard[len(heard) // 2 :]
+
+
+async def test_decide_takes_any_event_of_any_chart() -> None:
+    """``decide`` fires another event where one is named, and discards answers as ``afire`` does."""
+    chart = social_media_chart()
+    agent = SocialAgent("ada")
+    script = ScriptedReasoner([])
+    assert await agent.decide(chart=chart, reasoner=script, trigger="feed_ready") is S.SCROLLING
+    assert await agent.decide(chart=chart, reasoner=script) is None
 
 
 def test_an_agent_needs_only_an_id() -> None:
@@ -347,3 +376,14 @@ def test_a_copy_is_equal_and_independent(duplicate: Any) -> None:
     again.transition_to(S.RESTING, "timeout")
     assert (agent.state, len(agent.state_history)) == (S.SCROLLING, 1)
     assert again.interests is not agent.interests
+
+
+@pytest.mark.parametrize("state", S)
+def test_guards_of_the_social_chart_draw_nothing(state: S) -> None:
+    """A guard that is evaluated again takes none of the agent's random numbers."""
+    chart = social_media_chart(strict=True)
+    agent = SocialAgent("ada", interests=["art"], state=state)
+    agent.random = RandomStream(7, "ada", 1)
+    for trigger in chart.valid_triggers(state):
+        chart.enabled_targets(agent, trigger, Post(["art"]))
+    assert agent.random.random() == RandomStream(7, "ada", 1).random()

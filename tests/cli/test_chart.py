@@ -47,6 +47,27 @@ def test_wrong_input_is_one_line_and_status_2(case: str, charts: Prism) -> None:
     )
 
 
+def test_final_states_are_shown_and_are_no_finding(charts: Prism) -> None:
+    """``show`` marks a final state, and ``check`` does not complain that it has no way out."""
+    doors = {
+        "schema": 1,
+        "states": ["shut", "open", "broken"],
+        "initial": "shut",
+        "final_states": ["broken"],
+        "transitions": [
+            {"trigger": "push", "source": "shut", "target": "open"},
+            {"trigger": "timeout", "source": "open", "target": "shut"},
+            {"trigger": "kick", "source": "*", "target": "broken"},
+        ],
+    }
+    (charts.folder / "doors.json").write_text(json.dumps(doors), encoding="utf-8")
+    lines = [" ".join(line.split()) for line in charts("show", "doors.json").out.splitlines()]
+    assert "broken final" in lines
+    assert "shut initial" in lines
+    ran = charts("check", "doors.json")
+    assert (ran.status, ran.out) == (0, "")
+
+
 def test_show_prints_states_and_transitions(charts: Prism) -> None:
     """``show`` prints states with their marks and limits, and transitions with their guards."""
     ran = charts("show", "social_media")

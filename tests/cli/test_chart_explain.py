@@ -135,7 +135,7 @@ def test_json_is_the_explanation_as_data(explain: Explain) -> None:
         "state": "idle",
         "trigger": "nothing",
         "candidates": [],
-        "outcome": "no reaction",
+        "outcome": "unknown event",
         "target": None,
         "options": [],
         "reacts_to": ["feed_ready"],

@@ -445,7 +445,7 @@ def test_closed_pipe_causes_no_traceback(
 def test_full_disk_is_one_line(as_format: str, run: Path, log: Prism) -> None:
     """A full disk is reported in one line with status 1."""
     said = log("events", run, "--format", as_format, "-o", "/dev/full")
-    assert (said.status, said.err) == (1, "prism: output: No space left on device\n")
+    assert (said.status, said.err) == (1, "prism: /dev/full: No space left on device\n")
 
 
 def test_file_that_cannot_be_written_is_one_line(run: Path, log: Prism) -> None:

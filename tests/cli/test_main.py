@@ -22,7 +22,6 @@ FILES = {
     "type.json": f'[\n{PERSONA},\n{{"username": 7, "interested_topics": ["art"]}}\n]',
     "missing.json": f'[\n{PERSONA},\n{{"username": "ben"}}\n]',
     "no_interests.json": f'[\n{PERSONA},\n{{"username": "ben", "interested_topics": []}}\n]',
-    "twice.json": f"[\n{PERSONA},\n{PERSONA}\n]",
     "no_interests.jsonl": '{"agent_id": "a", "interests": ["art"]}\n'
     '{"agent_id": "b", "interests": []}\n',
     "twice.jsonl": '{"agent_id": "a", "interests": ["art"]}\n' * 2,
@@ -85,10 +84,6 @@ WRONG = {
         ["line 2", "'interests'", "empty list"],
     ),
     "duplicate id": (
-        ["--agents", "twice.json"],
-        ["twice.json", "line 3", "'username'", "'ann'", "line 2"],
-    ),
-    "duplicate id, own format": (
         ["--agents", "twice.jsonl"],
         ["twice.jsonl", "line 2", "'agent_id'", "line 1"],
     ),
@@ -191,6 +186,7 @@ def test_help_explains_every_option(prism: Prism) -> None:
         "concurrency",
         "timeout",
         "patience",
+        "hedge",
         "max-calls",
         "max-tokens",
         "deadline",

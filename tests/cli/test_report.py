@@ -1,5 +1,6 @@
 """``prism report``."""
 
+import runpy
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,39 @@ from prism.agents import opening_posts, synthetic_population
 from prism.runlog import RunLog, SimulatedClock
 from prism.social import Simulation
 from tests.kit.commands import Prism
+
+DOORS = """
+from prism.agents import StatechartMixin
+from prism.runlog import RunLog, SimulatedClock
+from prism.statechart import Statechart, Transition, state_enum
+
+Door = state_enum("Door", ["open", "shut"])
+
+
+def is_loose(door, context):
+    return False
+
+
+def make(logger=None):
+    moves = [
+        Transition("push", Door("open"), Door("shut")),
+        Transition("pull", Door("shut"), Door("open"), guard=is_loose),
+    ]
+    return Statechart(Door, moves, Door("open"), name="doors", logger=logger)
+
+
+chart = make()
+
+
+class Gate(StatechartMixin):
+    state_type = Door
+    agent_id = "gate"
+
+
+def run(path):
+    with RunLog(path, SimulatedClock()) as log:
+        make(log.logger).fire(Gate(), "push")
+"""
 
 
 @pytest.fixture(scope="module")
@@ -110,3 +144,33 @@ def test_a_missing_package_names_the_extra(prism: Prism, source: bytes) -> None:
     ran = prism.run("report", ".")
     assert ran.status == 2
     assert "run pip install 'prism-statecharts[report]'" in ran.err
+
+
+def test_a_chart_of_ones_own_is_drawn_as_it_is_defined(prism: Prism) -> None:
+    """The page has the guards of a chart given by --chart, and transitions that nobody made."""
+    charts = prism.folder / "doors.py"
+    charts.write_text(DOORS, encoding="utf-8")
+    assert runpy.run_path(str(charts))["run"](prism.folder / "doors.jsonl") is None
+
+    ran = prism("report", "doors.jsonl", "--chart", "doors:chart", "-o", "doors.html")
+    assert (ran.status, ran.err) == (0, "")
+    page = (prism.folder / "doors.html").read_text(encoding="utf-8")
+    assert "pull [is_loose]" in page
+
+    ran = prism("chart", "export", "doors:chart", "--format", "json", "-o", "doors.json")
+    ran = prism("report", "doors.jsonl", "--chart", "doors.json", "-o", "again.html")
+    assert ran.status == 0
+    assert "pull [is_loose]" in (prism.folder / "again.html").read_text(encoding="utf-8")
+
+    ran = prism("report", "doors.jsonl", "-o", "without.html")
+    assert "pull [is_loose]" not in (prism.folder / "without.html").read_text(encoding="utf-8")
+
+
+def test_a_chart_of_no_run_is_an_error(prism: Prism, run: Path) -> None:
+    """A chart that cannot be read, and one that no run follows, end with status 2 and no page."""
+    (prism.folder / "doors.py").write_text(DOORS, encoding="utf-8")
+    for chart, said in (("nothing", "there is no chart"), ("doors:chart", "by the chart doors")):
+        ran = prism("report", "first", "--chart", chart, "-o", "page.html")
+        assert ran.status == 2
+        assert said in ran.err
+        assert not (prism.folder / "page.html").exists()

@@ -96,14 +96,22 @@ def test_engagement_is_counted(shown: Shown) -> None:
     ]
 
 
-def test_commonest_reasons_of_fallbacks_are_printed(shown: Shown) -> None:
-    """The three commonest reasons of fallbacks are printed with their counts."""
-    fallbacks = Counter({"rare": 1, "common": 3_000, "some": 20, "[few]": 3})
-    lines = shown(results_of(decisions_asked=4_000, fallbacks=fallbacks))
-    assert [line for line in lines if "Fallback" in line] == [
-        "Fallback taken 3,000 x: common",
-        "Fallback taken 20 x: some",
-        "Fallback taken 3 x: [few]",
+def test_all_reasons_of_fallbacks_are_printed(shown: Shown) -> None:
+    """Every kind of fallback is on a line with count and example, the commonest first."""
+    fallbacks = Counter({"Rare": 1, "Odd at http://a": 3_000, "Some": 20, "other": 3, "Few": 2})
+    examples = {
+        "Odd at http://a": f"Odd: no [bold] {'reply ' * 20}",
+        "other": "as I like",
+        "Some": "Some",
+        "Few": "Few: a",
+    }
+    results = results_of(decisions_asked=4_000, fallbacks=fallbacks, fallback_examples=examples)
+    assert [line.strip() for line in shown(results) if "Fallback" in line] == [
+        f"Fallback taken 3,000 x: Odd at http://a, such as: no [bold] {'reply ' * 20}".strip(),
+        "Fallback taken 20 x: Some",
+        "Fallback taken 3 x: other, such as: as I like",
+        "Fallback taken 2 x: Few, such as: a",
+        "Fallback taken 1 x: Rare",
     ]
 
 

@@ -102,11 +102,12 @@ def test_a_full_disk_elsewhere_can_be_gone_on_from(
 ) -> None:
     """A checkpoint or summary without space ends the run the same way, and it is resumed."""
     (stopped / file).symlink_to("/dev/full")
+    named = file.removesuffix(".part").replace("/.", "/").removeprefix(".")
     ran = prism(*RESUME)
     assert (ran.status, ran.out) == (1, "")
     assert ran.err.splitlines() == [
         "prism: run: going on after round 3",
-        f"prism: run: No space left on device; {HINT}",
+        f"prism: run/{named}: No space left on device; {HINT}",
     ]
     assert prism(*RESUME).status == 0
     assert tree(stopped) == whole

@@ -15,7 +15,7 @@ from prism.llm import AnswerCache
 from prism.runs import ModelOptions, ReplayOptions
 from prism.social import SocialRun
 from prism.statechart import AgentState
-from prism.testing import FakeOllama
+from prism.testing import FakeOllama, Fault
 from tests.kit.commands import Prism
 from tests.kit.servers import chats_of
 from tests.kit.waiting import has_ended, wait_until
@@ -111,8 +111,9 @@ def test_every_option_is_part_of_the_run(prism: Prism, monkeypatch: pytest.Monke
         ),
         *("--seed", "4", "--reasoner", "ollama", "--model", "tiny", "--host", "http://a"),
         *("--host", "http://b", "--mode", "chat", "--pick", "argmax", "--think", "low"),
-        *("--concurrency", "3", "--timeout", "2.5", "--patience", "30", "--max-calls", "100"),
-        *("--max-tokens", "200", "--deadline", "60", "--cache", "answers.db"),
+        *("--concurrency", "3", "--timeout", "2.5", "--patience", "30", "--hedge"),
+        *("--max-calls", "100", "--max-tokens", "200", "--deadline", "60"),
+        *("--cache", "answers.db"),
         *("--out", "run", "--checkpoint-every", "7"),
     )
     assert prism("simulate", *given).err == "prism: enough\n"
@@ -125,6 +126,7 @@ def test_every_option_is_part_of_the_run(prism: Prism, monkeypatch: pytest.Monke
         concurrency=3,
         timeout=2.5,
         patience=30.0,
+        hedge=True,
         max_calls=100,
         max_tokens=200,
         deadline=60.0,
@@ -233,17 +235,19 @@ def test_unreachable_model_does_not_stop_a_run(prism: Prism) -> None:
     assert troubles(ran.err) == [
         f"prism: cannot reach {url} (All connection attempts failed): "
         "see that 'ollama serve' is running there; "
-        "its decisions will fall back (see: prism doctor)"
+        "until that is mended every decision will fall back (see: prism doctor)"
     ]
     totals = summary_of(prism.folder / "run")["results"]["totals"]
     assert totals["decisions_answered"] == 0
     assert sum(totals["fallbacks"].values()) == totals["decisions_asked"] > 0
-    assert all(url in reason for reason in totals["fallbacks"])
+    assert {"UnreachableError", "CircuitOpenError"} >= {
+        group.removesuffix(f" at {url}") for group in totals["fallbacks"]
+    }
     shown = " ".join(ran.out.split())
     assert f"decisions that fell back {totals['decisions_asked']}" in shown
-    assert any(
-        f"Fallback taken {count} x: {reason}" in shown
-        for reason, count in totals["fallbacks"].items()
+    assert all(
+        f"Fallback taken {count} x: {group}, such as: " in shown
+        for group, count in totals["fallbacks"].items()
     )
 
 
@@ -357,3 +361,18 @@ def test_columns_that_cannot_be_kept_are_refused(
     ran = prism("simulate", *given, "--out", "run")
     assert (ran.status, ran.err.startswith(f"prism: {said}")) == (2, True)
     assert not (prism.folder / "run").exists()
+
+
+def test_a_limit_on_tokens_that_cannot_work_is_told(prism: Prism, server: FakeOllama) -> None:
+    """Where the server reports no tokens a run with a limit on them says so, once."""
+    body = {"message": {"role": "assistant", "content": '{"next_state": "scrolling"}'}}
+    server.fail_always(Fault.body(json.dumps(body).encode()), path="/api/chat")
+    ran = prism(
+        *("simulate", "--agents", PERSONAS, "--rounds", "1", "--max-tokens", "100"),
+        *("--reasoner", "ollama", "--model", "tiny", "--host", server.url),
+    )
+    assert ran.status == 0
+    assert troubles(ran.err) == [
+        f"prism: tiny at {server.host} reports no tokens, so a limit of 100 tokens cannot end "
+        "its questions: set a limit on calls"
+    ]

@@ -14,7 +14,8 @@ QUOTED = r'"((?:[^"\\\n]|\\["\\n])*)"'
 NODE = re.compile(rf"    (s\d+) \[label={QUOTED}(, peripheries=2)?\];")
 EDGE = re.compile(rf"    (s\d+|any) -> (s\d+) \[label={QUOTED}\];")
 FRAME = re.compile(
-    rf"digraph {QUOTED} \{{|    (?:node|edge|any|start) \[[^\[\]]*\];|    start -> s\d+;|\}}"
+    rf"digraph {QUOTED} \{{|    (?:node|edge|any|start|end) \[[^\[\]]*\];"
+    r"|    start -> s\d+;|    s\d+ -> end;|\}"
 )
 
 
@@ -38,6 +39,9 @@ def test_any_chart_makes_a_graph_of_known_lines(random_charts: Any, data: st.Dat
         for line in lines
         if not (NODE.fullmatch(line) or EDGE.fullmatch(line) or FRAME.fullmatch(line))
     ] == []
+    assert [line.split()[0] for line in lines if line.endswith(" -> end;")] == [
+        f"s{number}" for number, state in enumerate(found.states) if state in found.final_states
+    ]
     limits = [
         f"\ntime-out after {found.timeouts[state]} ticks" if state in found.timeouts else ""
         for state in found.states

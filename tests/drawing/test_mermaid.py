@@ -17,6 +17,7 @@ LINE = re.compile(
     rf'stateDiagram-v2|    (?:state "(?P<text>{SAFE}+)" as (?P<id>s\d+|any)'
     rf"|note right of s\d+ : time-out after \d+ ticks"
     rf"|(?P<source>\[\*\]|s\d+|any) --> (?P<target>s\d+)(?: : (?P<label>(?:{SAFE}|<br/>)+))?"
+    r"|(?P<final>s\d+) --> \[\*\]"
     r"|classDef decision stroke-width:3px|class s\d+(?:,s\d+)* decision)"
 )
 
@@ -36,6 +37,8 @@ def test_any_chart_makes_a_diagram_of_known_lines(random_charts: Any, data: st.D
     assert [text for name, text in named.items() if name != "any"] == list(
         map(showable, found.states)
     )
+    ends = [named[line["final"]] for line in lines if line and line["final"]]
+    assert ends == [showable(state) for state in found.states if state in found.final_states]
     arrows = [line for line in lines if line and line["target"]]
     assert named[arrows[0]["target"]] == showable(found.initial or "")
     for line, arrow in zip(arrows[1:], found.arrows, strict=True):

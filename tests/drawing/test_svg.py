@@ -50,6 +50,25 @@ def test_any_chart_is_drawn_as_well_formed_xml(random_charts: Any, data: st.Data
     )
 
 
+def test_final_states_have_a_dot_in_a_circle_and_a_line_in_the_legend() -> None:
+    """Each final state is marked, and the legend says what the mark means; no other state is."""
+    svg = draw_svg(Diagram(("work", "done", "failed"), (), final_states=frozenset({"done"})))
+    (ring,) = [
+        element
+        for element in ET.fromstring(svg).iter(f"{SVG}circle")
+        if element.get("class") == "ring"
+    ]
+    boxes = [
+        element
+        for element in ET.fromstring(svg).iter(f"{SVG}rect")
+        if element.get("class") == "box"
+    ]
+    left, width = (float(boxes[1].get(key, "")) for key in ("x", "width"))
+    assert left < float(ring.get("cx", "")) < left + width / 4
+    assert texts(svg)[-1].startswith("◉ final state")
+    assert "◉" not in social_media_chart().to_svg()
+
+
 def test_the_social_chart_shows_its_states_triggers_and_limit() -> None:
     """The social chart shows names, labels, time-out and legend on at most 900 pixels."""
     svg = social_media_chart().to_svg()
@@ -131,6 +150,37 @@ def test_traffic_from_everywhere_is_added_up() -> None:
     )
     svg = draw_svg(everywhere, {("b", "a"): 5, ("a", "a"): 2, ("c", "a"): 4})
     assert [text for text in texts(svg) if text.endswith(TIMES)] == [f"7{TIMES}", f"4{TIMES}"]
+
+
+def places(svg: str) -> list[str | None]:
+    """Return where the states and arrows of a picture are, whatever the widths of arrows are."""
+    root = ET.fromstring(svg)
+    boxes = [box for box in root.iter(f"{SVG}rect") if "box" in box.get("class", "")]
+    return [
+        *(box.get(name) for box in boxes for name in ("x", "y", "width", "height")),
+        *((line.get("d") or "").split("C")[0] for line in root.iter(f"{SVG}path")),
+    ]
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_pictures_side_by_side_have_one_layout_and_scale(data: st.DataObject) -> None:
+    """With the traffic beside it, a picture has its layout, and widths mean the same in both."""
+    names = ("a", "b", "c", "d")
+    ends = st.tuples(st.sampled_from(names), st.sampled_from(names))
+    traffic = st.dictionaries(ends, st.integers(1, 10**7), min_size=1)
+    one, other = data.draw(traffic), data.draw(traffic)
+    diagram = Diagram(names, (Arrow("a", "b", ("go",)), Arrow("b", "a", ("back",))), initial="a")
+    pictures = [draw_svg(diagram, one, beside=[other]), draw_svg(diagram, other, beside=[one])]
+    assert places(pictures[0]) == places(pictures[1])
+
+    widest = max(width for picture in pictures for width, _ in lines(picture))
+    most = max(max(one.values()), max(other.values()))
+    assert widest == 7.0
+    for counts, picture in zip((one, other), pictures, strict=True):
+        assert (7.0 in [width for width, _ in lines(picture)]) == (
+            round(1.3 + 5.7 * (max(counts.values()) / most) ** 0.5, 1) == 7.0
+        )
 
 
 def test_traffic_between_unknown_states_is_refused() -> None:

@@ -37,6 +37,17 @@ def test_a_time_out_stands_below_the_name() -> None:
 
 def test_a_label_counts_the_triggers_left_out() -> None:
     """A label shows five of nine triggers, how many are left out, and the count of its traffic."""
-    text = label_text([f"trigger {number}" for number in range(9)], 40_000, "")
+    text = label_text([f"trigger {number}" for number in range(9)], [40_000], "")
     assert text.lines[4:] == ("trigger 4", "and 4 more", "40,000\N{MULTIPLICATION SIGN}")
     assert text.classes[4:] == ("small", "small", "count")
+
+
+def test_labels_of_pictures_side_by_side_have_the_same_room() -> None:
+    """A label keeps the room of the longest count among the pictures beside it."""
+    counts = ([7, 40_000_000], [40_000_000, 7])
+    few, many = (label_text(["go"], shown, "") for shown in counts)
+    assert (few.lines[-1], many.lines[-1]) == (
+        "7\N{MULTIPLICATION SIGN}",
+        "40,000,000\N{MULTIPLICATION SIGN}",
+    )
+    assert few.width == many.width > label_text(["go"], [7], "").width

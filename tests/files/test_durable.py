@@ -1,11 +1,13 @@
 """Files that exist whole or not at all."""
 
 import errno
+import os
+import stat
 from pathlib import Path
 
 import pytest
 
-from prism.files import make_folder, save_folder, write_durably
+from prism.files import make_folder, replacing, save_folder, write_durably
 
 
 def names(folder: Path) -> list[str]:
@@ -62,3 +64,61 @@ def test_a_missing_folder_cannot_be_saved(tmp_path: Path) -> None:
     save_folder(tmp_path)
     with pytest.raises(FileNotFoundError):
         save_folder(tmp_path / "nowhere")
+
+
+def write_half(path: Path, wrong: type[BaseException]) -> None:
+    """Begin to replace a file, and raise an error in the middle."""
+    with replacing(path) as file:
+        file.write(b"half")
+        raise wrong
+
+
+def test_an_error_leaves_the_old_file(tmp_path: Path) -> None:
+    """What goes wrong while a file is written leaves the old one, and nothing else."""
+    (tmp_path / "file").write_bytes(b"before")
+    for wrong in (RuntimeError, KeyboardInterrupt):
+        with pytest.raises(wrong):
+            write_half(tmp_path / "file", wrong)
+
+    assert (tmp_path / "file").read_bytes() == b"before"
+    assert names(tmp_path) == ["file"]
+
+
+def test_a_replaced_file_keeps_its_permissions_and_links(tmp_path: Path) -> None:
+    """Permissions stay, a link still leads to the file, and a hard link keeps the old content."""
+    path, link, hard = tmp_path / "file", tmp_path / "link", tmp_path / "hard"
+    path.write_bytes(b"before")
+    path.chmod(0o640)
+    link.symlink_to("file")
+    hard.hardlink_to(path)
+    with replacing(link) as file:
+        file.write(b"after")
+    assert link.is_symlink()
+    assert (path.read_bytes(), hard.read_bytes()) == (b"after", b"before")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_a_pipe_is_written_to_as_it_is(tmp_path: Path) -> None:
+    """A pipe is no file to replace: what is written goes through it."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with replacing(pipe) as file:
+        file.write(b"through")
+    assert os.read(reading, 100) == b"through"
+    os.close(reading)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_names_of_every_length_can_be_replaced(tmp_path: Path) -> None:
+    """A file whose name is as long as names may be is written, too."""
+    path = tmp_path / ("é" * 127)
+    with replacing(path) as file:
+        file.write(b"whole")
+    assert path.read_bytes() == b"whole"
+
+
+def test_a_folder_is_not_replaced(tmp_path: Path) -> None:
+    """A folder is refused before anything is written."""
+    with pytest.raises(IsADirectoryError), replacing(tmp_path):
+        pytest.fail("opened")

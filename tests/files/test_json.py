@@ -25,7 +25,7 @@ def test_valid_json_is_parsed(text: str, value: Any) -> None:
     ("text", "line", "field", "problem"),
     [
         ("", 1, None, r"is not valid JSON: Expecting value \(column 1\)"),
-        ('{\n"a": 1,\n}', 3, None, "is not valid JSON"),
+        ('{\n"a": 1,\n2}', 3, None, "is not valid JSON"),
         ('{"a": 1, "b": 2, "a": 3}', None, "a", "stands twice in one object"),
         ('[{"x": {"b": 1, "b": 1}}]', None, "b", "stands twice in one object"),
         ("[NaN]", None, None, "is not valid JSON: NaN is not a number of JSON"),

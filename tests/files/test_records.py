@@ -2,6 +2,7 @@
 
 import errno
 import os
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ import pytest
 
 from prism.errors import FieldValueError, InputError
 from prism.files import Record, read_json_array, read_json_lines, reading
-from prism.files._records import MAX_LINE_CHARACTERS
+from prism.files._records import MAX_FILE_BYTES, MAX_LINE_CHARACTERS
+from tests.kit.files import place
 
 Write = Callable[[str, str | bytes], Path]
 
@@ -68,7 +70,7 @@ def test_an_empty_array_has_no_records(write: Write, text: str) -> None:
         ('{}\n"x"', 2, "must be a JSON object, got text"),
         ("{}\n3.5", 2, "must be a JSON object, got a number"),
         ("{}\n" + DEEP, 2, "is nested too deeply"),
-        ('{}\n{"a": ' + LONG_NUMBER + "}", 2, "holds a number of too many digits"),
+        ("{}\n[" + LONG_NUMBER + "]", 2, "holds a number of too many digits"),
         (
             '{}\n{"a": "' + "x" * MAX_LINE_CHARACTERS + '"}',
             2,
@@ -226,3 +228,37 @@ def test_a_repeated_key_is_refused(text: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         list(read_json_lines(tmp_path / "twice.jsonl"))
     assert (caught.value.line, caught.value.field) == (2, "a")
+
+
+@pytest.mark.parametrize("end", ["jsonl", "json"])
+def test_an_endless_line_is_refused_before_it_is_held(end: str, tmp_path: Path) -> None:
+    """A line of a gigabyte costs no more memory than the longest line that is read."""
+    path = tmp_path / f"a.{end}"
+    with path.open("wb") as file:
+        file.truncate(MAX_FILE_BYTES)
+
+    tracemalloc.start()
+    error = complaint(path, read_json_lines if end == "jsonl" else read_json_array)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert "longer than" in error.problem
+    assert peak < 200 << 20
+
+
+@pytest.mark.parametrize("number", ["9" * 19, "-" + "9" * 400, "1e400", "-1e999", "9" * 5_000])
+@pytest.mark.parametrize(("end", "read"), [("jsonl", read_json_lines), ("json", read_json_array)])
+def test_a_number_beyond_64_bits_is_named(
+    number: str, end: str, read: Callable[[Path], Any], write: Write
+) -> None:
+    """A number that no machine holds is refused with its field."""
+    line = f'{{"a": 1, "b": {number}}}'
+    error = complaint(write(f"a.{end}", line if end == "jsonl" else f"[{line}]"), read)
+    assert error.field == "b"
+    assert error.line == 1 or len(number) > 4_300
+
+
+def test_many_repeated_keys_cost_little(write: Write) -> None:
+    """A line of 100,000 repeated keys is refused by the first of them, in no time to speak of."""
+    keys = [f'"k{number % 50_000}": 0' for number in range(100_000)]
+    error = complaint(write("a.jsonl", "{" + ", ".join(keys) + "}"), read_json_lines)
+    assert place(error)[1:] == (1, "k0")

@@ -79,6 +79,7 @@ def run_both(random_charts: Any, data: st.DataObject) -> None:
         send(interpreter, chart, trigger, given_)
         chart.fire(agent, trigger, given_)
         assert state_in(interpreter) == scxml_name(agent.state)
+        assert interpreter.is_terminated == (agent.state in chart.final_states)
 
 
 @pytest.mark.usefixtures("_faults_unheard")
@@ -135,6 +136,24 @@ def test_the_social_chart_goes_through_a_round() -> None:
         "idle",
         "idle",
     ]
+
+
+def test_the_interpreter_ends_in_a_final_state() -> None:
+    """Once the document's machine is in a final state it has ended, and events change nothing."""
+    order = state_enum("Order", ["open", "paid", "lost"])
+    OPEN, PAID, LOST = order
+    chart = Statechart(
+        order,
+        [Transition("pays", OPEN, PAID), Transition("timeout", "*", LOST)],
+        OPEN,
+        final_states=[LOST],
+    )
+    interpreter = interpreter_of(chart)
+    interpreter.send("pays")
+    assert (state_in(interpreter), interpreter.is_terminated) == ("paid", False)
+    for trigger in ("timeout", "pays", "timeout"):
+        interpreter.send(trigger)
+        assert (state_in(interpreter), interpreter.is_terminated) == ("lost", True)
 
 
 def test_a_trigger_matches_no_other_event() -> None:

@@ -69,10 +69,12 @@ def _charts(draw: st.DrawFn, texts: st.SearchStrategy[str] = TEXTS) -> Statechar
         )
     )
     guard = st.none() | st.sampled_from(list(GUARDS.values()))
+    final = draw(st.lists(state, max_size=2, unique=True))
+    left = [member for member in states if member not in final]
     move = st.builds(
         Transition,
         st.sampled_from(triggers),
-        st.just("*") | state,
+        st.sampled_from(["*", *left]),
         state,
         guard,
         st.none() | st.just(note),
@@ -82,10 +84,16 @@ def _charts(draw: st.DrawFn, texts: st.SearchStrategy[str] = TEXTS) -> Statechar
         draw(st.lists(move, max_size=12)),
         draw(state),
         name=draw(TEXTS),
-        decision_states=draw(st.lists(state, max_size=2, unique=True)),
-        timeouts=draw(st.dictionaries(state, st.integers(1, 9), max_size=2)),
+        decision_states=draw(_some_of(left)),
+        timeouts=dict.fromkeys(draw(_some_of(left)), draw(st.integers(1, 9))),
         strict=draw(st.booleans()),
+        final_states=final,
+        needs=draw(st.lists(st.sampled_from(["should_engage", "pending_action"]), max_size=3)),
     )
+
+
+def _some_of(states: list[Any]) -> st.SearchStrategy[list[Any]]:
+    return st.lists(st.sampled_from(states), max_size=2, unique=True) if states else st.just([])
 
 
 @pytest.fixture(scope="session")

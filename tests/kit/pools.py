@@ -18,6 +18,11 @@ async def ask(pool: OllamaPool, times: int = 1) -> list[str]:
     return [reply.host for reply in await asyncio.gather(*(pool.chat(HELLO) for _ in range(times)))]
 
 
+async def ask_in_turn(pool: OllamaPool, times: int) -> list[str]:
+    """Ask many questions one after the other, and return the hosts that answered."""
+    return [(await pool.chat(HELLO)).host for _ in range(times)]
+
+
 def impatient(
     pool: OllamaPool, *, pause: float = 0.05, probe_wait: float = 10, patience: float = 0
 ) -> OllamaPool:
@@ -42,5 +47,5 @@ async def open_breaker(server: FakeOllama, pool: OllamaPool) -> None:
 
 
 def at_rest(pool: OllamaPool) -> bool:
-    """Return True if no question is under way or waits."""
-    return not pool.waiting and not any(host.in_flight for host in pool.servers)
+    """Return True if no question is under way or waits, and no host is doubted."""
+    return not pool.waiting and not any(host.in_flight or host.doubts for host in pool.servers)

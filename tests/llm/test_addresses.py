@@ -9,7 +9,13 @@ import pytest
 
 from prism.errors import FieldValueError, LLMError
 from prism.llm import OllamaPool
-from prism.llm._addresses import check_address, credentials, same_address, shown_address
+from prism.llm._addresses import (
+    check_address,
+    credentials,
+    model_name,
+    same_address,
+    shown_address,
+)
 from prism.testing import FakeOllama
 from tests.kit.servers import HELLO
 
@@ -94,3 +100,21 @@ async def test_a_server_spelt_in_two_ways_has_one_limit(server: FakeOllama, conn
     assert pool.hosts == [server.host]
     await asyncio.gather(*(pool.chat(HELLO) for _ in range(12)))
     assert server.most_at_once == 2
+
+
+@pytest.mark.parametrize(
+    ("names", "others"),
+    [
+        (
+            ["llama3.2", "llama3.2:latest", "Llama3.2", "library/llama3.2:latest"],
+            ["llama3.2:1b", "llama3", "ann/llama3.2"],
+        ),
+        (["hf.co/a/B:Q4", "HF.co/a/b:q4"], ["hf.co/a/b", "a/b:q4"]),
+        (["host:5000/tiny", "host:5000/tiny:latest"], ["host/tiny", "tiny"]),
+        (["registry.ollama.ai/library/tiny", "tiny"], ["registry.ollama.ai/ann/tiny"]),
+    ],
+)
+def test_ways_to_name_one_model_are_the_same(names: list[str], others: list[str]) -> None:
+    """A model is the same with or without the parts of its name that go without saying."""
+    assert len({model_name(name) for name in names}) == 1
+    assert model_name(names[0]) not in map(model_name, others)

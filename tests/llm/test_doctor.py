@@ -54,7 +54,7 @@ TROUBLES: list[tuple[str, str, str, list[Fault], str | None, str]] = [
         "tiny",
         [Fault.body(b"<html>")],
         "/api/version",
-        "something that is not a reply",
+        "answered with a web page instead of a reply",
     ),
     ("silent", "server", "tiny", [Fault.hang()], "/api/version", "within 0.3 s"),
     ("no model", "model", "vast", [], None, "run  ollama pull vast"),
@@ -186,3 +186,43 @@ async def test_a_server_may_be_named_without_scheme(server: FakeOllama) -> None:
     async with OllamaChatClient(server.host.removeprefix("http://"), "tiny", timeout=5) as client:
         checks = [check async for check in diagnose(client) if check.ok is not None]
     assert [check.ok for check in checks] == [True] * len(STEPS)
+
+
+@pytest.mark.parametrize(
+    ("model", "models", "shows", "found"),
+    [
+        ("vast", ["tiny"], False, "vast is not among its 2: tiny, nimble; run  ollama pull vast"),
+        ("vast", ["vast:1b"], True, "vast is not among its 2: vast:1b, nimble; "),
+        (
+            "m9",
+            [f"m{n}" for n in range(8)],
+            False,
+            "m9 is not among its 9: m0, m1, m2, m3, m4, ...",
+        ),
+        ("tiny", ["TINY:latest"], False, None),
+        ("library/tiny:latest", ["tiny"], False, None),
+    ],
+)
+async def test_a_model_that_is_not_in_the_list_is_not_there(
+    serve: Serve, model: str, models: list[str], shows: bool, found: str | None
+) -> None:
+    """A model is there if the list has it by any of its names, whatever else the server says."""
+    server = serve(models=models)
+    body = b'{"capabilities": ["completion"], "model_info": {}}'
+    says = Fault.body(body) if shows else Fault.status(404, body=b"no such page")
+    server.fail_always(says, path="/api/show")
+    steps = await findings(server, model)
+    (what, ok, text) = steps[1]
+    assert (what, ok) == ("model", found is None)
+    if found is not None:
+        assert text.startswith(f"{server.host} does not have the model: {found}")
+        assert len(steps) == 2
+
+
+async def test_an_empty_list_is_said_to_be_one(serve: Serve) -> None:
+    """A server without any model says so."""
+    server = serve(models=[], decision_models=[])
+    server.fail_always(Fault.status(404, body=b"no such page"), path="/api/show")
+    (*_, (_, ok, text)) = await findings(server, "tiny")
+    assert not ok
+    assert "tiny is not in its list, which is empty; run  ollama pull tiny" in text

@@ -19,7 +19,7 @@ from prism.errors import (
     TimedOutError,
     UnreachableError,
 )
-from prism.llm._faults import is_host_fault, is_retryable, lacks_path
+from prism.llm._faults import is_internal, is_retryable, is_unusable, lacks_path
 from prism.statechart.reasoner import Cost
 from prism.testing import FakeOllama, Fault
 from tests.kit.servers import HELLO, QUESTION, Connect
@@ -91,19 +91,67 @@ FAULTS: list[tuple[str, Fault, type[LLMError], str, type[BaseException]]] = [
         ollama.ResponseError,
     ),
     ("error list", SAID_A_LIST, OverloadedError, "answered 503: ", AttributeError),
-    ("not JSON", Fault.body(b"<html>"), BadReplyError, "is not a reply", ValueError),
+    (
+        "a web page",
+        Fault.body(b"<!DOCTYPE html>\n<html><title>Sign&nbsp;in </title></html>"),
+        BadReplyError,
+        r"answered with a web page \('Sign in'\) instead of a reply: see that this is the address",
+        ValueError,
+    ),
+    (
+        "a web page that is not there",
+        Fault.status(404, body=b"<html><title>404 Not Found</title>This model is not found."),
+        BadReplyError,
+        r"answered 404 with a web page \('404 Not Found'\): see that this is the address",
+        ollama.ResponseError,
+    ),
+    (
+        "a web page that is busy",
+        Fault.status(503, body=b"<html>"),
+        OverloadedError,
+        "answered 503 with a web page$",
+        ollama.ResponseError,
+    ),
+    (
+        "no such model elsewhere",
+        Fault.status(404, body=b'{"error": "The model `tiny` does not exist."}'),
+        ModelMissingError,
+        "ollama pull tiny$",
+        ollama.ResponseError,
+    ),
+    ("not JSON", Fault.body(b"yes"), BadReplyError, "is not a reply", ValueError),
+    ("deep", Fault.body(b"[" * 500_000), BadReplyError, "is not a reply", RecursionError),
     ("no body", Fault.body(b""), BadReplyError, "is not a reply", ValueError),
     (
         "error with 200",
         Fault.body(b'{"error": "oops"}'),
         BadReplyError,
-        "is not a reply",
+        "answered with an error instead of a reply: oops$",
+        ValueError,
+    ),
+    (
+        "error object with 200",
+        Fault.body(b'{"error": {"message": "no\\nroom", "type": "x"}}'),
+        BadReplyError,
+        "answered with an error instead of a reply: no room$",
         ValueError,
     ),
     ("an array", Fault.body(b"[1]"), BadReplyError, "is not a reply", TypeError),
     ("null", Fault.body(b"null"), BadReplyError, "is not a reply", TypeError),
-    ("wrong shape", Fault.body(b'{"message": "hi"}'), BadReplyError, "is not a reply", ValueError),
-    ("error in a stream", Fault.stream_error(), BadReplyError, "is not a reply", ValueError),
+    (
+        "wrong shape",
+        Fault.body(b'{"message": {"role": "assistant", "content": 3}}'),
+        BadReplyError,
+        r"is not a reply \(message.content: Input should be a valid string\)",
+        ValueError,
+    ),
+    (
+        "error in a stream",
+        Fault.stream_error(),
+        BadReplyError,
+        "answered with an error instead of a reply: the model crashed$",
+        ValueError,
+    ),
     ("empty", Fault.says(""), BadReplyError, "tiny at .* gave an empty reply", type(None)),
 ]
 
@@ -262,23 +310,41 @@ def test_only_failures_that_may_pass_are_retryable(error: Exception, retryable: 
 
 
 @pytest.mark.parametrize(
-    ("fault", "faulty", "lacking"),
+    ("fault", "unusable", "internal", "lacking"),
     [
-        (Fault.status(500), True, False),
-        (Fault.status(500, body=b'["crashed"]'), True, False),
-        (Fault.status(404, body=b"404 page not found"), True, True),
-        (Fault.status(405), False, True),
-        (Fault.status(404, "model 'tiny' not found"), True, False),
-        (Fault.status(400), False, False),
-        (Fault.says(""), False, False),
+        (Fault.status(500), True, True, False),
+        (Fault.status(500, body=b'["crashed"]'), True, True, False),
+        (Fault.body(b'{"error": "crashed"}'), True, True, False),
+        (Fault.status(520), True, True, False),
+        (Fault.status(404, body=b"404 page not found"), True, False, True),
+        (Fault.status(405), True, False, True),
+        (Fault.status(501), True, False, True),
+        (Fault.status(404, "model 'tiny' not found"), False, False, False),
+        (Fault.status(400), True, False, False),
+        (Fault.status(503), False, False, False),
+        (Fault.body(b"<html>"), True, False, False),
+        (Fault.says(""), True, False, False),
     ],
-    ids=["500", "500 list", "404", "405", "no model", "400", "empty"],
+    ids=[
+        *("500", "500 list", "200 error", "520", "404", "405", "501", "no model", "400", "503"),
+        *("html", "empty"),
+    ],
 )
-async def test_an_answer_says_whether_the_host_is_at_fault(
-    server: FakeOllama, connect: Connect, fault: Fault, faulty: bool, lacking: bool
+async def test_an_answer_says_where_to_ask_again(
+    server: FakeOllama,
+    connect: Connect,
+    fault: Fault,
+    unusable: bool,
+    internal: bool,
+    lacking: bool,
 ) -> None:
-    """Status and text of an answer say if the host is at fault, and if it lacks the path."""
+    """An answer says if another host may do better, if this one may later, and if it can at all."""
     server.fail(fault)
     with pytest.raises(LLMError) as caught:
         await connect().chat(HELLO)
-    assert (is_host_fault(caught.value), lacks_path(caught.value)) == (faulty, lacking)
+    error = caught.value
+    assert (is_unusable(error), is_internal(error), lacks_path(error)) == (
+        unusable,
+        internal,
+        lacking,
+    )

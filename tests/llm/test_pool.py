@@ -230,7 +230,8 @@ async def test_the_cost_of_a_cancelled_question_is_known(
     await until(lambda: len(server.questions) == 3)
     task.cancel()
     await asyncio.wait({task})
-    assert cost == Cost(model="tiny", host=server.host, attempts=3)
+    assert (cost.model, cost.host, cost.attempts) == ("tiny", server.host, 3)
+    assert cost.request_seconds is not None
 
 
 async def test_a_question_without_a_slot_has_cost_nothing(
@@ -253,7 +254,8 @@ async def test_a_cost_has_what_was_read_and_written(server: FakeOllama, connect:
     """The cost handed to a question knows model, host and tokens, as the reply does."""
     cost = Cost()
     reply = await connect().chat(HELLO, cost=cost)
-    assert cost == Cost(0.0, reply.model, reply.host, 1, reply.input_tokens, reply.output_tokens)
+    assert (cost.model, cost.host, cost.attempts) == (reply.model, reply.host, 1)
+    assert (cost.input_tokens, cost.output_tokens) == (reply.input_tokens, reply.output_tokens)
     cost = Cost()
     decided = await connect(model="nimble").systemone("s", QUESTION, cost=cost)
     assert (cost.input_tokens, cost.output_tokens) == tuple(decided.usage.values())

@@ -57,12 +57,12 @@ async def test_the_last_attempt_raises_its_error(
 @pytest.mark.parametrize(
     "fault",
     [
-        *(Fault.status(code) for code in (400, 404, 500)),
+        *(Fault.status(code) for code in (400, 404)),
         Fault.status(404, "model 'tiny' not found"),
         Fault.body(b"<html>"),
         Fault.says(""),
     ],
-    ids=["400", "404", "500", "no model", "html", "empty"],
+    ids=["400", "404", "no model", "html", "empty"],
 )
 async def test_a_permanent_failure_is_not_retried(
     server: FakeOllama, connect: Connect, fault: Fault
@@ -75,6 +75,28 @@ async def test_a_permanent_failure_is_not_retried(
             await pool.chat(HELLO, cost=cost)
         assert cost.attempts == len(server.questions) == number
     assert (await pool.chat(HELLO)).text == "Hello."
+
+
+INTERNAL = [Fault.status(500), Fault.status(520), Fault.body(b'{"error": "the runner died"}')]
+
+
+@pytest.mark.parametrize("fault", INTERNAL, ids=["500", "520", "error in a 200"])
+async def test_an_internal_error_is_retried_once(
+    server: FakeOllama, connect: Connect, fault: Fault
+) -> None:
+    """An internal error is asked about once more, not three times, and never without retries."""
+    pool, cost = connect(attempts=3), Cost()
+    server.fail(fault)
+    assert (await pool.chat(HELLO, cost=cost)).text == "Hello."
+    assert cost.attempts == len(server.questions) == 2
+
+    for attempts, requests in ((3, 2), (1, 1)):
+        server.fail(*[fault] * requests)
+        cost = Cost()
+        with pytest.raises(LLMError):
+            await connect(attempts=attempts).chat(HELLO, cost=cost)
+        assert cost.attempts == requests
+    assert not pool.servers[0].breaker.is_open()
 
 
 async def test_a_retry_goes_to_another_server(serve: Serve, connect: Connect) -> None:

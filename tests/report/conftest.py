@@ -187,6 +187,20 @@ class Browser:
         self.driver.get(path.as_uri())
         self.wait("document.body.dataset.drawn")
 
+    def prefer(self, scheme: str) -> None:
+        """Prefer ``light`` or ``dark`` pages."""
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+
+    def be_a_phone(self, width: int) -> None:
+        """Show pages as a phone of this width does; 0 ends that."""
+        if not width:
+            self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+            return
+
+        metrics = {"width": width, "height": 800, "deviceScaleFactor": 2, "mobile": True}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
     def run(self, script: str) -> Any:
         """Evaluate a script in the page."""
         return self.driver.execute_script(script)
@@ -246,3 +260,24 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield Browser(driver)
     finally:
         driver.quit()
+
+
+@pytest.fixture(scope="session")
+def long_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a run that is drawn by round, with large cascades."""
+    folder = tmp_path_factory.mktemp("runs") / "long"
+    folder.mkdir()
+    population, clock = synthetic_population(150, seed=2), SimulatedClock()
+    with RunLog(folder / "events.jsonl", clock) as log:
+        posts = opening_posts(population.agents, seed=2)
+        Simulation(
+            population.agents, posts, rounds=25, seed=2, logger=log.logger, clock=clock
+        ).run()
+    return folder
+
+
+@pytest.fixture
+def shown(browser: Any, report: Report, tmp_path: Path) -> Any:
+    """Return a browser that shows the report of the real run."""
+    browser.open(report.html(), tmp_path)
+    return browser

@@ -16,6 +16,7 @@ import pytest
 from prism.analysis import read_log
 from prism.errors import InputError
 from prism.report import Report, make_report
+from prism.statechart import Statechart, Transition, state_enum
 
 NAMESPACES = ("http://www.w3.org/2000/svg", "https://vega.github.io/schema/vega-lite/")
 SECTIONS = ["numbers", "chart", "states", "dwell", "decisions", "engagement", "cascades", "agents"]
@@ -282,3 +283,30 @@ def test_tables_need_no_figures() -> None:
     code = "import sys; sys.modules['altair'] = None; import prism.analysis as a; a.read_log"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_chart_that_no_run_follows_is_refused(folder: Path) -> None:
+    """A chart by whose name no transition was made is an error that says which charts there are."""
+    day = state_enum("Day", ["dawn", "dusk"])
+    chart = Statechart(day, [Transition("go", day("dawn"), day("dusk"))], day("dawn"), name="days")
+    with pytest.raises(InputError, match="by the chart days, only by social_media"):
+        make_report(read_log(folder), [chart])
+
+
+def test_figures_side_by_side_have_one_scale(
+    folder: Path, model_log: Path, parse: Callable[[str], Any]
+) -> None:
+    """Each axis of numbers, and each legend, is the same for both runs."""
+    figures = parse(make_report(read_log(folder, model_log)).html()).data("figures")
+    for kind in ("states", "choices", "sources", "inequality", "cascades", "shapes", "entropy"):
+        one, other = (figures[f"figure-{kind}-{number}"] for number in (1, 2))
+        for channel in ("x", "y", "size", "color"):
+            scales = [
+                part["encoding"][channel].get("scale")
+                for figure in (one, other)
+                for part in (figure.get("layer") or [figure])[:1]
+                if channel in part.get("encoding", {})
+            ]
+            assert len(scales) in (0, 2)
+            assert not scales or scales[0] == scales[1], (kind, channel)
+        assert one["usermeta"]["legend"] == other["usermeta"]["legend"]

@@ -17,6 +17,7 @@ from prism.llm import OllamaChatClient
 from prism.runlog import ReplayReasoner, RunLog, SimulatedClock
 from prism.social import Simulation
 from prism.statechart import AgentState, PolicyReasoner, Question, Reasoner
+from prism.statechart.reasoner._cost import KNOWN_COST_KEYS
 from prism.telemetry.events import DECISION, POST_PUBLISHED, ROUND_ENDED, RUN_ENDED, RUN_STARTED
 from prism.testing import Asked, FakeOllama, Fault
 
@@ -80,7 +81,10 @@ def events_of(log: Path, *names: str) -> list[dict[str, Any]]:
 
 def without_sources(event: dict[str, Any]) -> dict[str, Any]:
     """Return an event without a decision's source, and the counts that depend on it."""
-    hidden = {DECISION: {"source"}, ROUND_ENDED: {"fallbacks", "decisions_answered"}}
+    hidden = {
+        DECISION: {"source"},
+        ROUND_ENDED: {"fallbacks", "fallback_examples", "decisions_answered"},
+    }
     hidden[RUN_ENDED] = hidden[ROUND_ENDED]
     return {
         key: value for key, value in event.items() if key not in hidden.get(event["event"], set())
@@ -92,6 +96,19 @@ def test_a_verbatim_replay_writes_the_same_bytes(recorded: Path, run: Run) -> No
     again = run(ReplayReasoner(recorded, verbatim=True))
     assert again.read_bytes() == recorded.read_bytes()
     assert run(ReplayReasoner(again, verbatim=True)).read_bytes() == recorded.read_bytes()
+
+
+def test_a_log_without_newer_keys_is_replayed(recorded: Path, run: Run, tmp_path: Path) -> None:
+    """A log of before, whose decisions say less of their cost, is replayed to the same events."""
+
+    def older(event: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in event.items() if name not in KNOWN_COST_KEYS}
+
+    log = tmp_path / "older.jsonl"
+    lines = [orjson.dumps(older(event)) + b"\n" for event in events_of(recorded)]
+    log.write_bytes(b"".join(lines))
+    again = run(ReplayReasoner(log, verbatim=True))
+    assert again.read_bytes() == log.read_bytes()
 
 
 def test_a_replay_is_marked_as_one(recorded: Path, run: Run) -> None:

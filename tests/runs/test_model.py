@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +66,7 @@ def test_waiting_for_a_model_is_announced_and_ends(servers: list[FakeOllama]) ->
         [f"waiting for llama3.2 to be loaded at {silent.host}"],
         [
             f"llama3.2 is not loaded at {silent.host} yet; "
-            "its decisions will fall back (see: prism doctor)"
+            "until that is mended every decision will fall back (see: prism doctor)"
         ],
     )
 
@@ -94,10 +94,13 @@ def test_a_cache_that_cannot_be_written_is_a_warning(
         raise InputError("is locked", path=tmp_path / "answers.db")
 
     warnings: list[str] = []
-    with monkeypatch.context() as patch:
+    reasoner = reasoner_at(servers[0], cache=tmp_path / "answers.db")
+    with closing(reasoner.cache), monkeypatch.context() as patch:
         patch.setattr(AnswerCache, "close", fail)
-        with closing_cache(reasoner_at(servers[0], cache=tmp_path / "answers.db"), warnings.append):
+        with closing_cache(reasoner, warnings.append):
             pass
+
+        patch.undo()
     assert warnings == [f"{tmp_path / 'answers.db'}: is locked; the last answers are not in it"]
 
 
@@ -109,3 +112,57 @@ def test_a_cache_is_closed_when_a_run_ends(tmp_path: Path, servers: list[FakeOll
     with sqlite3.connect(path) as other:
         other.execute("BEGIN EXCLUSIVE")
     other.close()
+
+
+EVERYTHING = (None, LOAD, "/api/version", "/api/show", "/api/tags")
+FAILURES = [
+    (Fault.status(401, "unauthorized"), "answered 401: unauthorized"),
+    (
+        Fault.status(403, body=b"<html><title>Forbidden</title>"),
+        "403 with a web page ('Forbidden')",
+    ),
+    (Fault.status(404, body=b"<html>"), "answered 404 with a web page"),
+    (Fault.status(400, "no"), "answered 400: no"),
+    (Fault.status(500, "out of memory"), "answered 500: out of memory"),
+    (Fault.body(b"<html><title>Sign in</title>"), "answered with a web page ('Sign in')"),
+    (Fault.body(b'{"error": "quota exceeded"}'), "an error instead of a reply: quota exceeded"),
+    (Fault.body(b"{}"), "something that is not a reply"),
+    (Fault.drop(), "the connection to"),
+]
+SUFFIX = "; until that is mended every decision will fall back (see: prism doctor)"
+
+
+@pytest.mark.parametrize(("fault", "said"), FAILURES, ids=[said for _, said in FAILURES])
+@pytest.mark.parametrize("count", [1, 2])
+def test_it_is_said_when_every_decision_will_fall_back(fault: Fault, said: str, count: int) -> None:
+    """Where no server answers a question, whatever the reason, that is said before the run."""
+    with ExitStack() as stack:
+        servers = [stack.enter_context(FakeOllama()) for _ in range(count)]
+        for server in servers:
+            for path in EVERYTHING:
+                server.fail_always(fault, path=path)
+        notes, warnings = load(reasoner_at(*servers), quiet_seconds=60)
+    assert notes == []
+    assert len(warnings) == count
+    assert all(said in warning for warning in warnings)
+    assert [warning.endswith(SUFFIX) for warning in warnings] == [False] * (count - 1) + [True]
+
+
+def test_a_server_that_cannot_load_but_answers_is_well() -> None:
+    """A server that refuses the request to load a model is asked one question, and it is well."""
+    with FakeOllama() as server:
+        server.fail_always(Fault.status(404, body=b"no such page"), path=LOAD)
+        assert load(reasoner_at(server), quiet_seconds=60) == ([], [])
+        assert server.asked == 1
+
+
+def test_where_one_server_answers_the_others_are_named() -> None:
+    """Where some servers answer, those that do not are named, and not every decision falls back."""
+    with FakeOllama() as well, FakeOllama() as closed:
+        for path in EVERYTHING:
+            closed.fail_always(Fault.status(401, "unauthorized"), path=path)
+        _, warnings = load(reasoner_at(well, closed), quiet_seconds=60)
+    assert warnings == [
+        f"{closed.host} answered 401: unauthorized; "
+        "its decisions will fall back (see: prism doctor)"
+    ]

@@ -201,7 +201,8 @@ async def test_a_client_that_cancels_itself_costs_only_its_decision() -> None:
 
     client = Client()
     totals = (await run_briefly(Reasoner(client))).totals
-    assert totals.fallbacks == {"LLMError: the client cancelled its own call": client.asked // 3}
+    assert totals.fallbacks == {"LLMError": client.asked // 3}
+    assert totals.fallback_examples == {"LLMError": "LLMError: the client cancelled its own call"}
     assert totals.decisions_asked == client.asked > 30
 
 

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -110,6 +111,56 @@ def test_totals_are_the_sum_of_the_rounds(rounds: int) -> None:
     assert +totals.fallbacks == +Counter(
         {"all": 2 * rounds} | {f"reason {number + 1}": 1 for number in range(rounds)}
     )
+
+
+REASONS = st.sampled_from(["TimedOutError", "LLMError", "Odd_1"])
+HOSTS = st.sampled_from([None, "http://a", "http://b:1"])
+
+
+@given(st.lists(st.lists(st.tuples(REASONS, st.integers(), HOSTS))))
+def test_fallbacks_are_counted_by_kind_and_host(rounds: list[list[tuple[str, int, Any]]]) -> None:
+    """However many texts there are, each kind at each host is one count with its first text."""
+    summaries = []
+    for number, reasons in enumerate(rounds, start=1):
+        stretch = Activity()
+        for kind, detail, host in reasons:
+            stretch.count_fallback(f"{kind}: request {detail} failed: so", host)
+        summaries.append(RoundSummary(number, {}, stretch))
+
+    totals = summarize(Network([SocialAgent("ann")]), summaries).totals
+    every = [
+        (f"{kind} at {host}" if host else kind, f"{kind}: request {detail} failed: so")
+        for reasons in rounds
+        for kind, detail, host in reasons
+    ]
+    assert totals.fallbacks == Counter(group for group, _ in every)
+    assert totals.fallback_examples == dict(reversed(every))
+
+
+@pytest.mark.parametrize(
+    ("reason", "group"),
+    [
+        (None, "other"),
+        ("", "other"),
+        ("no such thing: never", "other"),
+        ("KeyError", "KeyError"),
+        ("KeyError: 'x'", "KeyError"),
+        ("http://a:1 is down", "other"),
+    ],
+)
+def test_the_kind_is_what_the_reason_names(reason: str | None, group: str) -> None:
+    """A reason that begins with the name of an exception is of that kind; others are one kind."""
+    activity = Activity()
+    activity.count_fallback(reason, None)
+    assert activity.fallbacks == {group: 1}
+
+
+def test_an_example_has_a_bound() -> None:
+    """An example of a reason is cut where it is long, so that a summary stays one."""
+    activity = Activity()
+    activity.count_fallback("KeyError: " + "x" * 10_000, None)
+    (example,) = activity.fallback_examples.values()
+    assert (len(example), example[-3:]) == (300, "...")
 
 
 def test_results_are_plain_data() -> None:

@@ -183,15 +183,16 @@ class DownClient:
         return '{"next_state": "engaging_like"}'
 
 
-def test_fallbacks_are_counted_by_reason(
+def test_fallbacks_are_counted_by_kind(
     run_logged: Callable[..., Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Answered decisions and the reasons of fallbacks are counted; a fallback scrolls on."""
+    """Answered decisions and kinds of fallbacks are counted; a fallback scrolls on."""
     client = DownClient()
-    run = run_logged(reasoner=Reasoner(client, fallback=S.SCROLLING))
+    run = run_logged(reasoner=Reasoner(client, fallback=S.SCROLLING, attempts=1))
     totals, decisions = run.results.totals, run.events(DECISION)
     reasons = Counter(event["reason"] for event in decisions if event["source"] == "fallback")
-    assert totals.fallbacks == reasons
+    assert totals.fallbacks == {"ConnectionError": reasons.total()}
+    assert totals.fallback_examples == {"ConnectionError": "ConnectionError: down 1"}
     assert set(reasons) == {"ConnectionError: down 1", "ConnectionError: down 3"}
     assert totals.decisions_asked == client.asked == len(decisions)
     assert totals.decisions_answered == client.asked - reasons.total() > 0

@@ -2,21 +2,28 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from operator import itemgetter
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from prism.agents import SeedPost, SocialAgent, synthetic_population
+from prism.errors import AgentError
 from prism.runlog import SimulatedClock
 from prism.simulation import Loop
 from prism.social import RoundSummary, Simulation, TemplateComposer
 from prism.social._world import SocialWorld
 from prism.statechart import (
     AgentState,
+    Decision,
+    PolicyReasoner,
+    Question,
     social_media_chart,
 )
 from prism.telemetry.events import (
     AGENT_JOINED,
+    ANSWER_DISCARDED,
     DECISION,
     POST_LIKED,
     POST_PUBLISHED,
@@ -26,7 +33,7 @@ from prism.telemetry.events import (
     RUN_STARTED,
     TRANSITION,
 )
-from prism.testing import ScriptedReasoner
+from prism.testing import LateReasoner, ScriptedReasoner
 from tests.kit.social import KindComposer
 
 S = AgentState
@@ -284,3 +291,170 @@ def test_timeouts_are_counted(
     ticks = [event["tick"] for event in run.events(TRANSITION)]
     assert ticks[0] == 4
     assert ticks[-1] - ticks[-2] == 3
+
+
+# Answers that no longer apply
+
+
+class Fickle(SocialAgent):
+    """Would engage with a post when asked, and would not any more when the answer is carried out.
+
+    A new post begins anew: the two transitions that engage ask for it once each.
+    """
+
+    asked: Any = (None, 0)
+
+    def should_engage(self, context: Any) -> bool:
+        post, times = self.asked
+        self.asked = (context, times + 1 if context is post else 1)
+        return self.asked[1] % 3 != 0
+
+
+def fickle_population() -> tuple[list[SocialAgent], Sequence[SeedPost]]:
+    population = synthetic_population(20, seed=3)
+    agents: list[SocialAgent] = [
+        Fickle(agent.agent_id, interests=agent.interests, following=agent.following)
+        for agent in population.agents
+    ]
+    return agents, population.posts
+
+
+@pytest.mark.parametrize("make", [PolicyReasoner, lambda: LateReasoner(most_turns=59)])
+def test_a_refused_decision_is_logged_as_discarded(
+    make: Callable[[], Any], run_logged: Callable[..., Any]
+) -> None:
+    """What the chart refuses stands in the log after its decision, in the same round and tick."""
+    run = run_logged(*fickle_population(), rounds=3, reasoner=make())
+    place = itemgetter("round", "tick", "agent_id")
+    engaging = [place(event) for event in run.events(DECISION) if event["chosen"] != "scrolling"]
+    discarded = run.events(ANSWER_DISCARDED)
+    assert len(engaging) > 20
+    assert [place(event) for event in discarded] == engaging
+    assert {(event["asked_in"], event["now_in"], event["reason"]) for event in discarded} == {
+        ("evaluating", "evaluating", "not_enabled")
+    }
+    assert not run.events(POST_LIKED)
+
+
+def test_discarding_does_not_depend_on_which_answer_comes_first(
+    run_logged: Callable[..., Any],
+) -> None:
+    """A run with discarded answers writes the same bytes however long answers take."""
+    reasoners = [PolicyReasoner(), LateReasoner(most_turns=59), LateReasoner(most_turns=7, seed=1)]
+    logs = [
+        run_logged(*fickle_population(), rounds=3, reasoner=reasoner).log for reasoner in reasoners
+    ]
+    assert logs[0] == logs[1] == logs[2]
+
+
+class Meddling(PolicyReasoner):
+    """Sends the first agent that it is asked about elsewhere."""
+
+    meddled = False
+
+    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
+        if not self.meddled:
+            self.meddled = True
+            questions[0].agent.state = S.RESTING
+        return await super().answer(questions)
+
+
+def test_a_decision_of_an_agent_that_moved_is_logged_as_discarded(
+    run_logged: Callable[..., Any],
+) -> None:
+    """An agent that is moved while a reasoner is asked stays there, and the log says so."""
+    run = run_logged(reasoner=Meddling())
+    (event,) = run.events(ANSWER_DISCARDED)
+    assert (event["asked_in"], event["now_in"], event["reason"]) == (
+        "evaluating",
+        "resting",
+        "moved",
+    )
+    first = run.events(DECISION)[0]
+    assert (event["agent_id"], event["chosen"]) == (first["agent_id"], first["chosen"])
+
+
+# Agents of other engines
+
+
+class Foreign:
+    """An agent of another engine, which rates posts itself."""
+
+    archetype = None
+    following = ()
+    timeout_threshold = 5
+    pending_action: Any = None
+
+    def __init__(self, agent_id: str, *, eager: bool = True) -> None:
+        self.agent_id = self.name = agent_id
+        self.interests = ["art"]
+        self.state = S.IDLE
+        self.ticks_in_state = 0
+        self.state_history: list[Any] = []
+        self.relevances: list[float] = []
+        self.eager = eager
+
+    def should_engage(self, relevance: float) -> bool:
+        self.relevances.append(relevance + 0.0)
+        return self.eager
+
+
+def test_agents_of_another_engine_run_in_the_feed(run_logged: Callable[..., Any]) -> None:
+    """A class whose method takes a number runs like any other, adapted by ``should_engage=``."""
+    keen, bored = Foreign("keen"), Foreign("bored", eager=False)
+    run = run_logged(
+        [keen, bored, *two_agents()],
+        [SeedPost("ann", f"A picture called {name}.", ("art",)) for name in ("Dawn", "Dusk")],
+        should_engage=lambda agent, post: agent.should_engage(0.8),
+    )
+    deciders = {event["agent_id"] for event in run.events(DECISION)}
+    assert "keen" in deciders
+    assert "bored" not in deciders
+    assert set(bored.relevances) == {0.8}
+    assert run.events("statechart.guard_failed") == []
+
+
+NEEDED = [
+    "state",
+    "should_engage",
+    "pending_action",
+    "agent_id",
+    "name",
+    "archetype",
+    "interests",
+    "following",
+    "timeout_threshold",
+    "ticks_in_state",
+    "state_history",
+]
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_what_an_agent_lacks_is_said_before_the_run(name: str, logger: Any, capture: Any) -> None:
+    """An agent without something that the run uses is refused at once, and nothing is logged."""
+    foreign = Foreign("odd")
+    fields = {key: getattr(foreign, key) for key in NEEDED if key != name}
+    with pytest.raises(AgentError, match=f"SimpleNamespace .* lacks {name}: ") as caught:
+        Simulation([SimpleNamespace(**fields), *two_agents()], logger=logger)
+    assert "chart 'social_media'" in str(caught.value)
+    assert capture.entries == []
+
+
+def test_what_an_agent_needs_is_enough(run_logged: Callable[..., Any]) -> None:
+    """An object with the fields that the run asks for, and no others, goes through a whole run."""
+    foreign = Foreign("odd")
+    fields = {key: getattr(foreign, key) for key in NEEDED}
+    odd = SimpleNamespace(**{**fields, "should_engage": lambda post: True})
+    posts = [SeedPost("ann", f"A picture called {name}.", ("art",)) for name in ("Dawn", "Dusk")]
+    run = run_logged([odd, *two_agents()], posts)
+    assert "odd" in {event["agent_id"] for event in run.events(DECISION)}
+    assert run.events("statechart.guard_failed") == []
+
+
+def test_everything_that_agents_lack_is_said_at_once() -> None:
+    """One error names each class, how many of its agents, and all that they lack."""
+    with pytest.raises(AgentError) as caught:
+        Simulation([*two_agents(), *[SimpleNamespace(agent_id=text) for text in "xyz"]])
+    text = str(caught.value)
+    assert "SimpleNamespace (agent 'x' and 2 more) lacks state, should_engage, pending" in text
+    assert "SocialAgent" not in text

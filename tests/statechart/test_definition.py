@@ -65,7 +65,23 @@ def test_a_definition_is_a_value() -> None:
     assert one == other == pickle.loads(pickle.dumps(one))
     assert hash(one) == hash(other)
     assert one != Definition(S, [go], S.IDLE)
+    assert one != Definition(S, [go], S.IDLE, timeouts={S.RESTING: 2}, needs=["patience"])
     assert one != "statechart"
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ((), ()),
+        ("patience", ("patience",)),
+        (["b", "a", "b"], ("b", "a")),
+        (iter(["name"]), ("name",)),
+    ],
+)
+def test_needs_are_kept_in_their_order(given: Any, kept: tuple[str, ...]) -> None:
+    """What is needed of an agent is kept in order, each name once, through a pickle, too."""
+    definition = Definition(S, [], S.IDLE, needs=given)
+    assert definition.needs == pickle.loads(pickle.dumps(definition)).needs == kept
 
 
 @pytest.mark.parametrize(
@@ -106,6 +122,8 @@ def test_a_definition_is_a_value() -> None:
             "timeouts[idle] must be a whole number of ticks from 1 on, got True",
         ),
         ({"transitions": ["go"]}, "transition 1 must be a Transition, got 'go'"),
+        ({"needs": ["name", 3]}, "needs must list names of attributes, got 3"),
+        ({"needs": "two words"}, "needs must list names of attributes, got 'two words'"),
         (
             {"transitions": [Transition("go", OTHER("idle"), S.RESTING)]},
             "transition 1 (idle --go--> resting): "

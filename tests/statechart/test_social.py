@@ -1,11 +1,17 @@
 """The chart of a social media agent."""
 
+import pickle
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from prism.agents._mixin import StatechartMixin
-from prism.statechart.social import RESTING_TICKS, social_media_chart
+from prism.errors import DefinitionError
+from prism.statechart.social import RESTING_TICKS, social_media_chart, social_media_guards
+from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
 
 S = AgentState
@@ -115,6 +121,71 @@ def test_resting_is_shorter_than_other_states(state: S, target: S, ticks: int) -
     """Resting times out on the third tick; other states have the agent's own limit of five."""
     chart, agent = social_media_chart(), SocialAgent(state)
     assert [chart.tick(agent) for _ in range(ticks)] == [None] * (ticks - 1) + [target]
+
+
+class Rated(StatechartMixin):
+    """An agent of another engine, whose method takes a relevance."""
+
+    def __init__(self, threshold: float) -> None:
+        self.state, self.threshold, self.pending_action = S.EVALUATING, threshold, None
+
+    def should_engage(self, relevance: float) -> bool:
+        return relevance >= self.threshold
+
+
+def by_relevance(agent: Any, post: Any) -> Any:
+    """Engage by the relevance that a post has."""
+    return agent.should_engage(post["relevance"])
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_a_class_whose_method_takes_a_number_can_be_adapted(
+    threshold: float, relevance: float
+) -> None:
+    """With ``should_engage=`` a class whose method takes a relevance has a choice when it wants."""
+    chart = social_media_chart(should_engage=by_relevance, strict=True)
+    agent, post = Rated(threshold), {"post_id": "p1", "relevance": relevance}
+    choice = [S.COMPOSING, S.ENGAGING_LIKE] if relevance >= threshold else []
+    assert chart.enabled_targets(agent, "decides", post) == [*choice, S.SCROLLING]
+
+
+def test_an_adapted_chart_is_written_read_and_copied() -> None:
+    """An adapted chart names the guard as ever, also if a lambda adapts it, and loads back."""
+    adapted = {"should_engage": lambda agent, post: by_relevance(agent, post)}
+    chart, guards = social_media_chart(**adapted), social_media_guards(**adapted)
+    assert chart.to_dict()["transitions"] == social_media_chart().to_dict()["transitions"]
+    assert Statechart.from_json(chart.to_json(), guards=guards, states=S) == chart
+    assert chart != social_media_chart()
+    named = social_media_chart(should_engage=by_relevance)
+    assert pickle.loads(pickle.dumps(named)) == named
+
+
+async def _later(agent: Any, post: Any) -> bool:
+    return True
+
+
+@pytest.mark.parametrize("make", [social_media_chart, social_media_guards])
+@pytest.mark.parametrize("function", [0.5, "should_engage", _later])
+def test_only_a_plain_function_adapts(make: Any, function: Any) -> None:
+    """What cannot be called at once is refused when the chart is made."""
+    with pytest.raises(DefinitionError, match="should_engage must be a plain function"):
+        make(should_engage=function)
+
+
+def test_the_chart_says_what_it_needs() -> None:
+    """The chart needs what its guards use, without the method that the caller adapts."""
+    assert social_media_chart().needs == ("should_engage", "pending_action")
+    assert social_media_chart(should_engage=by_relevance).needs == ("pending_action",)
+
+
+def test_guards_use_nothing_that_is_not_declared() -> None:
+    """An agent that has exactly what the chart needs goes through every transition of it."""
+    chart = social_media_chart(strict=True)
+    for move in chart.transitions:
+        agent = SimpleNamespace(state=move.source, **dict.fromkeys(chart.needs, None))
+        agent.should_engage = bool
+        assert chart.fits(agent) == []
+        chart.enabled_targets(agent, move.trigger, 1)
 
 
 def test_options_reach_the_chart(logger: Any, capture: Any) -> None:

@@ -105,7 +105,7 @@ def test_transition_lists_all_offences_at_once() -> None:
 
 def test_any_callable_can_be_a_guard() -> None:
     """Guards and actions may be objects that can be called, such as partials and methods."""
-    move = Transition("go", S.IDLE, S.RESTING, partial(max, 1), [].append)
+    move = Transition("go", S.IDLE, S.RESTING, partial(max, 1), {}.setdefault)
     assert callable(move.guard)
     assert callable(move.action)
 

@@ -42,7 +42,7 @@ chart = Statechart(S, [
 agent = chart.adopt(SimpleNamespace(timeout_threshold=1))
 for _ in range(3):
     chart.fire(agent, "go", {{"post_id": "p1"}})
-    chart.fire(agent, "nonsense")
+    chart.fire(agent, "on")
     chart.tick(agent)
     chart.tick(agent)
 """

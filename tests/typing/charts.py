@@ -88,7 +88,18 @@ assert_type(social.states, frozenset[AgentState])
 assert_type(social.decision_states, frozenset[AgentState])
 assert_type(social.timeouts, Mapping[AgentState, int])
 assert_type(social.transitions, tuple[Transition[AgentState], ...])
+assert_type(
+    social.fire_to(ada, "decides", AgentState.SCROLLING, post, asked_in=AgentState.EVALUATING),
+    AgentState | None,
+)
 assert_type(social.check(), list[Finding])
+assert_type(social.needs, tuple[str, ...])
+assert_type(social.fits(Walker), list[str])
+assert_type(social.fits(ada), list[str])
+assert_type(
+    social_media_chart(should_engage=lambda agent, post: agent.should_engage(0.5)),
+    Statechart[AgentState],
+)
 assert_type(social.adopt(Walker()), Walker)
 assert_type(social.to_json(), str)
 

@@ -49,6 +49,7 @@ class Echo:
 
 async def ask() -> None:
     chart, ada = social_media_chart(), SocialAgent("ada")
+    assert_type(await ada.decide("a post", chart=chart, reasoner=Temper()), AgentState | None)
     client = OllamaChatClient("http://127.0.0.1:11434", "llama3.2")
     pool = OllamaPool(["http://127.0.0.1:11434"], "llama3.2", concurrency=4)
     reasoner = Reasoner(

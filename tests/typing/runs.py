@@ -13,18 +13,23 @@ from prism.analysis import (
     Run,
     RunLogs,
     agent_story,
+    agents,
     cascades,
     check_log,
     decisions,
     dwell_times,
     engagement,
+    faults,
     gini,
+    interactions,
+    let_pass,
     read_log,
     state_counts,
     to_event_log,
     transition_counts,
 )
 from prism.runlog import RunLog, SimulatedClock
+from prism.runs import RunStatus, run_status
 from prism.social import Draft, Post, Results, RoundSummary, Simulation
 from prism.statechart import PolicyReasoner, RandomStream, social_media_chart
 
@@ -66,6 +71,11 @@ assert_type(logs, RunLogs)
 assert_type(logs.runs, tuple[Run, ...])
 assert_type(logs.notes, tuple[Note, ...])
 assert_type(logs.scan("post.published"), pl.LazyFrame)
+assert_type(agents(logs), pl.DataFrame)
+assert_type(faults(logs), pl.DataFrame)
+assert_type(interactions(logs), pl.DataFrame)
+assert_type(let_pass(logs, "agent_0001"), pl.DataFrame)
+assert_type(run_status("run"), RunStatus)
 assert_type(state_counts(logs), pl.DataFrame)
 assert_type(transition_counts(logs), pl.DataFrame)
 assert_type(dwell_times(logs), pl.DataFrame)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import csv
 import logging
 import re
@@ -13,11 +12,13 @@ from typing import Any
 
 from prism.agents._archetypes import archetype_for
 from prism.agents._loading.kept import kept_cells, kept_values, require_fields
+from prism.agents._loading.literals import read_list
 from prism.agents._loading.unique import told_apart
 from prism.agents._population import Population, SeedPost
 from prism.agents.social_agent import SocialAgent
 from prism.errors import InputError
 from prism.files import Record, read_json_array
+from prism.files._records import MOST_NUMBER, lines_of
 
 _logger = logging.getLogger("prism.agents")
 
@@ -56,6 +57,7 @@ _REQUIRED_TWITTER_FIELDS = ("username", "following_agentid_list", "previous_twee
 _READ_TWITTER_FIELDS = (*_REQUIRED_TWITTER_FIELDS, "name", "description")
 
 _MAX_CELL_CHARACTERS = 16_000_000
+_MAX_ROW_CHARACTERS = 64_000_000
 _LIST_EXAMPLES = {int: "[1, 2]", str: "['one', 'two']"}
 
 _MOST_LISTED = 10
@@ -183,7 +185,7 @@ def _csv_records(path: Path, keep: Sequence[str]) -> Iterator[Record]:
     line = 1
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.reader(file, strict=True)
+            rows = csv.reader(lines_of(file, path, _MAX_ROW_CHARACTERS), strict=True)
             header = next(rows, [])
             _check_header(path, header, keep)
 
@@ -229,13 +231,11 @@ def _literal_list(record: Record, field: str, kind: type) -> list[Any]:
         return []
 
     wrong = record.wrong(field, f"must be a list such as {_LIST_EXAMPLES[kind]}, got {text[:60]!r}")
-    try:
-        value = ast.literal_eval(text)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        raise wrong from None
-
-    if not isinstance(value, list) or not all(type(item) is kind for item in value):
+    value = read_list(text)
+    if value is None or not all(type(item) is kind for item in value):
         raise wrong
+    if kind is int and any(abs(item) > MOST_NUMBER for item in value):
+        raise record.wrong(field, "must be a list of numbers of at most 64 bits")
     if kind is str:
         record.require_writable(field, value)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from os import PathLike
 from pathlib import Path
@@ -12,11 +12,21 @@ from typing import TypeVar
 import polars as pl
 
 from prism.analysis._reading.notes import Note, NoteKind
-from prism.analysis._reading.parsing import OBJECTS, TYPES, empty, objects_of, parse
+from prism.analysis._reading.parsing import OBJECTS, empty, objects_of, parse
 from prism.analysis._reading.queries import query_of
-from prism.analysis._reading.runs import Run
+from prism.analysis._reading.runs import KNOWN_EVENTS, Run
+from prism.analysis._reading.scanning import (
+    ADDED,
+    Column,
+    KeysFound,
+    columns_of_schema,
+    names_shown,
+    values_of,
+)
 from prism.analysis._reading.survey import SURVEYED, FileSurvey
 from prism.errors import InputError
+from prism.files._names import shown_path
+from prism.files._temporary import TemporaryCopy
 from prism.runlog._reader import LOG_NAME, Block, locate_log, read_blocks
 from prism.runlog._schema import EVENTS
 from prism.telemetry.events import AGENT_JOINED, DECISION, POST_LIKED, POST_PUBLISHED, TRANSITION
@@ -49,13 +59,21 @@ class RunLogs:
     Args:
         paths: The logs, with the label of each.
         unreadable: Notes on the logs that could not be opened.
+        copies: Files that are read in place of pipes.
     """
 
-    def __init__(self, paths: Sequence[tuple[Path, str]], unreadable: Sequence[Note] = ()) -> None:
+    def __init__(
+        self,
+        paths: Sequence[tuple[Path, str]],
+        unreadable: Sequence[Note] = (),
+        copies: Mapping[Path, TemporaryCopy] | None = None,
+    ) -> None:
         self._paths = tuple(paths)
+        self._copies = copies or {}
         self._unreadable = tuple(unreadable)
         self._runs: tuple[Run, ...] | None = None
         self._notes: tuple[Note, ...] | None = None
+        self._foreign: set[str] = set()
         self._remarks: dict[tuple[NoteKind, str], Note] = {}
 
     @property
@@ -76,32 +94,51 @@ class RunLogs:
         """Return all events of one kind as a polars query.
 
         Args:
-            event: A name from ``prism.telemetry.events``: ``statechart.transition``,
-                ``reasoner.decision``, ``post.published``, ``post.liked`` or ``agent.joined``.
+            event: A name from ``prism.telemetry.events``, such as ``post.published``, or that of
+                an event of your own.
 
         Returns:
-            A LazyFrame with ``run`` (if there are several), ``line``, ``timestamp`` (UTC),
-            ``round``, ``tick`` and the event's own keys, in the order of the logs. Collect it with
-            ``engine="streaming"`` if the log is long.
+            A LazyFrame in the order of the logs, with ``run`` (if there are several), ``line``,
+            ``timestamp`` (UTC), ``round``, ``tick``, and every key that any of these events has.
+            The keys of the schema come first, and are there even if no event has them. Others get
+            the type that has room for all their values: true or false, whole number, number, text,
+            list of texts, or else JSON text. A key that is called as ``run`` or ``line`` becomes
+            ``key_run`` or ``key_line``. An event of your own belongs to the run that has begun
+            last. Collect it with ``engine="streaming"`` if the log is long.
+
+            The logs are read once here already, to find the keys.
 
         Raises:
-            InputError: If there is no such kind.
+            InputError: If prism has no such event and the logs have none either, or if such events
+                have more than 1,000 different keys.
         """
-        if event not in COLUMNS:
-            known = ", ".join(COLUMNS)
-            raise InputError(f"no table of {event!r}: choose one of {known}", field="event")
+        found, others = KeysFound(columns_of_schema(event)), set[str]()
+        is_own = event not in KNOWN_EVENTS
+        is_there = not is_own
+        for block, frame, _ in self._pass(["event"], own=event if is_own else None):
+            lines = frame.filter(event=event)["line"]
+            found.take(block, lines)
+            is_there |= not lines.is_empty()
+            if not is_there:
+                others.update(frame["event"].unique())
 
-        columns = (*STAMP, *COLUMNS[event])
-        types = {"run": pl.UInt32(), "line": pl.UInt32(), **{name: TYPES[name] for name in columns}}
+        if not is_there:
+            known = names_shown({*others, *self._foreign}) or "none at all"
+            raise InputError(f"no event {event!r} in the logs; they have {known}", field="event")
+
+        return self.scan_columns(event, found.columns())
+
+    def scan_columns(self, event: str, columns: Sequence[Column]) -> pl.LazyFrame:
+        """Return some columns of all events of one kind as a polars query; see `scan`."""
+        types = {name: pl.UInt32() for name in ADDED} | {each.name: each.type for each in columns}
+        schema = {**types, "run": pl.String()}
 
         def read(needed: Collection[str]) -> Iterator[pl.DataFrame]:
-            return self.blocks(event, columns=[name for name in columns if name in needed])
+            return self._scanned(event, [each for each in columns if each.name in needed])
 
-        found = query_of(read, schema=types).with_columns(timestamp=parse_time("timestamp"))
-        if not self._are_several():
-            return found.drop("run")
+        found = query_of(read, schema=schema).with_columns(timestamp=parse_time("timestamp"))
 
-        return found.with_columns(run=self._run_label())
+        return found if self._are_several() else found.drop("run")
 
     def blocks(self, *kinds: str, columns: Iterable[str]) -> Iterator[pl.DataFrame]:
         """Read all logs once, from first line to last, some megabytes at a time.
@@ -140,22 +177,9 @@ class RunLogs:
         nothing = empty(wanted)
         yield nothing
 
-        runs: list[Run] = []
-        notes = list(self._unreadable)
-        for path, label in self._paths:
-            survey = FileSurvey(path, label, len(runs))
-            try:
-                for block, frame in _read(path, plain, survey):
-                    found = frame if condition is None else frame.filter(condition)
-                    yield _with_objects(found, block, objects).select(nothing.columns)
-            except InputError as error:
-                notes.append(Note("unreadable", str(path), error.line, error.problem))
-
-            runs += survey.labelled_runs()
-            notes += survey.notes()
-
-        # Known only once every log was read to its end.
-        self._runs, self._notes = tuple(runs), tuple(notes)
+        for block, frame, _ in self._pass(plain):
+            found = frame if condition is None else frame.filter(condition)
+            yield _with_objects(found, block, objects).select(nothing.columns)
 
     def remark(self, note: Note) -> None:
         """Add what a table has found to `notes`, replacing its earlier note on the same log."""
@@ -167,6 +191,48 @@ class RunLogs:
             return table.drop("run")
 
         return table.with_columns(self._run_label().alias("run"))
+
+    def _pass(
+        self, columns: Sequence[str], own: str | None = None
+    ) -> Iterator[tuple[Block, pl.DataFrame, Path]]:
+        """Read all logs once: their blocks, the events in each as columns, and the file."""
+        runs: list[Run] = []
+        notes = list(self._unreadable)
+        foreign = set[str]()
+        for path, label in self._paths:
+            survey = FileSurvey(path, label, len(runs), own)
+            try:
+                copy = self._copies.get(path)
+                for block, frame in _read(copy.path if copy else path, columns, survey):
+                    yield block, frame, path
+            except InputError as error:
+                notes.append(Note("unreadable", str(path), error.line, error.problem))
+
+            runs += survey.labelled_runs()
+            notes += survey.notes()
+            foreign |= survey.foreign_names()
+
+        # Known only once every log was read to its end.
+        self._runs, self._notes, self._foreign = tuple(runs), tuple(notes), foreign
+
+    def _scanned(self, event: str, columns: Sequence[Column]) -> Iterator[pl.DataFrame]:
+        """Read the events of one kind, with the labels of their runs."""
+        plain = [each.key for each in columns if each.kind is None]
+        others = [each for each in columns if each.kind is not None]
+        labels = {number: run.label for number, run in enumerate(self.runs)}
+        with_runs = {run.path for run in self.runs}
+        by_path = dict(self._paths)
+
+        own = None if event in KNOWN_EVENTS else event
+        for block, frame, path in self._pass(["event", *plain], own=own):
+            rows = frame.filter(event=event)
+            # A log that has nothing of prism has no run, and its events belong to the file.
+            label = (
+                pl.col("run").replace_strict(labels, default=None, return_dtype=pl.String)
+                if path in with_runs
+                else pl.lit(by_path[path])
+            )
+            yield rows.with_columns(values_of(block, rows["line"], others), run=label)
 
     def _run_label(self) -> pl.Expr:
         labels = {number: run.label for number, run in enumerate(self.runs)}
@@ -188,7 +254,8 @@ def read_log(*paths: PathLike[str] | str) -> RunLogs:
 
     Args:
         paths: Logs, plain or compressed with gzip, or folders of runs. A log that cannot be opened
-            is reported in `RunLogs.notes`.
+            is reported in `RunLogs.notes`. A pipe, such as ``/dev/stdin``, is copied into a
+            temporary file at once, as every table reads the log again.
 
     Returns:
         The logs, from which every function of `prism.analysis` makes its table.
@@ -200,11 +267,15 @@ def read_log(*paths: PathLike[str] | str) -> RunLogs:
         raise InputError("no log given: give at least one run's folder or log")
 
     found: list[Path] = []
+    copies: dict[Path, TemporaryCopy] = {}
     problems: list[InputError] = []
 
     for path in paths:
         try:
-            found.append(locate_log(path))
+            log = locate_log(path)
+            if not log.is_file() and log not in copies:
+                copies[log] = TemporaryCopy(log)
+            found.append(log)
         except InputError as error:
             problems.append(error)
 
@@ -220,7 +291,7 @@ def read_log(*paths: PathLike[str] | str) -> RunLogs:
         Note("unreadable", str(error.path), error.line, error.problem) for error in problems
     ]
 
-    return RunLogs(list(zip(found, _labels(found), strict=True)), unreadable)
+    return RunLogs(list(zip(found, _labels(found), strict=True)), unreadable, copies)
 
 
 def parse_time(name: str) -> pl.Expr:
@@ -252,15 +323,16 @@ def _labels(paths: Sequence[Path]) -> list[str]:
     short = [_short_label(path) for path in paths]
     counts = Counter(short)
     return [
-        label if counts[label] == 1 else str(path) for label, path in zip(short, paths, strict=True)
+        label if counts[label] == 1 else shown_path(path)
+        for label, path in zip(short, paths, strict=True)
     ]
 
 
 def _short_label(path: Path) -> str:
     name = path.name.removesuffix(".gz")
     if name == LOG_NAME:
-        return path.absolute().parent.name or str(path)
-    return name.removesuffix(".jsonl")
+        return shown_path(path.absolute().parent.name or path)
+    return shown_path(name.removesuffix(".jsonl"))
 
 
 def _ahead(work: Callable[[ItemT], ResultT], items: Iterable[ItemT]) -> Iterator[ResultT]:

@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 NoteKind = Literal[
+    "action_failed",
     "broken_chain",
     "corrupt",
     "empty",
     "foreign_events",
+    "guard_failed",
     "mixed_runs",
     "newer_schema",
+    "not_weighed",
     "out_of_order",
     "truncated",
     "unfinished",

@@ -14,12 +14,29 @@ from prism.analysis._reading.notes import Note, NoteKind
 from prism.analysis._reading.parsing import Parsed, empty, parse
 from prism.analysis._reading.runs import KNOWN_EVENTS, MOST_LINES_NAMED, RUN_FACTS, Run, RunsOfFile
 from prism.runlog._reader import CUT_OFF, Block
-from prism.telemetry.events import AGENT_JOINED, RUN_ENDED, RUN_STARTED, SCHEMA_VERSION
+from prism.telemetry.events import (
+    ACTION_FAILED,
+    AGENT_JOINED,
+    GUARD_FAILED,
+    RUN_ENDED,
+    RUN_STARTED,
+    SCHEMA_VERSION,
+)
 
 SURVEYED = ("event",)
 """Keys that every pass over a log reads."""
 
 _MOST_EVENTS_NAMED = 5
+
+_FAULTS: Mapping[str, tuple[NoteKind, str, str]] = {
+    GUARD_FAILED: ("guard_failed", "a guard raised an exception", ", and counted as false"),
+    ACTION_FAILED: (
+        "action_failed",
+        "an action raised an exception",
+        ", and its transition took place nevertheless",
+    ),
+}
+"""Events of faults in the user's code: the kind of note, what happened, and what came of it."""
 
 
 class FileSurvey:
@@ -29,16 +46,20 @@ class FileSurvey:
         path: The file.
         label: Label of its runs.
         first_run: Number of its first run among those of all files.
+        own: Name of an application's own events that are wanted, too; all others are left out.
     """
 
-    def __init__(self, path: Path, label: str, first_run: int) -> None:
+    def __init__(self, path: Path, label: str, first_run: int, own: str | None = None) -> None:
         self._path = path
         self._first_run = first_run
+        self._own = own
         self._runs = RunsOfFile(path, label)
         self._lines = 0
         self._foreign: Counter[str] = Counter()
         self._bad_lines: list[int] = []
         self._faults: list[Note] = []
+        self._raised: Counter[str] = Counter()
+        self._first_raised: dict[str, int] = {}
 
     def take(self, block: Block, parsed: Parsed) -> pl.DataFrame:
         """Add some lines.
@@ -48,13 +69,28 @@ class FileSurvey:
             parsed: The same lines as columns, ``event`` among them.
 
         Returns:
-            The events of prism among them, with the number of their run as ``run``.
+            The events of prism among them, and those of one's own that are wanted, with the number
+            of their run as ``run``: for one's own events, the run that has begun last.
         """
+        before = self._number()
+        frame = self._taken(block, parsed)
+        if self._own is None:
+            return frame
+
+        own = parsed.frame.filter(event=self._own)
+        own = own.join_asof(frame.select("line", "run"), on="line").with_columns(
+            pl.col("run").fill_null(before)
+        )
+
+        return pl.concat([frame, own.select(frame.columns)]).sort("line")
+
+    def _taken(self, block: Block, parsed: Parsed) -> pl.DataFrame:
         self._lines += parsed.frame.height + len(parsed.bad_lines)
         self._take_bad_lines(parsed, cut_off=not block.data.endswith(b"\n"))
 
         counts = dict(parsed.frame["event"].value_counts().iter_rows())
         frame = self._without_foreign(parsed.frame, counts)
+        self._take_raised(frame, counts)
 
         if frame.is_empty():
             return self._with_number(frame)
@@ -76,6 +112,10 @@ class FileSurvey:
         kind: NoteKind = "truncated" if fault is CUT_OFF else "corrupt"
         self._faults.append(self._note(kind, fault, line))
 
+    def foreign_names(self) -> set[str]:
+        """Return the names of the events that are not prism's."""
+        return set(self._foreign)
+
     def labelled_runs(self) -> list[Run]:
         """Return the runs, numbered in their labels if there are several."""
         runs = self._runs.runs
@@ -95,6 +135,7 @@ class FileSurvey:
             yield self._note("foreign_events", _describe(self._foreign))
 
         yield from self._notes_on_runs()
+        yield from self._notes_on_raised()
 
         if not self._runs.runs:
             is_empty = "is empty: nothing has been written to it"
@@ -119,6 +160,22 @@ class FileSurvey:
             if run.started and not run.ended:
                 text = f"{run.label} has not ended: it is still going on, or was stopped"
                 yield self._note("unfinished", text)
+
+    def _notes_on_raised(self) -> Iterator[Note]:
+        for event, (kind, what, outcome) in _FAULTS.items():
+            count = self._raised[event]
+            if count:
+                times = "once" if count == 1 else f"{count:,} times"
+                first = self._first_raised[event]
+                yield self._note(
+                    kind, f"{what} {times}{outcome}; `prism log faults` has more", first
+                )
+
+    def _take_raised(self, frame: pl.DataFrame, counts: Mapping[str, int]) -> None:
+        for event in _FAULTS:
+            if event in counts:
+                self._raised[event] += counts[event]
+                self._first_raised.setdefault(event, frame.filter(event=event)["line"][0])
 
     def _take_bad_lines(self, parsed: Parsed, *, cut_off: bool) -> None:
         bad = list(parsed.bad_lines)
@@ -158,8 +215,10 @@ class FileSurvey:
         return pl.concat(parts)
 
     def _with_number(self, frame: pl.DataFrame) -> pl.DataFrame:
-        number = self._first_run + max(len(self._runs.runs) - 1, 0)
-        return frame.with_columns(run=pl.lit(number, pl.UInt32))
+        return frame.with_columns(run=pl.lit(self._number(), pl.UInt32))
+
+    def _number(self) -> int:
+        return self._first_run + max(len(self._runs.runs) - 1, 0)
 
 
 def _boundaries(block: Block, counts: Mapping[str, int]) -> pl.DataFrame:

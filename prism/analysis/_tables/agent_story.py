@@ -26,7 +26,12 @@ _KEYS = (
     "reason",
     "probabilities",
     "latency",
+    "queue_seconds",
+    "request_seconds",
+    "done_reason",
     "model",
+    "relevance",
+    "threshold",
     "post_id",
     "kind",
     "parent_id",
@@ -50,8 +55,9 @@ def agent_story(logs: RunLogs, agent_id: str) -> pl.DataFrame:
         ``agent_id`` (the agent, or another that liked, replied to or reshared its post),
         ``from_state``, ``to_state``, ``trigger``, ``ticks_in_state``, ``context`` (JSON),
         ``state``, ``options``, ``chosen``, ``source``, ``reason``, ``probabilities`` (JSON),
-        ``latency`` (seconds), ``model``, ``post_id``, ``kind``, ``parent_id``, ``author_id`` and
-        ``text``. With ``run`` first if there are several.
+        ``latency``, ``queue_seconds`` and ``request_seconds`` (seconds), ``done_reason``,
+        ``model``, ``relevance``, ``threshold``, ``post_id``, ``kind``, ``parent_id``,
+        ``author_id`` and ``text``. With ``run`` first if there are several.
 
     Raises:
         InputError: If the logs have no such agent.
@@ -82,11 +88,16 @@ def _events_of(logs: RunLogs, agent_id: str) -> pl.DataFrame:
 
     story = pl.concat(found)
     if not story.height:
-        some = ", ".join(_some_agents(logs))
-        hint = f"; the first in it are {some}" if some else ""
-        raise InputError(f"no agent {agent_id!r} in the log{hint}")
+        raise no_such_agent(logs, agent_id)
 
     return story
+
+
+def no_such_agent(logs: RunLogs, agent_id: str) -> InputError:
+    """Return the error that says which agents the logs have instead."""
+    some = ", ".join(_some_agents(logs))
+    hint = f"; the first in it are {some}" if some else ""
+    return InputError(f"no agent {agent_id!r} in the log{hint}")
 
 
 def _some_agents(logs: RunLogs) -> list[str]:
@@ -149,6 +160,15 @@ def _likes(event: Mapping[str, Any], agent_id: str) -> str:
     return f"{event['agent_id']} likes its {event['post_id']}"
 
 
+def _weighs(event: Mapping[str, Any], _agent_id: str) -> str:
+    found = (
+        f"{name} {event[name]:.3g}"
+        for name in ("relevance", "threshold")
+        if event[name] is not None
+    )
+    return f"weighs {event['post_id']}: {', '.join(found)}"
+
+
 def _fails(what: str) -> Callable[[Mapping[str, Any], str], str]:
     return lambda event, _agent_id: f"{what} of {event['trigger']} fails: {event['error']}"
 
@@ -157,8 +177,12 @@ def _happens(event: Mapping[str, Any], _agent_id: str) -> str:
     return str(event["event"])
 
 
-def _too_late(event: Mapping[str, Any], _agent_id: str) -> str:
-    return f"the answer {event['chosen']} to {event['trigger']} comes too late"
+def _discards(event: Mapping[str, Any], _agent_id: str) -> str:
+    answer = f"the answer {event['chosen']} to {event['trigger']}"
+    # logs from before there were reasons know of one
+    if event.get("reason") == "not_enabled":
+        return f"{answer} is not possible any more"
+    return f"{answer} comes too late"
 
 
 def _cache_fails(event: Mapping[str, Any], _agent_id: str) -> str:
@@ -171,9 +195,10 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any], str], str]] = {
     events.DECISION: _decides,
     events.POST_PUBLISHED: _publishes,
     events.POST_LIKED: _likes,
+    events.POST_WEIGHED: _weighs,
     events.GUARD_FAILED: _fails("the guard"),
     events.ACTION_FAILED: _fails("the action"),
-    events.ANSWER_DISCARDED: _too_late,
+    events.ANSWER_DISCARDED: _discards,
     events.CACHE_FAILED: _cache_fails,
 }
 

@@ -29,6 +29,10 @@ long."""
 _SOURCES: tuple[str, ...] = get_args(Source)
 _COSTS = ("attempts", "input_tokens", "output_tokens")
 _ENTROPIES = ("entropy", "entropy_share")
+_PARTS = {"queue": "queue_seconds", "request": "request_seconds"}
+"""The parts of a latency, by what their columns are called."""
+
+_PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 _COLUMNS = (
     "asked",
     "answered",
@@ -39,6 +43,7 @@ _COLUMNS = (
     "latency_p90",
     "latency_p99",
     "latency_max",
+    *(f"{name}_{percentile}" for name in _PARTS for percentile in _PERCENTILES),
     *_ENTROPIES,
 )
 
@@ -62,8 +67,10 @@ def decisions(logs: RunLogs, *, by: Sequence[str] = ("state", "model")) -> pl.Da
         and ``output_tokens`` in total (null if none is known); ``latency_p50``, ``latency_p90``,
         ``latency_p99`` and ``latency_max`` in seconds, interpolated linearly, over the decisions a
         model was asked for (fallbacks with ``attempts`` 0, as after a budget is spent, are not
-        among them); ``entropy`` (mean, bits) and ``entropy_share`` (mean of H / log2 n, 0 to 1,
-        over decisions with two options or more). With ``run`` first if there are several.
+        among them); the same of its parts, as far as they are known: ``queue_p50``, ``queue_p90``
+        and ``queue_p99`` before the last request, ``request_p50``, ``request_p90`` and
+        ``request_p99`` for it; ``entropy`` (mean, bits) and ``entropy_share`` (mean of H / log2 n,
+        0 to 1, over decisions with two options or more). With ``run`` first if there are several.
 
     Raises:
         InputError: If ``by`` has another name.
@@ -74,11 +81,11 @@ def decisions(logs: RunLogs, *, by: Sequence[str] = ("state", "model")) -> pl.Da
         raise InputError(f"decisions cannot be grouped by {unknown}: choose from {known}")
 
     keys = ["run", *dict.fromkeys(by)]
-    columns = [*keys[1:], "source", "probabilities", "latency", *_COSTS]
+    columns = [*keys[1:], "source", "probabilities", "latency", *_PARTS.values(), *_COSTS]
     counts, latencies = merge_by_sum(keys), TableMerger(lambda tables: tables)
     for frame in logs.blocks(DECISION, columns=columns):
         counts.add(_counted(frame, keys))
-        latencies.add(frame.filter(WAS_ASKED).select(*keys, "latency"))
+        latencies.add(frame.filter(WAS_ASKED).select(*keys, "latency", *_PARTS.values()))
 
     percentiles = _percentiles(latencies.table(), keys)
     table = _described(counts.table()).join(percentiles, on=keys, how="left", nulls_equal=True)
@@ -119,13 +126,12 @@ def _described(counts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _percentiles(latencies: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    latency = pl.col("latency")
-    return latencies.group_by(keys).agg(
-        latency_p50=latency.quantile(0.5, "linear"),
-        latency_p90=latency.quantile(0.9, "linear"),
-        latency_p99=latency.quantile(0.99, "linear"),
-        latency_max=latency.max(),
-    )
+    measured = {
+        f"{name}_{percentile}": pl.col(column).quantile(share, "linear")
+        for name, column in {"latency": "latency", **_PARTS}.items()
+        for percentile, share in _PERCENTILES.items()
+    }
+    return latencies.group_by(keys).agg(**measured, latency_max=pl.col("latency").max())
 
 
 def _entropies(texts: pl.Series) -> pl.DataFrame:

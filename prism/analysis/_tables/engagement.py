@@ -13,7 +13,7 @@ from prism.telemetry.events import POST_LIKED, POST_PUBLISHED
 _GIVEN = ("posts", "replies", "reshares", "likes")
 _RECEIVED = ("replies_received", "reshares_received", "likes_received")
 _KINDS = {"post": "posts", "reply": "replies", "reshare": "reshares"}
-_COLUMNS = ("agent_id", "round", "tick", "post_id", "kind", "parent_id", "author_id")
+ACT_COLUMNS = ("agent_id", "round", "tick", "post_id", "kind", "parent_id", "author_id")
 _AGENT = ["run", "agent_id"]
 _POST = ["run", "post_id"]
 
@@ -44,7 +44,7 @@ def activity(logs: RunLogs) -> pl.DataFrame:
         ``posts``, ``replies``, ``reshares``, ``likes``, ``replies_received``, ``reshares_received``
         and ``likes_received``. With ``run`` first if there are several.
     """
-    return logs.labelled(_activity(logs))
+    return logs.labelled(activity_by_number(logs))
 
 
 def engagement(logs: RunLogs) -> pl.DataFrame:
@@ -65,7 +65,7 @@ def engagement(logs: RunLogs) -> pl.DataFrame:
     """
     rows = [
         {"run": run, "measure": measure, "what": what, **_describe(counts)}
-        for (run,), agents in _activity(logs).group_by("run", maintain_order=True)
+        for (run,), agents in activity_by_number(logs).group_by("run", maintain_order=True)
         for measure, names in (("given", _GIVEN), ("received", _RECEIVED))
         for what, counts in _measures(agents, names)
     ]
@@ -138,17 +138,17 @@ def _describe(counts: pl.Series) -> dict[str, float | None]:
     }
 
 
-def _activity(logs: RunLogs) -> pl.DataFrame:
+def activity_by_number(logs: RunLogs) -> pl.DataFrame:
     agents, authors = merge_by_first(_AGENT), merge_by_first(_POST)
     given = merge_by_sum([*_AGENT, "what", "is_early"])
     received = merge_by_sum([*_POST, "what"])
 
-    for frame in logs.blocks(columns=_COLUMNS):
+    for frame in logs.blocks(columns=ACT_COLUMNS):
         agents.add(frame.select(_AGENT).drop_nulls().unique())
-        acts = _acts(frame)
-        authors.add(acts.select(*_POST, "author_id").drop_nulls().unique(_POST))
-        given.add(_counted(acts, "agent_id", "is_early"))
-        received.add(_counted(acts.select("run", "what", post_id="about"), "post_id"))
+        done = acts(frame)
+        authors.add(done.select(*_POST, "author_id").drop_nulls().unique(_POST))
+        given.add(_counted(done, "agent_id", "is_early"))
+        received.add(_counted(done.select("run", "what", post_id="about"), "post_id"))
 
     # Only a simulation has posts from before its first round; in another log the rest is null.
     started = [number for number, run in enumerate(logs.runs) if run.started]
@@ -167,15 +167,15 @@ def _activity(logs: RunLogs) -> pl.DataFrame:
     return table.with_columns(pl.col(*_GIVEN, *_RECEIVED).fill_null(0)).sort(_AGENT)
 
 
-def _acts(frame: pl.DataFrame) -> pl.DataFrame:
+def acts(frame: pl.DataFrame) -> pl.DataFrame:
     """Return the acts of agents, the post each is ``about``, and the author of ``post_id``."""
     is_like = pl.col("event") == POST_LIKED
     kind = pl.col("kind").replace_strict(_KINDS, default=None)
     is_early = (pl.col("round") == 0) & (pl.col("tick") == 0)
 
-    acts = frame.filter(pl.col("event").is_in([POST_PUBLISHED, POST_LIKED]))
+    done = frame.filter(pl.col("event").is_in([POST_PUBLISHED, POST_LIKED]))
 
-    return acts.select(
+    return done.select(
         "run",
         "agent_id",
         "post_id",

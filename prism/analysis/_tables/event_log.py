@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
+from prism.analysis._reading.scanning import columns_of_schema
 from prism.errors import InputError
 from prism.telemetry.events import TRANSITION
 
@@ -39,7 +40,8 @@ def to_event_log(logs: RunLogs, *, activity: str = "to_state") -> pl.LazyFrame:
             f"must be one of {', '.join(_ACTIVITIES)}, got {activity!r}", field="activity"
         )
 
-    transitions = logs.scan(TRANSITION)
+    # Not by `scan`, which would read the log once more, for keys that are not needed here.
+    transitions = logs.scan_columns(TRANSITION, columns_of_schema(TRANSITION))
     agent = pl.col("agent_id")
     case = agent
     if "run" in transitions.collect_schema():

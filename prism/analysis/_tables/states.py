@@ -18,6 +18,10 @@ from prism.telemetry.events import AGENT_JOINED, RUN_STARTED, TRANSITION
 MOST_TIMES = 1000
 """The most moments at which a log without rounds and ticks is counted."""
 
+_LEAST_FILLED = 100_000
+_MOST_FILLED_PER_MOMENT = 100
+"""Rounds and ticks without an event have rows, too, but no more than so many for each with one."""
+
 _TIME_STEPS = ("1s", "10s", "1m", "10m", "1h", "6h", "1d", "1w")
 _MOMENT = ("round", "tick", "time")
 _COLUMNS = (*STAMP, *PATH_COLUMNS, "trigger", "ticks_in_state")
@@ -257,17 +261,27 @@ def _all_moments(run: Run, seen: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     if by == ["round"] or not seen.height:
         return seen
 
-    # A run that does not say how many ticks it has gets all between those seen.
-    if run.rounds is None or run.ticks_per_round is None:
-        ends = seen.group_by("round").agg(first=pl.col("tick").min(), last=pl.col("tick").max() + 1)
-        return ends.select("round", tick=pl.int_ranges("first", "last")).explode("tick")
-
-    rounds = pl.select(round=pl.int_range(1, run.rounds + 1))
-    ticks = pl.select(tick=pl.int_range(1, run.ticks_per_round + 1))
+    # Numbers in a log are only claims: what they would add is bounded by what the log has.
+    most = max(_LEAST_FILLED, _MOST_FILLED_PER_MOMENT * seen.n_unique())
     last_round, last_tick = seen.sort(by).row(-1)
-    is_over = (pl.col("round") == last_round) & (pl.col("tick") > last_tick)
+    if run.rounds is not None and run.ticks_per_round is not None:
+        last_of_run = min(run.rounds, last_round)
+        if last_of_run * run.ticks_per_round <= most:
+            rounds = pl.select(round=pl.int_range(1, last_of_run + 1))
+            ticks = pl.select(tick=pl.int_range(1, run.ticks_per_round + 1))
+            is_over = (pl.col("round") == last_round) & (pl.col("tick") > last_tick)
+            return rounds.join(ticks, how="cross").filter(~is_over)
 
-    return rounds.filter(pl.col("round") <= last_round).join(ticks, how="cross").filter(~is_over)
+        # It says more than it did: its rounds are those that have events.
+        seen = seen.filter(pl.col("round") > 0)
+
+    # A run that does not say how many ticks it has gets all between those seen.
+    ends = seen.group_by("round").agg(first=pl.col("tick").min(), last=pl.col("tick").max())
+    if sum(last - first + 1 for first, last in ends.select("first", "last").iter_rows()) <= most:
+        between = pl.int_ranges("first", pl.col("last") + 1)
+        return ends.select("round", tick=between).explode("tick")
+
+    return seen
 
 
 def _in_time_steps(transitions: pl.DataFrame) -> pl.DataFrame:

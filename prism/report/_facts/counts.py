@@ -59,6 +59,50 @@ def latency_counts(logs: RunLogs) -> pl.DataFrame:
     return logs.labelled(merger.table().sort("run", "source", "step"))
 
 
+def traffic_counts(logs: RunLogs) -> pl.DataFrame:
+    """Count every kind of transition by its chart.
+
+    Args:
+        logs: The logs, from `read_log`.
+
+    Returns:
+        ``chart`` (null if a log names none), ``from_state``, ``to_state``, ``trigger`` and
+        ``count``, with ``run`` first if there are several.
+    """
+    keys = ["chart", "from_state", "to_state", "trigger"]
+    return logs.labelled(count_transitions(logs, keys).sort("run", *keys))
+
+
+def states_met(logs: RunLogs) -> pl.DataFrame:
+    """List the states of agents in the order in which they appear in the log.
+
+    Args:
+        logs: The logs, from `read_log`.
+
+    Returns:
+        ``state`` and ``began``, the number of agents that joined in it, with ``run`` first if there
+        are several.
+    """
+    merger = TableMerger(_met)
+
+    for frame in logs.blocks(AGENT_JOINED, TRANSITION, columns=("state", "from_state", "to_state")):
+        place, began = pl.col("line").cast(pl.Int64) * 2, pl.col("event") == AGENT_JOINED
+        first = frame.select(
+            "run",
+            state=pl.when(began).then("state").otherwise("from_state"),
+            place=place,
+            began=began.cast(pl.Int64),
+        )
+        then = frame.select("run", state="to_state", place=place + 1, began=pl.lit(0, pl.Int64))
+        merger.add(_met(pl.concat([first, then]).drop_nulls("state")))
+
+    return logs.labelled(merger.table().sort("run", "place").drop("place"))
+
+
+def _met(states: pl.DataFrame) -> pl.DataFrame:
+    return states.group_by("run", "state").agg(pl.col("place").min(), pl.col("began").sum())
+
+
 def agent_table(logs: RunLogs) -> pl.DataFrame:
     """Describe each agent: its name, its last state, and what it did.
 

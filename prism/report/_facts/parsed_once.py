@@ -11,14 +11,27 @@ import polars as pl
 
 from prism.analysis._reading.logs import COLUMNS, STAMP, RunLogs
 from prism.analysis._reading.survey import SURVEYED
+from prism.runlog._schema import EVENTS
+from prism.telemetry.events import (
+    ACTION_FAILED,
+    ANSWER_DISCARDED,
+    CACHE_FAILED,
+    GUARD_FAILED,
+    MODE_UNKNOWN,
+)
 
 MOST_BYTES_IN_MEMORY = 256 << 20
 """Parsed events beyond these bytes wait in files."""
 
-_NOT_SHOWN = ("context", "options", "host")
+_NOT_SHOWN = ("context", "options", "host", "traceback")
+_FAULTS = (GUARD_FAILED, ACTION_FAILED, ANSWER_DISCARDED, CACHE_FAILED, MODE_UNKNOWN)
+_OF_FAULTS = tuple(key.name for event in EVENTS if event.name in _FAULTS for key in event.keys)
 _SHOWN = tuple(
     dict.fromkeys(
-        name for names in (STAMP, *COLUMNS.values()) for name in names if name not in _NOT_SHOWN
+        name
+        for names in (STAMP, *COLUMNS.values(), _OF_FAULTS)
+        for name in names
+        if name not in _NOT_SHOWN
     )
 )
 
@@ -40,22 +53,23 @@ class _ParsedLogs(RunLogs):
     """The events of logs as frames, with the keys that a report shows."""
 
     def __init__(self, logs: RunLogs, folder: Path, most_bytes: int) -> None:
-        super().__init__(logs._paths, logs._unreadable)
+        super().__init__(logs._paths, logs._unreadable, logs._copies)
         self._folder = folder
         self._bytes_left = most_bytes
         self._parts: list[pl.DataFrame | Path] | None = None
 
-    def blocks(self, *kinds: str, columns: Iterable[str]) -> Iterator[pl.DataFrame]:
-        """Read all logs as `RunLogs.blocks` does, parsing them at the first call."""
+    def blocks_where(
+        self, condition: pl.Expr | None, *, columns: Iterable[str]
+    ) -> Iterator[pl.DataFrame]:
+        """Read all logs as `RunLogs.blocks_where` does, parsing them at the first call."""
         if self._parts is None:
-            frames = super().blocks(columns=_SHOWN)
+            frames = super().blocks_where(None, columns=_SHOWN)
             self._parts = [self._kept(frame, number) for number, frame in enumerate(frames)]
 
         wanted = ["run", "line", *dict.fromkeys((*SURVEYED, *columns))]
         for part in self._parts:
             frame = pl.read_ipc(part, columns=wanted) if isinstance(part, Path) else part
-            found = frame.filter(pl.col("event").is_in(kinds)) if kinds else frame
-            yield found.select(wanted)
+            yield (frame if condition is None else frame.filter(condition)).select(wanted)
 
     def _kept(self, frame: pl.DataFrame, number: int) -> pl.DataFrame | Path:
         self._bytes_left -= int(frame.estimated_size())

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
@@ -15,7 +15,16 @@ from prism.analysis._tables.decisions import decisions
 from prism.analysis._tables.engagement import engagement
 from prism.analysis._tables.states import state_counts
 from prism.analysis._tables.transitions import dwell_times, timeouts, transition_counts
-from prism.report._facts.counts import agent_table, latency_counts, posts_below, visit_counts
+from prism.drawing import Arrow, Diagram
+from prism.report._facts.counts import (
+    agent_table,
+    latency_counts,
+    posts_below,
+    states_met,
+    traffic_counts,
+    visit_counts,
+)
+from prism.report._facts.faults import faults
 from prism.report._facts.parsed_once import parsed_once
 from prism.report._facts.trees import TreePost, grow
 
@@ -23,9 +32,6 @@ MOST_CHARACTERS = 200
 """Characters of a text, be it a post or a name, that are shown."""
 
 _MOST_TREES = 6
-_FIRST_STATES = ("idle", "scrolling", "evaluating", "composing")
-_RANKS = {name: rank for rank, name in enumerate(_FIRST_STATES)}
-_NUMBER = re.compile(r"([0-9]{1,9})")
 
 # Characters that HTML, XML or Vega's expressions (U+2028, U+2029) cannot represent.
 _UNSHOWABLE = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x{2028}\x{2029}\x{fffe}\x{ffff}]"
@@ -50,7 +56,11 @@ class RunFacts:
         engagement: From `engagement`.
         cascades: From `cascades`.
         agents: From `agent_table`.
+        met: From `states_met`.
+        traffic: From `traffic_counts`.
+        faults: From `faults`.
         trees: The largest cascades of more than one post.
+        charts: The charts that are known, as diagrams by name.
     """
 
     run: Run
@@ -67,26 +77,70 @@ class RunFacts:
     engagement: pl.DataFrame
     cascades: pl.DataFrame
     agents: pl.DataFrame
+    met: pl.DataFrame
+    traffic: pl.DataFrame
+    faults: pl.DataFrame
     trees: tuple[tuple[TreePost, ...], ...]
+    charts: Mapping[str, Diagram] = field(default_factory=dict)
+
+    @property
+    def chart_names(self) -> list[str | None]:
+        """The charts of the run's transitions, in the order of the log; None for one unnamed."""
+        names: list[str | None] = self.traffic["chart"].unique(maintain_order=True).to_list()
+        return names
+
+    @property
+    def initial(self) -> str | None:
+        """The state that most agents began in, as far as the log says."""
+        first: list[str] = (
+            self.met.sort("began", descending=True, maintain_order=True)["state"].head(1).to_list()
+        )
+        return first[0] if first else None
 
     @property
     def state_names(self) -> list[str]:
-        """All states of the run, with those that agents enter first in front."""
+        """All states of the run: in the order of their definition, or of their first appearance.
+
+        The initial state is the first if no chart is known.
+        """
         columns = (
+            self.met["state"],
             self.transitions["from_state"],
             self.transitions["to_state"],
             self.states["state"],
             self.chosen["chosen"],
         )
-        names = pl.concat(columns).drop_nulls().unique().to_list()
-        return sorted(names, key=lambda name: (_RANKS.get(name, len(_RANKS)), _natural(name)))
+        seen = pl.concat(columns).drop_nulls().unique(maintain_order=True).to_list()
+        known = [self.charts[name] for name in self.chart_names if name and name in self.charts]
+        defined = [state for chart in known for state in chart.states]
+        initial = [self.initial] if self.initial is not None and not known else []
+
+        return list(dict.fromkeys([*defined, *initial, *seen]))
+
+    def in_order(self, table: pl.DataFrame, *columns: str) -> pl.DataFrame:
+        """Sort a table by the order of states, and rows of the same state as they are.
+
+        Args:
+            table: The table.
+            columns: Its columns of states, the most important first.
+        """
+        places = {name: place for place, name in enumerate(self.state_names)}
+        keys = [
+            pl.col(name).replace_strict(places, default=None, return_dtype=pl.Int64)
+            for name in columns
+        ]
+        return table.sort(*keys, nulls_last=True, maintain_order=True)
 
 
-def facts_of(logs: RunLogs) -> tuple[tuple[RunFacts, ...], tuple[Note, ...]]:
+def facts_of(
+    logs: RunLogs, charts: Sequence[Diagram] = (), familiar: Sequence[Diagram] = ()
+) -> tuple[tuple[RunFacts, ...], tuple[Note, ...]]:
     """Make every table of a report, with the logs parsed only once.
 
     Args:
         logs: The logs, from `read_log`.
+        charts: The charts that are known to be those of the runs, by name.
+        familiar: Charts that may be those of a run, namely if they have all its transitions.
 
     Returns:
         The facts of each run, and the notes on the logs.
@@ -102,7 +156,9 @@ def facts_of(logs: RunLogs) -> tuple[tuple[RunFacts, ...], tuple[Note, ...]]:
     for run in runs:
         own = {name: _showable(_of(table, run.label)) for name, table in tables.items()}
         trees = tuple(grow(root, _of(posts, run.label)) for root in roots[run.label])
-        facts.append(RunFacts(run, **own, trees=trees))
+        followed = [chart for chart in familiar if _has_all(chart, own["traffic"])]
+        known = {chart.name: chart for chart in (*followed, *map(_showable_chart, charts))}
+        facts.append(RunFacts(run, **own, trees=trees, charts=known))
 
     return tuple(facts), notes
 
@@ -122,12 +178,17 @@ def _tables(logs: RunLogs) -> dict[str, pl.DataFrame]:
         "engagement": engagement(logs),
         "cascades": cascades(logs),
         "agents": agent_table(logs),
+        "met": states_met(logs),
+        "traffic": traffic_counts(logs),
+        "faults": faults(logs),
     }
 
 
-def _natural(name: str) -> list[tuple[int, str]]:
-    """Sort ``state 10`` behind ``state 9``."""
-    return [(int(part), "") if part.isdecimal() else (0, part) for part in _NUMBER.split(name)]
+def _has_all(chart: Diagram, traffic: pl.DataFrame) -> bool:
+    """Return True if a chart has all transitions that a run made by a chart of its name."""
+    ends = {(arrow.source, arrow.target) for arrow in chart.arrows}
+    made = traffic.filter(chart=chart.name).select("from_state", "to_state").iter_rows()
+    return all((source, target) in ends or (None, target) in ends for source, target in made)
 
 
 def _largest(found: pl.DataFrame, most: int) -> list[str]:
@@ -146,3 +207,27 @@ def _showable(table: pl.DataFrame) -> pl.DataFrame:
     is_long = text.str.len_chars() > MOST_CHARACTERS
     shortened = pl.when(is_long).then(text.str.slice(0, MOST_CHARACTERS) + "…").otherwise(text)
     return table.with_columns(shortened.str.replace_all(_UNSHOWABLE, "\ufffd").name.keep())
+
+
+def _showable_chart(chart: Diagram) -> Diagram:
+    """Name the states of a chart as they are named in the tables of a report."""
+    table = _showable(pl.DataFrame({"state": chart.states}, schema={"state": pl.String}))
+    names = dict(zip(chart.states, table["state"], strict=True))
+    if len(set(names.values())) < len(names):
+        return chart
+
+    return replace(
+        chart,
+        states=tuple(names.values()),
+        arrows=tuple(
+            Arrow(
+                None if arrow.source is None else names[arrow.source],
+                names[arrow.target],
+                arrow.labels,
+            )
+            for arrow in chart.arrows
+        ),
+        initial=None if chart.initial is None else names[chart.initial],
+        decision_states=frozenset(names[state] for state in chart.decision_states),
+        timeouts={names[state]: ticks for state, ticks in chart.timeouts.items()},
+    )

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 from markupsafe import Markup
 
-_WIDE = ("text", "reason")
+_WIDE = ("text", "reason", "error")
 _SHARES = (
     "share",
     "probability",

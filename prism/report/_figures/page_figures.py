@@ -1,4 +1,4 @@
-"""The figures of one page, and what they have in common: colours and sizes."""
+"""The figures of one page, and what they have in common: colours, legends and sizes."""
 
 from __future__ import annotations
 
@@ -9,31 +9,28 @@ from typing import Any
 import altair as alt
 from markupsafe import Markup
 
+from prism.report._facts.run_facts import RunFacts
+from prism.report._figures.colours import (
+    AXIS,
+    BLUE,
+    GREY,
+    GRID,
+    INK,
+    colour_of,
+    dark_rules,
+)
+from prism.report._figures.side_by_side import share_scales
+
 Tooltips = list[str | alt.Tooltip]
 
 HEIGHT = 260
 """Height of a figure without its axes, in pixels."""
 
-BLUE, GREY = "#332288", "#8a93a0"
-
 _WIDTH = 760
-_LEGEND_ROOM, _LEGEND_ROOM_NARROW = 600, 400
+_LEGEND_ROOM = 600
 _SYMBOL, _LETTER = 34, 6.2
 _MOST_LABEL = 170
-
-# Paul Tol's scheme "muted", which colour-blind readers can tell apart (SRON/EPS/TN/09-002, 2021).
-_MUTED = (
-    "#bbbbbb",
-    "#88ccee",
-    "#332288",
-    "#ddcc77",
-    "#cc6677",
-    "#117733",
-    "#aa4499",
-    "#44aa99",
-    "#882255",
-    "#999933",
-)
+_AXIS_ROOM = 34
 
 _CONFIG: dict[str, Any] = {
     "font": "sans-serif",
@@ -41,13 +38,45 @@ _CONFIG: dict[str, Any] = {
         "labelFontSize": 11,
         "titleFontSize": 12,
         "titleFontWeight": "normal",
-        "gridColor": "#e8ebee",
+        "labelColor": INK,
+        "titleColor": INK,
+        "gridColor": GRID,
+        "domainColor": AXIS,
+        "tickColor": AXIS,
     },
     "axisY": {"titlePadding": 8},
-    "header": {"labelFontSize": 12, "title": None},
-    "legend": {"labelFontSize": 12, "symbolType": "square", "labelLimit": _MOST_LABEL},
+    "header": {"labelFontSize": 12, "title": None, "labelColor": INK},
     "view": {"stroke": None},
 }
+_LEGEND = {
+    "orient": "top",
+    "title": None,
+    "labelColor": INK,
+    "labelFontSize": 12,
+    "labelLimit": _MOST_LABEL,
+    "symbolType": "square",
+}
+
+
+# The properties of Object.prototype (ECMA-262, 20.1.3 and B.2.2). Vega looks values up in plain
+# objects, which have these without being asked.
+_OF_EVERY_OBJECT = frozenset(
+    (
+        "constructor",
+        "hasOwnProperty",
+        "isPrototypeOf",
+        "propertyIsEnumerable",
+        "toLocaleString",
+        "toString",
+        "valueOf",
+        "__defineGetter__",
+        "__defineSetter__",
+        "__lookupGetter__",
+        "__lookupSetter__",
+        "__proto__",
+    )
+)
+_INVISIBLE = "\N{WORD JOINER}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,29 +84,73 @@ class Figure:
     """A figure on a page.
 
     Args:
-        chart: The figure.
+        spec: The figure as Vega-Lite.
         stretches: Whether it is as wide as the page.
+        axis: Least room for the labels of its vertical axis, in pixels, which keeps figures side by
+            side in line.
     """
 
-    chart: alt.TopLevelMixin
+    spec: dict[str, Any]
     stretches: bool
+    axis: int = 0
+
+    @property
+    def legend(self) -> Mapping[str, str]:
+        """The colours that the figure explains, by what they stand for."""
+        colour = self.spec.get("encoding", {}).get("color", {})
+        if colour.get("legend", True) is None:
+            return {}
+
+        scale = colour.get("scale", {})
+        return dict(zip(scale.get("domain", ()), scale.get("range", ()), strict=True))
 
     def on_page(self) -> dict[str, Any]:
-        """Return the figure as Vega-Lite, as wide as its place on the page."""
-        if not self.stretches:
-            return self._spec()
+        """Return the figure as Vega-Lite, as wide as its place on the page.
 
-        autosize = {"type": "fit-x", "contains": "padding"}
-        return {**self._spec(), "width": "container", "autosize": autosize}
+        The page writes the legend itself, so that it wraps and scrolls. What differs when the page
+        saves the figure stands under ``usermeta``, which Vega-Lite leaves alone.
+        """
+        width: dict[str, Any] = {}
+        if self.stretches:
+            width = {
+                "width": "container",
+                "autosize": {"type": "fit-x", "contains": "padding"},
+            }
+
+        alone: dict[str, Any] = {
+            "config": self._alone_config(),
+            "background": "white",
+            "autosize": "pad",
+        }
+        if self.stretches:
+            alone["width"] = _WIDTH
+
+        config = {**self._config(), "legend": {"disable": True}}
+        usermeta = {"alone": alone, "legend": list(self.legend.items())}
+
+        return {
+            **_with_safe_texts(self.spec),
+            **width,
+            "background": None,
+            "config": config,
+            "usermeta": usermeta,
+        }
 
     def alone(self) -> dict[str, Any]:
-        """Return the figure as Vega-Lite with a width of its own, for a file."""
+        """Return the figure as Vega-Lite with a width and a legend of its own, for a file."""
         width = {"width": _WIDTH} if self.stretches else {}
-        return {**self._spec(), **width, "background": "white"}
+        return {
+            **_with_safe_texts(self.spec),
+            **width,
+            "config": self._alone_config(),
+            "background": "white",
+        }
 
-    def _spec(self) -> dict[str, Any]:
-        with alt.data_transformers.enable("default", max_rows=None):
-            return {**self.chart.to_dict(), "config": _CONFIG}
+    def _config(self) -> dict[str, Any]:
+        return {**_CONFIG, "axisY": {**_CONFIG["axisY"], "minExtent": self.axis}}
+
+    def _alone_config(self) -> dict[str, Any]:
+        return {**self._config(), "legend": {**_LEGEND, "columns": _columns(self.legend)}}
 
 
 @dataclass(frozen=True)
@@ -88,17 +161,21 @@ class PageFigures:
         states: All states of all runs; each has one colour, wherever it is drawn.
         narrow: Whether runs stand side by side, with less room for each.
         by_round: Whether runs are drawn by round, since one of them has too many ticks.
+        runs: The facts of the runs that stand side by side.
         charts: Figures for the page to draw, by the ids of their places.
         drawings: Figures that are drawn already, by name.
         data: Other data for the page's script, by name.
+        used: The colours that were asked for.
     """
 
     states: Sequence[str]
     narrow: bool = False
     by_round: bool = False
+    runs: Sequence[RunFacts] = ()
     charts: dict[str, Figure] = field(default_factory=dict)
     drawings: dict[str, str] = field(default_factory=dict)
     data: dict[str, Any] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)
 
     def add_chart(
         self, name: str, chart: alt.TopLevelMixin, about: str, *, stretches: bool = True
@@ -111,9 +188,15 @@ class PageFigures:
             about: Its description, for readers who do not see it.
             stretches: Whether it is as wide as the page.
         """
-        described = chart.properties(description=about)
-        self.charts[f"figure-{name}"] = Figure(described, stretches)
-        return Markup('<div class="figure" id="figure-{}"></div>').format(name)
+        with alt.data_transformers.enable("default", max_rows=None):
+            spec = chart.properties(description=about).to_dict()
+
+        axis_room = _AXIS_ROOM if self.narrow else 0
+        self.charts[f"figure-{name}"] = Figure(spec, stretches, axis_room)
+
+        return Markup(
+            '<div class="picture"><div class="figure" id="figure-{}"></div></div>'
+        ).format(name)
 
     def add_drawing(self, name: str, svg: str) -> Markup:
         """Add a figure that is drawn already, and return it for the page.
@@ -125,31 +208,53 @@ class PageFigures:
         self.drawings[name] = svg
         return Markup(svg)
 
+    def share_scales(self) -> None:
+        """Give figures that stand side by side the same scales and legends."""
+        kinds: dict[str, list[dict[str, Any]]] = {}
+        for name, figure in self.charts.items():
+            # The number of the run follows the first hyphen behind the kind of figure.
+            _, kind, _run, *part = name.split("-")
+            kinds.setdefault("-".join([kind, *part]), []).append(figure.spec)
+
+        for specs in kinds.values():
+            share_scales(specs, self.states)
+
     def state_colours(self, shown: Iterable[str]) -> dict[str, str]:
         """Return the colours of some states, in the order of all."""
         wanted = set(shown)
-        return {name: _colour(place) for place, name in enumerate(self.states) if name in wanted}
+        return {name: colour_of(place) for place, name in enumerate(self.states) if name in wanted}
 
     def colour(self, column: str, colours: Mapping[str, str], *, legend: bool = True) -> alt.Color:
-        """Return colours for marks, with a legend above the figure that is no wider than it.
+        """Return colours for marks.
 
         Args:
             column: Column that decides on the colour.
             colours: The colour of each of its values.
             legend: Whether to explain the colours.
         """
-        room = _LEGEND_ROOM_NARROW if self.narrow else _LEGEND_ROOM
-        widest = _SYMBOL + min(_MOST_LABEL, _LETTER * max(map(len, colours), default=0))
-        columns = max(1, min(len(colours), int(room / widest)))
-        shown = alt.Legend(title=None, orient="top", columns=columns) if legend else None
+        self.used.update(colours.values())
         scale = alt.Scale(domain=list(colours), range=list(colours.values()))
+        if not legend:
+            return alt.Color(f"{column}:N", scale=scale, sort=list(colours), legend=None)
 
-        return alt.Color(f"{column}:N", scale=scale, sort=list(colours), legend=shown)
+        return alt.Color(f"{column}:N", scale=scale, sort=list(colours), title=None)
+
+    def dark_rules(self) -> str:
+        """Return the style sheet for readers who prefer dark pages."""
+        return dark_rules([BLUE, GREY, *sorted(self.used)])
 
 
-def _colour(place: int) -> str:
-    """Return the colour of a state: after ten they come again, darker, then lighter."""
-    colour, turn = _MUTED[place % len(_MUTED)], place // len(_MUTED) % 3
-    towards, part = ((0, 0.0), (0, 0.35), (255, 0.5))[turn]
-    parts = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
-    return "#" + "".join(f"{round(value + (towards - value) * part):02x}" for value in parts)
+def _with_safe_texts(spec: Any) -> Any:
+    """Mark all texts that Vega would take for what every object of JavaScript has."""
+    if isinstance(spec, dict):
+        return {key: _with_safe_texts(value) for key, value in spec.items()}
+    if isinstance(spec, list):
+        return [_with_safe_texts(value) for value in spec]
+
+    return f"{spec}{_INVISIBLE}" if isinstance(spec, str) and spec in _OF_EVERY_OBJECT else spec
+
+
+def _columns(legend: Mapping[str, str]) -> int:
+    """Return the columns of a legend that is no wider than its figure."""
+    widest = _SYMBOL + min(_MOST_LABEL, _LETTER * max(map(len, legend), default=0))
+    return max(1, min(len(legend), int(_LEGEND_ROOM / widest)))

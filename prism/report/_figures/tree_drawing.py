@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
@@ -11,6 +11,7 @@ from math import cos, pi, sin
 
 from prism.drawing import showable
 from prism.report._facts.trees import MISSING, TreePost
+from prism.report._figures.colours import INK, PAPER, in_dark
 
 MOST_POSTS_DRAWN = 400
 """Posts of a cascade that are drawn, in the order of the log; more would be dots on dots."""
@@ -31,11 +32,24 @@ _MOST_NAME, _MOST_TEXT = 18, 160
 
 Point = tuple[float, float]
 
-_FILLS = "".join(f".prism-tree .{kind}{{fill:{colour}}}" for kind, colour in KINDS.items())
+
+def _colour_rules(shown: Callable[[str], str]) -> str:
+    kinds = "".join(
+        f".prism-tree .{kind}{{fill:{shown(colour)}}}" for kind, colour in KINDS.items()
+    )
+    paper = "#fff" if shown(PAPER) == PAPER else shown(PAPER)
+    return (
+        f".prism-tree circle{{stroke:{paper}}}.prism-tree .paper{{fill:{paper}}}"
+        f".prism-tree text{{fill:{shown(INK)}}}{kinds}"
+    )
+
+
 _STYLE = (
-    ".prism-tree path{fill:none;stroke:#a5adb6;stroke-width:1.1}"
-    ".prism-tree circle{stroke:#fff;stroke-width:1}"
-    f".prism-tree text{{font:11px system-ui,sans-serif;fill:#1f2328}}{_FILLS}"
+    ".prism-tree path{fill:none;stroke:#8b949e;stroke-width:1.1}"
+    ".prism-tree circle{stroke-width:1}"
+    ".prism-tree text{font:11px system-ui,sans-serif}"
+    f"{_colour_rules(str)}"
+    f"@media screen and (prefers-color-scheme:dark){{{_colour_rules(in_dark)}}}"
 )
 
 
@@ -94,7 +108,7 @@ def draw_tree(posts: Sequence[TreePost]) -> str:
         f'width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
         f'aria-label="A cascade of {len(posts)} posts, {shape.depth} deep">'
-        f'<style>{_STYLE}</style><rect width="100%" height="100%" fill="#fff"/>'
+        f'<style>{_STYLE}</style><rect width="100%" height="100%" class="paper"/>'
         f"{''.join(lines)}{''.join(reversed(dots))}</svg>"
     )
 

@@ -16,6 +16,7 @@ from prism.report._sections import (
     diagram,
     dwelling,
     engagement,
+    faults,
     numbers,
     states,
 )
@@ -76,7 +77,14 @@ class _Kind:
             [nothing if part is None else part for part in parts],
         )
 
+    def of_any(self, runs: Sequence[RunFacts], figures: PageFigures) -> list[Section]:
+        """Make the section of all runs, if any of them has something to show."""
+        section = self.of(runs, figures)
+        return [section] if section.explanation else []
 
+
+# Only where something did, and then at the top.
+_FAULTS = _Kind("faults", "What went wrong", faults.EXPLANATION, faults.NOTHING, faults.make)
 _BY_RUN = (
     _Kind("chart", "The chart and its traffic", diagram.EXPLANATION, diagram.NOTHING, diagram.make),
     _Kind("states", "Agents in each state", states.EXPLANATION, states.NOTHING, states.make),
@@ -98,6 +106,7 @@ def make_sections(runs: Sequence[RunFacts], figures: PageFigures) -> list[Sectio
     """
     return [
         Section("numbers", "Key numbers", "", together=numbers.make(runs)),
+        *_FAULTS.of_any(runs, figures),
         *(kind.of(runs, figures) for kind in _BY_RUN),
         Section("agents", "Agents", agents.EXPLANATION, together=agents.make(runs, figures)),
     ]

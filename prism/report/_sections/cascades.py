@@ -8,8 +8,9 @@ from markupsafe import Markup
 
 from prism.report._facts.run_facts import RunFacts
 from prism.report._facts.trees import TreePost
+from prism.report._figures.colours import BLUE
 from prism.report._figures.html_table import html_table
-from prism.report._figures.page_figures import BLUE, HEIGHT, PageFigures
+from prism.report._figures.page_figures import HEIGHT, PageFigures
 from prism.report._figures.tree_drawing import KINDS, MOST_POSTS_DRAWN, draw_tree
 
 EXPLANATION = (
@@ -33,11 +34,14 @@ _COLUMNS = (
     "text",
 )
 _KEY = Markup("").join(
-    Markup('<span><i style="background:{}"></i>{}</span>').format(colour, kind)
+    Markup(
+        '<li><svg aria-hidden="true"><circle cx="5" cy="5" r="5" fill="{}"/></svg>{}</li>'
+    ).format(colour, kind)
     for kind, colour in KINDS.items()
 )
 _TREES = Markup(
-    '<h3>The largest as trees</h3><p class="key soft">{}Point at one to read it.</p>'
+    '<h3>The largest as trees</h3><p class="soft">Point at a post to read it.</p>'
+    '<div class="picture"><ul class="key" tabindex="0" aria-label="Legend">{}</ul></div>'
 ).format(_KEY)
 
 
@@ -60,6 +64,7 @@ def make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
     table = html_table(
         f"cascades-{name}", _listed(spread), {"lifetime_ticks": "ticks"}, most=_MOST_CASCADES
     )
+    figures.used.update(KINDS.values())
     trees = [
         _tree(tree, f"tree-{name}-{place}", figures, is_open=place == 1)
         for place, tree in enumerate(facts.trees, 1)

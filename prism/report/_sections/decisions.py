@@ -10,8 +10,9 @@ from markupsafe import Markup
 
 from prism.report._facts.counts import BINS_A_DECADE
 from prism.report._facts.run_facts import RunFacts
+from prism.report._figures.colours import BLUE, PAPER
 from prism.report._figures.html_table import html_table
-from prism.report._figures.page_figures import BLUE, HEIGHT, PageFigures
+from prism.report._figures.page_figures import HEIGHT, PageFigures
 from prism.report._figures.stacking import Bars, draw_bars, stack
 from prism.report._figures.timeline import rounds_timeline
 
@@ -61,7 +62,11 @@ def make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
         figures.add_chart(
             f"sources-{name}", _sources(facts.by_round, figures), "Who decided in each round"
         ),
-        html_table(f"decisions-{name}", _without_empty(facts.decisions), _HEADINGS),
+        html_table(
+            f"decisions-{name}",
+            facts.in_order(_without_empty(facts.decisions), "state"),
+            _HEADINGS,
+        ),
         Markup('<div class="half">{}</div>').format(Markup("").join(_costs(facts, name, figures))),
     ]
     if facts.reasons.height:
@@ -131,7 +136,7 @@ def _latencies(counts: pl.DataFrame, figures: PageFigures) -> alt.Chart:
     ]
     chart: alt.Chart = (
         alt.Chart(table)
-        .mark_rect(stroke="white", strokeWidth=0.5)
+        .mark_rect(stroke=PAPER, strokeWidth=0.5)
         .encode(
             alt.X(
                 "begin:Q",

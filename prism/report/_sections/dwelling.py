@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import altair as alt
 import polars as pl
 from markupsafe import Markup
 
 from prism.report._facts.run_facts import RunFacts
+from prism.report._figures.colours import GREY, INK, PAPER
 from prism.report._figures.html_table import html_table
 from prism.report._figures.page_figures import PageFigures, Tooltips
 
@@ -22,9 +25,9 @@ NOTHING = "No transition says how long its agent had stayed."
 
 _MOST_BARS = 30
 _ROW = 26
+_HALF_BAR = 0.45
 _TENS = tuple(digit * 10**power for power in range(1, 10) for digit in (1, 2, 5))
 _SYMLOG_LABELS = (0, 1, 2, 3, 5, *_TENS)
-_INK = "#1f2328"
 
 
 def make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
@@ -48,12 +51,13 @@ def make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
     fitted = fit_table(facts.visits, facts.dwelling)
     if fitted.height:
         about = "Visits of each length in each state, and the geometric distribution fitted to them"
-        parts.append(
-            figures.add_chart(f"fit-{name}", _fits(fitted, figures), about, stretches=False)
-        )
+        beside = [fit_table(run.visits, run.dwelling) for run in figures.runs] or [fitted]
+        chart = _fits(fitted, reaches(beside), figures)
+        parts.append(figures.add_chart(f"fit-{name}", chart, about, stretches=False))
 
     headings = {"timeout_share": "by time-out", "zero": "of no tick"}
-    parts.append(html_table(f"dwell-{name}", facts.dwelling.drop("log_likelihood"), headings))
+    ordered = facts.in_order(facts.dwelling.drop("log_likelihood"), "state")
+    parts.append(html_table(f"dwell-{name}", ordered, headings))
 
     return Markup("").join(parts)
 
@@ -101,6 +105,27 @@ def fit_table(visits: pl.DataFrame, dwelling: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def reaches(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return how far the axes of each state must reach for figures that stand side by side.
+
+    Args:
+        tables: The table of each run, from `fit_table`.
+
+    Returns:
+        ``state``, ``begin`` and ``end`` of the axis of lengths, and ``reach`` of that of shares.
+    """
+    both = pl.max_horizontal("share", "expected")
+    return (
+        pl.concat(tables)
+        .group_by("state", maintain_order=True)
+        .agg(
+            begin=pl.col("ticks").min() - _HALF_BAR,
+            end=pl.col("until").max() + _HALF_BAR,
+            reach=both.max(),
+        )
+    )
+
+
 def _overview(dwelling: pl.DataFrame, figures: PageFigures) -> alt.LayerChart:
     longest = pl.max_horizontal(pl.col("p99").max(), pl.col("mean").max().ceil())
     most = dwelling.select(longest).item() or 1
@@ -111,6 +136,8 @@ def _overview(dwelling: pl.DataFrame, figures: PageFigures) -> alt.LayerChart:
     tooltip: Tooltips = ["state", "visits", mean, "median", "p90", "p99", "max"]
     rows = alt.Y("state:N", sort=list(colours), title=None, axis=alt.Axis(labelLimit=170))
     base = alt.Chart(dwelling.drop("log_likelihood")).encode(rows, tooltip=tooltip)
+    # As many rows as the figures beside it, which show the states of all runs.
+    beside = {name for run in figures.runs for name in run.dwelling["state"]}
     coloured = base.encode(
         alt.X("median:Q", scale=scale, axis=axis, title="ticks in the state"),
         figures.colour("state", colours, legend=False),
@@ -120,30 +147,48 @@ def _overview(dwelling: pl.DataFrame, figures: PageFigures) -> alt.LayerChart:
         coloured.mark_bar(height=10, opacity=1).encode(alt.X2("p90")),
         coloured.mark_tick(thickness=4, height=16, opacity=1),
         base.mark_point(
-            fill=_INK, stroke="white", strokeWidth=1, size=60, opacity=1, shape="diamond"
+            fill=INK, stroke=PAPER, strokeWidth=1, size=60, opacity=1, shape="diamond"
         ).encode(alt.X("mean:Q")),
     ]
-    chart: alt.LayerChart = alt.LayerChart(layer=layers).properties(height=_ROW * len(colours))
+    chart: alt.LayerChart = alt.LayerChart(layer=layers).properties(
+        height=_ROW * len(beside | set(colours))
+    )
 
     return chart
 
 
-def _fits(fitted: pl.DataFrame, figures: PageFigures) -> alt.FacetChart:
-    table = fitted.with_columns(
-        begin=pl.col("ticks") - 0.45,
-        end=pl.col("until") + 0.45,
+def _fits(fitted: pl.DataFrame, reach: pl.DataFrame, figures: PageFigures) -> alt.FacetChart:
+    # A state that only runs beside this one have keeps its place, with nothing in it.
+    nothing = reach.join(fitted, on="state", how="anti").select(
+        "state",
+        ticks=pl.lit(1, pl.Int64),
+        until=pl.lit(1, pl.Int64),
+        visits=pl.lit(0, pl.Int64),
+        share=pl.lit(0.0),
+        expected=pl.lit(0.0),
+    )
+    table = pl.concat([fitted, nothing]).with_columns(
+        begin=pl.col("ticks") - _HALF_BAR,
+        end=pl.col("until") + _HALF_BAR,
         middle=(pl.col("ticks") + pl.col("until")) / 2,
     )
+    table = table.join(reach.rename({"begin": "from", "end": "to"}), on="state")
+
     colours = figures.state_colours(table["state"])
     base = alt.Chart().encode(tooltip=_fit_tooltip())
     bars = _fit_bars(base, figures.colour("state", colours, legend=False))
-    dots = alt.OverlayMarkDef(color=_INK, size=14)
-    curve = base.mark_line(color=_INK, strokeWidth=1, point=dots).encode(
+    dots = alt.OverlayMarkDef(color=INK, size=14)
+    curve = base.mark_line(color=INK, strokeWidth=1, point=dots).encode(
         alt.X("middle:Q"), alt.Y("expected:Q")
     )
 
+    # Nothing to see, but it makes the axes of a state the same in every run. It lies below the
+    # bars, which can be pointed at.
+    room = alt.Chart().mark_rect(opacity=0, color=GREY)
+    room = room.encode(alt.X("from:Q"), alt.Y("reach:Q"), alt.Y2(datum=0), x2="to:Q")
+
     width, columns = (112, 3) if figures.narrow else (168, 4)
-    small = alt.layer(bars, curve, data=table).properties(width=width, height=80)
+    small = alt.layer(room, bars, curve, data=table).properties(width=width, height=80)
     facet = alt.Facet("state:N", sort=list(colours), title=None, header=alt.Header(labelLimit=150))
     many: alt.FacetChart = small.facet(facet, columns=columns)
     resolved: alt.FacetChart = many.resolve_scale(x="independent", y="independent")

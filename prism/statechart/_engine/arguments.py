@@ -6,20 +6,25 @@ apply.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+import threading
+from collections.abc import Callable, Container, Iterable, Sequence
 from enum import Enum
 from inspect import signature
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
 from prism.errors import AgentError
+from prism.statechart._definition import Definition
 from prism.statechart._engine.writing import IF_FROZEN, is_pydantic
+from prism.statechart._identity import agent_name
 from prism.statechart.states import state_text
 
 AfireT = TypeVar("AfireT", bound=Callable[..., Any])
 
 NOT_GIVEN: Any = object()
 """Default of arguments that are refused (``current_state``) or missed (``reasoner``) by name."""
+
+_MOST_LISTED = 20
 
 _ORDER = "the agent comes first, then the trigger, then the context"
 
@@ -124,6 +129,90 @@ def cannot_drive(chart: str, agent: object, error: AttributeError) -> AgentError
         problem = f"{kind.__name__!r}: it has no 'state'; {ways}; {IF_FROZEN}"
 
     return AgentError(f"chart {chart!r} cannot drive {problem}")
+
+
+def require_own_state_type(chart: Definition[Any], agent: object) -> None:
+    """Refuse an agent whose class declares the states of another chart.
+
+    Args:
+        chart: The chart's definition.
+        agent: What was given as the agent.
+
+    Raises:
+        AgentError: If its ``state_type`` is another enum than that of the chart's states.
+    """
+    kind = type(agent)
+    declared = getattr(kind, "state_type", None)
+    if not isinstance(declared, type) or not issubclass(declared, Enum):
+        return
+    if declared is chart.state_type:
+        return
+
+    raise AgentError(
+        f"chart {chart.name!r} cannot drive {kind.__name__!r}: its state_type is "
+        f"{_full_name(declared)}, and the chart's states are members of "
+        f"{_full_name(chart.state_type)}; {_ONE_ENUM}"
+    )
+
+
+def is_foreign(state: object, chart: Definition[Any]) -> bool:
+    """Return True for a member of another enum than the chart's, whatever its text."""
+    return isinstance(state, Enum) and type(state) is not chart.state_type
+
+
+def foreign_problem(state: Enum, chart: Definition[Any]) -> str:
+    """Return what is wrong with a state of another enum, and what to do."""
+    return (
+        f"a member of {_full_name(type(state))}, but the states of chart {chart.name!r} are "
+        f"members of {_full_name(chart.state_type)}; {_ONE_ENUM}"
+    )
+
+
+def two_threads(chart: str, agent: object, other: int) -> AgentError:
+    """Return the error for a fire while another thread makes a transition of the same agent.
+
+    Args:
+        chart: Name of the chart.
+        agent: The agent.
+        other: Identifier of the other thread.
+    """
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    return AgentError(
+        f"chart {chart!r}: thread {threading.current_thread().name!r} fired on agent "
+        f"{agent_name(agent)!r} while thread {names.get(other, str(other))!r} makes a transition "
+        "of it: an agent belongs to one thread at a time, so let that one fire, or use a lock"
+    )
+
+
+_ONE_ENUM = (
+    "use one enum for both: set  state_type = chart.state_type  in the agent's class, or make the "
+    "chart over the agent's enum (Statechart.from_dict takes it as states=)"
+)
+
+
+def _full_name(enum: type[Enum]) -> str:
+    # two enums of one name are told apart by their modules
+    return f"{enum.__module__}.{enum.__qualname__}"
+
+
+def unknown_trigger_problem(trigger: object, triggers: Iterable[str]) -> str:
+    """Return what is wrong with a trigger that a chart does not have, and what may be meant."""
+    return f"no transition has the trigger {trigger!r}{did_you_mean(trigger, list(triggers))}"
+
+
+def did_you_mean(text: object, known: Sequence[str]) -> str:
+    """Return the end of a message: the most similar of the known texts, or all that there are."""
+    # loaded only for a message: it costs more than the engine's own modules
+    from difflib import get_close_matches
+
+    close = get_close_matches(text, known, n=1) if isinstance(text, str) else []
+    if close:
+        return f"; did you mean {close[0]!r}?"
+
+    more = len(known) - _MOST_LISTED
+    listing = ", ".join(known[:_MOST_LISTED]) or "none"
+
+    return f": known are {listing}" + (f" and {more} more" if more > 0 else "")
 
 
 def _right_call(method: str, *given: Any) -> str:

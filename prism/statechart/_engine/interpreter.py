@@ -1,7 +1,7 @@
 """The interpreter of a chart: one event, one agent, from the choice of a transition to its commit.
 
-Everything that evaluates guards and chooses among candidates is here. `Statechart` inherits the
-interpreter: as a member it would cost every fire one more call.
+Everything that chooses among candidates is here. `Statechart` inherits the interpreter: as a
+member it would cost every fire one more call.
 """
 
 from __future__ import annotations
@@ -9,20 +9,37 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from operator import itemgetter
-from typing import Any, Generic, NamedTuple, Never, TypeVar, cast
+from math import inf
+from threading import get_ident
+from typing import Any, Never, cast
 
-from prism.errors import AgentError, ReasonerError, RunawayError, UnknownStateError
+from prism.errors import AgentError
 from prism.statechart._definition import TIMEOUT, Definition
 from prism.statechart._engine.arguments import (
     NOT_GIVEN,
-    cannot_drive,
     checks_reasoner_itself,
     refuse_state,
+    require_own_state_type,
     require_reasoner,
-    require_trigger,
 )
+from prism.statechart._engine.candidates import (
+    PASSED,
+    Candidate,
+    Rows,
+    distinct,
+    guard_of,
+    leading_to,
+    try_in_order,
+)
+from prism.statechart._engine.checks import Checks
 from prism.statechart._engine.pending import Decider, OpenQuestions
+from prism.statechart._engine.queued import (
+    MOST_QUEUED_FIRES,
+    Answer,
+    QueuedFire,
+    note_dropped,
+    runaway,
+)
 from prism.statechart._engine.writing import (
     Reporter,
     Writer,
@@ -31,71 +48,19 @@ from prism.statechart._engine.writing import (
     writer_of,
     writes_quietly,
 )
-from prism.statechart._identity import agent_name
 from prism.statechart.states import state_text
-from prism.statechart.transitions import Action, Edge, Guard, StateT, shared_edge
+from prism.statechart.transitions import Edge, StateT, shared_edge
 from prism.telemetry._instrument import (
     ChartBuilt,
     GuardEvaluated,
-    GuardOutcome,
     TransitionDetails,
     engine_hooks,
     observe,
 )
 from prism.telemetry._loggers import somebody_listens
 
-MOST_QUEUED_FIRES = 1000
-"""Fires that an agent's own actions may queue behind one fire before the engine stops them."""
 
-ItemT = TypeVar("ItemT")
-
-Candidate = tuple[Guard | None, Action | None, StateT, Edge]
-"""One transition of one state: guard, action, target, edge. A plain tuple unpacks fastest."""
-
-Rows = dict[Any, dict[str, tuple[Candidate[StateT], ...]]]
-"""Candidates in definition order, by state and then by trigger."""
-
-_guard_of = itemgetter(0)
-
-QueuedFire = tuple[str, Any, Any]
-"""Trigger, context and target (None for the first match) of a fire that waits for a commit."""
-
-
-class Verdict(NamedTuple):
-    """What came of a guard: it passed, it failed, or it raised an error."""
-
-    outcome: GuardOutcome
-    error: Exception | None = None
-
-
-PASSED = Verdict("passed")
-FAILED = Verdict("failed")
-
-
-def evaluate(guard: Guard | None, agent: Any, context: Any) -> Verdict:
-    """Evaluate a guard; a transition without one always passes.
-
-    What must stop the program, such as a ``KeyboardInterrupt``, propagates.
-    """
-    if guard is None:
-        return PASSED
-
-    try:
-        # the truth of the result may raise, too
-        return PASSED if guard(agent, context) else FAILED
-    except Exception as error:
-        return Verdict("raised", error)
-
-
-def try_in_order(
-    items: Iterable[ItemT], guard_of: Callable[[ItemT], Guard | None], agent: Any, context: Any
-) -> Iterator[tuple[ItemT, Verdict]]:
-    """Evaluate the guards of transitions one after another, each only when it is asked for."""
-    for item in items:
-        yield item, evaluate(guard_of(item), agent, context)
-
-
-class Interpreter(Generic[StateT]):
+class Interpreter(Checks[StateT]):
     """Runs one definition; everything that changes lives in the agents.
 
     Args:
@@ -112,21 +77,24 @@ class Interpreter(Generic[StateT]):
         reporter: Reporter,
         clock: Callable[[], float],
     ) -> None:
-        self.definition: Definition[StateT] = definition
+        super().__init__(definition, rows)
         self._members: dict[Any, StateT] = {state: state for state in definition.states}
-        self._limits: dict[Any, int] = dict(definition.timeouts)
-        self._triggers = frozenset(trigger for row in rows.values() for trigger in row)
-        self._rows = rows
+        # no dwell time is too long in a final state
+        self._limits: dict[Any, float] = {
+            **definition.timeouts,
+            **dict.fromkeys(definition.final_states, inf),
+        }
         self._reporter = reporter
         self._has_logger = reporter.has_logger
         self._clock = clock
         self._writers: dict[type, Writer] = {}
         self._quiet_writers: dict[type, Writer] = {}
-        self._firing: dict[int, deque[QueuedFire]] = {}
-        self._questions = OpenQuestions()
+        # by an agent's address: the thread that makes its transition, and the fires that wait
+        self._firing: dict[int, tuple[int, deque[QueuedFire]]] = {}
+        self._questions = OpenQuestions(reporter)
         observe("chart_built", ChartBuilt, definition)
 
-    def fire(
+    def fire(  # noqa: C901 - written out for speed, as it says below
         self, agent: Any, trigger: str, context: Any = None, current_state: Never = NOT_GIVEN
     ) -> StateT | None:
         """Make the first transition that the event enables.
@@ -135,6 +103,14 @@ class Interpreter(Generic[StateT]):
         transition commits: state, ``ticks_in_state = 0``, one history entry, one log event. A
         self-transition only runs its action. A fire on the same agent from inside its action is
         queued and runs right after this transition commits.
+
+        An event that the state does not react to does nothing. One that no transition of the chart
+        reacts to is a mistake: an error if the chart is strict, else a warning, once for each
+        trigger, to the standard library's logger ``prism.statechart``.
+
+        An agent belongs to one thread at a time. A fire while another thread makes a transition of
+        the same agent is an error where the engine can see it without slowing every fire: while an
+        action or a method of the agent's own class runs.
 
         Args:
             agent: Anything with a writable ``state``.
@@ -149,9 +125,12 @@ class Interpreter(Generic[StateT]):
             was queued.
 
         Raises:
-            AgentError: (a TypeError) if the object has no ``state``.
+            AgentError: (a TypeError) if the object has no ``state``, its class declares another
+                enum as ``state_type`` than the chart's, or another thread fires on it.
             TypeError: If the arguments are in another order, or a current state is among them.
-            UnknownStateError: If the agent is in a state that this chart does not define.
+            UnknownStateError: If the agent is in a state that this chart does not define. A member
+                of another enum is one, whatever its text; plain text is taken for the member.
+            UnknownTriggerError: If the chart is strict and does not have the trigger.
             RunawayError: If the agent's actions go on firing without end.
         """
         if engine_hooks or self._firing or current_state is not NOT_GIVEN:
@@ -167,7 +146,7 @@ class Interpreter(Generic[StateT]):
         except (AttributeError, KeyError, TypeError):
             # nothing is wrong with an event that does not apply
             self._require_known_state(agent)
-            require_trigger(trigger, context, self._triggers, self.definition.initial)
+            self._require_trigger(trigger, context)
             return None
 
         for candidate in candidates:
@@ -181,11 +160,16 @@ class Interpreter(Generic[StateT]):
             except Exception as error:
                 self._reporter.guard_failed(error, agent, edge)
         else:
+            if edge.from_state is not state:
+                self._require_known_state(agent)
             return None
 
         # code of the user's that runs during the commit might fire in turn, which `_run` queues
         write = self._quiet_writers.get(agent.__class__)
-        if action is not None or write is None or target == state:
+        if action is not None or write is None or edge.leaves is not state:
+            if edge.from_state is not state:
+                # it may be text, but no other enum's member
+                self._require_known_state(agent)
             return self._run(agent, candidate, context)
 
         if self._questions.by_agent:
@@ -211,8 +195,11 @@ class Interpreter(Generic[StateT]):
 
         In a decision state with more than one distinct enabled target the reasoner chooses among
         them. Everywhere else, and inside an action, where nothing can wait for an answer, this is
-        exactly `fire`. If the agent has moved when the answer arrives, even if it came back, the
-        answer is discarded and logged. A cancelled call leaves the agent as it was.
+        exactly `fire`. When the answer arrives, the guard of the chosen transition is evaluated
+        again. If it fails now, or the agent has moved, even if it came back, the answer is
+        discarded and logged. A cancelled call leaves the agent as it was.
+
+        The decision is announced as ``reasoner.decision``, by the reasoner or in its place.
 
         Args:
             agent: Anything with a writable ``state``.
@@ -233,46 +220,64 @@ class Interpreter(Generic[StateT]):
             return self.fire(agent, trigger, context)
 
         candidates = self._enabled(agent, trigger, context)
-        options = _distinct(target for _, _, target, _ in candidates)
+        options = distinct(target for _, _, target, _ in candidates)
         if not options:
             return None
+        if len(options) == 1:
+            return self._run(agent, candidates[0], context)
 
-        chosen = options[0]
-        if len(options) > 1:
-            chosen, is_current = await self._questions.ask(
-                reasoner, agent, trigger, options, context
-            )
-            if not is_current:
-                self._reporter.discarded(agent, trigger, state, chosen)
-                return None
+        chosen, has_stayed = await self._questions.ask(reasoner, agent, trigger, options, context)
+        if not has_stayed:
+            self._reporter.discarded(agent, trigger, state, chosen, "moved")
+            return None
 
-        return self._run(agent, _leading_to(chosen, candidates), context)
+        candidate = leading_to(chosen, candidates)
+        if next(self._passing([candidate], agent, context), None) is None:
+            self._reporter.discarded(agent, trigger, state, chosen, "not_enabled")
+            return None
+
+        return self._run(agent, candidate, context)
 
     def fire_to(
-        self, agent: Any, trigger: str, target: StateT, context: Any = None
+        self,
+        agent: Any,
+        trigger: str,
+        target: StateT,
+        context: Any = None,
+        *,
+        asked_in: StateT | None = None,
     ) -> StateT | None:
         """Make the transition to one given target, if the event enables it now.
 
         A caller that asked a reasoner itself commits the answer this way: guards are evaluated
-        again.
+        again. An answer that no longer applies is discarded and logged, as in `afire`.
+
+        Args:
+            agent: Anything with a writable ``state``.
+            trigger: Name of the event.
+            target: The target that was chosen.
+            context: What the event is about.
+            asked_in: State in which the agent was asked; if it is in another one now, the answer no
+                longer applies.
 
         Returns:
             As `fire`; None if no enabled transition leads to the target.
         """
-        return self._fire_or_queue(agent, trigger, context, target)
+        return self._fire_or_queue(agent, trigger, context, Answer(target, asked_in))
 
     def tick(self, agent: Any, context: Any = None) -> StateT | None:
         """Let one tick pass for an agent, and fire ``timeout`` if it has dwelt too long.
 
         The limit is ``chart.timeouts[state]`` where set, else ``agent.timeout_threshold``; the
         time-out fires when ``ticks_in_state`` is strictly greater (specification, FR-6.2). An
-        object without ``ticks_in_state`` never times out.
+        object without ``ticks_in_state`` never times out, nor does an agent in a final state or on
+        a chart without the trigger ``timeout``.
 
         Returns:
             The new state if the time-out moved the agent, else None.
         """
         ticks, limit = self._dwell(agent)
-        if ticks is None or limit is None or ticks <= limit:
+        if ticks is None or limit is None or ticks <= limit or TIMEOUT not in self._triggers:
             return None
         return self.fire(agent, TIMEOUT, context)
 
@@ -281,9 +286,28 @@ class Interpreter(Generic[StateT]):
 
         Nothing is changed.
         """
-        return _distinct(target for _, _, target, _ in self._enabled(agent, trigger, context))
+        return distinct(target for _, _, target, _ in self._enabled(agent, trigger, context))
 
-    def _dwell(self, agent: Any) -> tuple[int | None, int | None]:
+    def enabled_triggers(self, agent: Any, context: Any = None) -> list[str]:
+        """Return the events that would cause a transition now, in definition order.
+
+        Nothing is changed. Guards are evaluated with this context, whatever the event.
+
+        Args:
+            agent: Anything with a ``state``.
+            context: What the event would be about.
+
+        Returns:
+            The triggers of the agent's state that have a candidate whose guard passes.
+        """
+        row = self._rows[self._require_known_state(agent)]
+        return [
+            trigger
+            for trigger in self._triggers
+            if any(self._passing(row.get(trigger, ()), agent, context))
+        ]
+
+    def _dwell(self, agent: Any) -> tuple[int | None, float | None]:
         """Count one more tick in the state; return the ticks now, and the limit."""
         # the usual case, without the properties of `StatechartMixin`
         if self._quiet_writers.get(agent.__class__) is write_kept and agent._state in self._rows:
@@ -303,23 +327,40 @@ class Interpreter(Generic[StateT]):
     # Choosing
 
     def _fire_or_queue(
-        self, agent: Any, trigger: str, context: Any, target: StateT | None = None
+        self, agent: Any, trigger: str, context: Any, answer: Answer | None = None
     ) -> StateT | None:
         if id(agent) in self._firing:
-            self._firing[id(agent)].append((trigger, context, target))
+            thread, queue = self._firing[id(agent)]
+            self._require_one_thread(agent, thread)
+            # a mistaken event is reported where it is fired, not where its turn comes
+            self._require_trigger(trigger, context)
+            queue.append(QueuedFire(trigger, context, answer))
             return None
 
-        candidate = self._first_enabled(agent, trigger, context, target)
+        candidate = self._first_enabled(agent, trigger, context, answer)
         return None if candidate is None else self._run(agent, candidate, context)
 
     def _first_enabled(
-        self, agent: Any, trigger: str, context: Any, target: StateT | None
+        self, agent: Any, trigger: str, context: Any, answer: Answer | None
     ) -> Candidate[StateT] | None:
-        candidates: Iterable[Candidate[StateT]] = self._candidates(agent, trigger, context)
-        if target is not None:
-            candidates = [candidate for candidate in candidates if candidate[2] == target]
+        candidates = self._candidates(agent, trigger, context)
+        if answer is None:
+            return next(self._passing(candidates, agent, context), None)
 
-        return next(self._passing(candidates, agent, context), None)
+        target, asked_in = answer
+        has_moved = asked_in is not None and asked_in != agent.state
+        leading = [] if has_moved else [item for item in candidates if item[2] == target]
+        for candidate in self._passing(leading, agent, context):
+            return candidate
+
+        # of an event that the chart does not have there is a warning already
+        if type(trigger) is str and trigger in self._triggers:
+            state = agent.state if asked_in is None else asked_in
+            self._reporter.discarded(
+                agent, trigger, state, target, "moved" if has_moved else "not_enabled"
+            )
+
+        return None
 
     def _enabled(self, agent: Any, trigger: str, context: Any) -> list[Candidate[StateT]]:
         return list(self._passing(self._candidates(agent, trigger, context), agent, context))
@@ -328,7 +369,7 @@ class Interpreter(Generic[StateT]):
         self, candidates: Iterable[Candidate[StateT]], agent: Any, context: Any
     ) -> Iterator[Candidate[StateT]]:
         """Yield the candidates whose guards pass, in order; report the guards that raise."""
-        for candidate, verdict in try_in_order(candidates, _guard_of, agent, context):
+        for candidate, verdict in try_in_order(candidates, guard_of, agent, context):
             if engine_hooks and candidate[0] is not None:
                 number = self._numbers[candidate[3]]
                 observe("guard", GuardEvaluated, self.definition, number, agent, context, *verdict)
@@ -343,41 +384,47 @@ class Interpreter(Generic[StateT]):
         try:
             return row[trigger]
         except (KeyError, TypeError):
-            # nothing is wrong with an event that does not apply, or that has no name
-            require_trigger(trigger, context, self._triggers, self.definition.initial)
+            # nothing is wrong with an event that does not apply
+            self._require_trigger(trigger, context)
             return ()
 
     # Committing
 
     def _run(self, agent: Any, candidate: Candidate[StateT], context: Any) -> StateT | None:
         """Make one transition and everything that its action queues, until the agent is at rest."""
-        queue = self._firing[id(agent)] = deque()
+        queue: deque[QueuedFire] = deque()
+        firing = (get_ident(), queue)
+        other = self._firing.setdefault(id(agent), firing)
+        if other is not firing:
+            self._require_one_thread(agent, other[0])
+
         try:
             self._make(agent, candidate, context)
             self._drain(agent, queue)
             return cast(StateT, self._members.get(agent.state, agent.state))
+        except BaseException as error:
+            note_dropped(error, self.definition.name, agent, queue)
+            raise
         finally:
             del self._firing[id(agent)]
 
     def _drain(self, agent: Any, queue: deque[QueuedFire]) -> None:
         fired = 0
         while queue:
-            trigger, context, target = queue.popleft()
+            trigger, context, answer = queue.popleft()
             fired += 1
             if fired > MOST_QUEUED_FIRES:
-                raise RunawayError(
-                    f"chart {self.definition.name!r}: the actions of agent {agent_name(agent)!r} "
-                    f"fired {MOST_QUEUED_FIRES} more events without coming to rest; the last was "
-                    f"{trigger!r}: let an action end the chain"
-                )
+                raise runaway(self.definition.name, agent, trigger)
 
-            following = self._first_enabled(agent, trigger, context, target)
+            following = self._first_enabled(agent, trigger, context, answer)
             if following is not None:
                 self._make(agent, following, context)
 
     def _make(self, agent: Any, candidate: Candidate[StateT], context: Any) -> None:
         """Run the action and commit."""
         _, action, target, edge = candidate
+        # looked up before the action runs, since it refuses classes that the chart cannot drive
+        write = self._writers.get(agent.__class__) or self._writer_of(agent)
         if engine_hooks:
             self._observe_transition("transition_began", agent, edge, context)
 
@@ -390,7 +437,7 @@ class Interpreter(Generic[StateT]):
             edge = self._edge_after_action(agent, edge)
 
         if target != edge.from_state:
-            dwell = self._writer_of(agent)(agent, edge, self._clock(), context)
+            dwell = write(agent, edge, self._clock(), context)
             if self._questions.by_agent:
                 self._questions.drop(agent)
             if self._has_logger or somebody_listens():
@@ -417,6 +464,7 @@ class Interpreter(Generic[StateT]):
         cls = agent.__class__
         writer = self._writers.get(cls)
         if writer is None:
+            require_own_state_type(self._definition, agent)
             writer = self._writers[cls] = writer_of(cls)
             if writes_quietly(cls):
                 self._quiet_writers[cls] = writer
@@ -440,49 +488,3 @@ class Interpreter(Generic[StateT]):
             next(remaining[item.source, item.trigger])[3]: number
             for number, item in enumerate(self.definition.transitions)
         }
-
-    # States
-
-    def _state_of(self, agent: Any) -> Any:
-        try:
-            return agent.state
-        except AttributeError as error:
-            raise cannot_drive(self.definition.name, agent, error) from None
-
-    def _require_known_state(self, agent: Any) -> Any:
-        state = self._state_of(agent)
-        try:
-            if state in self._rows:
-                return state
-        except TypeError:
-            # no state is unhashable
-            pass
-
-        raise self._unknown_state(f"agent {agent_name(agent)!r} is in state {state!r}, which")
-
-    def _row(self, state: Any) -> dict[str, tuple[Candidate[StateT], ...]]:
-        try:
-            return self._rows[state]
-        except (KeyError, TypeError):
-            raise self._unknown_state(f"state {state!r}") from None
-
-    def _unknown_state(self, subject: str) -> UnknownStateError:
-        listing = ", ".join(map(state_text, self.definition.states))
-        return UnknownStateError(
-            f"{subject} is not in chart {self.definition.name!r}: use one of {listing}"
-        )
-
-
-def _distinct(items: Iterable[ItemT]) -> list[ItemT]:
-    return list(dict.fromkeys(items))
-
-
-def _leading_to(target: Any, candidates: list[Candidate[StateT]]) -> Candidate[StateT]:
-    for candidate in candidates:
-        if candidate[2] == target:
-            return candidate
-
-    options = ", ".join(_distinct(state_text(found) for _, _, found, _ in candidates))
-    raise ReasonerError(
-        f"the reasoner chose {target!r}, which is not among the options ({options})"
-    )

@@ -14,7 +14,7 @@ from typing import Any
 from transitions import EventData, Machine
 
 from prism.statechart._definition import Definition
-from prism.statechart._engine.interpreter import PASSED, Candidate, Rows, evaluate
+from prism.statechart._engine.candidates import PASSED, Candidate, Rows, evaluate
 from prism.statechart.transitions import Action, Edge, Guard
 
 Failed = Callable[[Exception, Any, Edge], None]
@@ -66,7 +66,10 @@ def build_machine(
     """Make the Machine of a chart; it has no model and adds no transitions of its own."""
     machine = Machine(
         model=None,
-        states=list(definition.states),
+        states=[
+            {"name": state, "final": state in definition.final_states}
+            for state in definition.states
+        ],
         initial=definition.initial,
         auto_transitions=False,
         send_event=True,

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from prism.statechart._engine.writing import Reporter
+from prism.statechart._identity import awaiting_announcement
+
 
 class Decider(Protocol):
-    """What `Statechart.afire` asks, such as a `Reasoner` or a `PolicyReasoner`."""
+    """What `Statechart.afire` asks, such as a `Reasoner` or a `PolicyReasoner`.
+
+    The decision of a reasoner that has only this method is announced for it, with the source
+    ``policy``; derive from `BaseReasoner` to say another one.
+    """
 
     async def decide(
         self, agent: Any, current_state: Any, trigger: str, options: list[Any], context: Any = None
@@ -17,13 +24,17 @@ class Decider(Protocol):
 class OpenQuestions:
     """The questions of a chart that wait for an answer.
 
+    Args:
+        reporter: Where to announce decisions that nobody else announces.
+
     Attributes:
         by_agent: Open questions by the agent's address; empty while no question is open.
     """
 
-    __slots__ = ("by_agent",)
+    __slots__ = ("_reporter", "by_agent")
 
-    def __init__(self) -> None:
+    def __init__(self, reporter: Reporter) -> None:
+        self._reporter = reporter
         self.by_agent: dict[int, set[object]] = {}
 
     def drop(self, agent: Any) -> None:
@@ -38,7 +49,12 @@ class OpenQuestions:
         self.by_agent.setdefault(id(agent), set()).add(question)
 
         try:
-            chosen = await reasoner.decide(agent, state, trigger, options, context)
+            with awaiting_announcement(agent, trigger) as announced:
+                chosen = await reasoner.decide(agent, state, trigger, options, context)
+
+            # an answer outside the options is no decision, and an error of its own
+            if not announced.already and chosen in options:
+                self._reporter.decided(agent, state, trigger, options, chosen, context)
 
             # three signs, since another chart may have moved the agent, which shows only in its
             # state or its history, and an agent without a history may have come back

@@ -16,11 +16,12 @@ import inspect
 import logging
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from prism.errors import AgentError, DefinitionError
 from prism.statechart._identity import (
     agent_name,
+    announce,
     identify,
     pack,
     share,
@@ -57,6 +58,9 @@ _WAYS_OUT = {
 
 Writer = Callable[[Any, Edge, float, object], int | None]
 """``(agent, edge, time, context)``: returns the ticks that the agent spent in the state it left."""
+
+Discarded = Literal["moved", "not_enabled"]
+"""Why an answer was discarded: the agent had moved, or no guard lets it take the transition now."""
 
 _new_record = StateTransition.__new__
 
@@ -340,8 +344,31 @@ class Reporter:
                 context=identify(context),
             )
 
-    def discarded(self, agent: Any, trigger: str, asked_in: Any, chosen: Any) -> None:
-        """Warn of an answer that came after the agent had moved."""
+    def decided(
+        self,
+        agent: Any,
+        state: Any,
+        trigger: str,
+        options: list[Any],
+        chosen: Any,
+        context: Any,
+    ) -> None:
+        """Announce the decision of a reasoner that does not announce its own."""
+        announce(
+            self._logger,
+            agent=agent,
+            state=state,
+            trigger=trigger,
+            options=options,
+            chosen=chosen,
+            source="policy",
+            context=context,
+        )
+
+    def discarded(
+        self, agent: Any, trigger: str, asked_in: Any, chosen: Any, reason: Discarded
+    ) -> None:
+        """Warn of an answer that no longer applied when it came."""
         report_warning(
             self._logger,
             ANSWER_DISCARDED,
@@ -351,6 +378,7 @@ class Reporter:
             asked_in=state_text(asked_in),
             now_in=state_text(agent.state),
             chosen=state_text(chosen),
+            reason=reason,
         )
 
     def guard_failed(self, error: Exception, agent: Any, edge: Edge) -> None:

@@ -18,11 +18,12 @@ _FEWEST_COLLAPSED = 3
 def to_diagram(chart: Definition[Any]) -> Diagram:
     """Return the outline of a chart.
 
-    A transition that all other states have in common becomes one arrow without a source.
+    A transition that all other states but the final ones have in common becomes one arrow without a
+    source.
     """
     return Diagram(
         tuple(map(state_text, chart.states)),
-        _arrows(chart.transitions, len(chart.states)),
+        _arrows(chart.transitions, set(chart.states) - chart.final_states),
         state_text(chart.initial),
         chart.name,
         frozenset(map(state_text, chart.decision_states)),
@@ -31,10 +32,15 @@ def to_diagram(chart: Definition[Any]) -> Diagram:
             for state in chart.states
             if state in chart.timeouts
         },
+        frozenset(map(state_text, chart.final_states)),
     )
 
 
-def _arrows(transitions: Iterable[Transition[Any]], states: int) -> tuple[Arrow, ...]:
+def _arrows(
+    transitions: Iterable[Transition[Any]], sources_possible: set[Any]
+) -> tuple[Arrow, ...]:
+    left = set(map(state_text, sources_possible))
+
     # dicts serve as sets that keep the order of the definition
     sources: dict[tuple[str, str], dict[str, None]] = {}
     for item in transitions:
@@ -43,8 +49,8 @@ def _arrows(transitions: Iterable[Transition[Any]], states: int) -> tuple[Arrow,
 
     labels: dict[tuple[str | None, str], dict[str, None]] = {}
     for (target, label), found in sources.items():
-        others = len(found) - (target in found)
-        everywhere = others == states - 1 and others >= _FEWEST_COLLAPSED
+        others = found.keys() - {target}
+        everywhere = others == left - {target} and len(others) >= _FEWEST_COLLAPSED
         for source in [None] if everywhere else list(found):
             labels.setdefault((source, target), {})[label] = None
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from reprlib import repr as brief
@@ -37,8 +37,11 @@ _KEYS = (
     "decision_states",
     "timeouts",
     "strict",
+    "final_states",
+    "needs",
     "transitions",
 )
+_LISTS_OF_STATES = ("decision_states", "final_states")
 _TRANSITION_REQUIRED = ("trigger", "source", "target")
 _TRANSITION_KEYS = (*_TRANSITION_REQUIRED, "guard", "action")
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
@@ -64,17 +67,21 @@ def to_data(
         "name": chart.name,
         "states": [state_text(state) for state in chart.states],
         "initial": state_text(chart.initial),
-        "decision_states": [
-            state_text(state) for state in chart.states if state in chart.decision_states
-        ],
+        "decision_states": _texts(chart, chart.decision_states),
         "timeouts": {
             state_text(state): chart.timeouts[state]
             for state in chart.states
             if state in chart.timeouts
         },
         "strict": chart.strict,
+        "final_states": _texts(chart, chart.final_states),
+        "needs": list(chart.needs),
         "transitions": transitions,
     }
+
+
+def _texts(chart: Definition[Any], states: Container[Any]) -> list[str]:
+    return [state_text(state) for state in chart.states if state in states]
 
 
 def _transition_data(item: Transition[Any], guards: _Names, actions: _Names) -> dict[str, Any]:
@@ -188,7 +195,8 @@ class _Reader:
         if "schema" in self._data and (version != SCHEMA_VERSION or isinstance(version, bool)):
             found.append(f"'schema' must be {SCHEMA_VERSION}, got {brief(version)}")
 
-        found += self._setting_problems() + self._state_problems() + self._transition_problems()
+        found += self._setting_problems() + self._need_problems()
+        found += self._state_problems() + self._transition_problems()
 
         return found if enum is None else found + self._enum_problems(enum)
 
@@ -201,13 +209,37 @@ class _Reader:
             else [*found, f"'strict' must be true or false, got {brief(strict)}"]
         )
 
-    def _state_problems(self) -> list[str]:
-        states, decisions = self._data.get("states"), self._data.get("decision_states", [])
-        found = [] if "states" not in self._data else _list_of_states_problems(states)
-        if not isinstance(decisions, list):
-            found.append(f"'decision_states' must be a list of states, got {brief(decisions)}")
+    def _need_problems(self) -> list[str]:
+        needs = self._data.get("needs", [])
+        if not isinstance(needs, list):
+            return [f"'needs' must be a list of names of attributes, got {brief(needs)}"]
 
-        return found + self._limit_problems() + self._name_problems()
+        wrong = [
+            brief(name) for name in needs if not isinstance(name, str) or not name.isidentifier()
+        ]
+        listing = _joined(wrong, ", ")
+        problem = f"'needs' must be a list of names of attributes, got {listing} among them"
+        return [problem] if wrong else []
+
+    def _state_problems(self) -> list[str]:
+        found = _list_of_states_problems(self._data["states"]) if "states" in self._data else []
+        for key in _LISTS_OF_STATES:
+            value = self._data.get(key, [])
+            if not isinstance(value, list):
+                found.append(f"'{key}' must be a list of states, got {brief(value)}")
+
+        return found + self._limit_problems() + self._name_problems() + self._final_problems()
+
+    def _final_problems(self) -> list[str]:
+        """Look for what a final state cannot have besides a way out."""
+        final = self._final_states()
+        return [
+            f"'{key}' names {brief(state)}, which is a final state: nothing is enabled there"
+            for key, kind in (("timeouts", Mapping), ("decision_states", list))
+            if isinstance(self._data.get(key), kind)
+            for state in self._data[key]
+            if isinstance(state, str) and state in final
+        ]
 
     def _limit_problems(self) -> list[str]:
         timeouts = self._data.get("timeouts", {})
@@ -225,7 +257,7 @@ class _Reader:
         """Look up the states that are named outside transitions, if there are any to look in."""
         known = set(self._states())
         named = [("initial", self._data["initial"])] if "initial" in self._data else []
-        for key, kind in (("timeouts", Mapping), ("decision_states", list)):
+        for key, kind in (("timeouts", Mapping), *((key, list) for key in _LISTS_OF_STATES)):
             value = self._data.get(key)
             named += [(key, state) for state in value] if isinstance(value, kind) else []
 
@@ -256,9 +288,16 @@ class _Reader:
                 "make several charts of it"
             ]
 
-        known = set(self._states())
+        known, final = set(self._states()), self._final_states()
+        leaving = [
+            f"transition {number}: 'source' names {brief(item['source'])}, which is a final state"
+            for number, item in enumerate(transitions, start=1)
+            if isinstance(item, Mapping)
+            and isinstance(item.get("source"), str)
+            and item["source"] in final
+        ]
 
-        return [
+        return leaving + [
             problem
             for number, item in enumerate(transitions, start=1)
             for problem in self._problems_of(f"transition {number}", item, known)
@@ -307,6 +346,14 @@ class _Reader:
             else []
         )
 
+    def _final_states(self) -> set[str]:
+        final = self._data.get("final_states")
+        return (
+            {state for state in final if isinstance(state, str)}
+            if isinstance(final, list)
+            else set()
+        )
+
     def _is_wildcard(self, source: object) -> bool:
         """Return True for the wildcard, not for a state whose text is an asterisk."""
         return source == ANY_STATE and source not in self._states()
@@ -325,6 +372,8 @@ class _Reader:
             [members[text] for text in self._data.get("decision_states", ())],
             {members[text]: ticks for text, ticks in timeouts.items()},
             self._data.get("strict", False),
+            [members[text] for text in self._data.get("final_states", ())],
+            needs=self._data.get("needs", ()),
         )
 
     def _transition(self, item: Mapping[str, Any], members: Mapping[str, Any]) -> Transition[Any]:

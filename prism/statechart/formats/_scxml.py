@@ -66,7 +66,8 @@ def to_scxml(chart: Definition[Any]) -> str:
 
     States and triggers are named by `scxml_name`. A guard reads its outcome from the event's data,
     as ``cond="_event.data.guard_is_busy"``: see `scxml_guards`. Actions, decision states and limits
-    stand in attributes of prism's own namespace, which interpreters ignore.
+    stand in attributes of prism's own namespace, which interpreters ignore. An interpreter stops in
+    a final state.
 
     Args:
         chart: The chart's definition.
@@ -83,6 +84,10 @@ def to_scxml(chart: Definition[Any]) -> str:
         f'name="{scxml_name(chart.name or "statechart")}" initial="{_id(chart.initial)}">',
     ]
     for state, transitions in leaving.items():
+        if state in chart.final_states:
+            lines.append(f'  <final id="{_id(state)}"/>')
+            continue
+
         lines += [f'  <state id="{_id(state)}"{_extras(chart, state)}>', *transitions, "  </state>"]
 
     return "\n".join([*lines, "</scxml>"]) + "\n"

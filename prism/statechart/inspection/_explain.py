@@ -8,15 +8,22 @@ from operator import attrgetter
 from typing import Any, Literal
 
 from prism.statechart._definition import Definition
-from prism.statechart._engine.arguments import cannot_drive, require_trigger
-from prism.statechart._engine.interpreter import PASSED, try_in_order
+from prism.statechart._engine.arguments import (
+    cannot_drive,
+    is_foreign,
+    require_trigger,
+    unknown_trigger_problem,
+)
+from prism.statechart._engine.candidates import PASSED, try_in_order
 from prism.statechart._identity import agent_name, shown_name
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Transition
 from prism.telemetry._loggers import describe
 
 CandidateOutcome = Literal["passed", "failed", "raised", "not asked"]
-FireOutcome = Literal["moves", "stays", "refused", "no reaction", "raises", "unknown state"]
+FireOutcome = Literal[
+    "moves", "stays", "refused", "no reaction", "raises", "unknown event", "unknown state"
+]
 
 _guard_of = attrgetter("guard")
 
@@ -67,13 +74,16 @@ class Explanation:
         candidates: The transitions that the event could cause in that state, in definition order.
         outcome: What `Statechart.fire` would do: the agent ``moves``; it ``stays``, since a
             self-transition runs its action and nothing else; it is ``refused`` by all guards; the
-            state has ``no reaction`` to the event; a guard of a strict chart ``raises``; the chart
-            does not have the state (``unknown state``), and raises.
+            state has ``no reaction`` to the event; no transition of the chart has that trigger
+            (``unknown event``), which raises if the chart is strict and warns else; a guard of a
+            strict chart ``raises``; the chart does not have the state (``unknown state``), and
+            raises.
         target: Where ``fire`` would lead; None if nowhere.
         options: The targets among which `Statechart.afire` would have a reasoner choose; empty
             where it would not ask.
         reacts_to: The events that the state reacts to, in definition order.
-        known: The states of the chart.
+        known: The states of the chart; for an ``unknown event`` its triggers.
+        is_final: Whether the state is a final one.
     """
 
     chart: str
@@ -86,6 +96,7 @@ class Explanation:
     options: tuple[Any, ...] = ()
     reacts_to: tuple[str, ...] = ()
     known: tuple[Any, ...] = ()
+    is_final: bool = False
 
     def __str__(self) -> str:
         """Return the block: who and where, a line for each candidate, and what would come of it."""
@@ -129,9 +140,19 @@ class Explanation:
                 return "fire does nothing: no guard passes"
             case "raises":
                 return "fire raises what the guard raised: the chart is strict"
+            case "unknown event":
+                problem = unknown_trigger_problem(self.trigger, self.known)
+                return f"fire knows no such event: {problem}"
+            case "no reaction" if self.is_final:
+                return f"fire does nothing: {state!r} is final and reacts to no event"
             case "no reaction":
                 triggers = ", ".join(self.reacts_to) or "no event"
                 return f"fire does nothing: {state!r} reacts to {triggers}"
+            case _ if self.state in self.known:
+                return (
+                    f"fire raises UnknownStateError: {state!r} is a member of another enum than "
+                    "the chart's states"
+                )
             case _:
                 known = ", ".join(map(state_text, self.known))
                 return f"fire raises UnknownStateError: the chart's states are {known}"
@@ -154,12 +175,13 @@ def explain(
         TypeError: If the arguments are in another order.
     """
     where, name = _state_of(chart, agent) if state is None else state, agent_name(agent)
-    if where not in chart.states:
+    if where not in chart.states or is_foreign(where, chart):
         return Explanation(
             chart.name, name, where, trigger, (), "unknown state", known=chart.states
         )
 
-    require_trigger(trigger, context, {item.trigger for item in chart.transitions}, chart.initial)
+    triggers = tuple(dict.fromkeys(item.trigger for item in chart.transitions))
+    require_trigger(trigger, context, triggers, chart.initial)
     leaving = [item for item in chart.transitions if item.source == where]
     decides = where in chart.decision_states
     candidates = _tried(
@@ -170,6 +192,8 @@ def explain(
         all_of_them=decides,
     )
     outcome, target = _fired(candidates, where, strict=chart.strict)
+    if trigger not in triggers:
+        outcome = "unknown event"
 
     return Explanation(
         chart.name,
@@ -181,7 +205,8 @@ def explain(
         target,
         _options(candidates, strict=chart.strict) if decides else (),
         tuple(dict.fromkeys(item.trigger for item in leaving)),
-        chart.states,
+        chart.states if trigger in triggers else triggers,
+        where in chart.final_states,
     )
 
 

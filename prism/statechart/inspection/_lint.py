@@ -71,10 +71,11 @@ def _without_way_out(chart: Definition[Any]) -> list[Finding]:
         Finding(
             "no_way_out",
             state,
-            f"state {state_text(state)!r} has no way out: add a transition that leaves it",
+            f"state {state_text(state)!r} has no way out: add a transition that leaves it, or "
+            "make it a final state",
         )
         for state in chart.states
-        if state not in left
+        if state not in left | chart.final_states
     ]
 
 
@@ -117,5 +118,6 @@ def _without_timeout(chart: Definition[Any]) -> list[Finding]:
             "stuck in it: add one with the state to recover to",
         )
         for state in chart.states
-        if state not in timed and (state != chart.initial or state in chart.timeouts)
+        if state not in timed | chart.final_states
+        and (state != chart.initial or state in chart.timeouts)
     ]

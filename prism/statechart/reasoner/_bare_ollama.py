@@ -6,11 +6,15 @@ Outside `prism.llm`, this is the only module that knows Ollama's options, counts
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from math import inf
+from random import uniform
 from typing import Any
 
-from prism.errors import BadReplyError, DecisionsUnsupportedError
+from prism.errors import BadReplyError, DecisionsUnsupportedError, LLMError
 from prism.statechart.reasoner._cost import Cost
 from prism.statechart.reasoner._duck_typing import (
     accepted,
@@ -25,6 +29,15 @@ from prism.statechart.states import state_text
 
 _INPUT_TOKENS = ("input_tokens", "prompt_eval_count", "input_token_count")
 _OUTPUT_TOKENS = ("output_tokens", "eval_count", "output_token_count")
+_SAID_OF_THE_REPLY = ("total_duration", "load_duration", "eval_duration", "done_reason")
+
+_PASSING = (429, 502, 503, 504, -1)
+"""Statuses of a busy server, a gateway without one, and an error in the middle of a stream."""
+
+_INTERNAL = 500
+_FIRST_PAUSE_SECONDS = 0.2
+_LONGEST_PAUSE_SECONDS = 5.0
+_LONGEST_RETRY_AFTER = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +61,14 @@ class BareOllama:
         client: The client.
         model: Model name, for a client that needs one with every call.
         seed: Seed of the sampling; goes into ``options`` beside a model name.
+        attempts: Requests for one question while its failures pass, at most.
     """
 
-    def __init__(self, client: Any, model: str | None, seed: int | None) -> None:
+    def __init__(self, client: Any, model: str | None, seed: int | None, attempts: int = 1) -> None:
         self._client = client
         self._model = model
         self._seed = seed
+        self._attempts = attempts
         self._omits_think = False
 
     async def chat(
@@ -69,17 +84,15 @@ class BareOllama:
             BadReplyError: If the reply has no text.
         """
         arguments = self._chat_arguments(messages, format)
-        cost.attempts += 1
         try:
-            reply = await awaited(self._client.chat(**arguments))
+            reply = await self._sent(lambda: self._client.chat(**arguments), cost)
         except Exception as error:
             if "think" not in arguments or not _refuses_think(error):
                 raise
 
             self._omits_think = True
             del arguments["think"]
-            cost.attempts += 1
-            reply = await awaited(self._client.chat(**arguments))
+            reply = await self._sent(lambda: self._client.chat(**arguments), cost)
 
         return text_reply(reply, cost)
 
@@ -97,11 +110,9 @@ class BareOllama:
             BadReplyError: If the reply has no answers.
         """
         offered = {"state": state, "questions": questions, "model": self._model}
-        cost.attempts += 1
+        arguments = accepted(self._client.systemone, offered)
         try:
-            reply = await awaited(
-                self._client.systemone(**accepted(self._client.systemone, offered))
-            )
+            reply = await self._sent(lambda: self._client.systemone(**arguments), cost)
         except Exception as error:
             if _refuses_decisions(error):
                 raise DecisionsUnsupportedError(
@@ -109,11 +120,11 @@ class BareOllama:
                 ) from error
             raise
 
+        _add_cost(reply, first(reply, "usage"), cost)
         answers = first(reply, "answers")
         if not isinstance(answers, Mapping):
             raise BadReplyError(f"the client's reply of type {type(reply).__name__} has no answers")
 
-        _add_cost(reply, first(reply, "usage"), cost)
         return Answers(
             {
                 name: {"probabilities": first(answers.get(name), "probabilities")}
@@ -143,6 +154,27 @@ class BareOllama:
             raise
 
         return "decision" in (first(shown, "capabilities") or ())
+
+    async def _sent(self, send: Callable[[], Any], cost: Cost) -> Any:
+        """Return what a request gives, made again while that may help."""
+        # costs a third of importing the engine, and is loaded already where this runs
+        import asyncio
+
+        attempt = 1
+        while True:
+            cost.attempts += 1
+            cost.request_began()
+            try:
+                return await awaited(send())
+            except Exception as error:
+                if attempt >= min(self._attempts, _worth_attempts(error)):
+                    raise
+                pause = _pause_after(attempt, error)
+            finally:
+                cost.request_ended()
+
+            await asyncio.sleep(pause)
+            attempt += 1
 
     def _chat_arguments(
         self, messages: Sequence[Mapping[str, Any]], schema: dict[str, Any]
@@ -194,6 +226,93 @@ def _add_cost(reply: Any, usage: Any, cost: Cost) -> None:
     cost.add_tokens(
         of_kind(int, first(usage, *_INPUT_TOKENS)), of_kind(int, first(usage, *_OUTPUT_TOKENS))
     )
+    cost.note_reply({name: first(reply, name) for name in _SAID_OF_THE_REPLY})
+
+
+def _worth_attempts(error: Exception) -> float:
+    """Return how many requests a question is worth that fails in this way."""
+    # prism's own clients, inside another, have made their retries
+    if isinstance(error, LLMError):
+        return 1
+
+    status = status_of(error)
+    if status in _PASSING or (status is None and any(map(_is_transport_fault, _causes(error)))):
+        return inf
+
+    return 2 if status == _INTERNAL or error_in_body(error) is not None else 1
+
+
+def _pause_after(attempt: int, error: Exception) -> float:
+    """Return the seconds before a retry, which grow; at least as many as the server asks for."""
+    longest = min(_FIRST_PAUSE_SECONDS * 2 ** (attempt - 1), _LONGEST_PAUSE_SECONDS)
+    asked_for = min(retry_after_of(error) or 0.0, _LONGEST_RETRY_AFTER)
+
+    return asked_for + uniform(0, longest)
+
+
+def status_of(error: BaseException) -> int | None:
+    """Return the HTTP status that an exception or one of its causes has."""
+    for raised in _causes(error):
+        response = getattr(raised, "response", None)
+        status = first(raised, "status_code", "status") or getattr(response, "status_code", None)
+        if isinstance(status, int):
+            return status
+
+    return None
+
+
+def retry_after_of(error: BaseException) -> float | None:
+    """Read a Retry-After header, seconds or a date (RFC 9110, section 10.2.3), as seconds."""
+    for raised in _causes(error):
+        headers = getattr(getattr(raised, "response", None), "headers", None)
+        given = headers.get("retry-after", "") if isinstance(headers, Mapping) else ""
+        for read in (float, _seconds_until):
+            try:
+                return max(0.0, read(given))
+            except ValueError:
+                continue
+
+    return None
+
+
+def error_in_body(error: BaseException) -> str | None:
+    """Return the error that stands in a reply with status 200, which was no valid reply then."""
+    for raised in _causes(error):
+        # of pydantic, which is not imported for this
+        read_errors = getattr(raised, "errors", None)
+        if type(raised).__name__ != "ValidationError" or not callable(read_errors):
+            continue
+
+        inputs = [item.get("input") for item in read_errors()]
+        said = [given for given in inputs if isinstance(given, Mapping) and "error" in given]
+        if said:
+            return str(said[0]["error"])
+
+    return None
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Return an exception and those that it was raised from, or in place of."""
+    seen: set[int] = set()
+    found: BaseException | None = error
+    while found is not None and id(found) not in seen:
+        seen.add(id(found))
+        yield found
+        found = found.__cause__ or found.__context__
+
+
+def _is_transport_fault(error: BaseException) -> bool:
+    httpx = sys.modules.get("httpx")
+    kinds = (ConnectionError, TimeoutError)
+    return isinstance(error, kinds if httpx is None else (*kinds, httpx.TransportError))
+
+
+def _seconds_until(date: str) -> float:
+    # a tenth of importing the engine, for a header that is rare
+    from email.utils import parsedate_to_datetime
+
+    then = parsedate_to_datetime(date)
+    return ((then if then.tzinfo else then.replace(tzinfo=UTC)) - datetime.now(UTC)).total_seconds()
 
 
 def _refuses_decisions(error: Exception) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any, cast
 
 from prism.errors import ReasonerError
@@ -14,23 +15,24 @@ from prism.statechart.reasoner._prompt_client import PromptClient
 _METHODS = ("chat", "get_response", "run")
 
 
-def adapt(client: Any, model: str | None, seed: int | None) -> ModelClient:
+def adapt(client: Any, model: str | None, seed: int | None, attempts: int = 1) -> ModelClient:
     """Return the client itself if it is a `ModelClient`, else an adapter for it.
 
     Args:
         client: A client that passed `check_client`.
         model: Model name, for a client that needs one with every call.
         seed: Seed of the sampling, where the client takes one.
+        attempts: Requests for one question, at most, where the client has no retries of its own.
     """
     if has_slots(client):
         return cast("ModelClient", client)
     if not has(client, "chat"):
-        return PromptClient(client, model, seed)
+        return PromptClient(client, model, seed, attempts)
 
     names, takes_any = parameters(client.chat)
     takes_messages = "messages" in names or takes_any or not names
 
-    return (BareOllama if takes_messages else PromptClient)(client, model, seed)
+    return (BareOllama if takes_messages else PromptClient)(client, model, seed, attempts)
 
 
 def has_slots(client: Any) -> bool:
@@ -40,6 +42,11 @@ def has_slots(client: Any) -> bool:
 
     methods = [getattr(client, name, None) for name in ("chat", "systemone")]
     return all(callable(method) and "cost" in parameters(method)[0] for method in methods)
+
+
+def takes_check(method: Callable[..., Any]) -> bool:
+    """Return True if a client's method may ask elsewhere for what a reply lacks."""
+    return "lacks" in parameters(method)[0]
 
 
 def check_client(client: object, *, only_decides: bool = False) -> None:

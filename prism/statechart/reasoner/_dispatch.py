@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Hashable, Iterable
+import logging
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from prism.errors import BudgetSpentError, LLMError, ReasonerError, TimedOutError
+from prism.statechart.reasoner._clients import takes_check
 from prism.statechart.reasoner._cost import Budget, Cost
-from prism.statechart.reasoner._model_client import ModelClient, Reply
+from prism.statechart.reasoner._model_client import ChoiceReply, ModelClient, Reply, TextReply
 from prism.statechart.reasoner._prompts import MOST_DECISION_BYTES, Request, answer_schema
+from prism.statechart.reasoner._replies import parse_reasoner_response, read_probabilities
 
 if TYPE_CHECKING:
     from asyncio import Semaphore, Task, Timeout
 
 ResultT = TypeVar("ResultT")
+
+BUDGET_LOGGER: logging.Logger = logging.getLogger("prism.statechart.budget")
+"""Where a budget's warnings go that are given once; no log is other for them."""
 
 
 class Dispatcher:
@@ -39,12 +45,15 @@ class Dispatcher:
         model: str | None,
     ) -> None:
         self._client = client
+        self._checks_chats = takes_check(client.chat)
+        self._checks_decisions = takes_check(client.systemone)
         self._concurrency = concurrency
         self._timeout = timeout
         self._budget = budget
         self._model = model
         self._flights: SingleFlight[Reply] = SingleFlight()
         self._slots: tuple[Any, Semaphore] | None = None
+        self._is_told = False
 
     def put(self, request: Request, identity: str) -> Flight[Reply]:
         """Put a request, or join an equal one that is under way; `leave` it in the end.
@@ -83,7 +92,10 @@ class Dispatcher:
         try:
             async with timer:
                 limits.stalled(False)
-                return await self._put_in_turn(request, cost)
+                await limits.reserve(len(request.text))
+                reply = await self._put_in_turn(request, cost)
+                self._look_for_tokens(cost)
+                return reply
         except Exception as error:
             if isinstance(error, LLMError):
                 cost.host = cost.host or error.host
@@ -105,19 +117,45 @@ class Dispatcher:
 
     async def _put(self, request: Request, cost: Cost) -> Reply:
         if request.kind == "decision":
-            decided = await self._client.systemone(request.text, request.choices, cost=cost)
-            answers = decided.answers
-            return Reply(
-                answers={
-                    name: (answers.get(name) or {}).get("probabilities") for name in request.choices
-                }
-            )
+            return await self._decide(request, cost)
+
+        def lacks(said: TextReply) -> int:
+            return lacking_in(text_of(said), request)
 
         messages = [{"role": "user", "content": request.text}]
         schema = answer_schema(request.questions[0].options)
-        said = await self._client.chat(messages, format=schema, cost=cost)
+        check = {"lacks": lacks} if self._checks_chats else {}
+        said = await self._client.chat(messages, format=schema, cost=cost, **check)
 
-        return Reply(said.text)
+        return text_of(said)
+
+    async def _decide(self, request: Request, cost: Cost) -> Reply:
+        def lacks(decided: ChoiceReply) -> int:
+            return lacking_in(chances_of(request, decided), request)
+
+        check = {"lacks": lacks} if self._checks_decisions else {}
+        decided = await self._client.systemone(request.text, request.choices, cost=cost, **check)
+
+        return chances_of(request, decided)
+
+    def _look_for_tokens(self, cost: Cost) -> None:
+        """Say once that a limit on tokens is of no use with a server that does not report them."""
+        limit = self._budget.max_tokens
+        if (
+            limit is None
+            or self._is_told
+            or (cost.input_tokens, cost.output_tokens) != (None, None)
+        ):
+            return
+
+        self._is_told = True
+        BUDGET_LOGGER.warning(
+            "%s at %s reports no tokens, so a limit of %d tokens cannot end its questions: "
+            "set a limit on calls",
+            cost.model or "the model",
+            cost.host or "its server",
+            limit,
+        )
 
     def _slot(self, concurrency: int) -> Semaphore:
         """Return this event loop's limit on requests under way."""
@@ -138,30 +176,52 @@ class _Limits:
     request does not wait forever for a server that is gone.
     """
 
-    __slots__ = ("_budget", "_is_admitted", "_is_by_budget", "_put_at", "_seconds", "_timer")
+    __slots__ = (
+        "_admissions",
+        "_budget",
+        "_is_by_budget",
+        "_put_at",
+        "_reserved",
+        "_seconds",
+        "_slot_at",
+        "_timer",
+    )
 
     def __init__(self, timer: Timeout, seconds: float, budget: Budget) -> None:
         self._timer = timer
         self._seconds = seconds
         self._budget = budget
-        self._put_at = perf_counter()
-        self._is_admitted = False
+        self._put_at = self._slot_at = perf_counter()
+        self._admissions = 0
+        self._reserved: int | None = None
         self._is_by_budget = False
 
-    def admitted(self) -> None:
-        # a retry has a slot again, within the same time
-        if self._is_admitted:
-            return
+    async def reserve(self, prompt_bytes: int) -> None:
+        """Reserve the tokens that the request may cost, as soon as there are enough.
 
+        Raises:
+            BudgetSpentError: If the budget was spent meanwhile.
+        """
+        await self._budget.reserve(prompt_bytes)
+        self._reserved = prompt_bytes
+
+        spent = self._budget.spent()
+        if spent is not None:
+            raise BudgetSpentError(spent)
+
+    def admitted(self) -> None:
         spent = self._budget.take()
         if spent is not None:
             raise BudgetSpentError(spent)
 
-        self._is_admitted = True
-        self._allow(self._seconds)
+        self._slot_at = perf_counter()
+        self._admissions += 1
+        # a retry has a slot again, within the same time
+        if self._admissions == 1:
+            self._allow(self._seconds)
 
     def stalled(self, is_stalled: bool) -> None:
-        if not self._is_admitted:
+        if not self._admissions:
             self._allow(self._seconds if is_stalled else None)
 
     def exceeded(self) -> LLMError:
@@ -172,15 +232,17 @@ class _Limits:
 
     def settle(self, cost: Cost) -> None:
         """Note how long the request took, and count what it has cost beyond the call it took."""
-        cost.latency = round(perf_counter() - self._put_at, 6)
-        # a client that said nothing of a slot has sent its requests all the same
-        if not self._is_admitted and not cost.attempts:
-            return
-        if not self._is_admitted:
-            self._budget.take()
+        now = perf_counter()
+        # a client that does not time its requests has sent the last one when it had a slot
+        if cost.attempts and cost.request_seconds is None:
+            cost.request_seconds = round(now - self._slot_at, 6)
 
+        cost.settle(now - self._put_at)
+        # also those of a client that said nothing of a slot; one that was not sent is given back
         tokens = (cost.input_tokens or 0) + (cost.output_tokens or 0)
-        self._budget.add(retries=cost.attempts - 1, tokens=tokens)
+        self._budget.add(retries=cost.attempts - self._admissions, tokens=tokens)
+        if self._reserved is not None:
+            self._budget.release(self._reserved)
 
     def _allow(self, seconds: float | None) -> None:
         """Let the request end after so many seconds, or with the budget."""
@@ -326,3 +388,48 @@ async def _outcome_of(
         failure = LLMError("the client cancelled its own call")
         failure.__cause__ = error
         return Outcome(cost, error=failure)
+
+
+def text_of(said: TextReply) -> Reply:
+    """Keep of a chat's reply what answers are read from."""
+    return Reply(said.text)
+
+
+def chances_of(request: Request, decided: ChoiceReply) -> Reply:
+    """Keep of a decision's reply what answers are read from."""
+    answers = decided.answers
+    return Reply(
+        answers={name: (answers.get(name) or {}).get("probabilities") for name in request.choices}
+    )
+
+
+def chosen_in(reply: Reply, request: Request, number: int) -> Any:
+    """Return the option that a chat's reply names.
+
+    Raises:
+        ReasonerError: If it names none.
+    """
+    return parse_reasoner_response(reply.text, list(request.questions[number].options))
+
+
+def chances_in(reply: Reply, request: Request, number: int) -> Mapping[str, float]:
+    """Return the probabilities that a decision's reply gives the options of one question.
+
+    Raises:
+        ReasonerError: If they are not valid.
+    """
+    options = list(request.questions[number].options)
+    return read_probabilities(reply.answers.get(f"q{number}"), options)
+
+
+def lacking_in(reply: Reply, request: Request) -> int:
+    """Return to how many questions of a request a reply has no valid answer."""
+    read = chosen_in if request.kind == "chat" else chances_in
+    lacking = 0
+    for number in range(len(request.questions)):
+        try:
+            read(reply, request, number)
+        except ReasonerError:
+            lacking += 1
+
+    return lacking

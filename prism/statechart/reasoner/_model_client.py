@@ -31,6 +31,9 @@ class ModelClient(Protocol):
     It adds to the cost of a request what it sends and reads, and says through it when the request
     has a slot (`Cost.admitted`) and whether it waits for one while nobody is served
     (`Cost.stalled`).
+
+    A method that also takes ``lacks`` is given a function that returns how many of the answers that
+    were asked for a reply lacks, so that what one server answers badly can be put to another.
     """
 
     async def chat(

@@ -7,7 +7,7 @@ from typing import Any
 
 from prism.statechart.reasoner._bare_ollama import BareOllama, text_reply
 from prism.statechart.reasoner._cost import Cost
-from prism.statechart.reasoner._duck_typing import awaited, has, parameters
+from prism.statechart.reasoner._duck_typing import has, parameters
 from prism.statechart.reasoner._model_client import Reply
 
 
@@ -21,10 +21,11 @@ class PromptClient(BareOllama):
         client: The client.
         model: Model name, for decision questions.
         seed: Seed of the sampling.
+        attempts: Requests for one question while its failures pass, at most.
     """
 
-    def __init__(self, client: Any, model: str | None, seed: int | None) -> None:
-        super().__init__(client, model, seed)
+    def __init__(self, client: Any, model: str | None, seed: int | None, attempts: int = 1) -> None:
+        super().__init__(client, model, seed, attempts)
         self._ask = _method_of(client)
         names = set(parameters(self._ask)[0]) if self._ask is not None else set()
         self._takes_options = {"messages", "options"} <= names and not has(client, "chat")
@@ -41,16 +42,17 @@ class PromptClient(BareOllama):
         Raises:
             BadReplyError: If the reply has no text.
         """
-        assert self._ask is not None
+        ask = self._ask
+        assert ask is not None
         options: dict[str, Any] = {"response_format": format}
         if self._seed is not None:
             options["seed"] = self._seed
 
         (message,) = messages
         more = {"options": options} if self._takes_options else {}
-        cost.attempts += 1
+        reply = await self._sent(lambda: ask(message["content"], **more), cost)
 
-        return text_reply(await awaited(self._ask(message["content"], **more)), cost)
+        return text_reply(reply, cost)
 
 
 def _method_of(client: Any) -> Callable[..., Any] | None:

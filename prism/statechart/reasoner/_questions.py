@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from prism.errors import ReasonerError
-from prism.statechart._identity import identify, name_or_address
-from prism.statechart.reasoner._cost import COST_KEYS, Cost
-from prism.statechart.states import state_text
-from prism.telemetry._loggers import EventLogger, active_logger, report_warning
-from prism.telemetry.events import DECISION
+from prism.statechart._identity import announce, name_or_address
+from prism.statechart.reasoner._cost import COST_KEYS, KNOWN_COST_KEYS, Cost
+from prism.telemetry._loggers import EventLogger
 
 Source = Literal["model", "cache", "replay", "policy", "fallback"]
 
@@ -120,42 +118,32 @@ class BaseReasoner(ABC):
             logger: Where to announce them, if not to this reasoner's own logger.
         """
         decisions = await self.answer(questions)
-        given = logger or self._logger
-        active = active_logger(given)
         for question, decision in zip(questions, decisions, strict=True):
-            if active is not None or decision.source == "fallback":
-                _announce(given, active, question, decision)
+            _announce(logger or self._logger, question, decision)
 
         return decisions
 
 
-def _identity(context: object) -> dict[str, Any] | None:
-    """Return what identifies a context, or its class if that cannot be read."""
-    try:
-        return identify(context)
-    except Exception:
-        return {"type": type(context).__name__}
+def _announce(given: EventLogger | None, question: Question, decision: Decision) -> None:
+    cost = decision.cost
+    announce(
+        given,
+        agent=question.agent,
+        state=question.state,
+        trigger=question.trigger,
+        options=question.options,
+        chosen=decision.chosen,
+        source=decision.source,
+        context=question.context,
+        reason=decision.reason,
+        probabilities=decision.probabilities,
+        cost=None if cost is None else _told(cost),
+    )
 
 
-def _announce(
-    given: EventLogger | None, active: EventLogger | None, question: Question, decision: Decision
-) -> None:
-    """Log one decision; a fallback is a warning, which is shown even without structlog."""
-    keys = {
-        "agent_id": name_or_address(question.agent),
-        "state": state_text(question.state),
-        "trigger": question.trigger,
-        "options": [state_text(option) for option in question.options],
-        "chosen": state_text(decision.chosen),
-        "source": decision.source,
-        "reason": decision.reason,
-        "probabilities": decision.probabilities,
-        "context": _identity(question.context),
-    }
-    if decision.cost is not None:
-        keys.update({name: getattr(decision.cost, name) for name in COST_KEYS})
+def _told(cost: Cost) -> dict[str, Any]:
+    """Return what a decision's event says of its cost; what is unknown may be left out."""
+    keys = {name: getattr(cost, name) for name in COST_KEYS}
+    known = {name: getattr(cost, name) for name in KNOWN_COST_KEYS}
 
-    if decision.source == "fallback":
-        report_warning(given, DECISION, **keys)
-    elif active is not None:
-        active.info(DECISION, **keys)
+    return {**keys, **{name: value for name, value in known.items() if value is not None}}

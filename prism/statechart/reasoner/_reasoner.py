@@ -22,7 +22,7 @@ from prism.statechart.reasoner._agent_streams import AgentStreams
 from prism.statechart.reasoner._answer_store import AnswerStore, ReplyCache
 from prism.statechart.reasoner._clients import adapt, check_client, check_model, has_slots
 from prism.statechart.reasoner._cost import Budget, Cost, require_positive
-from prism.statechart.reasoner._dispatch import Dispatcher, Flight, Outcome
+from prism.statechart.reasoner._dispatch import Dispatcher, Flight, Outcome, chances_in, chosen_in
 from prism.statechart.reasoner._mode import ModeFinder
 from prism.statechart.reasoner._model_client import Reply
 from prism.statechart.reasoner._prompts import (
@@ -33,11 +33,11 @@ from prism.statechart.reasoner._prompts import (
     requests_for,
 )
 from prism.statechart.reasoner._questions import BaseReasoner, Decision, Question, Source
-from prism.statechart.reasoner._replies import parse_reasoner_response, read_probabilities
 from prism.telemetry._loggers import EventLogger, describe
 
 DEFAULT_TIMEOUT_SECONDS = 120.0
 DEFAULT_CONCURRENCY = 16
+DEFAULT_ATTEMPTS = 3
 
 _STARTS_PER_TURN = 32
 
@@ -101,6 +101,9 @@ class Reasoner(BaseReasoner):
             question gets a slot of the client, and while nobody is served at all.
         concurrency: Requests under way at once, for a client without a ``concurrency`` of its own;
             16 by default.
+        attempts: Requests for one question while its failures pass (a busy server, a broken
+            connection, a time-out), for a client without retries of its own; 3 by default. An
+            internal error of the server is retried once. 1 for no retries.
         seed: Seed of the draws of agents without a stream, and of sampling where the client takes
             one.
         cache: Where to keep answers from one run to the next, by model, options, prompt and seed.
@@ -114,8 +117,8 @@ class Reasoner(BaseReasoner):
         ReasonerError: If the client has none of the three methods, in mode ``decision`` no
             ``systemone``, or blocks the event loop; if it needs a model and there is none; or if
             there is a cache and neither the client nor ``model`` names a model.
-        FieldValueError: If mode or pick is unknown, the time-out or the concurrency is not above 0,
-            or a concurrency is given for a client that has one.
+        FieldValueError: If mode or pick is unknown, the time-out, the concurrency or the attempts
+            are not above 0, or one of the last two is given for a client that has its own.
     """
 
     def __init__(
@@ -129,6 +132,7 @@ class Reasoner(BaseReasoner):
         descriptions: Mapping[Any, str] = STATE_DESCRIPTIONS,
         timeout: float = DEFAULT_TIMEOUT_SECONDS,
         concurrency: int | None = None,
+        attempts: int | None = None,
         seed: int = 0,
         cache: AnswerStore | None = None,
         budget: Budget | None = None,
@@ -136,7 +140,7 @@ class Reasoner(BaseReasoner):
     ) -> None:
         _require_one_of("mode", mode, ("auto", "decision", "chat"))
         _require_one_of("pick", pick, ("draw", "argmax"))
-        require_positive(timeout=timeout, concurrency=concurrency)
+        require_positive(timeout=timeout, concurrency=concurrency, attempts=attempts)
         own = getattr(client, "concurrency", None)
         if own and concurrency is not None:
             raise FieldValueError(
@@ -144,12 +148,18 @@ class Reasoner(BaseReasoner):
                 f"{type(client).__name__} has its own, {own!r}"
             )
 
+        if attempts is not None and has_slots(client):
+            raise FieldValueError(
+                f"attempts must be left out, got {attempts!r}: {type(client).__name__} retries "
+                "by itself"
+            )
+
         check_client(client, only_decides=mode == "decision")
         check_model(client, model, only_decides=mode == "decision")
         if cache is not None:
             _require_model(client, model)
 
-        adapted = adapt(client, model, seed)
+        adapted = adapt(client, model, seed, attempts or DEFAULT_ATTEMPTS)
         super().__init__(logger)
         self.concurrency: int = own or concurrency or DEFAULT_CONCURRENCY
         self.budget: Budget = budget or Budget()
@@ -351,26 +361,23 @@ class Reasoner(BaseReasoner):
         self, request: Request, reply: Reply, source: Source, cost: Cost | None
     ) -> list[Found]:
         return [
-            self._read(request.kind, question, reply, number, source, own)
+            self._read(request, question, reply, number, source, own)
             for number, (question, own) in enumerate(_costs(request, cost))
         ]
 
     def _read(
         self,
-        kind: Kind,
+        request: Request,
         question: Question,
         reply: Reply,
         number: int,
         source: Source,
         cost: Cost | None,
     ) -> Found:
-        options = list(question.options)
         try:
-            if kind == "chat":
-                return Decision(parse_reasoner_response(reply.text, options), source, cost=cost)
-
-            probabilities = read_probabilities(reply.answers.get(f"q{number}"), options)
-            return _Probabilities(probabilities, source, cost)
+            if request.kind == "chat":
+                return Decision(chosen_in(reply, request, number), source, cost=cost)
+            return _Probabilities(chances_in(reply, request, number), source, cost)
         except ReasonerError as error:
             return self._fall_back(question, error, cost)
 

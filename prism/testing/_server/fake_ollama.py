@@ -46,7 +46,8 @@ class FakeOllama:
         decision_models: Models that can also decide.
         choose: Returns the answer to a question, called in the server's thread; the first option
             by default.
-        latency: Seconds that each answer of a model takes.
+        latency: Seconds that each answer of a model takes, or a function that returns them, called
+            in the server's thread.
         slots: Answers made at once, while further questions wait. None for no limit.
         queue_limit: Questions that may wait before the next is refused with 503. None for no limit.
         decides: Whether ``/v1/systemone`` exists; servers before 0.35 do not have it.
@@ -57,6 +58,7 @@ class FakeOllama:
         FieldValueError: If there is no slot, or models are given as one text.
 
     Attributes:
+        latency: Seconds that each answer takes, or what returns them.
         questions: The questions asked, in order of arrival.
         asked: The number of questions asked.
         most_at_once: The most answers that were being made at the same time.
@@ -70,7 +72,7 @@ class FakeOllama:
         models: Iterable[str] = ("llama3.2",),
         decision_models: Iterable[str] = ("nimble",),
         choose: Callable[[Asked], str] = first_option,
-        latency: float = 0.0,
+        latency: float | Callable[[], float] = 0.0,
         slots: int | None = None,
         queue_limit: int | None = None,
         decides: bool = True,
@@ -88,7 +90,7 @@ class FakeOllama:
         self.decision_models: tuple[str, ...] = tuple(decision_models)
         self.models: tuple[str, ...] = (*models, *self.decision_models)
         self.choose = choose
-        self.latency = latency
+        self.latency: float | Callable[[], float] = latency
         self.decides = decides
         self.version = version
 
@@ -338,7 +340,7 @@ class FakeOllama:
             await fault.reply(exchange)
             return
 
-        await asyncio.sleep(self.latency)
+        await asyncio.sleep(self.latency() if callable(self.latency) else self.latency)
 
         if asked.model not in self.models:
             await exchange.refuse(404, f"model {asked.model!r} not found")

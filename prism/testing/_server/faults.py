@@ -37,29 +37,39 @@ class Fault:
         *,
         retry_after: str | None = None,
         body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Fault:
-        """Answer with an HTTP error.
+        """Answer with an HTTP error, or a redirect: ``status(307, headers={"Location": ...})``.
 
         Args:
             code: HTTP status.
             message: Text of the error, sent as Ollama sends it.
             retry_after: Value of the Retry-After header; None for no such header.
             body: Raw body instead of the message.
+            headers: Further headers.
         """
-        headers = [] if retry_after is None else [("Retry-After", retry_after)]
+        fields = list((headers or {}).items())
+        if retry_after is not None:
+            fields.append(("Retry-After", retry_after))
+
         payload: Any = {"error": message or f"status {code}"} if body is None else body
 
         async def reply(exchange: Exchange) -> None:
-            await exchange.respond(code, payload, headers)
+            await exchange.respond(code, payload, fields)
 
         return cls(f"status {code}", reply)
 
     @classmethod
-    def body(cls, data: bytes) -> Fault:
-        """Answer 200 with these bytes: invalid JSON, ``{"error": ...}``, an array."""
+    def body(cls, data: bytes, *, headers: Mapping[str, str] | None = None) -> Fault:
+        """Answer 200 with these bytes: invalid JSON, ``{"error": ...}``, an array.
+
+        Args:
+            data: The body, as it is sent.
+            headers: Further headers, such as ``{"Content-Encoding": "gzip"}`` for what is no gzip.
+        """
 
         async def reply(exchange: Exchange) -> None:
-            await exchange.respond(200, data)
+            await exchange.respond(200, data, (headers or {}).items())
 
         return cls("body", reply)
 
@@ -132,6 +142,19 @@ class Fault:
             await exchange.end()
 
         return cls("stream error", reply)
+
+    @classmethod
+    def calls_tool(cls, name: str = "look") -> Fault:
+        """Answer a chat with a call of a tool and no content.
+
+        Args:
+            name: Name of the tool.
+        """
+        call = {"function": {"name": name, "arguments": {}}}
+        message = {"role": "assistant", "content": "", "tool_calls": [call]}
+        reply = {"model": "m", "created_at": "2026-01-01T00:00:00Z", "done": True}
+
+        return cls("tool call", cls.body(json.dumps({**reply, "message": message}).encode()).reply)
 
     @classmethod
     def says(cls, content: str) -> Fault:

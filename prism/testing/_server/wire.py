@@ -14,6 +14,7 @@ LOAD = "/api/generate"
 CHOSEN_PROBABILITY = 0.9
 """Probability of the option that was chosen; the others have the rest in equal parts."""
 
+_TOKEN_NANOSECONDS = 1_000_000
 _CREATED = "2026-01-01T00:00:00Z"
 
 
@@ -140,6 +141,15 @@ def _message(content: str) -> dict[str, str]:
     return {"role": "assistant", "content": content}
 
 
-def _counts(asked: Asked, content: str) -> dict[str, int]:
-    # a word counts as a token
-    return {"prompt_eval_count": len(asked.prompt.split()), "eval_count": len(content.split())}
+def _counts(asked: Asked, content: str) -> dict[str, Any]:
+    # a word counts as a token, and each takes a millisecond
+    read, written = len(asked.prompt.split()), len(content.split())
+    return {
+        "done_reason": "stop",
+        "total_duration": (read + written) * _TOKEN_NANOSECONDS,
+        "load_duration": 0,
+        "prompt_eval_count": read,
+        "prompt_eval_duration": read * _TOKEN_NANOSECONDS,
+        "eval_count": written,
+        "eval_duration": written * _TOKEN_NANOSECONDS,
+    }

@@ -157,14 +157,6 @@ def test_scan_gives_objects_as_json(write_log: WriteLog, make: SimpleNamespace) 
     ]
 
 
-def test_scan_of_unknown_events_is_refused(folder: Path) -> None:
-    """An unknown kind of event is refused, with the known ones named."""
-    with pytest.raises(
-        InputError, match=r"no table of 'round\.ended': choose one of .*statechart\.transition"
-    ):
-        read_log(folder).scan("round.ended")
-
-
 def test_logs_of_many_blocks_are_read_whole(write_log: WriteLog, make: SimpleNamespace) -> None:
     """A log of several blocks is read whole, and corrupt lines have their numbers."""
     padding = "x" * 100_000

@@ -56,6 +56,16 @@ def test_every_event_has_a_sentence(write_log: WriteLog, make: SimpleNamespace) 
             "statechart.action_failed", agent_id="ann", trigger="go", error="ValueError: no"
         ),
         make.event("statechart.answer_discarded", agent_id="ann", trigger="go", chosen="b"),
+        *(
+            make.event(
+                "statechart.answer_discarded",
+                agent_id="ann",
+                trigger="go",
+                chosen="b",
+                reason=reason,
+            )
+            for reason in ("moved", "not_enabled")
+        ),
         make.event("reasoner.cache_failed", agent_id="ann", error="disk full"),
     ]
     assert agent_story(read_log(write_log(lines)), "ann")["what"].to_list() == [
@@ -76,6 +86,8 @@ def test_every_event_has_a_sentence(write_log: WriteLog, make: SimpleNamespace) 
         "the guard of go fails: ValueError: no",
         "the action of go fails: ValueError: no",
         "the answer b to go comes too late",
+        "the answer b to go comes too late",
+        "the answer b to go is not possible any more",
         "the cache of answers fails: disk full",
     ]
 

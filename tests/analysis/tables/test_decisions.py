@@ -158,6 +158,29 @@ def test_latency_excludes_fallbacks_without_a_request(
     assert row["latency_p50"] == 20.0
 
 
+def test_the_parts_of_latency_are_of_those_who_know_them(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """Waiting and requests are described over the decisions that say them; older logs do not."""
+    lines = [
+        *(asked(make, queue_seconds=part, request_seconds=2 * part) for part in (1.0, 3.0, 5.0)),
+        asked(make),
+    ]
+    (row,) = decisions(read_log(write_log(lines))).iter_rows(named=True)
+    assert [row[f"queue_{name}"] for name in ("p50", "p90", "p99")] == pytest.approx([3, 4.6, 4.96])
+    assert [row[f"request_{name}"] for name in ("p50", "p90")] == pytest.approx([6, 9.2])
+    (row,) = decisions(read_log(write_log([asked(make)]))).iter_rows(named=True)
+    assert (row["latency_p50"], row["queue_p50"], row["request_p99"]) == (0.5, None, None)
+
+
+def test_what_a_server_did_is_a_column(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """Durations and reasons to end can be queried, as whole numbers and text."""
+    said = {"total_duration": 10**12, "load_duration": 0, "eval_duration": 7, "done_reason": "stop"}
+    log = read_log(write_log([asked(make, **said), asked(make)]))
+    rows = log.scan("reasoner.decision").select(*said).collect().rows()
+    assert rows == [tuple(said.values()), (None,) * 4]
+
+
 @given(weights=st.lists(st.floats(0.01, 5), min_size=1, max_size=6))
 def test_entropy_is_of_scaled_probabilities(weights: list[float]) -> None:
     """Weights are scaled to 1; the entropy is between 0 and log2 of the number of options."""

@@ -18,7 +18,10 @@ from prism.analysis import (
     timeouts,
     transition_counts,
 )
+from prism.drawing import Arrow, Diagram
 from prism.report._facts.run_facts import MOST_CHARACTERS, facts_of
+from prism.statechart import social_media_chart
+from prism.statechart.formats._diagram import to_diagram
 
 TABLES: dict[str, Callable[[RunLogs], pl.DataFrame]] = {
     "states": state_counts,
@@ -55,20 +58,49 @@ def test_facts_of_a_run_are_the_same_beside_another(folder: Path, model_log: Pat
         assert facts.run.label == alone.run.label
 
 
-def test_first_states_come_first(logs: RunLogs) -> None:
-    """The states that every agent begins with come first."""
-    (facts,), _ = facts_of(logs)
-    assert facts.state_names[:4] == ["idle", "scrolling", "evaluating", "composing"]
+def test_states_are_in_the_order_of_their_chart(logs: RunLogs) -> None:
+    """Where the chart is known, its states come in the order of their definition."""
+    chart = to_diagram(social_media_chart().definition)
+    for known in ({"charts": [chart]}, {"familiar": [chart]}):
+        (facts,), _ = facts_of(logs, **known)
+        assert tuple(facts.state_names) == chart.states
 
 
-def test_states_are_sorted_by_their_numbers(write_log: Callable[..., Path], make: Any) -> None:
-    """State 10 comes after state 9."""
-    (facts,), _ = facts_of(
-        read_log(
-            write_log([make.move("ada", "state 10", "state 9"), make.move("ada", "state 9", "s")])
-        )
-    )
-    assert facts.state_names == ["s", "state 9", "state 10"]
+def test_a_familiar_chart_must_have_all_transitions(
+    write_log: Callable[..., Path], make: Any
+) -> None:
+    """A chart that only has the name of a run's chart is not taken for it, unless it is given."""
+    log = read_log(write_log([make.move("ada", "x", "y"), make.move("ada", "y", "x", "back")]))
+    chart = Diagram(("y", "x"), (Arrow("x", "y", ("go",)),), name="c")
+    (facts,), _ = facts_of(log, familiar=[chart])
+    assert (facts.state_names, facts.charts) == (["x", "y"], {})
+    (facts,), _ = facts_of(log, charts=[chart])
+    assert (facts.state_names, facts.charts) == (["y", "x"], {"c": chart})
+
+
+def test_states_of_an_unknown_chart_come_as_they_appear(
+    write_log: Callable[..., Path], make: Any
+) -> None:
+    """The state that most agents began in is the first; the others follow as in the log."""
+    moves = [make.move("ada", "b 10", "b 9"), make.move("ada", "b 9", "a")]
+    (facts,), _ = facts_of(read_log(write_log(moves)))
+    assert (facts.state_names, facts.initial) == (["b 10", "b 9", "a"], "b 10")
+
+    joins = [make.joined("late", "b 9"), make.joined("ada", "a"), make.joined("bo", "a")]
+    (facts,), _ = facts_of(read_log(write_log([*joins, *moves])))
+    assert (facts.state_names, facts.initial) == (["a", "b 9", "b 10"], "a")
+
+
+def test_states_of_a_chart_are_named_as_in_the_tables(
+    write_log: Callable[..., Path], make: Any
+) -> None:
+    """A state whose name cannot be shown in full is the same in the chart and in the log."""
+    long, broken = "x" * 300, "a\x00b"
+    chart = Diagram((broken, long), (Arrow(broken, long, ("go",)),), initial=broken, name="c")
+    log = read_log(write_log([make.move("ada", broken, long)]))
+    (facts,), _ = facts_of(log, charts=[chart])
+    assert tuple(facts.state_names) == facts.charts["c"].states
+    assert len(facts.state_names) == 2
 
 
 def test_long_and_broken_texts_are_cut(hostile_log: Path) -> None:

@@ -1,10 +1,12 @@
 """The section of the chart and its traffic."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 from prism.analysis import read_log
+from prism.drawing import Arrow, Diagram
 from prism.report._facts.run_facts import facts_of
 from prism.report._figures.page_figures import PageFigures
 from prism.report._sections.diagram import make as make_section
@@ -30,3 +32,61 @@ def test_log_without_transitions_has_no_chart(
     """A log in which no agent made a transition has no such section."""
     (facts,), _ = facts_of(read_log(write_log([make.joined("x")])))
     assert make_section(facts, "1", PageFigures(())) is None
+
+
+def test_a_given_chart_is_drawn_as_it_is_defined(
+    write_log: Callable[..., Path], make: SimpleNamespace
+) -> None:
+    """The drawing has the initial state, guards and transitions that were never made."""
+    arrows = (Arrow("b", "a", ("go [may]",)), Arrow("a", "c", ("leave",)))
+    chart = Diagram(("b", "a", "c"), arrows, initial="b", name="c")
+    log = read_log(write_log([make.move("x", "b", "a"), make.move("x", "a", "elsewhere")]))
+    (facts,), _ = facts_of(log, [chart])
+    figures = PageFigures(facts.state_names)
+    make_section(facts, "1", figures)
+    drawn = figures.drawings["chart-1"]
+    for text in ("go [may]", "leave", "0\N{MULTIPLICATION SIGN}", ">elsewhere<", 'class="start"'):
+        assert text in drawn
+
+
+def test_the_initial_state_is_on_top(write_log: Callable[..., Path], make: SimpleNamespace) -> None:
+    """Without a chart, too, the state that agents began in stands above all others."""
+    moves = [make.move("x", "z", "a"), make.move("x", "a", "m"), make.move("x", "m", "z")]
+    log = read_log(write_log([make.joined("x", "z"), make.joined("y", "z"), *moves]))
+    (facts,), _ = facts_of(log)
+    figures = PageFigures(facts.state_names)
+    make_section(facts, "1", figures)
+    found = re.findall(
+        r'class="name" x="[^"]*" y="([^"]*)" [^>]*>(\w+)<', figures.drawings["chart-1"]
+    )
+    assert min((float(y), state) for y, state in found)[1] == "z"
+
+
+def test_each_chart_of_a_run_has_its_drawing(
+    write_log: Callable[..., Path], make: SimpleNamespace
+) -> None:
+    """A run by two charts has a drawing of each, with its own states."""
+    moves = [make.move("x", "a", "b"), make.move("y", "u", "v", chart="other")]
+    (facts,), _ = facts_of(read_log(write_log(moves)))
+    figures = PageFigures(facts.state_names)
+    section = str(make_section(facts, "1", figures))
+    assert "The chart other" in section
+    assert ">u<" in figures.drawings["chart-1-2"]
+    assert ">a<" not in figures.drawings["chart-1-2"]
+
+
+def test_runs_side_by_side_are_drawn_alike(
+    write_log: Callable[..., Path], make: SimpleNamespace
+) -> None:
+    """Two runs by one chart have the same boxes, also where one run left out a state."""
+    one = write_log([make.move("x", "a", "b"), make.move("x", "b", "c")], "one/events.jsonl")
+    other = write_log([make.move("x", "a", "b")] * 999, "other/events.jsonl")
+    runs, _ = facts_of(read_log(one, other))
+    figures = PageFigures(("a", "b", "c"), runs=runs)
+    for number, facts in enumerate(runs, start=1):
+        make_section(facts, str(number), figures)
+    boxes = [
+        re.findall(r'class="box[^>]*>', figures.drawings[f"chart-{number}"]) for number in (1, 2)
+    ]
+    assert boxes[0] == boxes[1]
+    assert len(boxes[0]) == 3

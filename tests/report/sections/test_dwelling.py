@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from prism.analysis import RunLogs, dwell_times
 from prism.report._facts.counts import visit_counts
-from prism.report._sections.dwelling import fit_table
+from prism.report._sections.dwelling import fit_table, reaches
 
 
 def test_fit_is_that_of_the_analysis(logs: RunLogs) -> None:
@@ -48,3 +48,11 @@ def test_long_visits_are_binned(found: dict[int, int]) -> None:
     assert fitted["visits"].sum() == kept
     assert fitted["share"].sum() == pytest.approx(kept / total)
     assert fitted["expected"].sum() == pytest.approx(1 - (1 - total / ticks) ** fitted["until"][-1])
+
+
+def test_small_figures_side_by_side_reach_equally_far() -> None:
+    """The axes of a state reach as far as the longest and most frequent visits of any run."""
+    columns = {"state": ["a"], "ticks": [1], "until": [3], "share": [0.5], "expected": [0.4]}
+    one = pl.DataFrame(columns)
+    other = one.with_columns(until=pl.lit(9, pl.Int64), expected=pl.lit(0.8))
+    assert reaches([one, other]).rows() == [("a", 0.55, 9.45, 0.8)]

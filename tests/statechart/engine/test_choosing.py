@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism.errors import AgentError, UnknownStateError
+from prism.errors import AgentError, UnknownStateError, UnknownTriggerError
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
 from prism.statechart.transitions import Transition
@@ -194,7 +194,7 @@ def outcome_of(chart: Statechart[Any], agent: Any, trigger: str, context: Noting
     with transition_log() as log:
         try:
             result = chart.fire(agent, trigger, context)
-        except LookupError as error:
+        except (LookupError, UnknownTriggerError) as error:
             result = repr(error)
 
     events = [{**event, "exc_info": repr(event.get("exc_info"))} for event in log.events]
@@ -222,6 +222,10 @@ def test_the_inlined_loop_chooses_as_the_interpreter_does(
         result = outcome_of(chart, plain, trigger, NotingContext(given_))
         with instrumented(Nothing()):
             assert outcome_of(chart, observed, trigger, NotingContext(given_)) == result
+
+        if chart.strict and foreseen.outcome == "unknown event":
+            assert result[0].startswith("UnknownTriggerError(")
+            continue
 
         errors = [repr(found.error) for found in foreseen.candidates if found.error]
         assert result[0] == (errors[-1] if foreseen.outcome == "raises" else foreseen.target)

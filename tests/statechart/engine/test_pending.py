@@ -3,11 +3,16 @@
 import asyncio
 import copy
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import structlog
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from structlog.testing import LogCapture
 
 from prism.errors import ReasonerError
 from prism.statechart.statechart import Statechart
@@ -189,6 +194,7 @@ async def test_a_stale_answer_is_discarded(
             "asked_in": "idle",
             "now_in": now_in.value,
             "chosen": "composing",
+            "reason": "moved",
         }
     ]
 
@@ -318,3 +324,111 @@ def test_fire_to_regards_guards(agent: Any) -> None:
     chart = chart_of(Transition("go", S.IDLE, S.RESTING, no), Transition("go", S.IDLE, S.SCROLLING))
     assert chart.fire_to(agent, "go", S.RESTING) is None
     assert agent.state is S.IDLE
+
+
+# Answers that no longer apply
+
+TRUTHS = st.sampled_from([True, False, "raise"])
+TARGETS = (S.SCROLLING, S.COMPOSING, S.RESTING)
+
+
+def guard_number(number: int) -> Any:
+    """Make a guard whose outcome stands in the agent's ``truths``."""
+
+    def guard(agent: Any, context: Any) -> bool:
+        if agent.truths[number] == "raise":
+            raise LookupError(number)
+        return bool(agent.truths[number])
+
+    return guard
+
+
+def guarded_chart(targets: Sequence[S], logger: Any) -> Statechart[S]:
+    """Make a chart that decides among targets, each behind a guard of its own."""
+    moves = [
+        Transition("decide", S.IDLE, target, guard_number(number))
+        for number, target in enumerate(targets)
+    ]
+    return chart_of(*moves, decision_states=(S.IDLE,), logger=logger, name="c")
+
+
+def discarded(entries: Sequence[Any]) -> list[tuple[str, str, str, str]]:
+    """Return where the agents of discarded answers were asked and are, what, and why."""
+    return [
+        (entry["asked_in"], entry["now_in"], entry["chosen"], entry["reason"])
+        for entry in entries
+        if entry["event"] == "statechart.answer_discarded"
+    ]
+
+
+@given(st.data(), st.lists(st.sampled_from(TARGETS), min_size=2, max_size=4))
+async def test_a_decision_is_made_if_the_chosen_guard_still_passes(
+    data: st.DataObject, targets: list[S]
+) -> None:
+    """Whatever guards say meanwhile, that of the chosen transition decides when the answer comes.
+
+    With two guards or more that pass when the reasoner is asked.
+    """
+    before, after = (data.draw(st.tuples(*[TRUTHS] * len(targets))) for _ in range(2))
+    options = {
+        target: number
+        for number, target in reversed([*enumerate(targets)])
+        if before[number] is True
+    }
+    assume(len(options) > 1)
+    chosen = data.draw(st.sampled_from(sorted(options)))
+    capture = LogCapture()
+    chart = guarded_chart(targets, structlog.wrap_logger(None, processors=[capture]))
+    agent = StateOnly(truths=before)
+
+    reasoner = Chooser(chosen, meanwhile=lambda: setattr(agent, "truths", after))
+    moved = await chart.afire(agent, "decide", reasoner=reasoner)
+
+    passes = after[options[chosen]] is True
+    assert moved is (chosen if passes else None)
+    assert agent.state is (chosen if passes else S.IDLE)
+    lost = [("idle", "idle", chosen.value, "not_enabled")]
+    assert discarded(capture.entries) == ([] if passes else lost)
+
+
+@given(st.data(), st.lists(st.sampled_from(TARGETS), min_size=1, max_size=4))
+def test_fire_to_moves_or_discards(data: st.DataObject, targets: list[S]) -> None:
+    """fire_to makes a transition if an enabled one leads there, else one answer is discarded."""
+    truths = data.draw(st.tuples(*[TRUTHS] * len(targets)))
+    wanted = data.draw(st.sampled_from(TARGETS))
+    asked_in = data.draw(st.sampled_from([None, S.IDLE, S.EVALUATING]))
+    capture = LogCapture()
+    chart = guarded_chart(targets, structlog.wrap_logger(None, processors=[capture]))
+    agent = StateOnly(truths=truths)
+    enabled = chart.enabled_targets(agent, "decide")
+
+    made = chart.fire_to(agent, "decide", wanted, asked_in=asked_in)
+
+    if asked_in is S.EVALUATING:
+        expected = [("evaluating", "idle", wanted.value, "moved")]
+    else:
+        expected = [] if wanted in enabled else [("idle", "idle", wanted.value, "not_enabled")]
+    assert made is (None if expected else wanted)
+    assert discarded(capture.entries) == expected
+
+
+async def test_a_guard_that_raises_when_asked_again_propagates_in_a_strict_chart() -> None:
+    """Under ``strict`` an exception of the guard that is asked again reaches the caller."""
+    agent = StateOnly(ready=True, done=[])
+    reasoner = Chooser(S.COMPOSING, meanwhile=lambda: delattr(agent, "ready"))
+    with pytest.raises(AttributeError, match="ready"):
+        await decision_chart(strict=True).afire(agent, "decide", reasoner=reasoner)
+    assert agent.state is S.IDLE
+
+
+def test_a_queued_answer_is_discarded_once_the_agent_has_moved(events: list[Any]) -> None:
+    """An answer given inside an action waits for the commit, which makes it stale."""
+
+    def answer(agent: Any, context: Any) -> None:
+        chart.fire_to(agent, "on", S.RESTING, asked_in=S.IDLE)
+
+    chart = chart_of(
+        Transition("go", S.IDLE, S.SCROLLING, action=answer), Transition("on", "*", S.RESTING)
+    )
+    assert chart.fire(StateOnly(), "go") is S.SCROLLING
+    assert discarded(events) == [("idle", "scrolling", "resting", "moved")]

@@ -77,6 +77,7 @@ def test_the_shape_is_as_documented() -> None:
         decision_states=[ANGRY],
         timeouts={ANGRY: 4},
         strict=True,
+        needs=("patience",),
     )
     assert chart.to_dict() == {
         "schema": 1,
@@ -86,6 +87,8 @@ def test_the_shape_is_as_documented() -> None:
         "decision_states": ["angry"],
         "timeouts": {"angry": 4},
         "strict": True,
+        "final_states": [],
+        "needs": ["patience"],
         "transitions": [
             {
                 "trigger": "bumped",
@@ -100,6 +103,11 @@ def test_the_shape_is_as_documented() -> None:
     }
 
 
+def test_a_document_without_needs_is_a_chart_without_needs() -> None:
+    """Documents from before charts declared needs load as ever."""
+    assert Statechart.from_dict(MINIMAL).needs == ()
+
+
 def test_functions_are_written_by_the_names_they_are_registered_under() -> None:
     """A registered name comes before the function's own, and serves functions without a name."""
     chart = moods(lambda agent, context: True, other=is_strong)
@@ -109,7 +117,9 @@ def test_functions_are_written_by_the_names_they_are_registered_under() -> None:
     assert Statechart.from_dict(chart.to_dict(guards=names), guards=names) == chart
 
 
-@pytest.mark.parametrize("function", [lambda agent, context: True, partial(is_strong, None)])
+@pytest.mark.parametrize(
+    "function", [lambda agent, context: True, partial(Registry.is_strong, None)]
+)
 def test_functions_without_a_name_are_refused(function: Any) -> None:
     """A lambda or a partial cannot be written; the message says how to name it."""
     with pytest.raises(DefinitionError) as caught:
@@ -174,6 +184,11 @@ WRONG: dict[str, tuple[Any, list[str]]] = {
     "settings of wrong types": (
         {**MINIMAL, "decision_states": "calm", "timeouts": []},
         ["'decision_states' must be a list", "'timeouts' must be an object"],
+    ),
+    "needs as text": ({**MINIMAL, "needs": "patience"}, ["'needs' must be a list of names"]),
+    "needs that are no names": (
+        {**MINIMAL, "needs": ["patience", 3, "two words"]},
+        ["'needs' must be a list of names of attributes, got 3, 'two words' among them"],
     ),
     "wrong limits": (
         {**MINIMAL, "timeouts": {"calm": 0, "angry": True}},
@@ -273,6 +288,7 @@ APART: dict[str, tuple[dict[str, Any], str]] = {
     "name": ({"name": 1}, "'name' must be text"),
     "strict": ({"strict": None}, "'strict' must be"),
     "states": ({"states": ["calm", "angry", "calm", "calm"]}, "'states' names 'calm' twice"),
+    "needs": ({"needs": [""]}, "'needs' must be a list of names"),
     "initial": ({"initial": 7}, "'initial' names 7"),
     "decision_states": ({"decision_states": ["angry", "x"]}, "'decision_states' names 'x'"),
     "timeouts": ({"timeouts": {"calm": "2"}}, "'timeouts', 'calm': must be a whole number"),

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.agents import SocialAgent
-from prism.errors import AgentError, UnknownStateError
-from prism.statechart import AgentState, Statechart, Transition, social_media_chart
+from prism.errors import AgentError, UnknownStateError, UnknownTriggerError
+from prism.statechart import AgentState, Statechart, Transition, social_media_chart, state_enum
 from prism.statechart.inspection._explain import Candidate
 
 IDLE, SCROLLING, EVALUATING, RESTING = (
@@ -142,9 +142,34 @@ def test_self_transition_stays() -> None:
 
 def test_unknown_trigger_shows_what_the_state_reacts_to() -> None:
     """An event that does nothing in a state is answered with those that would do something."""
-    explanation = social_media_chart().explain(SocialAgent("ada"), "sees_pots")
+    explanation = social_media_chart().explain(SocialAgent("ada"), "sees_post")
     assert explanation.outcome == "no reaction"
     assert "'idle' reacts to feed_ready" in str(explanation)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_an_event_of_no_transition_is_called_unknown(strict: bool) -> None:
+    """A trigger that the chart does not have is told apart, with the one that may be meant."""
+    explanation = social_media_chart(strict=strict).explain(SocialAgent("ada"), "sees_pots")
+    assert explanation.outcome == explanation.to_dict()["outcome"] == "unknown event"
+    assert str(explanation).endswith("has the trigger 'sees_pots'; did you mean 'sees_post'?")
+    assert explanation.reacts_to == ("feed_ready",)
+
+
+def test_a_final_state_reacts_to_no_event() -> None:
+    """An agent in a final state is explained to react to nothing."""
+    chart = Statechart(AgentState, [Transition("go", IDLE, RESTING)], IDLE, final_states=[RESTING])
+    explanation = chart.explain(SimpleNamespace(state=RESTING), "go")
+    assert explanation.outcome == "no reaction"
+    assert str(explanation).endswith("'resting' is final and reacts to no event")
+
+
+def test_a_member_of_another_enum_is_an_unknown_state() -> None:
+    """An agent of another enum is not explained as if it were in the state with that text."""
+    other = state_enum("Other", ["idle"])
+    explanation = social_media_chart().explain(SimpleNamespace(state=other("idle")), "feed_ready")
+    assert explanation.outcome == "unknown state"
+    assert "'idle' is a member of another enum than the chart's states" in str(explanation)
 
 
 def test_unknown_state_shows_the_states_there_are() -> None:
@@ -241,13 +266,15 @@ def test_explanation_foretells_fire_and_afire(
     reasoner = _First()
     try:
         asyncio.run(chart.afire(SocialAgent("bo"), "go", reasoner=reasoner))
-    except LookupError:
+    except (LookupError, UnknownTriggerError):
         assert strict
     assert explanation.options == reasoner.asked
     try:
         assert chart.fire(agent, "go") is explanation.target
     except LookupError:
         assert explanation.outcome == "raises"
+    except UnknownTriggerError:
+        assert explanation.outcome == "unknown event"
 
 
 def test_unknown_state_is_what_fire_raises_for() -> None:

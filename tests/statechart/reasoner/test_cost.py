@@ -1,12 +1,18 @@
 """What answers cost, and how much a run may spend."""
 
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any
 
 import pytest
 
 from prism.errors import FieldValueError
-from prism.statechart.reasoner._cost import COST_KEYS, Budget, Cost, require_positive
+from prism.statechart.reasoner._cost import (
+    COST_KEYS,
+    KNOWN_COST_KEYS,
+    Budget,
+    Cost,
+    require_positive,
+)
 from tests.kit.clocks import Clock
 
 
@@ -135,13 +141,17 @@ def test_the_limits_of_a_cost_are_no_part_of_it() -> None:
     assert recorder.said == [True, False, "admitted"]
     assert cost == Cost()
     assert "limits" not in repr(cost)
-    assert [name for name in asdict(Cost()) if name != "limits"] == list(COST_KEYS)
+    logged = [each.name for each in fields(Cost) if each.compare]
+    assert logged == [*COST_KEYS, *KNOWN_COST_KEYS]
 
 
 def test_what_a_common_request_cost_is_counted_once() -> None:
-    """A cost without its charges keeps latency, model and host, and adds nothing up."""
-    cost = Cost(0.5, "m1", "h1", 2, 30, 4)
-    assert cost.without_charges() == Cost(0.5, "m1", "h1", 0, 0, 0)
+    """A cost without its charges keeps times, model and host, and adds nothing up."""
+    cost = Cost(0.5, "m1", "h1", 2, 30, 4, 0.1, 0.4, 10**9, 10**6, 10**8, "stop")
+    shared = Cost(
+        0.5, "m1", "h1", 0, 0, 0, queue_seconds=0.1, request_seconds=0.4, done_reason="stop"
+    )
+    assert cost.without_charges() == shared
     assert cost.attempts == 2
 
 

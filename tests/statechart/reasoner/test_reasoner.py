@@ -243,7 +243,9 @@ async def test_a_decision_is_one_event(server: FakeOllama, connect: Connect, eve
     """Each decision of a model is one event with its question, its answer and what it took."""
     await Reasoner(connect(model="nimble"), pick="argmax").decide_many([ask()])
     (event,) = events
-    assert 0 < event.pop("latency") < 60
+    assert 0 < event["latency"] < 60
+    parts = event.pop("queue_seconds") + event.pop("request_seconds")
+    assert parts == pytest.approx(event.pop("latency"))
     assert event.pop("input_tokens") > 0
     assert event == {
         "event": "reasoner.decision",

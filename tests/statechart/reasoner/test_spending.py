@@ -128,16 +128,18 @@ async def test_a_spent_budget_sends_no_request(
 
 
 async def test_retries_come_out_of_the_budget(server: FakeOllama, connect: Connect) -> None:
-    """Every request of a question that is tried again comes out of the budget."""
+    """Every request comes out of the budget, also a second one, and none is sent beyond it."""
     reasoner = Reasoner(connect(attempts=3), mode="chat", budget=Budget(max_calls=4))
     server.fail(Fault.status(503, retry_after="0"), Fault.status(503, retry_after="0"))
     assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "model")]
     assert reasoner.budget.calls == 3
     server.fail(*[Fault.status(503, retry_after="0")] * 3)
-    assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "fallback")]
-    assert reasoner.budget.calls == len(server.questions) == 6
-    (decision,) = await reasoner.decide_many([ask()])
-    assert decision.reason == "BudgetSpentError: budget spent: 4 calls"
+    for attempts in (1, 0):
+        (decision,) = await reasoner.decide_many([ask()])
+        assert decision.reason == "BudgetSpentError: budget spent: 4 calls"
+        assert decision.cost is not None
+        assert decision.cost.attempts == attempts
+    assert reasoner.budget.calls == len(server.questions) == 4
 
 
 async def test_the_deadline_ends_calls_under_way(server: FakeOllama, connect: Connect) -> None:
@@ -242,6 +244,7 @@ async def test_a_cancelled_request_comes_out_of_the_budget(
         connect(kind=kind, **({"attempts": 2} if kind == "prism" else {})),
         model="tiny",
         mode="chat",
+        attempts=1 if kind == "ollama" else None,
     )
     if kind == "ollama":
         await reasoner.decide_many([ask("Ben")])

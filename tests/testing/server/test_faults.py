@@ -17,6 +17,7 @@ QUESTION = {"q0": {"type": "choice", "instructions": "?", "criteria": {"a": None
     ("fault", "raised"),
     [
         (Fault.status(500), ollama.ResponseError),
+        (Fault.body(b"not gzip", headers={"Content-Encoding": "gzip"}), httpx.DecodingError),
         (Fault.status(418, body=b"teapot"), ollama.ResponseError),
         (Fault.body(b"<html>"), ValueError),
         (Fault.body(b'{"error": "oops"}'), ValueError),
@@ -37,6 +38,22 @@ async def test_each_fault_is_what_the_client_raises_for_it(
         with pytest.raises(kinds):
             await client.chat("llama3.2", HELLO)
         assert (await client.chat("llama3.2", HELLO)).message.content == "Hello."
+
+
+async def test_a_tool_call_has_no_content(server: FakeOllama) -> None:
+    """A fault that calls a tool is a valid reply, whose message says nothing."""
+    server.fail(Fault.calls_tool("look"))
+    async with ollama.AsyncClient(server.host) as client:
+        message = (await client.chat("llama3.2", HELLO)).message
+    assert (message.content, message.tool_calls[0].function.name) == ("", "look")
+
+
+async def test_a_redirect_without_end_is_too_many(server: FakeOllama) -> None:
+    """A status takes headers, so that a server can send its clients in a circle."""
+    server.fail_always(Fault.status(307, headers={"Location": "/api/chat"}))
+    async with ollama.AsyncClient(server.host) as client:
+        with pytest.raises(httpx.TooManyRedirects):
+            await client.chat("llama3.2", HELLO)
 
 
 async def test_a_status_carries_text_and_header(server: FakeOllama) -> None:

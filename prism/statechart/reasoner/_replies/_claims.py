@@ -33,7 +33,7 @@ _CHOOSING = re.compile(
           | \bthe\ (?:agent|user)\ (?:would|will|should) | \blet's )
         \ (?: (?:choose|chose|chosen|choosing|decide|decided)(?:\ to|\ on|\ for)?
             | pick(?:ed)?|select(?:ed)?|go(?:ing)?\ (?:with|for)|went\ with|opt(?:ed)?\ for
-            | settle(?:d)?\ (?:on|for)|(?:move|switch|transition)\ to )
+            | settle(?:d)?\ (?:on|for)|prefer|(?:move|switch|transition)\ to )
         (?:\ the)?(?:\ (?:next\ )?(?:state|option|action))?:?\s*
       | \b(?:(?:my|the)\ )?
           (?:next[\ _]state|answer|choice|decision
@@ -56,8 +56,6 @@ _NOT_MINE = re.compile(
 _PASSED_OVER = re.compile(
     r"(?:\bover|\brather than|\binstead of|\bnot|\bthan)\s+(?:the\s+)?[*_`'\"]*$", re.IGNORECASE
 )
-
-
 _BOXED = re.compile(r"\$*\\boxed\{(?:\\text\{)?([^{}]*)\}?\}\$*")
 
 

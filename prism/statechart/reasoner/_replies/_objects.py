@@ -215,7 +215,10 @@ def _unescaped(body: str) -> str:
         return body
 
     quoted = re.sub(r'(\\.)|"', lambda found: found[1] or '\\"', body.replace("\\'", "'"))
-    try:
-        return str(json.loads(f'"{quoted}"', strict=False))
-    except ValueError:
-        return body
+    for given in (body, quoted):
+        try:
+            return str(json.loads(f'"{given}"', strict=False))
+        except ValueError:
+            continue
+
+    return body

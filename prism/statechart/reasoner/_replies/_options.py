@@ -15,7 +15,7 @@ from prism.statechart.reasoner._replies._objects import CutText
 from prism.statechart.reasoner._replies._remarks import is_taken_back
 from prism.statechart.states import state_text
 
-MOST_NAME_CHARACTERS = 400
+MOST_NAME_CHARACTERS = 380
 """How long a text that names an option may be, beyond the longest option."""
 
 NEGATION = re.compile(

@@ -28,6 +28,7 @@ from prism.statechart.reasoner._replies._remarks import (
     sentence_around,
 )
 from prism.statechart.reasoner._replies._thoughts import what_is_said
+from prism.statechart.states import state_text
 
 MOST_REPLY_CHARACTERS = 10_000
 """How much of a reply is searched, from its end, where it is not JSON as a whole."""
@@ -48,6 +49,7 @@ _WRAPPERS = frozenset(
     }
 )
 _SEPARATORS = re.compile(r"[\W_]+")
+_WORD = re.compile(r"\w")
 _PLACEHOLDER = re.compile(r"\s*(?:<[^>]*>|\.{3}|…)?\s*")
 _FENCE = re.compile(r"(?:```|~~~)[A-Za-z]*")
 _MOST_NESTING = 6
@@ -88,9 +90,13 @@ def parse_reasoner_response(response_text: str, options: list[Any]) -> Any:
         ReasonerError: (a ValueError) if the reply names no option, or not clearly one.
     """
     reply = str(response_text)
-    known = Options(options)
-
     whole = parse_strictly(reply.strip("\ufeff \t\r\n"))
+    for option in options:
+        # what servers that keep to the schema send
+        if whole == [("next_state", state_text(option))]:
+            return option
+
+    known = Options(options)
     if whole is not None:
         return _of_values(reply, known, list(_values_of_whole(whole, known)))
 
@@ -103,7 +109,7 @@ def parse_reasoner_response(response_text: str, options: list[Any]) -> Any:
             "after its first answer"
         )
 
-    answers = list(_answers_in(text, known))
+    text, answers = _answers_in(text, known)
     if answers:
         return _of_answers(reply, text, known, answers)
 
@@ -187,19 +193,34 @@ def _is_denied(after: str, option: Any, known: Options) -> bool:
     for mention in known.mentions(after):
         begin, end = sentence_around(after, mention.start, mention.end)
         sentence = after[begin : mention.start] + after[mention.end : end]
-        if mention.option != option and is_preferred(sentence):
+        is_beside = not _WORD.search(after, 0, mention.start)
+        if mention.option != option and (is_beside or is_preferred(sentence)):
             return True
 
     return False
 
 
-def _answers_in(text: str, known: Options) -> Iterator[_Answer]:
+def _answers_in(text: str, known: Options) -> tuple[str, list[_Answer]]:
+    """Return the answers in a text, and the text with spaces for all objects without an answer."""
+    answers: list[_Answer] = []
+    said: list[str] = []
     read_until = 0
+
     for found in objects_in(text):
         values = list(_values_of(found.members, known))
+        said.append(text[read_until : found.start])
+        read_until = found.end
         if values:
-            yield _Answer(found, values, text[read_until : found.start])
-            read_until = found.end
+            answers.append(_Answer(found, values, "".join(said)))
+            said.clear()
+        else:
+            said.append(" " * (found.end - found.start))
+
+    # the answers keep their places: what is behind the last one is looked at later
+    behind = "".join((*said, text[read_until:]))
+    before = text[: answers[-1].found.end] if answers else ""
+
+    return before + behind if answers else text, answers
 
 
 def _words_around(text: str, answers: Sequence[_Answer]) -> str:

@@ -18,6 +18,8 @@ _RULED_OUT = re.compile(
             |avoiding|reject\w*|rul\w+\s+out|dismiss\w*|against|neither|nor)\b [^\w.!?]*$
        | \b(?:mistake|wrong|incorrect|invalid|bad|refus\w*|no\s+(?:circumstances|way|case)|forbid\w*
             |forbidden|mustn't|unacceptable)\b
+       | \b(?:earlier|previously|formerly|yesterday|last\s+time|used\s+to)\b
+       | \b(?:possible|(?:options?|choices|answers)\s+(?:are|include\w*))\b | [❌✗✘🚫⛔]
        | \bif\b .* \bwould\b
     """,
     re.VERBOSE | re.IGNORECASE,
@@ -39,6 +41,7 @@ _TAKEN_BACK = re.compile(
       | \bno,?\s+wait\b | \bwait,?\s+no\b | \bkidding\b | \bchanged\s+my\s+mind\b
       | \btake\s+(?:that|it)\s+back\b | \bcorrection\b | \bmy\s+mistake\b | \bI\s+meant?\b
       | \bsorry\b | \bapologi[ez]\w*\b
+      | \b(?:strike|scrap|discard|disregard|cancel|belay|opposite)\b | [❌✗✘🚫⛔]
       | \b(?:ignore|forget)\s+(?:that|it|this|the\s+above)\b
       | \b(?:that|this|it|which|answer|choice)(?:'s|\s+is|\s+was|\s+would(?:\s+be)?)\s+
           (?:wrong|incorrect|a\s+mistake|not\s+(?:be\s+)?(?:right|correct|my|the|what))\b
@@ -46,12 +49,21 @@ _TAKEN_BACK = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+# a sentence that goes on behind an answer may make anything of it: few ways to go on are harmless
+_GOES_ON = re.compile(r"(?:</?\w+>|[^\w\n.!?<])*([^\W\d_])")
+_AGREES = re.compile(
+    r"""[^\w\n]*(?:because|since|as|for|given|fits|matches|suits|makes\s+sense|thanks|please|here|now
+          |(?:it\s+)?(?:is|seems|feels|would\s+be)\s+(?:clearly\s+)?(?:the\s+|my\s+)?
+            (?:best|right|correct|answer|choice|decision|most|natural|next|fitting|what\s+I))\b
+          (?![^.!?\n]*(?:\bnot\b|n't\b|\bnever\b|\bno\b))
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
 _QUALIFIED = re.compile(
-    r"""^[^\w\n?]*\?
-      | ^[^\w\n]*(?:or|and/or|unless|maybe|perhaps|if|not|no|but|don't|do\s+not)\b
-      | ^[^\w\n]*(?:is|was|would\s+be|seems|sounds|looks|isn't|wasn't)\b[^.!?\n]*?
-          (?:\bnot\b|n't\b|\bwrong\b|\bincorrect\b|\bnever\b|\bmistake\b|\bbad\b
-          |\bpossib\w+|\bone\s+(?:option|choice|way)\b|\ban\s+(?:option|example)\b|\banother\b)
+    r"""[^\w\n?]*\?
+      | [^\w\n]*(?:or|and/or|unless|maybe|perhaps|if|not|no|but|don't|do\s+not|was|wasn't)\b
+      | [^\w\n]*(?:is|would\s+be|seems|sounds|looks|isn't)\b[^.!?\n]*?
+          (?:\bnot\b|n't\b|\bwrong\b|\bincorrect\b|\bnever\b|\bmistake\b|\bbad\b)
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -70,9 +82,15 @@ _PREFERRED = re.compile(
     re.IGNORECASE,
 )
 
+_PASSES_OVER = re.compile(
+    r"\b(?:than|instead of|over|not|never|no|nothing|without|cannot|if|would|might|could|though|"
+    r"although|before|was|were)\b|n't\b",
+    re.IGNORECASE,
+)
+
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n")
 _MOST_LEAD_CHARACTERS = 300
-_MOST_SENTENCE_CHARACTERS = 400
+_MOST_SENTENCE_CHARACTERS = 380
 
 
 def lead_of(before: str) -> str:
@@ -111,12 +129,16 @@ def is_taken_back(after: str) -> bool:
 
 def is_qualified(after: str) -> bool:
     """Return True if words right behind an answer put it in doubt, or deny it."""
+    goes_on = _GOES_ON.match(after)
+    if goes_on and goes_on[1].islower() and not _AGREES.match(after):
+        return True
+
     return bool(_QUALIFIED.match(after))
 
 
 def is_preferred(sentence: str) -> bool:
-    """Return True if a sentence puts something beside an answer, or above it."""
-    return bool(_PREFERRED.search(sentence))
+    """Return True if a sentence puts what it names beside an answer, or above it."""
+    return bool(_PREFERRED.search(sentence)) or not _PASSES_OVER.search(sentence)
 
 
 def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:

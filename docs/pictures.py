@@ -1,0 +1,113 @@
+"""All pictures of the documentation: ``python docs/pictures.py`` makes them again.
+
+They show what prism does by default, so they are out of date as soon as a default changes:
+``python docs/pictures.py --check`` names those, and a test does the same.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from prism.agents import opening_posts, synthetic_population
+from prism.analysis import read_log
+from prism.report import make_report
+from prism.runlog import RunLog, SimulatedClock
+from prism.social import Simulation
+
+DOCS = Path(__file__).parent
+
+_FIRST_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def rooms(_folder: Path) -> str:
+    """Draw the rooms of prism and what they import."""
+    sys.path.insert(0, str(DOCS))
+    try:
+        from house import picture
+    finally:
+        sys.path.pop(0)
+
+    return picture()
+
+
+def chart(folder: Path) -> str:
+    """Draw the chart with its traffic as the first lines of the README do."""
+    lines = _FIRST_BLOCK.search((DOCS.parent / "README.md").read_text(encoding="utf-8"))
+    assert lines is not None, "the README has no lines of Python"
+    subprocess.run([sys.executable, "-c", lines[1]], cwd=folder, check=True, env={**os.environ})
+    return (folder / "chart.svg").read_text(encoding="utf-8")
+
+
+def states(folder: Path) -> str:
+    """Draw the agents in each state, a figure of the report."""
+    clock, population = SimulatedClock(), synthetic_population(60, seed=7)
+    path = folder / "events.jsonl"
+    with RunLog(path, clock) as log:
+        posts = opening_posts(population.agents, seed=7)
+        Simulation(population.agents, posts, rounds=4, seed=7, logger=log.logger, clock=clock).run()
+
+    make_report(read_log(path)).save_figures(folder)
+    figure = (folder / "states-1.svg").read_text(encoding="utf-8")
+
+    # Where letters stand depends on the fonts and versions at hand. So this picture is compared by
+    # the log that it shows.
+    return f"{figure}\n<!-- shows the log {sha256(path.read_bytes()).hexdigest()} -->\n"
+
+
+PICTURES: dict[str, Callable[[Path], str]] = {
+    "house.svg": rooms,
+    "pictures/chart.svg": chart,
+    "pictures/states.svg": states,
+}
+"""Each picture's path below this folder, and what draws it in a folder for temporary files."""
+
+
+def drawn(name: str) -> str:
+    """Draw a picture.
+
+    Args:
+        name: Its path below this folder.
+    """
+    with TemporaryDirectory() as folder:
+        return PICTURES[name](Path(folder))
+
+
+def is_stale(name: str) -> bool:
+    """Return True if a picture is not what would be drawn today.
+
+    Args:
+        name: Its path below this folder.
+    """
+    path, now = DOCS / name, drawn(name)
+    before = path.read_text(encoding="utf-8") if path.is_file() else ""
+    return _compared(before) != _compared(now)
+
+
+def _compared(picture: str) -> str:
+    """Return the line that says what a picture shows, or else the whole picture."""
+    shown = re.search(r"^<!-- shows the log .* -->$", picture, re.MULTILINE)
+    return shown[0] if shown else picture
+
+
+def main() -> int:
+    """Make all pictures, or name those that are out of date."""
+    if sys.argv[1:] != ["--check"]:
+        for name in PICTURES:
+            (DOCS / name).parent.mkdir(exist_ok=True)
+            (DOCS / name).write_text(drawn(name), encoding="utf-8")
+        return 0
+
+    stale = [name for name in PICTURES if is_stale(name)]
+    for name in stale:
+        print(f"docs/{name} is out of date: run  python docs/pictures.py")  # noqa: T201
+
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,127 @@
+"""Who replied to, reshared and liked whom: as a table, and as a graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from prism.analysis._reading.logs import RunLogs
+from prism.analysis._reading.merging import merge_by_first, merge_by_sum
+from prism.analysis._tables.engagement import ACT_COLUMNS, acts
+from prism.errors import InputError, MissingExtraError
+from prism.telemetry.events import AGENT_JOINED
+
+KINDS = ("replies", "reshares", "likes")
+"""What one agent can do with a post of another."""
+
+_PAIR = ["run", "agent_id", "author_id"]
+_ABOUT = ["run", "agent_id", "about", "author_id", "what"]
+_FACTS = ("display_name", "archetype")
+
+
+def interactions(logs: RunLogs) -> pl.DataFrame:
+    """Count how often each agent replied to, reshared and liked posts of each other.
+
+    Args:
+        logs: The logs, from `read_log`.
+
+    Returns:
+        One row for each pair with at least one: ``agent_id`` (who acted), ``author_id`` (whose post
+        it was about, which may be the agent's own; null if the log lacks that post), ``replies``,
+        ``reshares``, ``likes`` and ``total``; the largest total first, then by name. With ``run``
+        first if there are several.
+    """
+    return logs.labelled(_pairs(logs))
+
+
+def interaction_graph(logs: RunLogs) -> Any:
+    """Return the interactions of one run as a directed graph of networkx.
+
+    Needs the extra ``networks``.
+
+    Args:
+        logs: The log of one run, from `read_log`.
+
+    Returns:
+        A ``networkx.DiGraph``. Its nodes are all agents of the log by id, with ``display_name`` and
+        ``archetype`` where known. An edge leads from who acted to whose post it was, with
+        ``replies``, ``reshares``, ``likes``, and their sum as ``weight``. Interactions with posts
+        whose author is unknown are left out.
+
+    Raises:
+        InputError: If there are several runs, which would be mixed.
+        MissingExtraError: If networkx is not installed.
+    """
+    networkx = _networkx()
+    if len(logs.runs) > 1:
+        raise InputError(f"a graph is of one run, and there are {len(logs.runs)}: give one of them")
+
+    graph = networkx.DiGraph()
+    for agent in _agents(logs).iter_rows(named=True):
+        known = {name: agent[name] for name in _FACTS if agent[name] is not None}
+        graph.add_node(agent["agent_id"], **known)
+
+    pairs = _pairs(logs).drop_nulls("author_id").sort(_PAIR)
+    for pair in pairs.iter_rows(named=True):
+        counts = {name: pair[name] for name in KINDS}
+        graph.add_edge(pair["agent_id"], pair["author_id"], **counts, weight=pair["total"])
+
+    return graph
+
+
+def _pairs(logs: RunLogs) -> pl.DataFrame:
+    authors, counts = merge_by_first(["run", "post_id"]), merge_by_sum(_ABOUT)
+    for frame in logs.blocks(columns=ACT_COLUMNS):
+        done = acts(frame)
+        authors.add(done.select("run", "post_id", "author_id").drop_nulls().unique("post_id"))
+        counts.add(_counted(done))
+
+    # An author may stand in a later block than the reactions to its post.
+    posts = authors.table().rename({"post_id": "about", "author_id": "by_post"})
+    found = counts.table().join(posts, on=["run", "about"], how="left")
+    author = pl.coalesce("author_id", "by_post")
+
+    count = pl.col("count")
+    wide = found.group_by("run", "agent_id", author_id=author).agg(
+        count.filter(pl.col("what") == name).sum().alias(name) for name in KINDS
+    )
+    total = pl.sum_horizontal(KINDS)
+
+    return wide.with_columns(total=total).sort(-pl.col("total"), *_PAIR).sort("run")
+
+
+def _counted(done: pl.DataFrame) -> pl.DataFrame:
+    """Count the acts about posts; the log names the author for a like alone."""
+    is_like = pl.col("what") == "likes"
+    author = pl.when(is_like).then("author_id")
+    about = done.filter(pl.col("what").is_in(KINDS)).drop_nulls(["agent_id", "about"])
+    return (
+        about.group_by("run", "agent_id", "about", "what", author_id=author)
+        .agg(count=pl.len().cast(pl.Int64))
+        .select(*_ABOUT, "count")
+    )
+
+
+def _agents(logs: RunLogs) -> pl.DataFrame:
+    """Return every agent of one run by id, with what is known of it from when it joined."""
+    agents, joined = merge_by_first(["agent_id"]), merge_by_first(["agent_id"])
+    for frame in logs.blocks(columns=["agent_id", "author_id", *_FACTS]):
+        for name in ("agent_id", "author_id"):
+            agents.add(frame.select(agent_id=name).drop_nulls().unique())
+        joined.add(
+            frame.filter(event=AGENT_JOINED).select("agent_id", *_FACTS).drop_nulls("agent_id")
+        )
+
+    return agents.table().join(joined.table(), on="agent_id", how="left").sort("agent_id")
+
+
+def _networkx() -> Any:
+    try:
+        import networkx  # type: ignore[import-untyped,import-not-found,unused-ignore]
+    except ModuleNotFoundError as error:
+        if error.name != "networkx":
+            raise
+        raise MissingExtraError("analysis", "networkx", extra="networks") from None
+
+    return networkx

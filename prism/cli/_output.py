@@ -1,0 +1,63 @@
+"""The files that commands write: never what they read, never half of one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO
+
+from prism.errors import InputError
+from prism.files import replacing
+from prism.runs._own_files import refuse_own_file
+
+_STDOUT = Path("/dev/stdout")
+
+
+@contextmanager
+def output_file(out: Path, reads: Iterable[Path] = ()) -> Iterator[IO[bytes]]:
+    """Open a file for a command's output; it replaces an earlier one when it is whole.
+
+    Args:
+        out: The file.
+        reads: What the command reads.
+
+    Raises:
+        InputError: If it cannot be opened, is read, or belongs to a run.
+        OSError: If it cannot be written to its end; an earlier one stays as it was.
+    """
+    refuse_own_file(out, reads)
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(replacing(out))
+        except (OSError, ValueError) as error:  # a name that holds a NUL is a ValueError
+            problem = getattr(error, "strerror", None) or error
+            raise InputError(f"cannot be written to: {problem}", path=out) from None
+
+        yield file
+
+
+@contextmanager
+def standard_output(reads: Iterable[Path] = ()) -> Iterator[IO[bytes]]:
+    """Give the bytes of standard output.
+
+    Args:
+        reads: What the command reads.
+
+    Raises:
+        InputError: If standard output was redirected into a file that is read, or a run's own.
+    """
+    refuse_read_output(reads)
+    yield sys.stdout.buffer
+    sys.stdout.buffer.flush()
+
+
+def refuse_read_output(reads: Iterable[Path]) -> None:
+    """Refuse standard output that was redirected into a file that is read, or a run's own.
+
+    Raises:
+        InputError: If it was.
+    """
+    if _STDOUT.exists() and not sys.stdout.isatty():
+        refuse_own_file(_STDOUT, reads)

@@ -1,0 +1,150 @@
+"""``prism status``: how far runs are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from shlex import quote
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from prism.cli._screen import plain, plain_table, pour, say
+from prism.drawing import printable
+from prism.errors import InputError
+from prism.runs import RunStatus, find_runs, run_status
+from prism.runs._folder import SUMMARY_NAME
+from prism.runs._status import is_run
+
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+
+Runs = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="[RUN]...",
+        help="Folders of runs, or their logs, or folders with runs below them; by default the "
+        "current folder.",
+        show_default=False,
+    ),
+]
+
+
+def status(
+    runs: Runs = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+) -> None:
+    """Say how far a run is: whether it is alive, its round and tick, its rate, the time left.
+
+    Where there is no run but runs below, they are listed.
+
+    [bold]Examples[/bold]
+
+    prism status runs/first
+
+    prism status runs
+    """
+    given = runs or [Path()]
+    found = [status for path in given for status in _looked_at(path)]
+    if as_json:
+        pour(json.dumps([_as_data(each) for each in found], indent=2) + "\n")
+    elif len(found) == 1:
+        for line in _described(found[0]):
+            say(line)
+    else:
+        _list(found)
+
+
+def _looked_at(path: Path) -> Iterator[RunStatus]:
+    """Look at a run, or at the runs below another folder."""
+    if not path.is_dir() or is_run(path):
+        yield run_status(path)
+        return
+
+    below = find_runs(path)
+    if not below:
+        raise InputError("is no run, and there is none in the folders below", path=path)
+
+    for found in below:
+        try:
+            yield run_status(found)
+        except InputError as error:  # one that cannot be read hides no other
+            yield RunStatus(found, "damaged", problem=str(error))
+
+
+def _as_data(status: RunStatus) -> dict[str, object]:
+    return {**asdict(status), "path": str(status.path)}
+
+
+def _described(status: RunStatus) -> Iterator[str]:
+    name = printable(str(status.path))
+    if status.state == "damaged":
+        yield f"{name}: {printable(str(status.problem))}"
+    elif status.state == "stopped":
+        yield f"{name}: not alive, stopped at {_place(status)}"
+        if (status.path / SUMMARY_NAME).exists():
+            yield f"go on with: prism simulate --resume {quote(str(status.path))}"
+    elif status.state == "running":
+        yield f"{name}: alive, at {_place(status)}"
+        yield from _pace(status)
+    else:
+        rounds = "" if status.rounds is None else f", {_of(status.rounds, 'round')}"
+        yield f"{name}: {status.state}{rounds}"
+
+
+def _pace(status: RunStatus) -> Iterator[str]:
+    if status.questions is not None:
+        yield f"{_of(status.questions, 'question')} under way"
+    if status.rate is not None and status.seconds_left is not None:
+        what = "rounds" if status.ticks_per_round is None else "ticks"
+        yield f"{status.rate:,.3g} {what} a second, {_duration(status.seconds_left)} left"
+
+
+def _place(status: RunStatus) -> str:
+    if status.round is None:
+        return "a round that is not known"
+
+    rounds = "" if status.rounds is None else f" of {status.rounds:,}"
+    ticks = "" if status.ticks_per_round is None else f" of {status.ticks_per_round:,}"
+    tick = "" if status.tick is None else f" tick {status.tick:,}{ticks}"
+
+    return f"round {status.round:,}{rounds}{tick}"
+
+
+def _list(found: Sequence[RunStatus]) -> None:
+    table = plain_table()
+    for heading in ("run", "state", "round", "tick", "left"):
+        table.add_column(heading, overflow="fold")
+
+    for status in found:
+        left = "" if status.seconds_left is None else _duration(status.seconds_left)
+        cells = (
+            str(status.path),
+            status.state,
+            _out_of(status.round, status.rounds),
+            _out_of(status.tick, status.ticks_per_round),
+            left,
+        )
+        table.add_row(*map(plain, cells))
+
+    Console().print(table)
+
+
+def _out_of(number: int | None, total: int | None) -> str:
+    return " of ".join(f"{each:,}" for each in (number, total) if each is not None)
+
+
+def _of(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < _MINUTE:
+        return f"{seconds:.0f} s"
+    if seconds < _HOUR:
+        return f"{seconds / _MINUTE:.0f} min"
+    if seconds < _DAY:
+        return f"{seconds / _HOUR:.1f} h"
+    return f"{seconds / _DAY:.1f} days"

@@ -1,0 +1,55 @@
+"""Ending a run whose model fails too often to be worth going on."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from prism.errors import TooManyFallbacksError
+from prism.statechart import Decision, Question, Reasoner
+from prism.telemetry._loggers import EventLogger
+
+WINDOW = 200
+"""How many decisions, the latest ones, are looked at."""
+
+
+class StoppingReasoner(Reasoner):
+    """A reasoner that ends the run when too many decisions fell back.
+
+    Args:
+        client: What is asked.
+        stop_at: The share of the last 200 decisions, above 0 and up to 1.
+        settings: Everything else that `Reasoner` takes.
+    """
+
+    def __init__(self, client: Any, *, stop_at: float, **settings: Any) -> None:
+        super().__init__(client, **settings)
+        self._stop_at = stop_at
+        self._fell_back: deque[bool] = deque(maxlen=WINDOW)
+
+    async def decide_many(
+        self, questions: Sequence[Question], *, logger: EventLogger | None = None
+    ) -> list[Decision]:
+        """Answer several questions.
+
+        Raises:
+            TooManyFallbacksError: If with them so many of the last decisions fell back.
+        """
+        decisions = await super().decide_many(questions, logger=logger)
+        for decision in decisions:
+            self._count(decision)
+
+        return decisions
+
+    def _count(self, decision: Decision) -> None:
+        self._fell_back.append(decision.source == "fallback")
+        count = sum(self._fell_back)
+        if len(self._fell_back) < WINDOW or count < self._stop_at * WINDOW:
+            return
+
+        why = f"; the last one: {decision.reason}" if decision.reason else ""
+        raise TooManyFallbacksError(
+            f"stopped, as {count} of the last {WINDOW} decisions fell back, and "
+            f"{self._stop_at:.4g} of them is the limit{why}"
+        )

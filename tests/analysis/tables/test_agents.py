@@ -1,0 +1,62 @@
+"""Every agent, with what it is and did."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from prism.analysis import activity, agents, read_log
+
+WriteLog = Callable[..., Path]
+
+
+def test_agents_are_those_of_the_log(folder: Path, events: list[dict[str, Any]]) -> None:
+    """Facts, last states and counts of every agent are what a plain reading of the log gives."""
+    table = {row["agent_id"]: row for row in agents(read_log(folder)).iter_rows(named=True)}
+    joined = {each["agent_id"]: each for each in events if each["event"] == "agent.joined"}
+    assert list(table) == sorted(joined)
+
+    states = {name: each["state"] for name, each in joined.items()}
+    counts: dict[str, Counter[str]] = {name: Counter() for name in joined}
+    names = {
+        "statechart.transition": "transitions",
+        "post.weighed": "weighed",
+        "reasoner.decision": "decisions",
+    }
+    for event in events:
+        if event["event"] in names:
+            counts[event["agent_id"]][names[event["event"]]] += 1
+        if event["event"] == "statechart.transition":
+            states[event["agent_id"]] = event["to_state"]
+
+    for name, row in table.items():
+        facts = ("display_name", "archetype", "interests", "following")
+        assert {fact: row[fact] for fact in facts} == {fact: joined[name][fact] for fact in facts}
+        assert row["state"] == states[name]
+        assert {each: row[each] for each in names.values()} == {
+            each: counts[name][each] for each in names.values()
+        }
+
+
+def test_agents_have_the_counts_of_activity(folder: Path) -> None:
+    """Posts and reactions, given and received, are those of the table of activity."""
+    logs = read_log(folder)
+    counted = activity(logs)
+    assert agents(logs).select(counted.columns).equals(counted)
+
+
+def test_a_log_of_ones_own_has_what_it_tells(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """Without joins facts are null; fallbacks are counted; several runs are told apart."""
+    own = [
+        make.move("ann", "a", "b"),
+        make.decision("ann", ["a"], "a", source="fallback", reason="timed out"),
+        make.decision("ann", ["a"], "a"),
+    ]
+    first = write_log(own, "first.jsonl")
+    table = agents(read_log(first, write_log([make.move("ann", "b", "c")], "second.jsonl")))
+    shown = ("run", "agent_id", "display_name", "state", "transitions", "decisions", "fallbacks")
+    assert table.select(shown).rows() == [
+        ("first", "ann", None, "b", 1, 2, 1),
+        ("second", "ann", None, "c", 1, 0, 0),
+    ]

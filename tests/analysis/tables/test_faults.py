@@ -1,0 +1,145 @@
+"""What went wrong in a run."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism.analysis import RunLogs, faults, read_log, transition_counts
+from prism.runlog import configure
+from prism.statechart import Statechart, Transition, state_enum
+
+WriteLog = Callable[..., Path]
+
+RAISING = {
+    "statechart.guard_failed": "guard_failed",
+    "statechart.action_failed": "action_failed",
+}
+
+
+class Agent:
+    """An agent that is in a state, and nothing else."""
+
+    def __init__(self, agent_id: str, state: Any) -> None:
+        self.agent_id = agent_id
+        self.state = state
+
+
+def breaks(agent: Any, context: Any) -> bool:
+    raise KeyError("budget")
+
+
+def test_guards_and_actions_that_raise_are_counted(tmp_path: Path) -> None:
+    """Faults of a loop of one's own are rows, alike ones together, and notes of every table."""
+    door = state_enum("Door", ["closed", "open"])
+    chart = Statechart(
+        door,
+        [
+            Transition("push", door("closed"), door("open"), guard=breaks),
+            Transition("pull", door("closed"), door("open"), action=breaks),
+        ],
+        initial=door("closed"),
+        name="door",
+    )
+    with configure(tmp_path / "door.jsonl"):
+        for number in range(3):
+            agent = Agent(f"a{number}", door("closed"))
+            assert chart.fire(agent, "push") is None
+            assert chart.fire(agent, "push") is None
+        assert chart.fire(agent, "pull") is door("open")
+
+    logs = read_log(tmp_path / "door.jsonl")
+    shown = ("fault", "chart", "from_state", "to_state", "trigger", "error", "count", "agents")
+    ends = ("door", "closed", "open")
+    assert faults(logs).select(*shown, "line").rows() == [
+        ("guard_failed", *ends, "push", "KeyError: 'budget'", 6, 3, 2),
+        ("action_failed", *ends, "pull", "KeyError: 'budget'", 1, 1, 8),
+    ]
+
+    transition_counts(logs)
+    assert [(note.kind, note.line, note.message) for note in logs.notes] == [
+        (
+            "guard_failed",
+            2,
+            "a guard raised an exception 6 times, and counted as false; "
+            "`prism log faults` has more",
+        ),
+        (
+            "action_failed",
+            8,
+            "an action raised an exception once, and its transition took place nevertheless; "
+            "`prism log faults` has more",
+        ),
+    ]
+
+
+def test_every_kind_of_fault_has_its_row(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """Each fault names where the agent was, what it was about, and why; the gravest come first."""
+    about = {"chart": "c", "agent_id": "ann", "trigger": "go"}
+    lines = [
+        make.decision("ann", ["a", "b"], "b", source="fallback", reason="timed out"),
+        make.decision("ann", ["a", "b"], "b"),
+        make.event("reasoner.mode_unknown", error="E: m"),
+        make.event("reasoner.cache_failed", error="E: c"),
+        make.event("statechart.answer_discarded", **about, asked_in="a", now_in="z", chosen="b"),
+        make.event("statechart.action_failed", **about, from_state="a", to_state="b", error="E: a"),
+        make.event("statechart.guard_failed", **about, from_state="a", to_state="b", error="E: g"),
+    ]
+    table = faults(read_log(write_log(lines)))
+    shown = ("fault", "from_state", "to_state", "trigger", "error", "count", "agents", "line")
+    assert table.select(shown).rows() == [
+        ("guard_failed", "a", "b", "go", "E: g", 1, 1, 7),
+        ("action_failed", "a", "b", "go", "E: a", 1, 1, 6),
+        ("answer_discarded", "a", "b", "go", "the agent was in z by then", 1, 1, 5),
+        ("cache_failed", None, None, None, "E: c", 1, 0, 4),
+        ("mode_unknown", None, None, None, "E: m", 1, 0, 3),
+        ("fallback", "a", "b", "go", "timed out", 1, 1, 1),
+    ]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["statechart.transition", *RAISING]),
+            st.sampled_from(["ann", "ben", None]),
+            st.sampled_from(["E: 1", "E: 2"]),
+        ),
+        max_size=30,
+    )
+)
+def test_counts_are_those_of_the_log(
+    tmp_path_factory: pytest.TempPathFactory,
+    make: SimpleNamespace,
+    drawn: list[tuple[str, str | None, str]],
+) -> None:
+    """Counts and agents are those that a plain count of the lines gives."""
+    events = [make.event(name, agent_id=agent, error=error) for name, agent, error in drawn]
+    path = tmp_path_factory.mktemp("log") / "events.jsonl"
+    path.write_bytes(b"".join(orjson.dumps(event) + b"\n" for event in events))
+    logs = read_log(path)
+
+    raised = [(RAISING[name], error, agent) for name, agent, error in drawn if name in RAISING]
+    counts = Counter((fault, error) for fault, error, _ in raised)
+    concerned = Counter((fault, error) for fault, error, agent in set(raised) if agent)
+    table = faults(logs)
+    found = {(row["fault"], row["error"]): row for row in table.iter_rows(named=True)}
+    assert {key: row["count"] for key, row in found.items()} == dict(counts)
+    assert {key: row["agents"] for key, row in found.items() if row["agents"]} == dict(concerned)
+    assert _noted(logs) == {fault for fault, _, _ in raised}
+
+
+def test_a_sound_run_has_no_faults(folder: Path) -> None:
+    """A run in which nothing failed has an empty table and no note."""
+    logs = read_log(folder)
+    assert faults(logs).is_empty()
+    assert logs.notes == ()
+
+
+def _noted(logs: RunLogs) -> set[str]:
+    return {note.kind for note in logs.notes if note.kind.endswith("_failed")}

@@ -1,0 +1,143 @@
+"""What logs, servers and names of files say reaches no terminal as it is."""
+
+import ast
+import json
+import os
+import pty
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism.cli import _screen
+from prism.cli._screen import shown
+from prism.testing import FakeOllama, Fault
+from tests.kit.commands import Argument, Prism
+
+EVIL = "\x1b]0;x\x07\x1b[31m\x9b2J\u202e\u2066\u200f\u2028\x85\x7f\x08"
+OBEYED = [character for character in EVIL if not character.isprintable()]
+NAME = f"{EVIL}\udce9"
+"""A name of a file: hostile, and not UTF-8."""
+
+TABLES = ["states", "transitions", "dwell", "timeouts", "decisions", "engagement", "cascades"]
+FORMATS = ["table", "csv", "json"]
+LOG = Path("LOG")
+ON_LOG: list[tuple[Argument, ...]] = [
+    *(("log", table, LOG, "--format", each) for table in TABLES for each in FORMATS),
+    *(("log", "events", LOG, "--format", each) for each in FORMATS),
+    *(("log", "agent", f"agent_0001{EVIL}", LOG, "--format", each) for each in FORMATS),
+    ("log", "agent", f"nobody{EVIL}", LOG),
+    ("log", "check", LOG, "--chart", "social_media"),
+    ("log", "check", LOG, "--chart", EVIL),
+    ("log", "states", LOG, LOG),
+    ("log", "states", EVIL),
+    ("log", EVIL),
+    ("report", LOG, "-o", f"{NAME}.html"),
+    ("report", LOG, "-o", f"{NAME}/page.html"),
+    ("chart", "show", f"{NAME}.json"),
+    ("chart", "check", f"{NAME}.json"),
+    ("chart", "explain", f"{NAME}.json", "go", "--state", "a"),
+    ("chart", "export", f"{NAME}.json", "--format", "mermaid"),
+    ("chart", "explain", f"{NAME}.json", f"go{EVIL}", "--state", f"a{EVIL}"),
+    ("simulate", "--agents", f"{NAME}.jsonl", "--rounds", 1, "--out", f"run{NAME}"),
+    ("simulate", "--agents", f"{EVIL}.jsonl"),
+    ("simulate", "--resume", EVIL),
+    ("simulate", "--agents", 5, "--replay", LOG),
+    ("simulate", "--reasoner", EVIL),
+    ("doctor", "--model", EVIL, "--host", f"http://{EVIL}"),
+]
+
+
+def only_shown(text: str) -> bool:
+    """Return True if a terminal obeys nothing of a text, apart from colours and line ends."""
+    for code in ("\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[1;31m"):
+        text = text.replace(code, "")
+    return not any(character in text.replace("\r\n", "\n") for character in OBEYED)
+
+
+@pytest.fixture
+def hostile(prism: Prism) -> Iterator[Prism]:
+    """Return the command line in a folder with a hostile log, chart and population."""
+    assert prism("simulate", "--agents", 8, "--rounds", 2, "--out", "run").status == 0
+    lines = (prism.folder / "run" / "events.jsonl").read_text().splitlines()
+    events = [json.loads(line) for line in lines]
+    for event in events:
+        for key in ("agent_id", "text", "from_state", "to_state", "trigger", "state", "chart"):
+            if isinstance(event.get(key), str):
+                event[key] += EVIL
+    text = "".join(f"{json.dumps(event)}\n" for event in [*events[:-1], {"event": EVIL}])
+    (prism.folder / f"{NAME}.log").write_text(f"{text}{{half {EVIL}")
+
+    states = {"states": ["a", f"b{EVIL}"], "initial": "a"}
+    chart = {"trigger": "go", "source": "a", "target": f"b{EVIL}"}
+    (prism.folder / f"{NAME}.json").write_text(
+        json.dumps({**states, "name": EVIL, "transitions": [chart]})
+    )
+    person = {"agent_id": f"a{EVIL}", "interests": [EVIL + "x"]}
+    (prism.folder / f"{NAME}.jsonl").write_text(json.dumps(person))
+    yield prism
+    # pytest cannot name such files when it tidies up
+    shutil.rmtree(os.fsencode(prism.folder))
+
+
+def test_no_command_prints_what_a_terminal_obeys(hostile: Prism) -> None:
+    """Whatever logs, charts, populations and names of files hold, the screens hold none of it."""
+    raw = {}
+    for arguments in ON_LOG:
+        ran = hostile(*(f"{NAME}.log" if each is LOG else each for each in arguments))
+        said = ran.err if "csv" in arguments or "export" in arguments else ran.out + ran.err
+        if not only_shown(said) or "Traceback" in said:
+            raw[str(arguments)] = said
+    assert raw == {}
+
+
+@pytest.mark.parametrize("as_format", ["table", "csv", "json"])
+def test_a_terminal_gets_no_raw_table(as_format: str, hostile: Prism) -> None:
+    """On a terminal even the formats for programs are made to be only looked at."""
+    ours, theirs = pty.openpty()
+    arguments = ("log", "transitions", f"{NAME}.log", "--format", as_format)
+    with hostile.start(*arguments, stdout=theirs) as process:
+        os.close(theirs)
+        said = b""
+        while True:
+            try:
+                said += os.read(ours, 65536)
+            except OSError:
+                break
+        process.communicate()
+    os.close(ours)
+    assert said
+    assert only_shown(said.decode())
+
+
+@pytest.mark.parametrize("command", ["doctor", "simulate"])
+def test_no_server_speaks_to_the_terminal(command: str, prism: Prism, server: FakeOllama) -> None:
+    """What a server says of a fault is printed without what a terminal would obey."""
+    server.fail_always(Fault.status(400, EVIL))
+    model = ("--model", "tiny", "--host", server.host)
+    run = ("--reasoner", "ollama", "--agents", 5, "--rounds", 1)
+    ran = prism(command, *(run if command == "simulate" else ()), *model)
+    assert only_shown(ran.out + ran.err)
+
+
+@given(st.text() | st.text(st.sampled_from([*EVIL, "\n", "\r", "\t", "a", "\udce9"])))
+def test_the_one_function_shows_a_line(text: str) -> None:
+    """What is printed is one line of characters that are only looked at."""
+    assert shown(text).isprintable()
+
+
+def test_all_printing_passes_one_module() -> None:
+    """Only the module of screens writes lines: no other file of the command line prints."""
+    folder = Path(_screen.__file__).parent
+    offences = [
+        f"{path.name}:{node.lineno} {ast.unparse(node.func)}"
+        for path in sorted(folder.glob("*.py"))
+        if path.name != "_screen.py"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) in ("print", "typer.echo", "sys.stdout.write", "typer.secho")
+    ]
+    assert offences == []

@@ -1,0 +1,142 @@
+"""Files that commands write: never over what they read, whole or not at all."""
+
+import csv
+import io
+import json
+import os
+import resource
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.kit.commands import Argument, Prism
+
+OUT = Path("OUT")
+WRITERS: dict[str, tuple[Argument, ...]] = {
+    "events": ("log", "events", "run", "-o", OUT),
+    "table": ("log", "states", "run", "--format", "table", "-o", OUT),
+    "json": ("log", "agent", "agent_0001", "run", "--format", "json", "-o", OUT),
+    "parquet": ("log", "dwell", "run", "--format", "parquet", "-o", OUT),
+    "check": ("log", "check", "run", "--chart", "c.json", "--format", "csv", "-o", OUT),
+    "export": ("chart", "export", "c.json", "--format", "svg", "-o", OUT),
+    "report": ("report", "run", "-o", OUT),
+}
+
+
+@pytest.fixture
+def made(prism: Prism) -> Prism:
+    """Return the command line in a folder with a run, and a chart in a file."""
+    assert prism("simulate", "--agents", 20, "--rounds", 2, "--out", "run").status == 0
+    chart = ("chart", "export", "social_media", "--format", "json", "-o", "c.json")
+    assert prism(*chart).status == 0
+    return prism
+
+
+def naming(arguments: tuple[Argument, ...], out: Argument) -> list[Argument]:
+    """Return a command with its output named."""
+    return [out if each is OUT else each for each in arguments]
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """Return all files below a folder."""
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("out", ["run/events.jsonl", "run/run.json", "soft", "hard"])
+@pytest.mark.parametrize("writer", WRITERS)
+def test_no_command_overwrites_a_run(writer: str, out: str, made: Prism) -> None:
+    """A run's files are refused by every command, and nothing changes."""
+    (made.folder / "soft").symlink_to("run/events.jsonl")
+    os.link(made.folder / "run" / "events.jsonl", made.folder / "hard")
+    if writer == "export" and out == "hard":
+        pytest.skip("a chart's command reads no run, and replaces a hard link alone")
+
+    before = content(made.folder)
+    ran = made(*naming(WRITERS[writer], out))
+    assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert content(made.folder) == before
+
+
+def test_a_chart_is_not_written_over_itself(made: Prism) -> None:
+    """A chart's file is no place to export it to."""
+    before = (made.folder / "c.json").read_bytes()
+    ran = made("chart", "export", "c.json", "--format", "mermaid", "-o", "c.json")
+    assert ran.status == 2
+    assert "c.json: is read by this command" in ran.err
+    assert (made.folder / "c.json").read_bytes() == before
+
+
+def test_redirected_output_is_not_appended_to_what_is_read(made: Prism) -> None:
+    """``prism log events run >> run/events.jsonl`` is refused."""
+    log = made.folder / "run" / "events.jsonl"
+    before = log.read_bytes()
+    with log.open("ab") as out:
+        ran = made.run("log", "events", "run", "--format", "json", stdout=out)
+    assert ran.status == 2
+    assert log.read_bytes() == before
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_a_full_disk_keeps_the_old_file_and_names_it(writer: str, made: Prism) -> None:
+    """Where the disk is full the old file stays, no half of a new one, and the error names it."""
+
+    def fill_disk() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
+
+    old = made.folder / "out"
+    old.write_bytes(b"<!DOCTYPE html>old")
+    before = content(made.folder)
+    # half a compiled module would be there for good
+    limited = replace(made, environment={"PYTHONDONTWRITEBYTECODE": "1"})
+    ran = limited.run(*naming(WRITERS[writer], "out"), preexec_fn=fill_disk)
+    assert ran.status == 1
+    assert ran.err.splitlines()[-1] == "prism: out: File too large"
+    assert content(made.folder) == before
+
+
+def test_standard_output_by_name_is_a_pipe_as_ever(made: Prism) -> None:
+    """``-o /dev/stdout`` writes to standard output."""
+    ran = made.run("log", "events", "run", "--format", "json", "-o", "/dev/stdout")
+    assert ran.status == 0
+    assert len(ran.rows) > 100
+
+
+def test_logs_are_read_from_pipes(made: Prism) -> None:
+    """A log that comes through a pipe gives the tables and the report of the file."""
+    log = (made.folder / "run" / "events.jsonl").read_bytes()
+    for arguments in (("log", "states"), ("log", "transitions"), ("log", "dwell")):
+        reading, writing = os.pipe()
+        with made.start(*arguments, "/dev/stdin", "--format", "csv", stdin=reading) as process:
+            os.close(reading)
+            with os.fdopen(writing, "wb") as pipe:
+                pipe.write(log)
+            out, err = process.communicate()
+        assert (process.returncode, err) == (0, "")
+        assert out == made(*arguments, "run", "--format", "csv").out
+
+
+FORMULAS = ["=1+1", "+x", "-x", "@SUM(A1)", "\t=1", " =1", "\uff1d1"]
+PLAIN = ["-5", "+1.5", "a=b", "x", "1-2"]
+
+
+def test_texts_that_a_spreadsheet_would_run_are_escaped(made: Prism) -> None:
+    """A CSV has an apostrophe before formulas, never before numbers, and the command says so."""
+    lines = (made.folder / "run" / "events.jsonl").read_text().splitlines()
+    found = [json.loads(line) for line in lines]
+    posts = [event for event in found if event["event"] == "post.published"]
+    for event, text in zip(posts, [*FORMULAS, *PLAIN], strict=False):
+        event["text"], event["agent_id"] = text, "agent_0001"
+    (made.folder / "hostile.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in posts))
+
+    command = ("log", "agent", "agent_0001", "hostile.jsonl", "--format")
+    ran, raw = made(*command, "csv"), made(*command, "csv-raw")
+    texts = [row["text"] for row in csv.DictReader(io.StringIO(ran.out))]
+    own = [row["text"] for row in csv.DictReader(io.StringIO(raw.out))]
+    count = len(FORMULAS)
+    assert texts[: count + len(PLAIN)] == [*(f"'{text}" for text in FORMULAS), *PLAIN]
+    assert own[: count + len(PLAIN)] == [*FORMULAS, *PLAIN]
+    assert f"{count} texts begin as a formula does" in ran.err
+    assert raw.err.count("formula") == 0

@@ -1,0 +1,115 @@
+"""``prism status`` as a user runs it."""
+
+import json
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from prism.runs import RunStatus
+from prism.testing import Asked, FakeOllama
+from tests.kit.commands import Prism
+from tests.kit.dice import tree
+from tests.kit.waiting import has_ended, wait_until
+
+RUN = ("simulate", "--agents", 20, "--rounds", 3, "--seed", 1)
+ALIVE = re.compile(r"run: alive, at round (\d) of 3 tick (\d+) of 12\n(\d+) questions? under way\n")
+
+
+def test_a_run_is_followed_and_killed(prism: Prism) -> None:
+    """A run that waits for a model is alive; killed it is not, and says where it stopped."""
+    with FakeOllama(models=["tiny"], choose=lambda asked: asked.options[-1], latency=4) as server:
+        model = ("--reasoner", "ollama", "--model", "tiny", "--mode", "chat")
+        with prism.start(*RUN, *model, "--host", server.host, "--out", "run") as process:
+            wait_until(lambda: server.asked or has_ended(process))
+            wait_until(lambda: "\n0 q" not in prism("status", "run").out or has_ended(process))
+            alive = prism("status", "run")
+            process.send_signal(signal.SIGKILL)
+
+    assert (alive.status, alive.err) == (0, "")
+    found = ALIVE.match(alive.out)
+    assert found is not None, alive.out
+    assert int(found[3]) > 0
+
+    said = prism("status", "run")
+    assert (said.status, said.err) == (0, "")
+    place = f"round {found[1]} of 3 tick {found[2]} of 12"
+    assert said.out == (
+        f"run: not alive, stopped at {place}\ngo on with: prism simulate --resume run\n"
+    )
+    assert (prism.folder / "run" / "heartbeat.json").exists()
+
+
+def test_a_killed_run_is_resumed_to_the_same_files(prism: Prism) -> None:
+    """What a killed run left of its heartbeat is gone when it was brought to its end."""
+    with prism.start(*RUN[:2], 60, "--rounds", 30, "--out", "run") as process:
+        log = prism.folder / "run" / "events.jsonl"
+        wait_until(lambda: (log.exists() and log.stat().st_size > 1 << 20) or has_ended(process))
+        process.send_signal(signal.SIGKILL)
+
+    assert "not alive, stopped at round" in prism("status", "run").out
+    assert prism("simulate", "--resume", "run").status == 0
+    assert prism(*RUN[:2], 60, "--rounds", 30, "--out", "whole").status == 0
+    assert tree(prism.folder / "run") == tree(prism.folder / "whole")
+    assert prism("status", "run").out == "run: complete, 30 rounds\n"
+
+
+def test_an_interrupted_run_says_where_it_stopped(prism: Prism) -> None:
+    """A run that was interrupted removes its heartbeat; its log says where it was."""
+
+    def choose(asked: Asked) -> str:
+        return asked.options[-1]
+
+    with FakeOllama(models=["tiny"], choose=choose, latency=0.05) as server:
+        model = ("--reasoner", "ollama", "--model", "tiny", "--mode", "chat")
+        with prism.start(*RUN, *model, "--host", server.host, "--out", "run") as process:
+            wait_until(lambda: server.asked > 3 or has_ended(process))
+            process.send_signal(signal.SIGINT)
+
+    assert not (prism.folder / "run" / "heartbeat.json").exists()
+    assert re.match(
+        r"run: not alive, stopped at round \d of 3 tick \d+ of 12\n", prism("status", "run").out
+    )
+
+
+def test_runs_below_a_folder_are_listed(prism: Prism) -> None:
+    """Without a run the runs below are listed, each in a line, a damaged one among them."""
+    for name in ("a/one", "two"):
+        assert prism(*RUN, "--out", name).status == 0
+    (prism.folder / "bad").mkdir()
+    (prism.folder / "bad" / "run.json").write_bytes(b"{")
+    said = prism("status")
+    assert (said.status, said.err) == (0, "")
+    rows = [line.split() for line in said.out.splitlines() if line.strip()][2:]
+    complete = ["complete", *("3", "of", "3"), *("12", "of", "12")]
+    assert rows == [["a/one", *complete], ["bad", "damaged"], ["two", *complete]]
+    assert prism("status", ".").out == said.out
+
+    listed = prism("status", "--json").rows
+    assert [each["state"] for each in listed] == ["complete", "damaged", "complete"]
+    assert set(listed[0]) == set(RunStatus.__dataclass_fields__)
+    assert json.loads(prism("status", "two", "--json").out) == listed[2:]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ((), ".: is no run, and there is none in the folders below"),
+        (("empty",), "empty: is no run, and there is none in the folders below"),
+        (("nowhere",), "nowhere: cannot be read: No such file or directory"),
+    ],
+)
+def test_no_run_is_one_line(given: tuple[str, ...], said: str, prism: Prism) -> None:
+    """Where there is no run one line says so, with status 2."""
+    (prism.folder / "empty").mkdir()
+    ended = prism("status", *given)
+    assert (ended.status, ended.out, ended.err) == (2, "", f"prism: {said}\n")
+
+
+def test_a_name_is_printed_as_it_is(prism: Prism) -> None:
+    """A folder's name cannot command the terminal, and is quoted where it is to be typed."""
+    name = "a\x1b[31m run"
+    Path(prism.folder / name).mkdir()
+    assert prism(*RUN, "--out", name).status == 0
+    assert prism("status", name).out == "a [31m run: complete, 3 rounds\n"

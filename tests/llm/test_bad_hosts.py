@@ -1,0 +1,243 @@
+"""A pool of a server that works and one that fails fast, in every way that servers have."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+
+from prism.errors import LLMError
+from prism.llm import OllamaPool
+from prism.llm._health import FAILURES_TO_OPEN
+from prism.statechart import Reasoner
+from prism.testing import Asked, Fault
+from tests.kit.pools import ask_in_turn, at_rest
+from tests.kit.raw_servers import FAULTS, Canned, RawServer, raw_server
+from tests.kit.reasoners import S, ask, crowd
+from tests.kit.servers import DECISIONS, HELLO, Connect, Serve
+from tests.kit.waiting import until
+
+CONCURRENCY = 4
+INTERNAL = ("error in a 200", "500", "520")
+
+FAKED = {
+    "prose": Fault.says("I would rather not choose."),
+    "empty": Fault.says(""),
+    "not JSON": Fault.body(b"<html>"),
+    "error in a 200": Fault.body(b'{"error": "the runner died"}'),
+    "tool call": Fault.calls_tool(),
+    **{str(code): Fault.status(code) for code in (400, 401, 403, 413, 500)},
+    "bad gzip": Fault.body(b"not gzip", headers={"Content-Encoding": "gzip"}),
+    "brackets": Fault.body(b"[" * 100_000),
+    "redirect loop": Fault.status(307, headers={"Location": "/api/chat"}),
+}
+WEIGHS_NONSENSE = Fault.weighs({"composing": 0.9, "scrolling": 0.9})
+
+
+@pytest.fixture
+def bad() -> Iterator[Callable[[Canned], RawServer]]:
+    """Return a maker of servers that always send the same bytes."""
+    with ExitStack() as servers:
+        yield lambda canned: servers.enter_context(raw_server(canned))
+
+
+async def wave(pool: OllamaPool, size: int, mode: Any = "chat") -> Counter[str]:
+    """Decide many questions at once; return how they were decided."""
+    reasoner = Reasoner(pool, mode=mode, fallback=S.SCROLLING)
+    return Counter(decision.source for decision in await reasoner.decide_many(crowd(size)))
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["named first", "named last"])
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_server_that_fails_fast_draws_no_decisions(
+    fault: str, is_first: bool, serve: Serve, connect: Connect, bad: Callable[[Canned], RawServer]
+) -> None:
+    """Whatever a server answers at once instead of a reply, the other one decides everything."""
+    good, useless = serve(latency=0.01), bad(FAULTS[fault])
+    hosts = [useless.host, good.host] if is_first else [good.host, useless.host]
+    pool = connect(*hosts, attempts=3, concurrency=CONCURRENCY)
+    for _ in range(2):
+        assert await wave(pool, 40) == {"model": 40}
+    # each redirect is a request as well
+    each = 21 if fault == "redirect loop" else 1
+    assert useless.posts <= each * (FAILURES_TO_OPEN + CONCURRENCY)
+    assert [host.breaker.is_open() for host in pool.servers] == [is_first, not is_first]
+    assert at_rest(pool)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_server_that_fails_fast_draws_none_of_400_decisions(
+    fault: str, serve: Serve, connect: Connect, bad: Callable[[Canned], RawServer]
+) -> None:
+    """Of 400 decisions of 50 ms none falls back, nor of 400 more, with the pool's own settings."""
+    good, useless = serve(latency=0.05), bad(FAULTS[fault])
+    async with OllamaPool([useless.host, good.host], "tiny") as pool:
+        assert await wave(pool, 400) == {"model": 400}
+        assert await wave(pool, 400) == {"model": 400}
+
+
+@pytest.mark.parametrize("fault", FAKED)
+async def test_a_faulty_ollama_draws_no_decisions(
+    fault: str, serve: Serve, connect: Connect
+) -> None:
+    """The faults of the fake server are no worse than those of other servers."""
+    good, useless = serve(latency=0.01), serve()
+    useless.fail_always(FAKED[fault])
+    pool = connect(useless, good, attempts=3, concurrency=CONCURRENCY)
+    assert await wave(pool, 40) == {"model": 40}
+    assert pool.servers[0].breaker.is_open()
+    assert at_rest(pool)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [WEIGHS_NONSENSE, Fault.weighs({}), Fault.status(400), Fault.status(401), Fault.body(b"{}")],
+    ids=["sum of 1.8", "no weights", "400", "401", "no answers"],
+)
+async def test_decision_questions_are_asked_elsewhere_too(
+    fault: Fault, serve: Serve, connect: Connect
+) -> None:
+    """Probabilities that are not valid, or refused, come from the other server."""
+    good, useless = serve(latency=0.01), serve()
+    useless.fail_always(fault, path=DECISIONS)
+    pool = connect(useless, good, model="nimble", concurrency=CONCURRENCY)
+    assert await wave(pool, 40, "decision") == {"model": 40}
+    assert pool.servers[0].breaker.is_open()
+    assert at_rest(pool)
+
+
+async def test_two_of_three_servers_may_fail_fast(
+    serve: Serve, connect: Connect, bad: Callable[[Canned], RawServer]
+) -> None:
+    """What a server answers badly goes to one that was of use lately, not to another bad one."""
+    good = serve(latency=0.02)
+    hosts = [bad(FAULTS["prose"]).host, bad(FAULTS["401"]).host, good.host]
+    pool = connect(*hosts, concurrency=CONCURRENCY)
+    decided = await wave(pool, 200)
+    assert decided["fallback"] <= 2 * CONCURRENCY
+    assert await wave(pool, 200) == {"model": 200}
+    assert at_rest(pool)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_what_no_server_answers_is_no_servers_fault(
+    fault: str, connect: Connect, bad: Callable[[Canned], RawServer]
+) -> None:
+    """A question that both servers answer alike costs two requests, and opens no circuit."""
+    pool = connect(bad(FAULTS[fault]).host, bad(FAULTS[fault]).host, attempts=3)
+    reasoner = Reasoner(pool, mode="chat")
+    for decision in [
+        (await reasoner.decide_many(crowd(1)))[0] for _ in range(FAILURES_TO_OPEN + 1)
+    ]:
+        assert decision.source == "fallback"
+        assert decision.cost is not None
+        assert decision.cost.attempts == 2
+    assert not any(host.breaker.is_open() for host in pool.servers)
+    assert at_rest(pool)
+
+
+@pytest.mark.parametrize("code", [400, 413])
+async def test_a_prompt_that_is_too_long_everywhere_costs_the_others_nothing(
+    code: int, serve: Serve, connect: Connect
+) -> None:
+    """Among questions that both refuse, those that both answer are answered, and none is lost."""
+    servers = [serve(latency=0.002) for _ in range(2)]
+    pool = connect(*servers, concurrency=2)
+    for _ in range(4):
+        for server in servers:
+            server.fail(*[Fault.status(code)] * FAILURES_TO_OPEN)
+        refused = await asyncio.gather(
+            *(pool.chat(HELLO) for _ in range(FAILURES_TO_OPEN)), return_exceptions=True
+        )
+        assert all(isinstance(end, LLMError) for end in refused)
+        for server in servers:
+            server.recover()
+        await ask_in_turn(pool, 3)
+    assert not any(host.breaker.is_open() for host in pool.servers)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_lone_server_is_not_asked_again(
+    fault: str, connect: Connect, bad: Callable[[Canned], RawServer]
+) -> None:
+    """On a single host nothing is asked elsewhere; only its internal errors are worth a retry."""
+    useless = bad(FAULTS[fault])
+    pool = connect(useless.host, attempts=3)
+    (decision,) = await Reasoner(pool, mode="chat").decide_many(crowd(1))
+    assert decision.source == "fallback"
+    assert decision.cost is not None
+    assert decision.cost.attempts == (2 if fault in INTERNAL else 1)
+    assert at_rest(pool)
+
+
+async def test_the_better_of_two_incomplete_replies_is_read(serve: Serve, connect: Connect) -> None:
+    """Where no server answers all questions of an agent, the reply that answers more counts."""
+    server, useless = serve(), serve()
+    server.fail_always(Fault.weighs({"composing": 0.5, "scrolling": 0.5}), path=DECISIONS)
+    useless.fail_always(Fault.weighs({}), path=DECISIONS)
+    one = ask()
+    other = replace(one, options=(S.COMPOSING, S.RESTING), context="another post")
+    questions = [one, other]
+    for order in ([server, useless], [useless, server]):
+        pool = connect(*order, model="nimble")
+        decisions = await Reasoner(pool, mode="decision").decide_many(questions)
+        assert [decision.source for decision in decisions] == ["model", "fallback"]
+        assert at_rest(pool)
+
+
+async def test_a_doubt_ends_with_a_cancelled_question(serve: Serve, connect: Connect) -> None:
+    """A question that is given up while it is asked elsewhere leaves no doubt and no charge."""
+    useless, slow = serve(), serve()
+    useless.fail_always(Fault.status(400))
+    slow.fail_always(Fault.hang())
+    pool = connect(useless, slow)
+    tasks = [asyncio.create_task(pool.chat(HELLO)) for _ in range(3)]
+    await until(lambda: len(slow.questions) == 3)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert at_rest(pool)
+    assert not any(host.breaker.is_open() for host in pool.servers)
+
+
+async def test_a_refusal_stands_if_the_other_server_is_gone(serve: Serve, connect: Connect) -> None:
+    """What is raised is what the one server said that could be asked, and it is not charged."""
+    useless, gone = serve(), serve()
+    useless.fail_always(Fault.status(400, "no"))
+    gone.stop()
+    pool = connect(useless, gone)
+    for _ in range(2 * FAILURES_TO_OPEN):
+        with pytest.raises(LLMError, match=r"answered 400: no|cannot reach"):
+            await pool.chat(HELLO)
+    assert [host.breaker.is_open() for host in pool.servers] == [False, True]
+    with pytest.raises(LLMError, match="answered 400: no"):
+        await pool.chat(HELLO)
+    assert at_rest(pool)
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_with_one_good_server_any_mixture_of_faults_is_answered(
+    seed: int, serve: Serve, connect: Connect
+) -> None:
+    """Whatever another server does with each question, the model decides what it would decide."""
+    dice = Random(seed)
+
+    def choose(asked: Asked) -> str:
+        return asked.options[sum(asked.prompt.encode()) % len(asked.options)]
+
+    good, other = serve(latency=0.002, choose=choose), serve(choose=choose)
+    alone = await Reasoner(connect(good), mode="chat").decide_many(crowd(60))
+    faults = [*FAKED.values(), Fault.drop(), Fault.drop_midway()]
+    for _ in range(200):
+        other.fail(dice.choice(faults))
+    pool = connect(*dice.sample([good, other], 2), attempts=3, concurrency=dice.randint(1, 5))
+    pool.backoff = lambda state: 0.0
+    together = await Reasoner(pool, mode="chat").decide_many(crowd(60))
+    assert [decision.chosen for decision in together] == [decision.chosen for decision in alone]
+    assert {decision.source for decision in together} == {"model"}
+    assert at_rest(pool)

@@ -1,0 +1,38 @@
+"""Colours, on light and on dark pages."""
+
+from prism.report._figures.colours import (
+    AXIS,
+    BLUE,
+    DARK_PAPER,
+    GREY,
+    INK,
+    PAPER,
+    colour_of,
+    dark_rules,
+    in_dark,
+)
+from prism.report._figures.tree_drawing import KINDS
+from tests.kit.colours import contrast
+
+STATES = [colour_of(place) for place in range(30)]
+
+
+def test_marks_can_be_seen_on_a_dark_page() -> None:
+    """Every colour of a mark has a contrast of 3:1 with dark paper, and a text one of 4.5:1."""
+    for colour in (*STATES, *KINDS.values(), BLUE, GREY, AXIS):
+        assert contrast(in_dark(colour), DARK_PAPER) >= 3, colour
+    assert contrast(in_dark(INK), DARK_PAPER) >= 4.5
+    assert in_dark(PAPER) == DARK_PAPER
+
+
+def test_colours_that_differ_in_light_differ_in_dark() -> None:
+    """Thirty states have thirty colours in the dark, too."""
+    assert len({in_dark(colour) for colour in STATES}) == len(set(STATES)) == 30
+
+
+def test_rules_cover_fills_and_lines() -> None:
+    """The style sheet has a rule for each colour as a fill and as a line."""
+    rules = dark_rules(["#332288"])
+    assert f'.picture [fill="#332288"] {{ fill: {in_dark("#332288")}; }}' in rules
+    assert f'.picture [stroke="#332288"] {{ stroke: {in_dark("#332288")}; }}' in rules
+    assert f'[fill="{INK}"]' in rules

@@ -1,0 +1,114 @@
+"""The box of what went wrong."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from prism.agents import StatechartMixin
+from prism.analysis import read_log
+from prism.report import make_report
+from prism.runlog import RunLog, SimulatedClock
+from prism.statechart import Statechart, Transition, state_enum
+
+Door = state_enum("Door", ["open", "shut"])
+HEADING = "What went wrong"
+
+
+def creaks(door: Any, context: Any) -> bool:
+    raise ValueError("the hinge is <b>loose</b>")
+
+
+def rings(door: Any, context: Any) -> None:
+    raise RuntimeError("no bell")
+
+
+class Gate(StatechartMixin):
+    """An agent of the chart below."""
+
+    state_type = Door
+    agent_id = "gate"
+
+
+@pytest.fixture
+def faulty(tmp_path: Path) -> Path:
+    """Return a log in which a guard fails three times and an action twice."""
+    path = tmp_path / "doors.jsonl"
+    with RunLog(path, SimulatedClock()) as log:
+        chart = Statechart(
+            Door,
+            [
+                Transition("pull", Door("open"), Door("open"), guard=creaks),
+                Transition("push", Door("open"), Door("shut"), action=rings),
+                Transition("push", Door("shut"), Door("open")),
+            ],
+            Door("open"),
+            name="doors",
+            logger=log.logger,
+        )
+        gate = Gate()
+        for trigger in ("pull", "pull", "pull", "push", "push", "push"):
+            chart.fire(gate, trigger)
+    return path
+
+
+def test_failed_guards_and_actions_are_counted(faulty: Path, parse: Callable[[str], Any]) -> None:
+    """The box says how many guards and actions failed, which, and with what error."""
+    page = parse(make_report(read_log(faulty)).html())
+    (box,) = page.all("div", **{"class": "notes faults"})
+    assert box.text == "3 guards failed, 2 actions failed"
+    (table,) = page.all("table", id="table-faults-1")
+    for text in ("pull", "ValueError: the hinge is <b>loose</b>", "RuntimeError: no bell"):
+        assert text in table.text
+    headings = [heading.text for heading in page.all("h2")]
+    assert headings.index(HEADING) == 1
+
+
+def test_a_run_without_faults_has_no_box(folder: Path, parse: Callable[[str], Any]) -> None:
+    """Where nothing went wrong, nothing is said."""
+    page = parse(make_report(read_log(folder)).html())
+    assert HEADING not in [heading.text for heading in page.all("h2")]
+
+
+def test_beside_a_faulty_run_the_other_says_so(
+    faulty: Path, folder: Path, parse: Callable[[str], Any]
+) -> None:
+    """Side by side, the run without faults says that it has none."""
+    html = make_report(read_log(faulty, folder)).html()
+    assert len(parse(html).all("div", **{"class": "notes faults"})) == 1
+    assert "The log tells of no fault." in html
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        ("statechart.answer_discarded", "1 answer came too late"),
+        ("reasoner.cache_failed", "1 store of answers failed"),
+        ("reasoner.mode_unknown", "1 server did not tell its mode"),
+    ],
+)
+def test_other_faults_are_counted(
+    event: str, said: str, write_log: Callable[..., Path], make: Any
+) -> None:
+    """Answers that came too late and faults around the model are counted, too."""
+    fault = {"event": event, "timestamp": "2026-01-01T00:00:00Z", "error": "gone", "asked_in": "a"}
+    log = write_log([make.joined("ada"), make.move("ada", "idle", "a"), fault])
+    assert said in make_report(read_log(log)).html()
+
+
+def test_alike_faults_are_one_row_with_the_first_of_them(
+    write_log: Callable[..., Path], make: Any
+) -> None:
+    """Faults that differ only in agent and time are counted together."""
+    fault = {
+        **make.move("ada", "a", "b"),
+        "event": "statechart.guard_failed",
+        "error": "ValueError: no",
+    }
+    events = [make.move("ada", "b", "a"), *({**fault, "round": 2, "tick": n} for n in (3, 4, 5))]
+    (facts,) = make_report(read_log(write_log(events))).runs
+    assert facts.faults.select(pl.col("count", "round", "tick", "error")).rows() == [
+        (3, 2, 3, "ValueError: no")
+    ]

@@ -1,0 +1,60 @@
+"""States whose names mean something to JavaScript, and figures that fail."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import vl_convert
+
+from prism.analysis import read_log
+from prism.report import make_report
+from tests.kit.commands import Prism
+
+NAMES = ["constructor", "toString", "valueOf", "hasOwnProperty", "__proto__"]
+
+
+def log_of(names: list[str], make: SimpleNamespace) -> list[dict[str, Any]]:
+    """Return a run whose agents are in states of these names, and decide between them."""
+    steps = [
+        make.move("a", source, target, tick=tick)
+        for tick, (source, target) in enumerate(pairwise(names), start=1)
+    ]
+    decisions = [make.decision("a", names, name) for name in names]
+    return [make.started(), make.joined("a", names[0]), *steps, *decisions]
+
+
+def test_every_name_of_a_state_gives_every_figure(
+    write_log: Callable[..., Path], make: SimpleNamespace, tmp_path: Path
+) -> None:
+    """States named as the properties of every object give the figures of other states."""
+    figures = {}
+    for kind, names in (("usual", [f"s{name}" for name in NAMES]), ("names", NAMES)):
+        report = make_report(read_log(write_log(log_of(names, make), f"{kind}.jsonl")))
+        assert report.failures == {}
+        figures[kind] = {path.name for path in report.save_figures(tmp_path / kind)}
+    assert figures["names"] == figures["usual"]
+
+
+def test_a_figure_that_fails_is_told_of(
+    write_log: Callable[..., Path],
+    make: SimpleNamespace,
+    prism: Prism,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A figure that cannot be drawn is named on standard error, with status 1; others are saved."""
+    log = write_log(log_of(["x", "y"], make))
+    draw = vl_convert.vegalite_to_svg
+
+    def fail_once(spec: dict[str, Any], **options: Any) -> str:
+        if "agents" in spec.get("description", ""):
+            raise ValueError("no such operator\n    at parse")
+        return str(draw(spec, **options))
+
+    monkeypatch.setattr(vl_convert, "vegalite_to_svg", fail_once)
+    ran = prism("report", log, "-o", "page.html", "--figures", "figures")
+    assert ran.status == 1
+    assert "could not be drawn: no such operator\n" in ran.err
+    assert list((prism.folder / "figures").iterdir())

@@ -1,0 +1,175 @@
+"""How far runs are, seen from outside."""
+
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event, Thread
+from types import SimpleNamespace
+from typing import Any
+
+import orjson
+import pytest
+
+from prism import runs
+from prism.errors import InputError
+from prism.runlog import RunLog
+from prism.runs import RunStatus, find_runs, run_status
+from prism.social import SocialRun
+from tests.kit.dice import DiceOptions, StoppedError, stop_after
+from tests.kit.waiting import wait_until
+
+WriteLog = Callable[..., Path]
+
+RUN = SocialRun(20, rounds=3, seed=1)
+
+
+@pytest.fixture(scope="module")
+def complete(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a run that has come to its end."""
+    path = tmp_path_factory.mktemp("runs") / "complete"
+    runs.begin(RUN, path)
+    return path
+
+
+@pytest.fixture
+def cut(complete: Path, tmp_path: Path) -> Path:
+    """Return the folder of a run that lost power in the third tick of its second round."""
+    path = tmp_path / "cut"
+    shutil.copytree(complete, path)
+    summary = orjson.loads((path / "run.json").read_bytes())
+    del summary["results"]
+    (path / "run.json").write_bytes(orjson.dumps(summary))
+
+    lines = (complete / "events.jsonl").read_bytes().splitlines(keepends=True)
+    until = [b'"round":2,"tick":3' in line for line in lines].index(True) + 1
+    (path / "events.jsonl").write_bytes(b"".join(lines[:until]) + b'{"event":"stat')
+    return path
+
+
+def test_a_complete_run(complete: Path) -> None:
+    """A run with results is complete, at its last round and tick, whatever else is there."""
+    assert run_status(complete) == RunStatus(complete, "complete", 3, 12, 3, 12)
+
+
+def test_a_run_while_it_runs(tmp_path: Path) -> None:
+    """A run is running as long as its log is locked, with its plan from the beginning."""
+    found: list[RunStatus] = []
+    path = tmp_path / "run"
+    runs.begin(RUN, path, on_round=lambda _summary: found.append(run_status(path)))
+    assert {status.state for status in found} == {"running"}
+    assert {(status.rounds, status.ticks_per_round, status.questions) for status in found} == {
+        (3, 12, 0)
+    }
+    assert run_status(path).state == "complete"
+
+
+def test_a_look_disturbs_nobody(tmp_path: Path) -> None:
+    """A log can be opened to be written while somebody looks at it again and again."""
+    path = tmp_path / "events.jsonl"
+    path.touch()
+    seen, is_over = Counter[str](), Event()
+
+    def look() -> None:
+        while not is_over.wait(0.0001):
+            seen[run_status(path).state] += 1
+
+    looking = Thread(target=look)
+    looking.start()
+    try:
+        wait_until(lambda: seen["not begun"])
+        for number in range(100):
+            with RunLog(path, keep=0):
+                if not number:
+                    wait_until(lambda: seen["running"])
+    finally:
+        is_over.set()
+        looking.join()
+    assert set(seen) == {"not begun", "running"}
+
+
+def test_a_stopped_run_without_a_heartbeat(cut: Path) -> None:
+    """Without a sign of life the log says where a run was, however it is cut off."""
+    assert run_status(cut) == RunStatus(cut, "stopped", 2, 3, 3, 12)
+
+
+def heartbeat(**keys: Any) -> bytes:
+    """Return a heartbeat in the fifth tick of the second round, some seconds after the start."""
+    found = {"round": 2, "rounds": 3, "tick": 5, "ticks_per_round": 12, "questions": 4}
+    return orjson.dumps({**found, "done": 17, "seconds": 8.5, **keys})
+
+
+def test_a_killed_run_was_where_its_heartbeat_says(cut: Path) -> None:
+    """A heartbeat that was left behind says where a run was stopped, but not that it is alive."""
+    (cut / "heartbeat.json").write_bytes(heartbeat())
+    assert run_status(cut) == RunStatus(cut, "stopped", 2, 5, 3, 12)
+
+
+@pytest.mark.parametrize(
+    ("keys", "rate", "left"),
+    [
+        ({}, 2.0, 9.5),
+        ({"done": 0}, None, None),
+        ({"seconds": 0}, None, None),
+        ({"ticks_per_round": None, "done": 1, "seconds": 4}, 0.25, 8.0),
+        ({"round": 9, "tick": 12}, 2.0, 0.0),
+    ],
+)
+def test_rate_and_time_left(
+    keys: dict[str, Any], rate: float | None, left: float | None, cut: Path
+) -> None:
+    """Both come from the ticks since the run began or was resumed; without any they are open."""
+    (cut / "heartbeat.json").write_bytes(heartbeat(**keys))
+    with RunLog(cut / "events.jsonl", keep=(cut / "events.jsonl").stat().st_size):
+        status = run_status(cut)
+    assert (status.state, status.questions) == ("running", 4)
+    assert (status.rate, status.seconds_left) == (rate, left)
+
+
+@pytest.mark.parametrize("content", [b"{", b"[]", b'{"prism": 1}', b"\xff"])
+def test_a_damaged_summary_is_told(content: bytes, cut: Path) -> None:
+    """A run whose summary cannot be read is damaged, and the status says where."""
+    (cut / "run.json").write_bytes(content)
+    status = run_status(cut)
+    assert (status.state, status.round) == ("damaged", None)
+    assert "run.json" in str(status.problem)
+
+
+def test_a_log_without_a_folder(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """A log of one's own loop is complete with its end, and stopped without."""
+    lines = [make.move("x", "a", "b", round=4, tick=2), make.event("run.ended", round=4, tick=2)]
+    path = write_log(lines, "own.jsonl")
+    assert run_status(path) == RunStatus(path, "complete", 4, 2)
+    path = write_log(lines[:1], "other.jsonl")
+    assert run_status(path) == RunStatus(path, "stopped", 4, 2)
+    path = write_log([{"event": "x"}, b"\x00" * 100_000], "odd.jsonl")
+    assert run_status(path) == RunStatus(path, "stopped")
+
+
+def test_something_without_ticks(tmp_path: Path) -> None:
+    """A run of anything has a status: what it does not say is open."""
+    with pytest.raises(StoppedError):
+        runs.begin(DiceOptions(), tmp_path / "dice", on_round=stop_after(2), checkpoint_every=0)
+    status = run_status(tmp_path / "dice")
+    assert (status.state, status.round, status.rounds) == ("stopped", 2, 5)
+    assert status.ticks_per_round is None
+
+
+def test_no_run_is_an_error(tmp_path: Path) -> None:
+    """A folder without a run, and a file that is not there, are refused."""
+    for path in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(InputError):
+            run_status(path)
+
+
+def test_runs_are_found_below(complete: Path, tmp_path: Path) -> None:
+    """Runs are found by name, down to four levels, but not in hidden folders or behind links."""
+    places = ("b", "a/x", "1/2/3/4", "1/2/3/4x/5", ".hidden/run", "b/inside")
+    for place in places:
+        shutil.copytree(complete, tmp_path / place, dirs_exist_ok=True)
+    (tmp_path / "link").symlink_to(complete)
+    (tmp_path / "loop").symlink_to(tmp_path)
+    (tmp_path / "empty").mkdir()
+    assert find_runs(tmp_path) == [tmp_path / place for place in ("1/2/3/4", "a/x", "b")]
+    assert find_runs(tmp_path / "b") == [tmp_path / "b"]
+    assert find_runs(tmp_path / "nowhere") == []

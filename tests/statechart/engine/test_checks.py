@@ -1,0 +1,362 @@
+"""What is refused before anything is chosen: states, triggers and threads that do not belong."""
+
+import asyncio
+import logging
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from enum import StrEnum
+from threading import Event, current_thread
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism.agents import SocialAgent, StatechartMixin
+from prism.errors import AgentError, UnknownStateError, UnknownTriggerError
+from prism.statechart import (
+    AgentState,
+    PolicyReasoner,
+    Statechart,
+    Transition,
+    social_media_chart,
+    social_media_guards,
+    state_enum,
+)
+from prism.statechart._engine.checks import MOST_UNKNOWN_TRIGGERS
+from prism.telemetry import GuardEvaluated, Instrument, instrumented
+from tests.kit.moves import StateOnly, chart_of, snapshot
+
+S = AgentState
+READ = Statechart.from_dict(social_media_chart().to_dict(), guards=social_media_guards())
+REASONER = PolicyReasoner(seed=1)
+
+
+class Mixed(StatechartMixin):
+    """An agent of agent states."""
+
+
+class Annotated:
+    """A plain agent whose class says what its states are, but whose state is text."""
+
+    state_type = AgentState
+
+    def __init__(self) -> None:
+        self.state = "idle"
+
+
+class Own:
+    """An agent that writes itself."""
+
+    def __init__(self) -> None:
+        self.state: Any = S.IDLE
+
+    def transition_to(self, new_state: Any, trigger: str, context: Any = None) -> None:
+        self.state = new_state
+
+
+DRIVES: dict[str, Any] = {
+    "fire": lambda chart, agent: chart.fire(agent, "feed_ready"),
+    "fire_to": lambda chart, agent: chart.fire_to(agent, "feed_ready", "scrolling"),
+    "tick": lambda chart, agent: chart.tick(agent),
+    "enabled_targets": lambda chart, agent: chart.enabled_targets(agent, "feed_ready"),
+    "enabled_triggers": lambda chart, agent: chart.enabled_triggers(agent),
+    "afire": lambda chart, agent: asyncio.run(chart.afire(agent, "feed_ready", reasoner=REASONER)),
+    "adopt": lambda chart, agent: chart.adopt(agent),
+}
+
+
+@pytest.mark.parametrize("drive", DRIVES)
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: SocialAgent("ada"),
+        Mixed,
+        Own,
+        lambda: SimpleNamespace(state=S.IDLE, ticks_in_state=9, timeout_threshold=1),
+    ],
+)
+def test_a_chart_over_another_enum_does_not_drive_an_agent(make: Any, drive: str) -> None:
+    """A member of another enum with the text of a state is refused, and nothing has changed."""
+    agent = make()
+    if drive == "tick" and not hasattr(agent, "ticks_in_state"):
+        agent.ticks_in_state = 0
+    with pytest.raises((UnknownStateError, AgentError), match="members of") as caught:
+        DRIVES[drive](READ, agent)
+    assert "state_type = chart.state_type" in str(caught.value)
+    assert agent.state is S.IDLE
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        {"action": lambda agent, context: agent.ran.append(1)},
+        {"guard": lambda agent, context: True},
+        {"guard": lambda agent, context: False},
+        {"guard": lambda agent, context: 1 / 0},
+        {"target": "idle"},
+    ],
+)
+@pytest.mark.usefixtures("_faults_unheard")
+def test_no_kind_of_transition_drives_it(move: dict[str, Any]) -> None:
+    """Whatever the transition has, and whether or not its guard passes, the agent is refused."""
+    other = state_enum("Other", ["idle", "resting"])
+    target = other(move.pop("target", "resting"))
+    chart = Statechart(other, [Transition("go", other("idle"), target, **move)], other("idle"))
+    agent = StateOnly(ran=[])
+    for _ in range(2):
+        with pytest.raises(UnknownStateError, match="which is a member of"):
+            chart.fire(agent, "go")
+    assert (agent.state, agent.ran) == (S.IDLE, [])
+
+
+def test_a_class_is_refused_by_its_state_type() -> None:
+    """A class that declares another enum is refused, even while its agent's state is text."""
+    message = (
+        r"cannot drive 'Annotated': its state_type is prism.statechart.states.AgentState, and the "
+        r"chart's states are members of"
+    )
+    agent = Annotated()
+    for drive in ("fire", "fire_to"):
+        with pytest.raises(AgentError, match=message):
+            DRIVES[drive](READ, agent)
+    assert agent.state == "idle"
+    assert social_media_chart().fire(agent, "feed_ready") is S.SCROLLING
+
+
+@pytest.mark.parametrize("chart", [READ, social_media_chart()])
+def test_plain_text_is_taken_for_the_member(chart: Statechart[Any]) -> None:
+    """A plain text as state is allowed on any chart and becomes the chart's own member."""
+    agent = SimpleNamespace(state="idle")
+    assert chart.fire(agent, "feed_ready") is agent.state
+    assert type(agent.state) is chart.state_type
+
+
+def test_an_enum_made_at_run_time_is_one_for_its_texts() -> None:
+    """An agent's state is the chart's own after a pickle, however many enums were made since."""
+    chart = Statechart.from_dict(READ.to_dict(), guards=social_media_guards())
+    agent = SimpleNamespace(state=chart.initial)
+    kept = pickle.dumps(agent)
+    for number in range(2000):
+        state_enum("State", [f"s{number}"])
+    again = pickle.loads(kept)
+    assert again.state is chart.initial
+    chart.fire(again, "feed_ready")
+    assert again.state == "scrolling"
+
+
+# Triggers
+
+
+def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.name == "prism.statechart"]
+
+
+WITH_TRIGGER: dict[str, Any] = {
+    "fire": lambda chart, agent, trigger: chart.fire(agent, trigger),
+    "fire_to": lambda chart, agent, trigger: chart.fire_to(agent, trigger, S.RESTING),
+    "enabled_targets": lambda chart, agent, trigger: chart.enabled_targets(agent, trigger),
+    "afire": lambda chart, agent, trigger: asyncio.run(
+        chart.afire(agent, trigger, reasoner=REASONER)
+    ),
+}
+
+
+@pytest.mark.parametrize("drive", WITH_TRIGGER)
+@pytest.mark.parametrize("state", [S.IDLE, S.EVALUATING])
+@pytest.mark.parametrize(
+    ("trigger", "hint"),
+    [
+        ("feed_redy", "; did you mean 'feed_ready'?"),
+        ("zzz", ": known are feed_ready, sees_post, ignores, decides, compose_done, action_done,"),
+        ("", ": known are"),
+        (None, ": known are"),
+        (["go"], ": known are"),
+    ],
+)
+def test_a_trigger_that_no_transition_has_is_an_error_if_strict_and_one_warning_else(
+    drive: str, state: S, trigger: Any, hint: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever takes a trigger refuses an unknown one, or warns once; nothing is changed."""
+    agent = SocialAgent("ada", state=state)
+    before = snapshot(agent)
+    with pytest.raises(UnknownTriggerError) as caught:
+        WITH_TRIGGER[drive](social_media_chart(strict=True), agent, trigger)
+    message = f"chart 'social_media': no transition has the trigger {trigger!r}{hint}"
+    assert str(caught.value).startswith(message)
+    assert isinstance(caught.value, ValueError)
+
+    chart = social_media_chart()
+    for _ in range(3):
+        assert not WITH_TRIGGER[drive](chart, agent, trigger)
+    (warning,) = warnings_of(caplog)
+    assert warning.startswith(message)
+    assert snapshot(agent) == before
+
+
+@given(trigger=st.sampled_from(social_media_chart().triggers), state=st.sampled_from(S))
+def test_an_event_that_does_not_apply_here_is_no_mistake(trigger: str, state: S) -> None:
+    """No trigger of the chart is refused in any state, strict or not."""
+    chart = social_media_chart(strict=True)
+    chart.fire(SocialAgent("ada", state=state), trigger, 0.9)
+    assert trigger in chart.triggers
+
+
+def test_the_warning_goes_to_the_standard_logger_alone(
+    caplog: pytest.LogCaptureFixture, logger: Any, capture: Any
+) -> None:
+    """The chart's own logger, which may be a run's log, does not get what is said only once."""
+    chart = chart_of(Transition("go", S.IDLE, S.RESTING), logger=logger)
+    chart.fire(StateOnly(), "gos")
+    assert len(warnings_of(caplog)) == 1
+    assert capture.entries == []
+
+
+def test_the_warnings_of_a_chart_have_an_end(caplog: pytest.LogCaptureFixture) -> None:
+    """Where triggers are data, the last warning says that there are no more."""
+    chart, agent = chart_of(Transition("go", S.IDLE, S.RESTING)), StateOnly()
+    for number in range(2 * MOST_UNKNOWN_TRIGGERS):
+        chart.fire(agent, f"event {number}")
+    found = warnings_of(caplog)
+    assert len(found) == MOST_UNKNOWN_TRIGGERS
+    assert [text.endswith("(further ones are not reported)") for text in found[-2:]] == [
+        False,
+        True,
+    ]
+
+
+def test_a_time_out_is_no_mistake_of_a_chart_without_one(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """``tick`` fires no ``timeout`` that the chart does not have; who fires it by hand hears it."""
+    chart = chart_of(Transition("go", S.IDLE, S.RESTING), strict=True)
+    agent = Mixed()
+    for _ in range(20):
+        assert chart.tick(agent) is None
+    assert (agent.ticks_in_state, warnings_of(caplog)) == (20, [])
+    with pytest.raises(UnknownTriggerError):
+        chart.fire(agent, "timeout")
+
+
+def test_a_mistaken_event_of_an_action_is_reported_where_it_is_fired() -> None:
+    """Under strict, an action that fires an unknown event fails itself, so nothing has changed."""
+    chart = chart_of(
+        Transition("go", S.IDLE, S.RESTING, action=lambda agent, context: chart.fire(agent, "gos")),
+        strict=True,
+    )
+    agent = StateOnly()
+    with pytest.raises(UnknownTriggerError, match="did you mean 'go'"):
+        chart.fire(agent, "go")
+    assert agent.state is S.IDLE
+
+
+class Watching(Instrument):
+    """An instrument that overrides a hook, so that no fire takes the fast path."""
+
+    def guard(self, details: GuardEvaluated, /) -> None:
+        """Do nothing."""
+
+
+def test_a_fire_under_an_instrument_warns_as_well(caplog: pytest.LogCaptureFixture) -> None:
+    """The longer way through the interpreter says the same."""
+    with instrumented(Watching()):
+        chart_of(Transition("go", S.IDLE, S.RESTING)).fire(StateOnly(), "gos")
+    assert len(warnings_of(caplog)) == 1
+
+
+def test_enabled_triggers_are_those_whose_guards_pass_now() -> None:
+    """In definition order, each once, with guards evaluated on the context; nothing changes."""
+    chart, agent = social_media_chart(), SocialAgent("ada", state=S.EVALUATING)
+    assert chart.enabled_triggers(agent) == ["ignores", "decides", "timeout", "round_ends"]
+    picky = chart.extended(without=[("decides", None, S.SCROLLING)])
+    assert picky.enabled_triggers(agent, 0.2) == ["ignores", "timeout", "round_ends"]
+    assert picky.enabled_triggers(agent, 0.8) == ["ignores", "decides", "timeout", "round_ends"]
+    assert agent.state is S.EVALUATING
+
+
+# Threads
+
+
+class Slow(StatechartMixin):
+    """An agent whose action waits until the other thread has fired."""
+
+    agent_id = "ada"
+
+    def __init__(self) -> None:
+        self.has_begun, self.may_end = Event(), Event()
+
+    def wait(self) -> None:
+        self.has_begun.set()
+        assert self.may_end.wait(30)
+
+
+@pytest.mark.parametrize(
+    "drive",
+    [
+        lambda chart, agent: chart.fire(agent, "go"),
+        lambda chart, agent: chart.fire(agent, "back"),
+        lambda chart, agent: chart.fire_to(agent, "go", S.RESTING),
+        lambda chart, agent: asyncio.run(chart.afire(agent, "go", reasoner=REASONER)),
+    ],
+)
+def test_a_second_thread_on_one_agent_is_named(drive: Any) -> None:
+    """A fire while another thread runs an action of the agent names both, and changes nothing."""
+    chart = chart_of(
+        Transition("go", S.IDLE, S.RESTING, action=lambda agent, context: agent.wait()),
+        Transition("back", S.RESTING, S.IDLE),
+    )
+    agent = Slow()
+    with ThreadPoolExecutor(1, thread_name_prefix="worker") as pool:
+        first = pool.submit(chart.fire, agent, "go")
+        assert agent.has_begun.wait(30)
+        try:
+            with pytest.raises(AgentError) as caught:
+                drive(chart, agent)
+        finally:
+            agent.may_end.set()
+
+        assert first.result(30) is S.RESTING
+    for name in (f"thread {current_thread().name!r}", "thread 'worker_0'", "agent 'ada'"):
+        assert name in str(caught.value)
+    assert len(agent.state_history) == 1
+
+
+def test_agents_of_different_threads_share_a_chart() -> None:
+    """While one thread runs an action of one agent, another one drives another agent."""
+    chart = chart_of(
+        Transition("go", S.IDLE, S.RESTING, action=lambda agent, context: agent.wait())
+    )
+    slow, quick = Slow(), Slow()
+    quick.may_end.set()
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(chart.fire, slow, "go")
+        assert slow.has_begun.wait(30)
+        assert chart.fire(quick, "go") is S.RESTING
+        slow.may_end.set()
+        assert first.result(30) is S.RESTING
+
+
+def test_an_agent_may_go_from_thread_to_thread() -> None:
+    """An agent that one thread has finished with is another's to drive, actions and all."""
+    chart = chart_of(Transition("again", "*", S.IDLE, action=lambda agent, context: None))
+    agent = Slow()
+    for _ in range(3):
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(chart.fire, agent, "again").result(30) is S.IDLE
+
+
+class Light(StrEnum):
+    """States of an enum that is declared."""
+
+    OFF = "off"
+    ON = "on"
+
+
+def test_a_chart_does_not_warn_of_its_own_time_out(caplog: pytest.LogCaptureFixture) -> None:
+    """A time-out that no transition leaves a state by does nothing, and is no unknown event."""
+    chart = Statechart(Light, [Transition("timeout", Light.ON, Light.OFF)], Light.OFF)
+    agent = SimpleNamespace(state=Light.OFF, ticks_in_state=0, timeout_threshold=1)
+    caplog.set_level(logging.WARNING)
+    assert [chart.tick(agent) for _ in range(4)] == [None] * 4
+    assert warnings_of(caplog) == []

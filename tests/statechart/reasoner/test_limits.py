@@ -1,0 +1,273 @@
+"""What a budget never lets through, and where the time of a decision went."""
+
+import asyncio
+import json
+import logging
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism.statechart.reasoner import Budget, Reasoner
+from prism.testing import FakeOllama, Fault
+from tests.kit.pools import impatient, open_at_once
+from tests.kit.reasoners import answer, ask, crowd
+from tests.kit.servers import Connect
+from tests.kit.waiting import until
+
+LOGGER = "prism.statechart.budget"
+
+
+@pytest.mark.parametrize(
+    "fault", [None, Fault.drop(), Fault.status(502)], ids=["well", "drops", "502"]
+)
+@pytest.mark.parametrize(("max_calls", "attempts"), [(1, 3), (10, 3), (10, 1), (25, 4)])
+async def test_no_request_is_sent_beyond_the_budget(
+    fault: Fault | None, max_calls: int, attempts: int, server: FakeOllama, connect: Connect
+) -> None:
+    """However many questions are under way and fail, no more requests are sent than allowed."""
+    if fault is not None:
+        server.fail_always(fault)
+    client = impatient(connect(concurrency=16, attempts=attempts), pause=0.001, patience=60)
+    client.backoff = lambda state: 0.0
+    reasoner = Reasoner(client, mode="chat", budget=Budget(max_calls=max_calls))
+    decisions = await reasoner.answer(crowd(40))
+    assert server.asked == reasoner.budget.calls == max_calls
+    assert sum(one.cost.attempts for one in decisions if one.cost) == max_calls
+
+
+@pytest.mark.parametrize("concurrency", [1, 8, 64])
+@pytest.mark.parametrize("mode", ["chat", "decision"])
+async def test_tokens_end_where_they_should(
+    concurrency: int, mode: Any, server: FakeOllama, connect: Connect
+) -> None:
+    """With any number of questions under way all tokens are used, and hardly more."""
+    server.latency = 0.01
+    limit = 2000 if mode == "chat" else 500
+    budget = Budget(max_tokens=limit)
+    client = connect(concurrency=concurrency, model="nimble")
+    decisions = await Reasoner(client, mode=mode, budget=budget).answer(crowd(200))
+    costs = [
+        (one.cost.input_tokens or 0) + (one.cost.output_tokens or 0)
+        for one in decisions
+        if one.cost is not None and one.cost.attempts
+    ]
+    assert limit <= budget.tokens == sum(costs) < limit + 2 * max(costs)
+    assert {one.reason for one in decisions if one.source == "fallback"} == {
+        f"BudgetSpentError: budget spent: {limit} tokens"
+    }
+
+
+@pytest.mark.parametrize(
+    "message",
+    [None, {"role": "assistant", "content": ""}, {"role": "assistant", "content": "whatever"}],
+)
+async def test_replies_of_no_use_spend_the_budget(
+    message: Any, server: FakeOllama, connect: Connect
+) -> None:
+    """Tokens of replies that cannot be used end a run like all others, with what is under way."""
+    body = {"message": message, "prompt_eval_count": 900, "eval_count": 100}
+    server.fail_always(Fault.body(json.dumps(body).encode()))
+    budget = Budget(max_tokens=5000)
+    client = connect(concurrency=4)
+    decisions = await Reasoner(client, mode="chat", budget=budget).answer(crowd(20))
+    assert {one.source for one in decisions} == {"fallback"}
+    assert 5000 <= budget.tokens == server.asked * 1000 < 5000 + 4 * 1000
+
+
+async def test_who_waits_for_tokens_may_leave(server: FakeOllama, connect: Connect) -> None:
+    """A question that waits for tokens and is cancelled takes none from those behind it."""
+    server.latency = 0.1
+    budget = Budget(max_tokens=100_000)
+    budget.add(tokens=99_000)
+    reasoner = Reasoner(connect(), mode="chat", budget=budget)
+    tasks = [asyncio.create_task(reasoner.answer([one])) for one in crowd(3)]
+    await until(lambda: server.asked == 1)
+    tasks[1].cancel()
+    (decision,) = await tasks[2]
+    assert (decision.source, server.asked, budget.calls) == ("model", 2, 2)
+    assert tasks[1].cancelled()
+
+
+async def test_who_waits_for_tokens_gets_as_long_as_the_deadline(
+    server: FakeOllama, connect: Connect
+) -> None:
+    """A question that waits for the tokens of another falls back when the deadline is over."""
+    server.fail_always(Fault.hang())
+    budget = Budget(max_tokens=100, deadline=0.3)
+    budget.add(tokens=99)
+    decisions = await Reasoner(connect(), mode="chat", budget=budget).answer(crowd(2))
+    assert {one.reason for one in decisions} == {"BudgetSpentError: budget spent: 0.3 seconds"}
+    assert server.asked == 1
+
+
+async def spend(budget: Budget, costs: list[int], prompt_bytes: int) -> list[int]:
+    """Send requests as a dispatcher does; return what was spent when each of them was let go."""
+    spent_before: list[int] = []
+
+    async def request(tokens: int) -> None:
+        await budget.reserve(prompt_bytes)
+        if budget.spent() is None:
+            spent_before.append(budget.tokens)
+            for _ in range(tokens % 5):
+                await asyncio.sleep(0)
+            budget.add(tokens=tokens)
+        budget.release(prompt_bytes)
+
+    async with asyncio.timeout(10):
+        await asyncio.gather(*map(request, costs))
+
+    return spent_before
+
+
+COSTS = st.lists(st.integers(1, 50), min_size=1, max_size=30)
+
+
+@given(costs=COSTS, limit=st.integers(1, 300), prompt_bytes=st.integers(0, 200))
+def test_only_what_is_under_way_exceeds_the_limit(
+    costs: list[int], limit: int, prompt_bytes: int
+) -> None:
+    """No request begins when the tokens are spent, all begin while they are not, none waits on."""
+    budget = Budget(max_tokens=limit)
+    before = asyncio.run(spend(budget, costs, prompt_bytes))
+    assert all(spent < limit for spent in before)
+    assert len(before) == len(costs) or budget.tokens >= limit
+
+
+@given(cost=st.integers(1, 50), count=st.integers(1, 60), limit=st.integers(1, 600))
+def test_requests_that_cost_the_same_exceed_the_limit_by_one(
+    cost: int, count: int, limit: int
+) -> None:
+    """Where the guess is right the tokens exceed their limit by less than one request."""
+    budget = Budget(max_tokens=limit)
+    asyncio.run(spend(budget, [cost] * count, prompt_bytes=4 * cost))
+    assert budget.tokens < limit + cost
+
+
+def test_a_resumed_budget_knows_what_replies_cost() -> None:
+    """What replies cost before an interruption is the estimate after it."""
+
+    async def under_way(budget: Budget) -> int:
+        waiting = [asyncio.ensure_future(budget.reserve(0)) for _ in range(9)]
+        for _ in range(3):
+            await asyncio.sleep(0)
+        begun = sum(one.done() for one in waiting)
+        for one in waiting:
+            one.cancel()
+        return begun
+
+    again = Budget(max_tokens=1000)
+    again.restore(calls=4, tokens=800, seconds=0)
+    assert asyncio.run(under_way(again)) == 1
+    roomy = Budget(max_tokens=1410)
+    roomy.restore(calls=4, tokens=800, seconds=0)
+    assert asyncio.run(under_way(roomy)) == 3
+
+
+UNCOUNTED = json.dumps({"message": {"role": "assistant", "content": answer("scrolling")}}).encode()
+
+
+@pytest.mark.parametrize(
+    ("limits", "body", "told"),
+    [
+        ({"max_tokens": 1000}, UNCOUNTED, 1),
+        ({"max_calls": 1000}, UNCOUNTED, 0),
+        ({"max_tokens": 1000}, None, 0),
+    ],
+    ids=["limit", "no limit", "counted"],
+)
+async def test_a_server_that_reports_no_tokens_is_told_of_once(
+    limits: Any,
+    body: bytes | None,
+    told: int,
+    server: FakeOllama,
+    connect: Connect,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Where a limit on tokens cannot work that is said, once, with what to do."""
+    if body is not None:
+        server.fail_always(Fault.body(body))
+    reasoner = Reasoner(connect(), mode="chat", budget=Budget(**limits))
+    with caplog.at_level(logging.WARNING, LOGGER):
+        for _ in range(3):
+            decisions = await reasoner.answer(crowd(4))
+    assert {one.source for one in decisions} == {"model"}
+    said = [record.getMessage() for record in caplog.records if record.name == LOGGER]
+    assert (
+        said
+        == [
+            f"tiny at {server.host} reports no tokens, so a limit of 1000 tokens cannot end its "
+            "questions: set a limit on calls"
+        ][:told]
+    )
+
+
+async def parts(reasoner: Reasoner, count: int = 1) -> list[tuple[float, float]]:
+    """Ask, and return how long each question waited and its last request took."""
+    found = []
+    for decision in await reasoner.answer(crowd(count)):
+        cost = decision.cost
+        assert cost is not None
+        assert cost.queue_seconds is not None
+        assert cost.request_seconds is not None
+        assert cost.queue_seconds + cost.request_seconds == pytest.approx(cost.latency, abs=1e-6)
+        found.append((cost.queue_seconds, cost.request_seconds))
+    return found
+
+
+@pytest.mark.parametrize("kind", ["pool", "ollama"])
+@pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("decision", "nimble")])
+async def test_waiting_for_a_slot_is_told_from_the_request(
+    kind: str, mode: Any, model: str, server: FakeOllama, connect: Connect
+) -> None:
+    """Of two questions that take turns the second waited as long as the first request took."""
+    server.latency = 0.1
+    if kind == "pool":
+        reasoner = Reasoner(connect(concurrency=1, model=model), mode=mode)
+    else:
+        reasoner = Reasoner(connect(kind=kind), model=model, mode=mode, concurrency=1)
+    (first, second) = await parts(reasoner, 2)
+    assert first[0] < 0.1 <= first[1]
+    assert min(second) >= 0.1
+
+
+@pytest.mark.parametrize(
+    ("fault", "pause", "least"),
+    [(Fault.drop(), 0.15, 0.15), (Fault.hang(), 0.0, 0.2)],
+    ids=["pause", "request before"],
+)
+async def test_all_before_the_last_request_is_waiting(
+    fault: Fault, pause: float, least: float, server: FakeOllama, connect: Connect
+) -> None:
+    """Pauses between attempts, and requests that failed before, are no part of the last request."""
+    server.fail(fault)
+    client = connect(attempts=2, timeout=0.2)
+    client.backoff = lambda state: pause
+    ((queue, request),) = await parts(Reasoner(client, mode="chat"))
+    assert queue >= least > request > 0
+
+
+async def test_a_question_that_is_not_sent_has_only_waited(connect: Connect) -> None:
+    """A question that is put and refused has waited, and no request took any time."""
+    client = connect()
+    open_at_once(client)
+    ((queue, request),) = await parts(Reasoner(client, mode="chat"))
+    assert queue > request == 0.0
+
+
+@pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("decision", "nimble")])
+@pytest.mark.parametrize("kind", ["pool", "ollama"])
+async def test_what_the_server_did_is_logged(
+    kind: str, mode: Any, model: str, connect: Connect, events: Any
+) -> None:
+    """A decision's event has the server's durations and why the reply ended, where it says so."""
+    client = connect(kind=kind, **({"model": model} if kind == "pool" else {}))
+    await Reasoner(client, mode=mode, model=model).decide_many([ask()])
+    (event,) = events
+    said = {"total_duration", "load_duration", "eval_duration", "done_reason"}
+    if mode == "decision":
+        assert not said & event.keys()
+    else:
+        assert event["total_duration"] > event["eval_duration"] > event["load_duration"] == 0
+        assert event["done_reason"] == "stop"

@@ -1,0 +1,396 @@
+"""Charts derived from other charts."""
+
+import copy
+import pickle
+from enum import Enum, StrEnum
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prism.agents import SocialAgent
+from prism.errors import AgentError, DefinitionError, FieldTypeError, FieldValueError
+from prism.statechart import (
+    AgentState,
+    Definition,
+    Statechart,
+    Transition,
+    social_media_chart,
+    state_enum,
+)
+
+S = AgentState
+
+
+class More(StrEnum):
+    """One more state of a social agent."""
+
+    MUTED = "muted"
+
+
+class Feed(StrEnum):
+    """All states of a social agent and one more, in an order of their own."""
+
+    MUTED = "muted"
+    IDLE = "idle"
+    SCROLLING = "scrolling"
+    EVALUATING = "evaluating"
+    COMPOSING = "composing"
+    ENGAGING_LIKE = "engaging_like"
+    ENGAGING_REPLY = "engaging_reply"
+    ENGAGING_RESHARE = "engaging_reshare"
+    RESTING = "resting"
+
+
+MUTING = [
+    Transition("mutes", S.EVALUATING, More.MUTED),
+    Transition("timeout", More.MUTED, S.SCROLLING),
+    Transition("round_ends", More.MUTED, S.IDLE),
+]
+
+
+def is_bold(agent: Any, context: Any) -> bool:
+    return agent.agent_id == "bold"
+
+
+def note(agent: Any, context: Any) -> None:
+    agent.noted = context
+
+
+def arrows(chart: Statechart[Any]) -> list[str]:
+    return [str(item) for item in chart.transitions]
+
+
+def muting(**changes: Any) -> Statechart[Any]:
+    return social_media_chart().extended(states=More, transitions=MUTING, **changes)
+
+
+def test_one_more_state_makes_an_enum_of_its_own() -> None:
+    """The new enum has the former members and the new ones; nothing else changes."""
+    base, chart = social_media_chart(), muting()
+    states = chart.state_type
+    assert states is not AgentState
+    assert [(state.name, state.value) for state in states] == [
+        *((state.name, state.value) for state in S),
+        ("MUTED", "muted"),
+    ]
+    assert list(states)[:-1] == list(S)
+    assert all(type(state) is states for state in chart.states)
+    assert arrows(chart) == [*arrows(base), *map(str, MUTING)]
+    assert (chart.decision_states, chart.timeouts) == (base.decision_states, base.timeouts)
+    assert chart.check() == []
+    assert base == social_media_chart()
+
+
+def test_the_social_agent_runs_on_it_in_two_lines() -> None:
+    """A subclass that names the chart's states starts, moves, times out and is restored there."""
+    chart = muting()
+
+    class Agent(SocialAgent):
+        state_type = chart.state_type
+
+    ada = Agent("ada", engagement_threshold=0.1)
+    assert ada.state is chart.initial
+    for trigger in ("feed_ready", "sees_post", "mutes"):
+        chart.fire(ada, trigger, 0.9)
+    assert ada.state is chart.state_type("muted")
+    again = Agent.from_dict(ada.to_dict())
+    assert (again.state, again.state_history) == (ada.state, ada.state_history)
+    assert {type(entry.to_state) for entry in again.state_history} == {chart.state_type}
+    for _ in range(6):
+        chart.tick(ada)
+    assert ada.state == "scrolling"
+
+
+def test_agents_of_either_chart_are_not_the_others() -> None:
+    """The derived chart refuses an agent of the former states, and the former chart its agents."""
+    chart = muting()
+
+    class Agent(SocialAgent):
+        state_type = chart.state_type
+
+    for driver, agent in ((chart, SocialAgent("a")), (social_media_chart(), Agent("a"))):
+        with pytest.raises((AgentError, ValueError), match="members of"):
+            driver.fire(agent, "feed_ready")
+    with pytest.raises(FieldTypeError, match="must be a member of ExtendedAgentState"):
+        Agent("a", state=S.IDLE)
+    data = {**Agent("a").to_dict(), "current_state": "mutd"}
+    with pytest.raises(FieldValueError, match=r"'mutd' is not a state: use one of .*, muted"):
+        Agent.from_dict(data)
+
+
+def test_an_enum_with_all_states_is_used_itself() -> None:
+    """An enum that has the former states, too, is the new chart's, in its own order."""
+    moves = [Transition("mutes", Feed.EVALUATING, Feed.MUTED), *MUTING[1:]]
+    chart = social_media_chart().extended(states=Feed, transitions=moves)
+    assert chart.state_type is Feed
+    assert chart.definition.states == tuple(Feed)
+    assert chart.initial is Feed.IDLE
+    assert all(
+        isinstance(end, Feed) for item in chart.transitions for end in (item.source, item.target)
+    )
+
+
+def test_states_can_be_texts() -> None:
+    """Texts become members, which the derived chart's enum finds."""
+    chart = social_media_chart().extended(states=["muted", "two words"], name="texts")
+    states = chart.state_type
+    further = chart.extended(transitions=[Transition("mutes", S.SCROLLING, states("two words"))])
+    assert further.state_type is states
+    assert arrows(further)[-1] == "scrolling --mutes--> two words"
+    assert social_media_chart().extended(states="muted").state_type("muted") == "muted"
+
+
+def test_no_new_state_keeps_the_enum() -> None:
+    """Without further states, or with some that the enum has, the chart keeps its enum."""
+    assert social_media_chart().extended().state_type is AgentState
+    small = Statechart([S.IDLE, S.RESTING], [Transition("go", S.IDLE, S.RESTING)], S.IDLE)
+    larger = small.extended(states=[S.SCROLLING, "composing"])
+    assert larger.state_type is AgentState
+    assert larger.definition.states == (S.IDLE, S.SCROLLING, S.COMPOSING, S.RESTING)
+
+
+def test_the_enum_that_is_made_is_one_and_the_same() -> None:
+    """Charts extended alike are equal; states, charts and agents survive pickles and copies."""
+    one, other = muting(), muting()
+    assert one == other
+    assert one.state_type is other.state_type
+    assert pickle.loads(pickle.dumps(one)) == one
+    for state in one.state_type:
+        assert pickle.loads(pickle.dumps(state)) is state
+        assert copy.deepcopy(state) is state
+
+
+def test_extending_twice() -> None:
+    """An extended chart can be extended further; its enum goes on under one name."""
+    again = muting().extended(
+        states=["banned"], transitions=[Transition("mutes", More.MUTED, More.MUTED)]
+    )
+    assert [state.value for state in again.state_type][-2:] == ["muted", "banned"]
+    assert again.state_type.__name__ == "ExtendedAgentState"
+    assert arrows(again)[-1] == "muted --mutes--> muted"
+
+
+DECIDES_SCROLLING = ("decides", S.EVALUATING, S.SCROLLING)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        DECIDES_SCROLLING,
+        ("decides", "evaluating", "scrolling"),
+        ("decides", Feed.EVALUATING, None),
+        (None, "evaluating", "scrolling"),
+    ],
+)
+def test_a_transition_gets_another_guard(name: Any) -> None:
+    """A guard is set for the transitions that are named, by member, text or None."""
+    base = social_media_chart()
+    chart = base.extended(guards={name: is_bold})
+    changed = [
+        (former, item)
+        for former, item in zip(base.transitions, chart.transitions, strict=True)
+        if former != item
+    ]
+    assert (base.transitions[5], chart.transitions[5]) in changed
+    assert all(item.guard is is_bold for _, item in changed)
+    assert [str(item) for item, _ in changed] == [str(item) for _, item in changed]
+
+
+def test_guards_and_actions_can_be_set_and_taken_away() -> None:
+    """None takes a guard or an action away, a function sets one, and both act when firing."""
+    chart = social_media_chart().extended(
+        guards={("decides", None, S.COMPOSING): None, ("feed_ready", None, None): is_bold},
+        actions={("feed_ready", None, None): note},
+    )
+    shy, bold = SocialAgent("shy"), SocialAgent("bold")
+    assert chart.fire(shy, "feed_ready") is None
+    assert chart.fire(bold, "feed_ready", "hello") is S.SCROLLING
+    assert vars(bold)["noted"] == "hello"
+    bold.state = S.EVALUATING
+    assert chart.fire(bold, "decides") is S.COMPOSING
+    silent = chart.extended(actions={("feed_ready", None, None): None})
+    assert [item.action for item in silent.transitions] == [None] * len(silent.transitions)
+
+
+def test_transitions_can_be_left_out() -> None:
+    """Transitions are left out by name, by pattern, or themselves; the others keep their order."""
+    base = social_media_chart()
+    like = next(item for item in base.transitions if item.target is S.ENGAGING_LIKE)
+    chart = base.extended(
+        without=[DECIDES_SCROLLING, ("timeout", "resting", None), (None, None, "composing"), like]
+    )
+    gone = [text for text in arrows(base) if text not in arrows(chart)]
+    assert gone == [
+        "evaluating --decides--> composing",
+        "evaluating --decides--> engaging_like",
+        "evaluating --decides--> scrolling",
+        "resting --timeout--> idle",
+    ]
+    assert arrows(chart) == [text for text in arrows(base) if text not in gone]
+
+
+def test_one_of_two_alike_is_left_out_by_itself() -> None:
+    """Of two transitions with the same ends and trigger, one is named by the transition itself."""
+    first, second = (
+        Transition("go", S.IDLE, S.RESTING, is_bold),
+        Transition("go", S.IDLE, S.RESTING),
+    )
+    chart = Statechart(S, [first, second], S.IDLE)
+    assert chart.extended(without=[second]).transitions == (first,)
+    assert chart.extended(without=[("go", S.IDLE, S.RESTING)]).transitions == ()
+
+
+def test_everything_else_is_carried_or_replaced(logger: Any, capture: Any) -> None:
+    """Every other argument of a chart is carried over, and each can be replaced or added to."""
+
+    class Own(Statechart[Any]):
+        """A chart of a class of its own."""
+
+    base = Own(
+        S,
+        [Transition("go", S.IDLE, S.RESTING), Transition("go", S.RESTING, S.SCROLLING)],
+        S.IDLE,
+        name="base",
+        decision_states=[S.IDLE],
+        timeouts={S.IDLE: 3, S.RESTING: 4},
+        strict=True,
+        final_states=[S.SCROLLING],
+        logger=logger,
+        clock=lambda: 7.0,
+    )
+    same = base.extended()
+    assert same == base
+    assert type(same) is Own
+    agent = SimpleNamespace(state=S.IDLE, state_history=[])
+    same.fire(agent, "go")
+    assert agent.state_history[0].timestamp.timestamp() == 7.0
+    assert len(capture.entries) == 1
+
+    other = base.extended(
+        states=More,
+        name="other",
+        initial="resting",
+        strict=False,
+        decision_states=["resting"],
+        timeouts={"idle": None, S.RESTING: 9, More.MUTED: 2},
+        final_states=[S.COMPOSING],
+        clock=lambda: 8.0,
+        logger=None,
+    )
+    assert (other.name, other.initial, other.strict) == ("other", "resting", False)
+    assert other.decision_states == {"idle", "resting"}
+    assert other.timeouts == {"resting": 9, "muted": 2}
+    assert other.final_states == {"scrolling", "composing"}
+    moved = SimpleNamespace(state="resting", state_history=[])
+    other.fire(moved, "go")
+    assert moved.state_history[0].timestamp.timestamp() == 8.0
+    assert len(capture.entries) == 1
+
+
+def test_a_wildcard_stands_for_all_states_of_the_new_chart() -> None:
+    """A further transition from ``"*"`` leaves former and new states, but no final one."""
+    chart = social_media_chart().extended(
+        states=[*More, "gone"],
+        transitions=[*MUTING, Transition("leaves", "*", state_enum("Gone", ["gone"])("gone"))],
+        final_states=["gone"],
+    )
+    leaving = [item.source.value for item in chart.transitions if item.trigger == "leaves"]
+    assert leaving == [*(state.value for state in S), "muted"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "messages"),
+    [
+        ({"without": [("dcides", None, None)]}, ["without: any --dcides--> any is no transition"]),
+        (
+            {"guards": {("go", S.IDLE, S.IDLE): None}, "actions": {("x", "y", "z"): None}},
+            ["guards: idle --go--> idle is no transition", "actions: y --x--> z is no transition"],
+        ),
+        ({"without": ["decides"]}, ["without must name transitions as (trigger, source, target)"]),
+        ({"without": [MUTING[0]]}, ["without: evaluating --mutes--> muted is no transition"]),
+        ({"states": [3]}, ["states must be members of a str-based Enum or texts, got 3"]),
+        ({"states": [""]}, ["states must be members of a str-based Enum or texts, got ''"]),
+        (
+            {"states": StrEnum("Sleepy", {"IDLE": "asleep"})},
+            ["two states are members called 'IDLE' (idle, asleep): rename one member"],
+        ),
+        (
+            {"transitions": MUTING, "initial": "gone", "timeouts": {"gone": 1}},
+            [
+                "target <More.MUTED: 'muted'> is not among the states",
+                "initial state 'gone' is not among the states",
+                "timeouts names 'gone', which is not among the states",
+            ],
+        ),
+        ({"transitions": ["go"]}, ["transition 28 must be a Transition, got 'go'"]),
+        (
+            {"final_states": [S.RESTING]},
+            ["leaves 'resting', which is a final state", "cannot have a limit in timeouts"],
+        ),
+    ],
+)
+def test_what_fits_nothing_is_refused(changes: dict[str, Any], messages: list[str]) -> None:
+    """A name that names no transition, a state that is none, and what a definition refuses."""
+    with pytest.raises(DefinitionError) as caught:
+        social_media_chart().extended(**changes)
+    assert [message for message in messages if message not in str(caught.value)] == []
+
+
+@settings(max_examples=60)
+@given(data=st.data())
+def test_extending_and_taking_away_gives_the_chart_back(
+    random_charts: Any, data: st.DataObject
+) -> None:
+    """Over random charts, what is added can be left out again; nothing else has changed."""
+    chart = data.draw(random_charts.charts())
+    assert chart.extended() == chart
+    texts = [state.value for state in chart.definition.states]
+    free = data.draw(st.text(min_size=1, max_size=3).filter(lambda text: text not in texts))
+    sources = [state for state in chart.definition.states if state not in chart.final_states]
+    (new,) = state_enum("New", [free])
+    added = [
+        Transition(f"to {free}", source, new)
+        for source in sources[: data.draw(st.integers(0, len(sources)))]
+    ]
+    larger = chart.extended(states=[new], transitions=added)
+    assert [state.value for state in larger.definition.states] == [*texts, free]
+    assert larger.transitions[len(chart.transitions) :] == tuple(added)
+    back = larger.extended(without=larger.transitions[len(chart.transitions) :])
+    assert back.transitions == chart.transitions
+    kept = {
+        "initial": chart.initial,
+        "decision_states": chart.decision_states,
+        "timeouts": chart.timeouts,
+        "final_states": chart.final_states,
+        "strict": chart.strict,
+        "name": chart.name,
+    }
+    assert {name: getattr(back, name) for name in kept} == kept
+
+
+def test_an_older_kind_of_enum_can_be_extended() -> None:
+    """An enum of texts that is no StrEnum keeps its members' names and texts."""
+    older = Enum("Older", {"CALM": "calm", "ANGRY": "angry"}, type=str)
+    chart: Any = Statechart(older, [], older("calm")).extended(states=["sad"])
+    assert [(state.name, state.value) for state in chart.state_type] == [
+        ("CALM", "calm"),
+        ("ANGRY", "angry"),
+        ("S2", "sad"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "name", [*Definition.__dataclass_fields__, "definition", "triggers", "state_type"]
+)
+def test_a_chart_does_not_change(name: str) -> None:
+    """Nothing that defines a chart can be assigned or deleted; the message names the other way."""
+    chart = social_media_chart()
+    before = getattr(chart, name)
+    with pytest.raises(AttributeError, match=rf"'{name}' cannot be set: .*chart\.extended"):
+        setattr(chart, name, before)
+    with pytest.raises(AttributeError):
+        delattr(chart, name)
+    assert getattr(chart, name) == before
