@@ -114,7 +114,8 @@ class Router:
         except UnusableError as unusable:
             first = unusable
 
-        others = self._others(question, first.lease.host)
+        is_last = question.cost.is_exhausted
+        others = () if is_last else self._others(question, first.lease.host)
         outcome = (
             await self._ask_elsewhere(question, first, others)
             if others
@@ -165,7 +166,8 @@ class Router:
         """Retry once on the same host if it has failed inside; there is no other one."""
         # nobody can show that it was the host's fault
         self._settle(first, is_guilty=False)
-        if first.error is None or not is_internal(first.error) or self._attempts == 1:
+        is_last = self._attempts == 1 or question.cost.is_exhausted
+        if first.error is None or not is_internal(first.error) or is_last:
             return first
 
         try:
@@ -208,7 +210,10 @@ class Router:
             return await self._ask_once(question, hosts)
 
         reply: ReplyT = await AsyncRetrying(
-            stop=lambda state: state.attempt_number - question.exempt >= self._attempts,
+            stop=lambda state: (
+                question.cost.is_exhausted
+                or state.attempt_number - question.exempt >= self._attempts
+            ),
             retry=retry_if_exception(
                 lambda error: is_retryable(error) and not all_fail_fast(hosts)
             ),

@@ -12,13 +12,13 @@ from typing import Any, Literal
 from prism.errors import FieldValueError, PrismError
 from prism.statechart import StateTransition
 from prism.statechart.reasoner._cost import Cost
-from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
+from prism.statechart.reasoner._texts import BaseWriter, TextCall
+from prism.statechart.reasoner._writer import Writer
 from prism.telemetry._loggers import EventLogger, active_logger, report_warning
-from prism.telemetry.events import WORKFLOW_REFUSED, WORKFLOW_RESET, WORKFLOW_STEP
+from prism.telemetry.events import WORKFLOW_REFUSED, WORKFLOW_STEP
 from prism.workflow._actions import Action, ActionResult, OnAction, carry_out
 from prism.workflow._chart import STEP
 from prism.workflow._document._definition import Step
-from prism.workflow._replies import reading_of
 from prism.workflow._sandbox._conditions import ConditionError
 from prism.workflow._sandbox._programs import CodeError
 from prism.workflow._sandbox._workers import WORKERS
@@ -145,7 +145,7 @@ class WorkflowAgent:
         self.action_history: deque[ActionResult] = deque(maxlen=MOST_ACTIONS)
         self._actions = 0
         self._successes = 0
-        self._writer = writer_for(client)
+        self._writer: BaseWriter = client if isinstance(client, BaseWriter) else Writer(client)
         self._on_action = on_action
         self._action_seconds = action_seconds
         self._turns = turns
@@ -153,9 +153,8 @@ class WorkflowAgent:
         self._chart = workflow.chart_for(logger)
         self._refusals: list[str] = []
         self._stopwatch: Callable[[], float] = perf_counter
-        self.variables: Variables = Variables(
-            self, dict(as_data(dict(context or {}), "context")), {}, dict(variables or {})
-        )
+        given = as_data(dict(context or {}), "context")
+        self.variables: Variables = Variables(self, given, {}, dict(variables or {}))
 
     @property
     def context(self) -> dict[str, Any]:
@@ -273,11 +272,12 @@ class WorkflowAgent:
     async def _ask(self, step: Step) -> _Result:
         assert step.prompt is not None
         prompt, unknown = step.prompt.fill(self.variables)
-        schema, read = reading_of(step)
+        expected = self.workflow.replies[step.name]
         most = 1 + (step.max_retries if step.on_failure == "retry" else 0)
-        call = TextCall(self, self._key(step), prompt, schema, read, most)
+        call = TextCall(self, self._key(step), prompt, expected.schema, expected.read, most)
         written = await self._writer.write(call, logger=self._logger)
-        result = _Result(unknown=tuple(unknown), cost=written.cost, seconds=_seconds(written))
+        seconds = 0.0 if written.cost is None else written.cost.latency
+        result = _Result(unknown=tuple(unknown), cost=written.cost, seconds=seconds)
         if written.has_failed:
             result.failed, result.reason = True, written.reason
             return result

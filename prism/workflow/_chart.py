@@ -39,7 +39,7 @@ def chart_of(
         [
             Transition(
                 STEP,
-                ANY_STATE if item.source == ANY_STATE else states(item.source),
+                "*" if item.source == ANY_STATE else states(item.source),
                 states(item.target),
                 None if item.condition is None else _guard(item.condition),
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Any
 
 from prism.errors import ReasonerError
@@ -37,12 +36,6 @@ class StepReply:
     def __init__(self, step: Step) -> None:
         self.schema: Schema | None = _schema_of(step)
         self.read: Callable[[str], Any] = _reader_of(step)
-
-
-@lru_cache(maxsize=4096)
-def reply_of(step: Step) -> StepReply:
-    """Return how a step's reply is read; made once for all agents."""
-    return StepReply(step)
 
 
 def _schema_of(step: Step) -> Schema | None:

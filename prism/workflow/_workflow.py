@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Self
@@ -11,10 +11,11 @@ from prism.files import reading
 from prism.statechart import Statechart
 from prism.telemetry._loggers import EventLogger
 from prism.workflow._chart import chart_of
-from prism.workflow._document._definition import Step, WorkflowDefinition
 from prism.workflow._document._checks import check
+from prism.workflow._document._definition import Step, WorkflowDefinition
 from prism.workflow._document._problems import Problem, WorkflowFileError
 from prism.workflow._document._reading import Reading, read_workflow
+from prism.workflow._replies import StepReply
 
 
 class Workflow:
@@ -28,6 +29,7 @@ class Workflow:
         name: Its name.
         chart: Its states and transitions, with the conditions as guards.
         steps: Its steps, in order.
+        replies: How the model's answers to each step are read, by its name.
         warnings: What the reader noticed that does not keep it from running.
     """
 
@@ -37,6 +39,9 @@ class Workflow:
         self.chart: Statechart[StrEnum] = chart_of(definition)
         self.steps: tuple[Step, ...] = definition.steps
         self.warnings: tuple[Problem, ...] = warnings
+        self.replies: Mapping[str, StepReply] = {
+            step.name: StepReply(step) for step in definition.steps if step.kind != "code"
+        }
         self._logging: tuple[EventLogger, Statechart[StrEnum]] | None = None
         self._by_state = {
             state: tuple(

@@ -75,7 +75,7 @@ class BareOllama:
         self,
         messages: Sequence[Mapping[str, Any]],
         *,
-        format: dict[str, Any],  # noqa: A002 - as Ollama names it
+        format: dict[str, Any] | None,  # noqa: A002 - as Ollama names it
         cost: Cost,
     ) -> Reply:
         """Send a conversation, once more if the model refuses ``think=False``.
@@ -167,7 +167,8 @@ class BareOllama:
             try:
                 return await awaited(send())
             except Exception as error:
-                if attempt >= min(self._attempts, _worth_attempts(error)):
+                most = min(self._attempts, _worth_attempts(error))
+                if attempt >= most or cost.is_exhausted:
                     raise
                 pause = _pause_after(attempt, error)
             finally:
@@ -177,9 +178,11 @@ class BareOllama:
             attempt += 1
 
     def _chat_arguments(
-        self, messages: Sequence[Mapping[str, Any]], schema: dict[str, Any]
+        self, messages: Sequence[Mapping[str, Any]], schema: dict[str, Any] | None
     ) -> dict[str, Any]:
-        offered: dict[str, Any] = {"messages": messages, "format": schema}
+        offered: dict[str, Any] = {"messages": messages}
+        if schema is not None:
+            offered["format"] = schema
         if self._model is not None:
             offered["model"] = self._model
             if self._seed is not None:

@@ -65,6 +65,7 @@ class Cost:
         eval_duration: Of these, nanoseconds of writing the reply.
         done_reason: Why the model ended its last reply, such as ``"stop"``, or ``"length"`` where
             it ran out of tokens.
+        most_attempts: Requests that may be sent in all; None leaves it to the client.
         limits: Bounds the question while it is asked; for clients with slots of their own.
     """
 
@@ -80,8 +81,14 @@ class Cost:
     load_duration: int | None = None
     eval_duration: int | None = None
     done_reason: str | None = None
+    most_attempts: int | None = field(default=None, repr=False, compare=False)
     limits: Limits | None = field(default=None, repr=False, compare=False)
     _sent_at: float | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether as many requests were sent as may be."""
+        return self.most_attempts is not None and self.attempts >= self.most_attempts
 
     def admitted(self) -> None:
         """Note that the question has a slot: from now on its time and its requests count.

@@ -24,6 +24,26 @@ BUDGET_LOGGER: logging.Logger = logging.getLogger("prism.statechart.budget")
 """Where a budget's warnings go that are given once; no log is other for them."""
 
 
+@dataclass(frozen=True, slots=True)
+class TextRequest:
+    """A prompt to be answered by a text.
+
+    Args:
+        text: The prompt.
+        schema: JSON Schema of the answer, if it is to be JSON.
+        lacks: Returns 0 for a reply that can be used, else 1.
+    """
+
+    text: str
+    schema: dict[str, Any] | None
+    lacks: Callable[[TextReply], int]
+
+    @property
+    def size(self) -> int:
+        """No server refuses a prompt by its length: what a model cannot read it cuts off."""
+        return 0
+
+
 class Dispatcher:
     """Puts requests to a client; a request that is under way is not put again, but waited for.
 
@@ -64,6 +84,15 @@ class Dispatcher:
         """
         return self._flights.join(identity, lambda cost: self._reply(request, cost))
 
+    async def ask(self, request: TextRequest, cost: Cost) -> str:
+        """Put a prompt that nobody else shares, and return what is said.
+
+        Args:
+            request: What to ask.
+            cost: Where to add what it costs, however it ends.
+        """
+        return (await self._reply(request, cost)).text
+
     async def leave(self, flights: Iterable[Flight[Reply]]) -> None:
         """Note that the outcomes of some requests are not waited for any more."""
         await self._flights.leave(flights)
@@ -73,7 +102,7 @@ class Dispatcher:
         left = self._budget.seconds_left()
         return self._timeout if left is None else min(left, self._timeout)
 
-    async def _reply(self, request: Request, cost: Cost) -> Reply:
+    async def _reply(self, request: Request | TextRequest, cost: Cost) -> Reply:
         # costs a third of importing the engine, and is loaded already where this runs
         import asyncio
 
@@ -106,7 +135,7 @@ class Dispatcher:
             cost.limits = None
             limits.settle(cost)
 
-    async def _put_in_turn(self, request: Request, cost: Cost) -> Reply:
+    async def _put_in_turn(self, request: Request | TextRequest, cost: Cost) -> Reply:
         # a client with slots of its own says itself when the request has one
         if self._concurrency is None:
             return await self._put(request, cost)
@@ -115,15 +144,26 @@ class Dispatcher:
             cost.admitted()
             return await self._put(request, cost)
 
-    async def _put(self, request: Request, cost: Cost) -> Reply:
+    async def _put(self, request: Request | TextRequest, cost: Cost) -> Reply:
+        if isinstance(request, TextRequest):
+            return await self._chat(request.text, request.schema, request.lacks, cost)
         if request.kind == "decision":
             return await self._decide(request, cost)
 
         def lacks(said: TextReply) -> int:
             return lacking_in(text_of(said), request)
 
-        messages = [{"role": "user", "content": request.text}]
         schema = answer_schema(request.questions[0].options)
+        return await self._chat(request.text, schema, lacks, cost)
+
+    async def _chat(
+        self,
+        prompt: str,
+        schema: dict[str, Any] | None,
+        lacks: Callable[[TextReply], int],
+        cost: Cost,
+    ) -> Reply:
+        messages = [{"role": "user", "content": prompt}]
         check = {"lacks": lacks} if self._checks_chats else {}
         said = await self._client.chat(messages, format=schema, cost=cost, **check)
 

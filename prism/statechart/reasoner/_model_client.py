@@ -40,10 +40,10 @@ class ModelClient(Protocol):
         self,
         messages: Sequence[Mapping[str, Any]],
         *,
-        format: dict[str, Any],  # noqa: A002 - as Ollama names it
+        format: dict[str, Any] | None,  # noqa: A002 - as Ollama names it
         cost: Cost,
     ) -> TextReply:
-        """Send a conversation; the reply follows a JSON schema."""
+        """Send a conversation; the reply follows a JSON schema, if there is one."""
         ...
 
     async def systemone(

@@ -34,7 +34,7 @@ class PromptClient(BareOllama):
         self,
         messages: Sequence[Mapping[str, Any]],
         *,
-        format: dict[str, Any],  # noqa: A002 - as Ollama names it
+        format: dict[str, Any] | None,  # noqa: A002 - as Ollama names it
         cost: Cost,
     ) -> Reply:
         """Put the prompt, which is the one message of a conversation.
@@ -44,7 +44,7 @@ class PromptClient(BareOllama):
         """
         ask = self._ask
         assert ask is not None
-        options: dict[str, Any] = {"response_format": format}
+        options: dict[str, Any] = {} if format is None else {"response_format": format}
         if self._seed is not None:
             options["seed"] = self._seed
 

@@ -157,7 +157,7 @@ class Reasoner(BaseReasoner):
         check_client(client, only_decides=mode == "decision")
         check_model(client, model, only_decides=mode == "decision")
         if cache is not None:
-            _require_model(client, model)
+            require_model(client, model)
 
         adapted = adapt(client, model, seed, attempts or DEFAULT_ATTEMPTS)
         super().__init__(logger)
@@ -172,7 +172,7 @@ class Reasoner(BaseReasoner):
         self._descriptions = descriptions
         self._cache = cache
         self._replies = None if cache is None else ReplyCache(cache, logger)
-        self._depends_on = _depends_on(client, model, seed)
+        self._depends_on = depends_on(client, model, seed)
         self._streams = AgentStreams(seed)
         self._dispatcher = Dispatcher(
             adapted,
@@ -424,7 +424,7 @@ def _kind_by(mode: Mode, client: Any) -> Kind | None:
     return None if callable(getattr(client, "systemone", None)) else "chat"
 
 
-def _depends_on(client: Any, model: str | None, seed: int) -> list[Any]:
+def depends_on(client: Any, model: str | None, seed: int) -> list[Any]:
     """Return what a reply depends on besides the question, as far as the client says."""
     settings = [getattr(client, name, None) for name in ("model", "temperature", "seed", "think")]
     return [
@@ -438,7 +438,7 @@ def _text_or_none(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _require_model(client: object, model: str | None) -> None:
+def require_model(client: object, model: str | None) -> None:
     """Refuse to keep answers whose model is unknown."""
     if model is None and not isinstance(getattr(client, "model", None), str):
         raise ReasonerError(

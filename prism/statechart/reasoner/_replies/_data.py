@@ -11,7 +11,7 @@ from prism.statechart.reasoner._replies._objects import CutText, Members, object
 from prism.statechart.reasoner._replies._thoughts import what_is_said
 
 _FENCE = re.compile(r"(?:```|~~~)[A-Za-z]*")
-_CLOSES_A_VALUE = ('"', "'", "”", "’", "}", "]")
+_CLOSES_A_VALUE = ('"', "'", "\N{RIGHT DOUBLE QUOTATION MARK}", "}", "]")
 
 
 def find_json(text: str) -> Any:
