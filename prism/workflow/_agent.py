@@ -267,6 +267,7 @@ class WorkflowAgent:
             self._warn(
                 WORKFLOW_REFUSED,
                 step=step.name,
+                state=self.state.value,
                 target=None,
                 reason=f"run_if {step.run_if.source!r} failed: {error}",
             )
@@ -384,7 +385,7 @@ class WorkflowAgent:
             return target, None
 
         reason = "; ".join(self._refusals) or f"no transition from {state!r} to {target!r}"
-        self._warn(WORKFLOW_REFUSED, step=step.name, target=target, reason=reason)
+        self._warn(WORKFLOW_REFUSED, step=step.name, state=state, target=target, reason=reason)
 
         return None, reason
 
