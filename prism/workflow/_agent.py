@@ -214,6 +214,10 @@ class WorkflowAgent:
         """Its variables, plain data."""
         return self.variables.context
 
+    def measure_by(self, stopwatch: Stopwatch) -> None:
+        """Have code steps measured by a stopwatch; a repeated run copies what another measured."""
+        self._stopwatch = stopwatch
+
     def note_refusal(self, reason: str) -> None:
         """Note why a condition refuses a transition; the chart's guards call it."""
         self._refusals.append(reason)

@@ -33,15 +33,18 @@ class RecordedStopwatch(Stopwatch):
 
     Args:
         path: Its log, for messages.
+        agent_id: The agent.
         events: The events of that log.
     """
 
-    def __init__(self, path: Path, events: Iterable[Mapping[str, Any]]) -> None:
+    def __init__(self, path: Path, agent_id: str, events: Iterable[Mapping[str, Any]]) -> None:
         self._path = path
         self._seconds = {
             f"{event['turn']}:{event['step']}": float(event["seconds"])
             for event in events
-            if event.get("event") == WORKFLOW_STEP and event.get("type") == "code"
+            if event.get("event") == WORKFLOW_STEP
+            and event.get("type") == "code"
+            and event.get("agent_id") == agent_id
         }
 
     def start(self) -> float:
