@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from time import perf_counter
 from typing import Any, Literal, Self
 
 from prism.errors import FieldValueError, PrismError
@@ -21,8 +22,8 @@ from prism.workflow._document._definition import Step
 from prism.workflow._sandbox._conditions import ConditionError
 from prism.workflow._sandbox._programs import CodeError
 from prism.workflow._sandbox._workers import WORKERS
+from prism.workflow._seconds import ToldSeconds, as_measured
 from prism.workflow._state import STATE_KEY, MachineState, SavedAgent, machine_data
-from prism.workflow._stopwatch import Stopwatch
 from prism.workflow._variables import HostVariable, Variables, as_data
 from prism.workflow._workflow import Workflow
 
@@ -156,7 +157,7 @@ class WorkflowAgent:
         self._logger = logger
         self._driving = workflow.driving(logger, clock)
         self._refusals: list[str] = []
-        self._stopwatch = Stopwatch()
+        self._told_seconds: ToldSeconds = as_measured
         given = as_data(dict(context or {}), "context")
         machine = given.pop(STATE_KEY, None)
         self.variables: Variables = Variables(self, given, {}, dict(variables or {}))
@@ -214,9 +215,9 @@ class WorkflowAgent:
         """Its variables, plain data."""
         return self.variables.context
 
-    def measure_by(self, stopwatch: Stopwatch) -> None:
-        """Have code steps measured by a stopwatch; a repeated run copies what another measured."""
-        self._stopwatch = stopwatch
+    def tell_seconds_by(self, told_seconds: ToldSeconds) -> None:
+        """Log code steps with other seconds than measured, as a repeated run does."""
+        self._told_seconds = told_seconds
 
     def note_refusal(self, reason: str) -> None:
         """Note why a condition refuses a transition; the chart's guards call it."""
@@ -307,7 +308,7 @@ class WorkflowAgent:
 
     async def _run_code(self, step: Step) -> _Result:
         assert step.code is not None
-        began = self._stopwatch.start()
+        began = perf_counter()
         given = {
             name: self.variables[name]
             for name in step.code.reads
@@ -319,13 +320,13 @@ class WorkflowAgent:
                 ran = await WORKERS.run(step.code, self.context, given, self._key(step))
             except CodeError as error:
                 if attempt == most:
-                    seconds = self._stopwatch.stop(began, self._key(step))
+                    seconds = self._told_seconds(self._key(step), perf_counter() - began)
                     return _Result(reason=str(error), failed=True, seconds=seconds)
             else:
                 self.variables.context = ran.context
                 break
 
-        seconds = self._stopwatch.stop(began, self._key(step))
+        seconds = self._told_seconds(self._key(step), perf_counter() - began)
 
         return _Result(target=step.transition_to, seconds=seconds)
 

@@ -26,8 +26,8 @@ from prism.runs._options import (
 from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
 from prism.telemetry._loggers import EventLogger
 from prism.workflow._agent import WorkflowAgent
-from prism.workflow._loop import WorkflowLoop, WorkflowResults
-from prism.workflow._stopwatch import RecordedStopwatch, Stopwatch
+from prism.workflow._loop import WorkflowLoop
+from prism.workflow._seconds import RecordedSeconds, ToldSeconds, as_measured
 from prism.workflow._variables import as_data
 from prism.workflow._workflow import Workflow
 
@@ -130,7 +130,7 @@ class WorkflowRun:
         """
         workflow = Workflow.load(self.file)
         context = {**_read_context(self.context), **self.variables}
-        writer, stopwatch = self._writer(workflow)
+        writer, told_seconds = self._writer(workflow)
         host = dict(self.host())
 
         def make(logger: EventLogger | None, clock: SimulatedClock | None) -> WorkflowLoop:
@@ -144,7 +144,7 @@ class WorkflowRun:
                     )
                 else:
                     agent = WorkflowAgent.from_dict(workflow, writer, saved, **settings)
-                agent.measure_by(stopwatch)
+                agent.tell_seconds_by(told_seconds)
 
                 return agent
 
@@ -226,25 +226,29 @@ class WorkflowRun:
 
         return {str(file): digest(_input_file(str(file), self.reasoner)) for file in files}
 
-    def _writer(self, workflow: Workflow) -> tuple[BaseWriter, Stopwatch]:
+    def _writer(self, workflow: Workflow) -> tuple[BaseWriter, ToldSeconds]:
         if isinstance(self.reasoner, ReplayOptions):
             if is_stream(self.reasoner.run):
                 problem = "is a pipe: the run has to find it again, so give a file or folder"
                 raise InputError(problem, path=self.reasoner.run)
 
             log = locate_log(self.reasoner.run)
-            stopwatch = RecordedStopwatch(log, self.agent_id, _events(log))
-            return ReplayWriter(self.reasoner.run, verbatim=True), stopwatch
+            told_seconds = RecordedSeconds(log, self.agent_id, _events(log))
+            return ReplayWriter(self.reasoner.run, verbatim=True), told_seconds
 
         if self.reasoner is not None:
-            return make_writer(self.reasoner, self.seed), Stopwatch()
+            return make_writer(self.reasoner, self.seed), as_measured
 
         asking = [step.name for step in workflow.steps if step.kind != "code"]
         if asking:
             names = ", ".join(asking[:5]) + (", ..." if len(asking) > 5 else "")
-            raise InputError(f"asks a model in {names}: name one (model)", path=self.file)
+            raise InputError(
+                f"asks a model in {names}: name the model, or an earlier run to take its texts "
+                "from (--model, --replay)",
+                path=self.file,
+            )
 
-        return _NobodyWriter(), Stopwatch()
+        return _NobodyWriter(), as_measured
 
 
 class _NobodyWriter(BaseWriter):
@@ -266,13 +270,11 @@ def _read_context(path: Path | None) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise InputError(f"must hold a mapping of variables, not {_named(value)}", path=path)
+        raise InputError(
+            f"must hold a mapping of variables, not a {type(value).__name__}", path=path
+        )
 
     return value
-
-
-def _named(value: Any) -> str:
-    return {list: "a list", str: "a text"}.get(type(value), repr(value))
 
 
 def _input_file(name: str, reasoner: ReasonerOptions) -> Path:

@@ -1,34 +1,24 @@
-"""How long code steps take: measured, or copied from the log of an earlier run."""
+"""How long code steps took: as measured, or as the log of an earlier run has it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 from prism.errors import ReplayError
 from prism.telemetry.events import WORKFLOW_STEP
 
-
-class Stopwatch:
-    """Measures code steps."""
-
-    def start(self) -> float:
-        """Return the moment at which a step begins."""
-        return perf_counter()
-
-    def stop(self, began: float, key: str) -> float:
-        """Return the seconds since a step began.
-
-        Args:
-            began: What `start` returned.
-            key: The turn and the step's name, as ``3:step``.
-        """
-        return round(perf_counter() - began, 6)
+ToldSeconds = Callable[[str, float], float]
+"""Returns the seconds to log, given a code step's key (``3:step``) and the seconds measured."""
 
 
-class RecordedStopwatch(Stopwatch):
+def as_measured(_key: str, measured: float) -> float:
+    """Return the seconds of a code step as they were measured, in microseconds."""
+    return round(measured, 6)
+
+
+class RecordedSeconds:
     """Copies what an earlier run measured.
 
     Args:
@@ -47,12 +37,11 @@ class RecordedStopwatch(Stopwatch):
             and event.get("agent_id") == agent_id
         }
 
-    def start(self) -> float:
-        """Return the moment at which a step begins, which is no matter here."""
-        return 0.0
+    def __call__(self, key: str, _measured: float) -> float:
+        """Return the seconds that a code step took in the earlier run.
 
-    def stop(self, began: float, key: str) -> float:
-        """Return the seconds that the step took in the earlier run.
+        Args:
+            key: The turn and the step's name, as ``3:step``.
 
         Raises:
             ReplayError: If it did not run there.
