@@ -183,9 +183,14 @@ class WorkflowAgent:
             InputError: If the data is something else; the message names the key.
         """
         saved = SavedAgent.read(data)
-        agent = cls(workflow, client, saved.context, agent_id=saved.agent_id, **settings)
+        context = dict(saved.context)
+        machine = context.pop(STATE_KEY, None)
+        agent = cls(workflow, client, context, agent_id=saved.agent_id, **settings)
         agent.turn_number = saved.turn_number
         agent.ticks_in_state = saved.ticks_in_state
+        if machine is not None:
+            agent._restore_state(machine)
+
         agent.failure = saved.failure
         agent.action_history.extend(saved.action_history)
         agent._actions, agent._successes = saved.actions, saved.successes
@@ -401,6 +406,7 @@ class WorkflowAgent:
             self.state = machine.current
             return
 
+        self.ticks_in_state = 0
         self._warn(WORKFLOW_RESET, from_state=machine.undeclared, to_state=self.state.value)
 
     def _provided(self) -> dict[str, Any]:
