@@ -283,7 +283,7 @@ def test_a_step_that_fails_ends_the_run(options: WorkflowRun, server: FakeOllama
 CONTEXTS = [
     ("start.yaml", "balance: 7\nwords: {a: [1, 2]}\n", {"balance": 7, "words": {"a": [1, 2]}}),
     ("start.json", '{"balance": 7.5}', {"balance": 7.5}),
-    ("start.yaml", "# nothing yet\n", {}),
+    ("start.yaml", "{}", {}),
 ]
 
 
