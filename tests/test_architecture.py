@@ -61,6 +61,7 @@ SUB_ROOMS = {
         "_scripted",
         "_reasoners",
         "_transition_log",
+        "_writers",
         "__main__",
     ),
 }

@@ -416,7 +416,7 @@ def test_documented_tests_pass(pytester: pytest.Pytester) -> None:
         "-o",
         "asyncio_default_fixture_loop_scope=function",
     )
-    result.assert_outcomes(passed=8)
+    result.assert_outcomes(passed=10)
 
 
 def test_types_of_the_fixtures_can_be_named() -> None:
