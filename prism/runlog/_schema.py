@@ -237,6 +237,21 @@ EVENTS = (
         ),
     ),
     Event(
+        events.WORKFLOW_ACTION,
+        "info",
+        "The host application has carried out an action that a step of a workflow asked for, or "
+        "has failed to.",
+        (
+            AGENT,
+            TURN,
+            STEP,
+            Key("key", TEXT, "Name of the action; the same where a turn is taken again."),
+            Key("action", OBJECT, "What the model asked for."),
+            Key("result", Kind("any value", {}), "What the host returned, or why it failed."),
+            Key("succeeded", Kind("boolean", {"type": "boolean"}), "Whether it did not fail."),
+        ),
+    ),
+    Event(
         events.WORKFLOW_REFUSED,
         "warning",
         "A transition that a step named was refused, or the condition on which a step runs failed.",
