@@ -232,13 +232,15 @@ async def carry_out(logger: Any) -> None:
     """Carry out a workflow whose steps do all that a step may do."""
     usage = Written("here", "model", "here", cost=Cost(0.1, None, None, 1, 5, 7))
     script = {"see": ["there", usage], "go": ["on", "sideways", "back", "on"]}
+    acting = {"reasoning": "it is time", "action": {"type": "wait"}}
     agent = WorkflowAgent(
         Workflow.from_text(WORKFLOW),
-        ScriptedWriter({**script, "last": Written(None, "failed", reason="gone")}),
+        ScriptedWriter({**script, "last": [acting, Written(None, "failed", reason="gone")]}),
         agent_id="ada",
+        on_action=lambda _action: None,
         logger=logger,
     )
-    for _ in range(7):
+    for _ in range(8):
         await agent.turn()
 
     assert agent.failure == "step 'last': gone"

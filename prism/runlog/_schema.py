@@ -48,6 +48,7 @@ from prism.telemetry import events
 SCHEMA_NAME = "events.schema.json"
 PAGE_NAME = "events.md"
 
+_ANY = Kind("any value", {"type": ["string", "number", "boolean", "object", "array", "null"]})
 
 EVENTS = (
     Event(
@@ -247,7 +248,7 @@ EVENTS = (
             STEP,
             Key("key", TEXT, "Name of the action; the same where a turn is taken again."),
             Key("action", OBJECT, "What the model asked for."),
-            Key("result", Kind("any value", {}), "What the host returned, or why it failed."),
+            Key("result", _ANY, "What the host returned, or why it failed."),
             Key("succeeded", Kind("boolean", {"type": "boolean"}), "Whether it did not fail."),
         ),
     ),
