@@ -277,6 +277,21 @@ def test_diagram_writes_a_file_and_never_what_it_reads(prism: Prism) -> None:
     assert (prism.folder / "agent.yaml").read_text() == AGENT
 
 
+# progress
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_progress_shows_turn_and_state_on_a_terminal(
+    prism: Prism, asking: tuple[str, ...], is_terminal: bool
+) -> None:
+    """On a terminal a bar shows turn, state and the last step; elsewhere nothing is drawn."""
+    environment = {"FORCE_COLOR": "1"} if is_terminal else {}
+    ran = Prism(prism.folder, environment=environment)(*RUN, *asking)
+    assert ran.status == 0
+    assert ("5/5" in ran.err) == is_terminal
+    assert ("after look" in ran.err or "after work" in ran.err) == is_terminal
+
+
 # help and extras
 
 

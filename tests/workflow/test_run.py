@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from prism import runs
+from prism.analysis import read_log
 from prism.errors import InputError, PrismError, ReplayError
 from prism.runlog._schema import json_schema
 from prism.runs import ModelOptions, run_status
@@ -196,6 +197,14 @@ def _without_time(event: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def test_the_status_of_a_stopped_run_counts_turns(options: WorkflowRun, tmp_path: Path) -> None:
+    """``prism status`` knows how many turns a run has, and how far it is."""
+    with pytest.raises(StopError):
+        runs.begin(options, tmp_path / "run", on_round=stop_after(2), checkpoint_every=0)
+    status = run_status(tmp_path / "run")
+    assert (status.state, status.round, status.rounds) == ("stopped", 2, TURNS)
+
+
 def test_a_complete_run_has_nothing_to_resume(kept: Path) -> None:
     """Resuming a complete run does nothing."""
     before = log_of(kept)
@@ -378,6 +387,17 @@ def test_an_application_takes_part_in_a_run(acting: Hosted, tmp_path: Path) -> N
     assert [(event["key"], event["result"], event["succeeded"]) for event in actions] == [
         (f"{turn}:act", f"did {turn}:act", True) for turn in range(1, 5)
     ]
+
+
+def test_actions_can_be_read_as_a_table(acting: Hosted, tmp_path: Path) -> None:
+    """What came of actions is there for tables of one's own."""
+    runs.begin(acting, tmp_path / "run")
+    rows = read_log(tmp_path / "run").scan("workflow.action").collect().to_dicts()
+    assert [(row["key"], row["succeeded"]) for row in rows] == [
+        (f"{turn}:act", True) for turn in range(1, 5)
+    ]
+    assert json.loads(rows[0]["action"]) == {"type": "wait"}
+    assert json.loads(rows[0]["result"]) == "did 1:act"
 
 
 class Refusing(Hosted):
