@@ -137,8 +137,6 @@ def test_there_are_no_decisions_or_posts(log: Path) -> None:
 def test_the_report_says_what_went_wrong(log: Path) -> None:
     """The report draws the chart, and its box has the failed steps and refused transitions."""
     html = make_report(read_log(log)).html()
-    assert (
-        "4 steps failed, 1 text failed, 2 transitions were refused, 2 answers were discarded"
-        in html
-    )
+    counts = ("4 steps failed", "1 text failed", "2 transitions were refused")
+    assert ", ".join([*counts, "2 answers were discarded"]) in html
     assert "walker" in html
