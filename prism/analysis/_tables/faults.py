@@ -98,10 +98,14 @@ def _described(frame: pl.DataFrame) -> pl.DataFrame:
     is_of_step = event.is_in([WORKFLOW_STEP, WORKFLOW_REFUSED])
     chosen = pl.when(is_decision | is_discarded).then("chosen").when(is_of_step).then("target")
     before = pl.when(is_decision | is_of_step).then("state").when(is_discarded).then("asked_in")
-    why = pl.when(is_discarded & (pl.col("reason") == "not_enabled"))
-    why = why.then(pl.lit("its transition was not enabled by then")).when(is_discarded)
-    why = why.then(pl.format("the agent was in {} by then", "now_in"))
-    reset = why.when(event == WORKFLOW_RESET).then(pl.lit("the workflow has no such state"))
+    why = (
+        pl.when(is_discarded & (pl.col("reason") == "not_enabled"))
+        .then(pl.lit("its transition was not enabled by then"))
+        .when(is_discarded)
+        .then(pl.format("the agent was in {} by then", "now_in"))
+        .when(event == WORKFLOW_RESET)
+        .then(pl.lit("the workflow has no such state"))
+    )
 
     return frame.select(
         "run",
@@ -114,7 +118,7 @@ def _described(frame: pl.DataFrame) -> pl.DataFrame:
         fault=pl.col("event").replace_strict(_FAULTS, return_dtype=pl.String),
         from_state=before.otherwise("from_state"),
         to_state=chosen.otherwise("to_state"),
-        error=reset.otherwise(pl.coalesce("error", "reason")),
+        error=why.otherwise(pl.coalesce("error", "reason")),
     )
 
 

@@ -23,7 +23,7 @@ _SENTENCES = {
     "text_failed": ("text failed", "texts failed"),
     "state_reset": ("state was unknown", "states were unknown"),
     "transition_refused": ("transition was refused", "transitions were refused"),
-    "answer_discarded": ("answer came too late", "answers came too late"),
+    "answer_discarded": ("answer was discarded", "answers were discarded"),
     "cache_failed": ("store of answers failed", "stores of answers failed"),
     "mode_unknown": ("server did not tell its mode", "servers did not tell their mode"),
     "fallback": ("decision took the fallback", "decisions took the fallback"),

@@ -408,6 +408,20 @@ async def test_a_cache_needs_to_know_the_model() -> None:
         Writer(Model(""), cache=Store())  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("reopens", [True, False])
+async def test_only_a_client_that_opens_anew_is_closed(reopens: bool) -> None:
+    """A writer closes the connections of a client that opens new ones later, and no other's."""
+    model: Any = Model("x")
+    model.reopens, model.closed = reopens, 0
+
+    async def close() -> None:
+        model.closed += 1
+
+    model.close = close
+    await Writer(model).close()
+    assert model.closed == reopens
+
+
 def test_failures_are_told_apart() -> None:
     """A text has failed if its source says so."""
     assert Written(None, "failed", reason="E").has_failed
