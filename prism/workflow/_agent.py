@@ -22,7 +22,7 @@ from prism.workflow._document._definition import Step
 from prism.workflow._sandbox._conditions import ConditionError
 from prism.workflow._sandbox._programs import CodeError
 from prism.workflow._sandbox._workers import WORKERS
-from prism.workflow._variables import HostVariable, Variables, as_data
+from prism.workflow._variables import HostVariable, VariableError, Variables, as_data
 from prism.workflow._workflow import Workflow
 
 StepOutcome = Literal["done", "failed", "skipped"]
@@ -153,6 +153,9 @@ class WorkflowAgent:
         self._chart = workflow.chart_for(logger)
         self._refusals: list[str] = []
         self._stopwatch: Callable[[], float] = perf_counter
+        for name, value in (variables or {}).items():
+            if not callable(value):
+                as_data(value, name)
         given = as_data(dict(context or {}), "context")
         self.variables: Variables = Variables(self, given, {}, dict(variables or {}))
 
@@ -222,7 +225,11 @@ class WorkflowAgent:
     async def _run(self, step: Step) -> StepRun:
         """Run a step, and make the transition that it names."""
         state = self.state.value
-        result = await (self._run_code(step) if step.kind == "code" else self._ask(step))
+        try:
+            result = await (self._run_code(step) if step.kind == "code" else self._ask(step))
+        except VariableError as error:
+            result = _Result(reason=str(error), failed=True)
+
         outcome: StepOutcome = "done"
         if result.failed:
             outcome = "skipped" if step.on_failure == "skip" else "failed"

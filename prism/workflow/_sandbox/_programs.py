@@ -56,11 +56,13 @@ class Program:
 
         self.code = code
         self.assigned = tuple(dict.fromkeys(_assigned(tree.body)))
+        # what is called is a function, though a variable has the same name: those are plain data
+        functions = {"context", *_called(tree)}
         self.reads = tuple(
             dict.fromkeys(
                 node.id
                 for node in ast.walk(tree)
-                if isinstance(node, ast.Name) and node.id != "context"
+                if isinstance(node, ast.Name) and node.id not in functions
             )
         )
         self.stored = tuple(dict.fromkeys(_stored(tree)))
@@ -135,6 +137,12 @@ def _modules(node: ast.AST) -> Iterable[str]:
 
 def _imported(tree: ast.Module) -> set[str]:
     return {module for node in ast.walk(tree) for module in _modules(node)}
+
+
+def _called(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            yield node.func.id
 
 
 def _assigned(body: Iterable[ast.stmt]) -> Iterator[str]:
