@@ -310,8 +310,9 @@ class WorkflowAgent:
         if not step.transition_map:
             return step.transition_to, None
         if decision is None:
-            known = ", ".join(step.transition_map)
-            return None, f"the answer is none of {known}"
+            reason = f"the answer is none of {', '.join(step.transition_map)}"
+            self._warn(WORKFLOW_REFUSED, step=step.name, target=None, reason=reason)
+            return None, reason
 
         return step.transition_map[decision], None
 

@@ -41,7 +41,7 @@ context['should_pivot'] = should_pivot
          {"words": ["a", "bcd"], "long": ["bcd"]}),
         ("pairs = {k: v for k, v in zip('ab', [1, 2])}", {}, {"pairs": {"a": 1, "b": 2}}),
         ("words.append('b')", {"words": ["a"]}, {"words": ["a", "b"]}),
-        ("del context['x']", {"x": 1, "y": 2}, {"y": 2}),
+        ("context.pop('x')", {"x": 1, "y": 2}, {"y": 2}),
         ("who = agent_id + ':' + str(tick) + ':' + state", {}, {"who": "agent:1:active"}),
         ("for n in range(3):\n  total = total + n", {"total": 0}, {"total": 3}),
         ("first, *rest = [1, 2, 3]", {}, {"first": 1, "rest": [2, 3]}),
@@ -133,6 +133,6 @@ async def test_random_numbers_belong_to_the_turn() -> None:
 
 async def test_code_steps_are_never_the_hosts_python() -> None:
     """A host's objects, files and modules are out of reach; what cannot be is told at load."""
-    for code in ("import os", "open('x')", "().__class__", "eval('1')"):
+    for code in ("import os", "open('x')", "().__class__", "eval('1')", "del context['x']"):
         with pytest.raises(WorkflowFileError, match="the code (imports|uses)"):
             agent_of(workflow(code))

@@ -20,6 +20,14 @@ MODULES = ("json", "math", "random", "re")
 _REFUSED_NAMES = frozenset(
     {"compile", "eval", "exec", "globals", "hash", "id", "input", "locals", "open", "vars"}
 )
+_LACKING: Mapping[type[ast.AST], str] = {
+    ast.Delete: "del: write context.pop('name')",
+    ast.Yield: "yield: return a list",
+    ast.YieldFrom: "yield: return a list",
+    ast.TryStar: "except*: write except",
+}
+"""Statements that the sandbox does not have yet, and what to write in their place."""
+
 _HEADER_LINES = 2
 
 
@@ -121,6 +129,8 @@ def _require_allowed(node: ast.AST) -> None:
         raise CodeError(f"uses .{node.attr}, which code steps do not have", line)
     if isinstance(node, (ast.Global, ast.Nonlocal)):
         raise CodeError("declares a global name: what is to be kept belongs into context", line)
+    if type(node) in _LACKING:
+        raise CodeError(f"uses {_LACKING[type(node)]}; code steps do not have it", line)
     for module in _modules(node):
         if module not in MODULES:
             raise CodeError(f"imports {module}: code steps have {', '.join(MODULES)}", line)
