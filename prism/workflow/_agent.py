@@ -193,7 +193,7 @@ class WorkflowAgent:
             if run.outcome == "failed":
                 self.failure = f"step {step.name!r}: {run.reason}"
                 break
-            if has_asked and run.outcome == "done":
+            if step.kind != "code" and run.outcome == "done":
                 break
 
         return Turn(self.turn_number, self.state.value, tuple(runs), self.failure is not None)
