@@ -99,7 +99,9 @@ async def test_what_a_step_does_not_touch_stays(context: dict[str, Any]) -> None
     await agent.turn()
     assert agent.context == {**context, "z": 1}
 
-    failing = agent_of(workflow("for k in list(context):\n  context[k] = 0\n1 / 0"), context=context)
+    failing = agent_of(
+        workflow("for k in list(context):\n  context[k] = 0\n1 / 0"), context=context
+    )
     await failing.turn()
     assert failing.context == context
 

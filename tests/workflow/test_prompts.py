@@ -154,5 +154,3 @@ steps:
     )
     await turns_of(agent, 2)
     assert writer.prompts == ["say", "tell me {secret}"]
-
-

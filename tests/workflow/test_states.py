@@ -98,8 +98,7 @@ async def test_states_may_be_called_anything() -> None:
 async def test_the_first_transition_of_a_pair_whose_condition_holds_is_made() -> None:
     """Several transitions may join two states; that one of them is refused is no refusal."""
     agent = agent_of(
-        machine("{from: a, to: b, condition: 'False'}", "{from: '*', to: b}")
-        + ASKS % ("a", "b")
+        machine("{from: a, to: b, condition: 'False'}", "{from: '*', to: b}") + ASKS % ("a", "b")
     )
     with capture_logs() as events:
         assert (await agent.turn()).state == "b"

@@ -142,9 +142,7 @@ async def test_without_a_prompt_a_default_one_is_asked() -> None:
 
 async def test_a_choice_that_a_condition_refuses_leaves_the_state() -> None:
     """The map names the target; the list of transitions decides whether it may follow."""
-    text = REFLECT.replace(
-        "shipping]\n", "shipping]\n  transitions: [reflecting->observing]\n", 1
-    )
+    text = REFLECT.replace("shipping]\n", "shipping]\n  transitions: [reflecting->observing]\n", 1)
     turn = await agent_of(text, ["ship"]).turn()
     assert turn.state == "reflecting"
     assert turn.steps[0].reason == "no transition from 'reflecting' to 'shipping'"

@@ -121,9 +121,7 @@ async def test_the_context_stands_before_the_host_and_the_host_before_the_runner
 @pytest.mark.parametrize("step", ["code: 'y = x'", "type: llm, prompt: '{x}'"])
 async def test_a_function_that_fails_fails_the_step(function: Any, reason: str, step: str) -> None:
     """The step's policy decides what follows, and the reason names the variable."""
-    agent = agent_of(
-        f"steps: [{{name: s, on_failure: skip, {step}}}]\n", variables={"x": function}
-    )
+    agent = agent_of(f"steps: [{{name: s, on_failure: skip, {step}}}]\n", variables={"x": function})
     (run,) = (await agent.turn()).steps
     assert (run.outcome, agent.context) == ("skipped", {})
     assert run.reason is not None
@@ -144,4 +142,3 @@ async def test_the_hosts_own_mapping_is_not_changed() -> None:
     await agent.turn()
     assert given == {"words": ["a"]}
     assert agent.context == {"words": ["a", 1]}
-
