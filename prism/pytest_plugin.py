@@ -17,7 +17,14 @@ import pytest
 # a fixture imports what it needs when it is used
 if TYPE_CHECKING:
     from prism.statechart import AgentState, Statechart
-    from prism.testing import AgentMaker, FakeOllama, FrozenClock, ScriptMaker, TransitionLog
+    from prism.testing import (
+        AgentMaker,
+        FakeOllama,
+        FrozenClock,
+        ScriptMaker,
+        TransitionLog,
+        WriterMaker,
+    )
     from prism.testing._coverage.plugin import CoveragePlugin
 
 __all__ = [
@@ -25,6 +32,7 @@ __all__ = [
     "frozen_clock",
     "make_agent",
     "scripted_reasoner",
+    "scripted_writer",
     "social_chart",
     "transition_log",
 ]
@@ -71,6 +79,20 @@ def scripted_reasoner(request: pytest.FixtureRequest) -> Iterator[ScriptMaker]:
     from prism.testing import ScriptMaker
 
     maker = ScriptMaker()
+    yield maker
+    if not request.node.stash.get(_ENDED_EARLY, False):
+        maker.assert_used_up()
+
+
+@pytest.fixture
+def scripted_writer(request: pytest.FixtureRequest) -> Iterator[WriterMaker]:
+    """A function that makes a writer from a script: ``scripted_writer(["a text"])``.
+
+    An unexpected call fails the test and shows the prompt; so do texts left over at its end.
+    """
+    from prism.testing import WriterMaker
+
+    maker = WriterMaker()
     yield maker
     if not request.node.stash.get(_ENDED_EARLY, False):
         maker.assert_used_up()

@@ -18,7 +18,8 @@ from jsonschema.protocols import Validator
 from prism.agents import SocialAgent, synthetic_population
 from prism.llm import AnswerCache, OllamaChatClient
 from prism.runlog import ReplayReasoner, RunLog, SimulatedClock, configure
-from prism.runlog._schema import COMMON, EVENTS, PAGE_NAME, SCHEMA_NAME, Key, json_schema, write
+from prism.runlog._keys import COMMON, Key
+from prism.runlog._schema import EVENTS, PAGE_NAME, SCHEMA_NAME, json_schema, write
 from prism.social import Simulation
 from prism.statechart import AgentState, Question, Reasoner, Statechart, Transition
 from prism.statechart.reasoner._cost import COST_KEYS

@@ -18,12 +18,14 @@ from prism.statechart import Statechart, social_media_chart, social_media_guards
 BUILT_IN: dict[str, Callable[[], Statechart[Any]]] = {"social_media": social_media_chart}
 MOST_CHARACTERS = 10_000_000
 
+_WORKFLOWS = (".yaml", ".yml")
+
 ChartArgument = Annotated[
     str,
     typer.Argument(
         metavar="CHART",
         help=f"Name of a built-in chart ({', '.join(BUILT_IN)}), a .json file in prism's format, "
-        "or package.module:attribute, a chart or a function that returns one.",
+        "a workflow (.yaml), or package.module:attribute, a chart or a function that returns one.",
         show_default=False,
     ),
 ]
@@ -36,7 +38,8 @@ def chart_from(text: str) -> Statechart[Any]:
     such a chart can be shown, written and checked, but not run.
 
     Args:
-        text: Name of a built-in chart, a ``.json`` file, or ``package.module:attribute``.
+        text: Name of a built-in chart, a ``.json`` file, a workflow (``.yaml``, ``.yml``), or
+            ``package.module:attribute``.
 
     Raises:
         InputError: If there is none, or it cannot be read.
@@ -45,14 +48,23 @@ def chart_from(text: str) -> Statechart[Any]:
         return BUILT_IN[text]()
     if text.endswith(".json"):
         return _from_file(Path(text))
+    if text.endswith(_WORKFLOWS):
+        return _of_workflow(Path(text))
 
     if _names_an_attribute(text):
         return _called(text, imported_attribute(text))
 
     raise InputError(
         f"there is no chart {text!r}: give the name of a built-in one ({', '.join(BUILT_IN)}), "
-        "a .json file, or package.module:attribute"
+        "a .json file, a workflow (.yaml), or package.module:attribute"
     )
+
+
+def _of_workflow(path: Path) -> Statechart[Any]:
+    # the room needs an extra, which may be missing
+    from prism.workflow import Workflow
+
+    return Workflow.load(path).chart
 
 
 def _from_file(path: Path) -> Statechart[Any]:

@@ -214,7 +214,8 @@ def check(
     chart: Annotated[
         str,
         typer.Option(
-            metavar="CHART", help="Name of a chart, a .json file, or package.module:attribute."
+            metavar="CHART",
+            help="Name of a chart, a .json file, a workflow (.yaml), or package.module:attribute.",
         ),
     ],
     timeout: Annotated[

@@ -22,6 +22,7 @@ from prism.cli._report import report
 from prism.cli._screen import note, say
 from prism.cli._simulate import simulate
 from prism.cli._status import status
+from prism.cli._workflow import workflows
 from prism.errors import PrismError, TooManyFallbacksError
 
 _INTERRUPTED = 130
@@ -46,6 +47,7 @@ logs.command()(interactions)
 logs.command()(why)
 app.add_typer(charts, name="chart")
 app.add_typer(logs, name="log")
+app.add_typer(workflows, name="workflow")
 
 
 def _print_version(asked: bool) -> None:

@@ -3,36 +3,37 @@
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from shlex import quote
 from typing import Annotated, Any, Literal
 
 import typer
 
 from prism import runs
 from prism.cli._results import RoundProgress, print_results
+from prism.cli._run_screen import (
+    RunScreen,
+    is_given,
+    option_of,
+    own_folder,
+    refuse_what_is_settled,
+    run_screen,
+)
 from prism.cli._screen import note, pour
-from prism.errors import InputError, TooManyFallbacksError
+from prism.errors import InputError
 from prism.llm import DEFAULT_HOST
 from prism.runs import (
     ModelOptions,
-    Observer,
     Outcome,
     ReasonerOptions,
     ReplayOptions,
-    RunFolder,
-    Runnable,
 )
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.runs._options import Mode, Pick, Think
 from prism.simulation._loop import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
-from prism.social import Results, RoundSummary, SocialRun
+from prism.social import Results, SocialRun
 from prism.social._run import DEFAULT_AGENTS
-from prism.statechart.reasoner._dispatch import BUDGET_LOGGER
 
 _model_option = partial(typer.Option, rich_help_panel="Asking a model")
 _keeping_option = partial(typer.Option, rich_help_panel="Keeping the run")
@@ -201,11 +202,11 @@ def simulate(
     prism simulate --agents 50 --replay runs/model --out runs/again
     """
     if resume is not None:
-        _refuse_what_is_settled(context)
-        _resume(_own_folder("--resume", resume), host or [], checkpoint_every, as_json=as_json)
+        refuse_what_is_settled(context, _WITH_RESUME)
+        _resume(own_folder("--resume", resume), host or [], checkpoint_every, as_json=as_json)
         return
 
-    if out is None and _is_given(context, "checkpoint_every"):
+    if out is None and is_given(context, "checkpoint_every"):
         raise InputError("--checkpoint-every needs --out, the folder to keep checkpoints in")
 
     asked = {
@@ -224,7 +225,7 @@ def simulate(
         "cache": cache,
         "stop_at_fallbacks": stop_at_fallbacks,
     }
-    folder = None if out is None else _own_folder("--out", out)
+    folder = None if out is None else own_folder("--out", out)
     with _screen(folder) as screen:
         decider = _decider(reasoner, replay, asked)
         run = SocialRun(agents, posts, rounds, ticks, seed, decider, _columns(keep))
@@ -256,29 +257,6 @@ def _resume(folder: Path, hosts: list[str], checkpoint_every: float, *, as_json:
         _print(outcome, as_json=as_json)
 
 
-class _Screen(Observer):
-    """Prints what a run says on stderr, and draws its progress until a stack is closed."""
-
-    def __init__(self, stack: ExitStack) -> None:
-        self._stack = stack
-        self._progress: RoundProgress | None = None
-
-    def note(self, message: str) -> None:
-        note(message)
-
-    def warn(self, message: str) -> None:
-        self.note(message)
-
-    def started(self, run: Runnable[Any]) -> None:
-        # only now: a bar and the messages before the first round would overwrite each other
-        progress = RoundProgress(run.rounds, done=len(run.finished))
-        self._progress = self._stack.enter_context(progress)
-
-    def round_ended(self, summary: RoundSummary) -> None:
-        if self._progress is not None:
-            self._progress.round_ended(summary)
-
-
 def _decider(reasoner: str, replay: Path | None, asked: dict[str, Any]) -> ReasonerOptions:
     """Return who decides; refuse options of a model where none is asked."""
     given = {name: value for name, value in asked.items() if value is not None}
@@ -295,7 +273,7 @@ def _decider(reasoner: str, replay: Path | None, asked: dict[str, Any]) -> Reaso
             if replay is None
             else "asks no model: leave it out with --replay"
         )
-        raise InputError(f"{_option(next(iter(given)))} {needs}")
+        raise InputError(f"{option_of(next(iter(given)))} {needs}")
 
     return None if replay is None else ReplayOptions(replay)
 
@@ -312,90 +290,7 @@ def _print(outcome: Outcome[Results], *, as_json: bool) -> None:
         print_results(outcome.results, outcome.folder)
 
 
-@contextmanager
-def _screen(folder: Path | None) -> Iterator[_Screen]:
-    """Show a run, and what goes wrong in it in the words of the command line."""
-    with _hinting_at(folder), _naming_options(), ExitStack() as stack:
-        screen = _Screen(stack)
-        stack.enter_context(_showing_notes(screen))
-        yield screen
-
-
-@contextmanager
-def _showing_notes(screen: _Screen) -> Iterator[None]:
-    """Show what is not in the run's log: notes on a file of agents, warnings about a budget."""
-    loggers, handler = (logging.getLogger("prism.agents"), BUDGET_LOGGER), _NoteHandler(screen)
-    for logger in loggers:
-        logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        for logger in loggers:
-            logger.removeHandler(handler)
-
-
-class _NoteHandler(logging.Handler):
-    def __init__(self, screen: _Screen) -> None:
-        super().__init__(logging.WARNING)
-        self._screen = screen
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._screen.note(record.getMessage())
-
-
-@contextmanager
-def _naming_options() -> Iterator[None]:
-    """Name the option where a value is refused that was not read from a file."""
-    try:
-        yield
-    except InputError as error:
-        if error.field is None or error.path is not None:
-            raise
-        raise InputError(f"{_option(error.field)} {error.problem}") from None
-
-
-@contextmanager
-def _hinting_at(folder: Path | None) -> Iterator[None]:
-    """Say after an interruption or a failed write how the run is resumed, if it is kept."""
-    if folder is None:
-        yield
-        return
-
-    hint = f"go on with: prism simulate --resume {quote(str(folder))}"
-    try:
-        yield
-    except KeyboardInterrupt:
-        if RunFolder(folder).is_begun:
-            note(hint)
-        raise
-    except TooManyFallbacksError as error:
-        raise TooManyFallbacksError(f"{error}; when that is mended, {hint}") from error
-    except OSError as error:
-        problem = f"{error.strerror or error}; when that is mended, {hint}"
-        raise OSError(error.errno, problem, error.filename or str(folder)) from error
-
-
-def _refuse_what_is_settled(context: typer.Context) -> None:
-    """Refuse options beside --resume that would make the run another one."""
-    given = sorted(
-        name for name in context.params if name not in _WITH_RESUME and _is_given(context, name)
+def _screen(folder: Path | None) -> AbstractContextManager[RunScreen]:
+    return run_screen(
+        folder, "prism simulate", lambda run: RoundProgress(run.rounds, done=len(run.finished))
     )
-    if given:
-        options = ", ".join(map(_option, given))
-        raise InputError(f"--resume takes everything from the run's folder: leave out {options}")
-
-
-def _is_given(context: typer.Context, name: str) -> bool:
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
-
-
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
-
-
-def _own_folder(option: str, path: Path) -> Path:
-    """Refuse an empty path: it is what an unset shell variable leaves, and the current folder."""
-    if str(path) in ("", "."):
-        raise InputError(f"{option} must name a folder of its own, got {str(path)!r}")
-    return path

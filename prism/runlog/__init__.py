@@ -2,7 +2,7 @@
 
 from prism.runlog._clock import SimulatedClock
 from prism.runlog._configuration import configure
-from prism.runlog._replay import ReplayReasoner
+from prism.runlog._replay import ReplayReasoner, ReplayWriter
 from prism.runlog._writer import RunLog
 
-__all__ = ["ReplayReasoner", "RunLog", "SimulatedClock", "configure"]
+__all__ = ["ReplayReasoner", "ReplayWriter", "RunLog", "SimulatedClock", "configure"]

@@ -1,4 +1,4 @@
-"""Answering questions with the decisions of an earlier run."""
+"""Answering questions and text calls with the decisions and texts of an earlier run."""
 
 from __future__ import annotations
 
@@ -14,16 +14,34 @@ import orjson
 from prism.errors import InputError, ReplayError
 from prism.runlog._reader import locate_log, read_blocks
 from prism.runlog._writer import writable
-from prism.statechart import BaseReasoner, Cost, Decision, Question, identify
+from prism.statechart import (
+    BaseReasoner,
+    BaseWriter,
+    Cost,
+    Decision,
+    Question,
+    TextCall,
+    Written,
+    identify,
+)
 from prism.statechart._identity import agent_name
 from prism.statechart.reasoner._cost import COST_KEYS, KNOWN_COST_KEYS
 from prism.statechart.reasoner._questions import Source
+from prism.statechart.reasoner._texts import TextSource, read_as
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger
-from prism.telemetry.events import DECISION, RUN_ENDED, RUN_STARTED, SCHEMA_VERSION
+from prism.telemetry.events import (
+    DECISION,
+    RUN_ENDED,
+    RUN_STARTED,
+    SCHEMA_VERSION,
+    TEXT_WRITTEN,
+)
 
 _QUESTION_KEYS = ("agent_id", "state", "trigger", "options", "context")
 _ANSWER_KEYS = ("chosen", "source", "reason", "probabilities")
+_CALL_KEYS = ("agent_id", "key")
+_TEXT_KEYS = ("prompt_hash", "text", "source", "reason")
 
 
 class ReplayReasoner(BaseReasoner):
@@ -71,11 +89,9 @@ class ReplayReasoner(BaseReasoner):
             recorded.popleft()
 
     def _advice(self) -> str:
-        advice = "replay with the population, posts, seed, rounds and ticks of the recorded run"
-        if self._has_ended:
-            return advice
-
-        return f"{advice} (which may have been stopped before: its log has no run.ended)"
+        return "replay with the population, posts, seed, rounds and ticks of the recorded run" + (
+            "" if self._has_ended else _MAY_HAVE_STOPPED
+        )
 
     def _look_up(self, question: Question) -> Decision:
         options = [state_text(option) for option in question.options]
@@ -107,6 +123,92 @@ class ReplayReasoner(BaseReasoner):
         return Decision(chosen, source, event["reason"], event["probabilities"], _cost_of(event))
 
 
+class ReplayWriter(BaseWriter):
+    """Answers text calls from the log of an earlier run, to repeat it without the model.
+
+    A call is identified by its agent and key, and its prompt has to be the one of the log. Repeated
+    calls get their texts in the order of the log, failures included.
+
+    Args:
+        log: The log, plain or compressed with gzip, or the folder of the run.
+        verbatim: Report texts exactly as in the log, so that the repeated run writes the same
+            bytes. By default their source is ``replay``.
+        logger: A structlog logger for the texts.
+
+    Raises:
+        InputError: As for `ReplayReasoner`.
+    """
+
+    def __init__(
+        self, log: PathLike[str] | str, *, verbatim: bool = False, logger: EventLogger | None = None
+    ) -> None:
+        super().__init__(logger)
+        self._path = locate_log(log)
+        self._verbatim = verbatim
+        self._recorded: dict[bytes, deque[dict[str, Any]]] = defaultdict(deque)
+        self._has_ended = False
+        for event in _events(self._path):
+            if event.get("event") == TEXT_WRITTEN:
+                self._recorded[_key(*(event[name] for name in _CALL_KEYS))].append(event)
+            self._has_ended |= event.get("event") == RUN_ENDED
+
+    async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
+        """Return the texts of the log.
+
+        Raises:
+            ReplayError: If a call is not in the log, its prompt was another one, or its text, which
+                was of use then, is not any more.
+        """
+        return [self._look_up(call) for call in calls]
+
+    def remember(self, text: Mapping[str, Any]) -> None:
+        """Skip a text that the run took from this log before it was interrupted.
+
+        Args:
+            text: Its event, ``text.written``.
+        """
+        recorded = self._recorded.get(_key(*(text[name] for name in _CALL_KEYS)))
+        if recorded:
+            recorded.popleft()
+
+    def _look_up(self, call: TextCall) -> Written:
+        recorded = self._recorded.get(_key(call.agent_id, call.key))
+        what = f"text {call.key!r} of agent {call.agent_id!r}"
+        if not recorded:
+            raise ReplayError(
+                f"{self._path} holds no (further) {what}: replay with the workflow, context, "
+                "variables and turns of the recorded run"
+                + ("" if self._has_ended else _MAY_HAVE_STOPPED)
+            )
+
+        event = recorded[0]
+        if event["prompt_hash"] != call.prompt_hash:
+            raise ReplayError(
+                f"{self._path} holds the {what} for another prompt ({event['prompt_hash']}, now "
+                f"{call.prompt_hash}): replay with the workflow, context and variables of the "
+                "recorded run, or ask the model anew"
+            )
+
+        recorded.popleft()
+        cost = _cost_of(event)
+        if event["source"] == "failed":
+            return Written(event["text"], "failed", reason=event["reason"], cost=cost)
+
+        source: TextSource = event["source"] if self._verbatim else "replay"
+        written = read_as(call, event["text"], source, cost)
+        if written.has_failed:
+            raise ReplayError(
+                f"{self._path}: the {what} was of use when it was written, and is not any more "
+                f"({written.reason}): replay with the workflow of the recorded run, or ask the "
+                "model anew"
+            )
+
+        return written
+
+
+_MAY_HAVE_STOPPED = " (which may have been stopped before: its log has no run.ended)"
+
+
 def _cost_of(event: Mapping[str, Any]) -> Cost | None:
     """Return what a logged decision has cost; None if no model was to be asked."""
     if "latency" not in event:
@@ -127,7 +229,9 @@ def _events(path: Path) -> Iterator[dict[str, Any]]:
         for number, line in enumerate(BytesIO(block.data), start=block.first_line):
             event = _parse(path, number, line)
             if event.get("event") == DECISION:
-                _check_decision(path, number, event)
+                _check_answer(path, number, event, (*_QUESTION_KEYS, *_ANSWER_KEYS), "decision")
+            elif event.get("event") == TEXT_WRITTEN:
+                _check_answer(path, number, event, (*_CALL_KEYS, *_TEXT_KEYS), "text")
             elif event.get("event") == RUN_STARTED and "agents" in event:
                 _check_start(path, number, event, has_run=has_run)
                 has_run = True
@@ -169,24 +273,30 @@ def _check_start(path: Path, number: int, event: dict[str, Any], *, has_run: boo
         raise InputError(problem, path=path, line=number, field="schema")
 
 
-def _check_decision(path: Path, number: int, event: dict[str, Any]) -> None:
-    wanted = (*_QUESTION_KEYS, *_ANSWER_KEYS, *(COST_KEYS if "latency" in event else ()))
+def _check_answer(
+    path: Path, number: int, event: dict[str, Any], keys: tuple[str, ...], kind: str
+) -> None:
+    """Refuse a decision or a text that lacks a key, or whose origin is unknown."""
+    wanted = (*keys, *(COST_KEYS if "latency" in event else ()))
     missing = [name for name in wanted if name not in event]
     if missing:
-        raise InputError("is missing from a decision", path=path, line=number, field=missing[0])
+        raise InputError(f"is missing from a {kind}", path=path, line=number, field=missing[0])
 
-    if event["source"] not in get_args(Source):
-        problem = f"is {event['source']!r}, not one of {', '.join(get_args(Source))}"
+    sources = get_args(Source if kind == "decision" else TextSource)
+    if event["source"] not in sources:
+        problem = f"is {event['source']!r}, not one of {', '.join(sources)}"
         raise InputError(problem, path=path, line=number, field="source")
 
+    if kind == "text" and event["source"] != "failed" and not isinstance(event["text"], str):
+        raise InputError("is no text", path=path, line=number, field="text")
 
-def _key(agent: Any, state: Any, trigger: Any, options: Any, context: Any) -> bytes:
-    parts = [agent, state, trigger, options, context]
+
+def _key(*parts: Any) -> bytes:
     try:
         return _dump(parts)
     except TypeError:  # the log has descriptions in place of values that JSON cannot represent
         return _dump([writable(part) for part in parts])
 
 
-def _dump(parts: list[Any]) -> bytes:
+def _dump(parts: Sequence[Any]) -> bytes:
     return orjson.dumps(parts, option=orjson.OPT_SORT_KEYS, default=str)

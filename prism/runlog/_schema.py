@@ -7,193 +7,47 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from prism.runlog._keys import (
+    ACTIVITY,
+    AGENT,
+    CHANCES,
+    CHART,
+    COMMON,
+    CONTEXT,
+    COST,
+    COUNT,
+    COUNTS,
+    ERROR,
+    FAULT,
+    FROM,
+    KNOWN_COST,
+    OBJECT,
+    POST,
+    SECONDS,
+    SHARE,
+    STEP,
+    TEXT,
+    TEXTS,
+    TO,
+    TRIGGER,
+    TURN,
+    WHOLE,
+    Event,
+    Key,
+    Kind,
+    one_of,
+    optional,
+    or_null,
+)
 from prism.telemetry import events
 
 SCHEMA_NAME = "events.schema.json"
 PAGE_NAME = "events.md"
 
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """What a value may be, in words and as JSON Schema.
-
-    Args:
-        words: For the page.
-        schema: For validators.
-    """
-
-    words: str
-    schema: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """One key of an event.
-
-    Args:
-        name: The key.
-        kind: What its value may be.
-        meaning: What it means, with its unit.
-        required: Whether the event always has it.
-    """
-
-    name: str
-    kind: Kind
-    meaning: str
-    required: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One kind of event.
-
-    Args:
-        name: Value of the key ``event``.
-        level: ``info``, ``warning`` or ``error``.
-        meaning: When it is written.
-        keys: Its keys, besides `COMMON`.
-    """
-
-    name: str
-    level: str
-    meaning: str
-    keys: tuple[Key, ...] = ()
-
-
-def _or_null(kind: Kind) -> Kind:
-    return Kind(f"{kind.words} or null", {**kind.schema, "type": [kind.schema["type"], "null"]})
-
-
-def _one_of(*texts: str) -> Kind:
-    return Kind(" ".join(f"`{text}`" for text in texts), {"type": "string", "enum": list(texts)})
-
-
-def _each(words: str, value: Kind) -> Kind:
-    return Kind(words, {"type": "object", "additionalProperties": value.schema})
-
-
-def _optional(keys: Iterable[Key]) -> tuple[Key, ...]:
-    return tuple(replace(key, required=False) for key in keys)
-
-
-_TEXT = Kind("text", {"type": "string"})
-_TEXTS = Kind("list of texts", {"type": "array", "items": _TEXT.schema})
-_WHOLE = Kind("whole number", {"type": "integer"})
-_COUNT = Kind("whole number, 0 or more", {"type": "integer", "minimum": 0})
-_SECONDS = Kind("number, 0 or more", {"type": "number", "minimum": 0})
-_SHARE = Kind("number from 0 to 1", {"type": "number", "minimum": 0, "maximum": 1})
-_CHANCES = _each(
-    "object: a number from 0 to 1 for each text",
-    Kind("", {"type": "number", "minimum": 0, "maximum": 1}),
-)
-_COUNTS = _each("object: a whole number, 0 or more, for each text", _COUNT)
-_OBJECT = Kind("object", {"type": "object"})
-_TIME = Kind("time", {"type": "string", "format": "date-time", "pattern": "Z$"})
-
-COMMON = (
-    Key("event", _TEXT, "Name of the event."),
-    Key(
-        "timestamp",
-        _TIME,
-        "Time in UTC as ISO 8601: simulated time in a simulation, else real time.",
-    ),
-    Key(
-        "round",
-        _COUNT,
-        "Round, counted from 1; 0 before the first. Always in a simulation, else if it is bound.",
-        required=False,
-    ),
-    Key(
-        "tick",
-        _COUNT,
-        "Tick of the round, counted from 1; 0 before the first. Present like the round.",
-        required=False,
-    ),
-)
-"""Keys of every line."""
-
-_CHART = Key("chart", _TEXT, "Name of the chart.")
-_AGENT = Key("agent_id", _TEXT, "Id of the agent.")
-_TRIGGER = Key("trigger", _TEXT, "Trigger that was fired.")
-_FROM = Key("from_state", _TEXT, "Source state of the transition.")
-_TO = Key("to_state", _TEXT, "Target state.")
-_POST = Key("post_id", _TEXT, "Id of the post.")
-_CONTEXT = Key(
-    "context", _or_null(_OBJECT), 'Identifying fields of the context, such as `{"post_id": "p1"}`.'
-)
-_ERROR = Key("error", _TEXT, "The exception on one line: its type and message.")
-_TRACEBACK = Key("exception", _TEXT, "Its traceback, on several lines.")
-_FAULT = (_ERROR, _CHART, _AGENT, _FROM, _TO, _TRIGGER, _TRACEBACK)
-_ACTIVITY = (
-    Key("agent_ticks", _COUNT, "Steps taken: agents times ticks."),
-    Key("transitions", _COUNT, "Transitions between states."),
-    Key("posts", _COUNT, "Posts published that are neither replies nor reshares."),
-    Key("replies", _COUNT, "Replies published."),
-    Key("reshares", _COUNT, "Reshares published."),
-    Key("likes", _COUNT, "Likes given."),
-    Key("decisions_asked", _COUNT, "Questions asked of the reasoner."),
-    Key("decisions_answered", _COUNT, "Questions it answered; the others took the fallback."),
-    Key("timeouts", _COUNTS, "Time-outs, by the state that the agent left."),
-    Key(
-        "fallbacks",
-        _COUNTS,
-        "Decisions that took the fallback, by the kind of reason and the server; in earlier logs "
-        "by the reason itself.",
-    ),
-    Key(
-        "fallback_examples",
-        _each("object: a text for each text", _TEXT),
-        "The first reason of each of these, in full; absent where no decision fell back.",
-        required=False,
-    ),
-)
-_COST = (
-    Key(
-        "latency",
-        _SECONDS,
-        "Seconds from asking the model to its answer: `queue_seconds` and `request_seconds`.",
-    ),
-    Key("model", _or_null(_TEXT), "Model that was asked, where known."),
-    Key("host", _or_null(_TEXT), "Address of the server that was asked, where known."),
-    Key(
-        "attempts",
-        _COUNT,
-        "Requests it took; 0 if none was made for this decision, such as when another's answer "
-        "served it, too.",
-    ),
-    Key(
-        "input_tokens",
-        _or_null(_COUNT),
-        "Tokens that the model read for this decision, where known.",
-    ),
-    Key("output_tokens", _or_null(_COUNT), "Tokens that it wrote, where known."),
-)
-_KNOWN_COST = (
-    Key(
-        "queue_seconds",
-        _SECONDS,
-        "Seconds of the latency before and after the last request: waiting for a slot, pauses "
-        "between attempts, requests that failed before.",
-    ),
-    Key("request_seconds", _SECONDS, "Seconds that the last request took; 0 if none was sent."),
-    Key(
-        "total_duration",
-        _COUNT,
-        "Nanoseconds that the server says the reply took it, as the next two where it says so.",
-    ),
-    Key("load_duration", _COUNT, "Of these, nanoseconds of loading the model."),
-    Key("eval_duration", _COUNT, "Of these, nanoseconds of writing the reply."),
-    Key(
-        "done_reason",
-        _TEXT,
-        "Why the model ended its reply, such as `stop`; `length` if it ran out of tokens.",
-    ),
-)
 
 EVENTS = (
     Event(
@@ -206,13 +60,13 @@ EVENTS = (
                 Kind(f"`{events.SCHEMA_VERSION}`", {"const": events.SCHEMA_VERSION}),
                 "Version of this schema.",
             ),
-            *_optional(
+            *optional(
                 (
-                    _CHART,
-                    Key("agents", _COUNT, "Number of agents."),
-                    Key("rounds", _COUNT, "Rounds to run."),
-                    Key("ticks_per_round", _COUNT, "Steps of each agent in a round."),
-                    Key("seed", _WHOLE, "Seed of all random numbers."),
+                    CHART,
+                    Key("agents", COUNT, "Number of agents."),
+                    Key("rounds", COUNT, "Rounds to run."),
+                    Key("ticks_per_round", COUNT, "Steps of each agent in a round."),
+                    Key("seed", WHOLE, "Seed of all random numbers."),
                 )
             ),
         ),
@@ -222,18 +76,18 @@ EVENTS = (
         "info",
         "An agent joins a simulation, before the first round.",
         (
-            _AGENT,
-            Key("display_name", _TEXT, "Display name."),
-            Key("archetype", _or_null(_TEXT), "Archetype of its behaviour, if any."),
-            Key("interests", _TEXTS, "Topics that interest it."),
-            Key("following", _COUNT, "Number of agents that it follows."),
-            Key("state", _TEXT, "Initial state."),
+            AGENT,
+            Key("display_name", TEXT, "Display name."),
+            Key("archetype", or_null(TEXT), "Archetype of its behaviour, if any."),
+            Key("interests", TEXTS, "Topics that interest it."),
+            Key("following", COUNT, "Number of agents that it follows."),
+            Key("state", TEXT, "Initial state."),
             Key(
                 "timeout_threshold",
-                _COUNT,
+                COUNT,
                 "Longest dwell time in ticks, in a state for which the chart sets no limit.",
             ),
-            Key("attributes", _OBJECT, "What else is known of it, if anything.", required=False),
+            Key("attributes", OBJECT, "What else is known of it, if anything.", required=False),
         ),
     ),
     Event(events.ROUND_STARTED, "info", "A round of a simulation begins."),
@@ -244,10 +98,10 @@ EVENTS = (
         (
             Key(
                 "states",
-                _COUNTS,
+                COUNTS,
                 "Agents in each state at the last tick, before all return to idle.",
             ),
-            *_ACTIVITY,
+            *ACTIVITY,
         ),
     ),
     Event(
@@ -255,20 +109,20 @@ EVENTS = (
         "info",
         "A post is published. Posts of round 0, tick 0 are older than the simulation.",
         (
-            Key("agent_id", _TEXT, "Id of its author."),
-            _POST,
-            Key("kind", _one_of("post", "reply", "reshare"), "Kind of post."),
-            Key("parent_id", _or_null(_TEXT), "Id of the post that it replies to or reshares."),
-            Key("root_id", _TEXT, "Id of the first post of its cascade, which may be itself."),
-            Key("topics", _TEXTS, "Its topics."),
-            Key("text", _TEXT, "Its text."),
+            Key("agent_id", TEXT, "Id of its author."),
+            POST,
+            Key("kind", one_of("post", "reply", "reshare"), "Kind of post."),
+            Key("parent_id", or_null(TEXT), "Id of the post that it replies to or reshares."),
+            Key("root_id", TEXT, "Id of the first post of its cascade, which may be itself."),
+            Key("topics", TEXTS, "Its topics."),
+            Key("text", TEXT, "Its text."),
         ),
     ),
     Event(
         events.POST_LIKED,
         "info",
         "An agent likes a post.",
-        (_AGENT, _POST, Key("author_id", _TEXT, "Id of the post's author.")),
+        (AGENT, POST, Key("author_id", TEXT, "Id of the post's author.")),
     ),
     Event(
         events.POST_WEIGHED,
@@ -276,15 +130,15 @@ EVENTS = (
         "An agent weighs a post. Below the threshold it scrolls on; from there on a decision "
         "follows.",
         (
-            _AGENT,
-            _POST,
+            AGENT,
+            POST,
             Key(
                 "relevance",
-                _or_null(_SHARE),
+                or_null(SHARE),
                 "Relevance of the post to the agent; null if the agent's class weighs posts in a "
                 "way of its own.",
             ),
-            Key("threshold", _or_null(_SHARE), "Relevance from which the agent engages."),
+            Key("threshold", or_null(SHARE), "Relevance from which the agent engages."),
         ),
     ),
     Event(
@@ -292,17 +146,17 @@ EVENTS = (
         "info",
         "An agent changes its state.",
         (
-            _CHART,
-            _AGENT,
-            _FROM,
-            _TO,
-            _TRIGGER,
+            CHART,
+            AGENT,
+            FROM,
+            TO,
+            TRIGGER,
             Key(
                 "ticks_in_state",
-                _or_null(_COUNT),
+                or_null(COUNT),
                 "Dwell time in the source state, in ticks; null if the agent does not count them.",
             ),
-            _CONTEXT,
+            CONTEXT,
         ),
     ),
     Event(
@@ -312,21 +166,103 @@ EVENTS = (
         "`latency` to `output_tokens` are present, all or none, if a model was to be asked; those "
         "after them where they are known.",
         (
-            _AGENT,
-            Key("state", _TEXT, "State of the agent."),
-            _TRIGGER,
-            Key("options", _TEXTS, "Target states of the enabled transitions, in chart order."),
-            Key("chosen", _TEXT, "Target state that was chosen."),
+            AGENT,
+            Key("state", TEXT, "State of the agent."),
+            TRIGGER,
+            Key("options", TEXTS, "Target states of the enabled transitions, in chart order."),
+            Key("chosen", TEXT, "Target state that was chosen."),
             Key(
                 "source",
-                _one_of("model", "cache", "replay", "policy", "fallback"),
+                one_of("model", "cache", "replay", "policy", "fallback"),
                 "Origin of the choice: a model, its cached or logged answer, a policy (also any "
                 "reasoner that has only `decide`), or none.",
             ),
-            Key("reason", _or_null(_TEXT), "Why the fallback was taken; null otherwise."),
-            Key("probabilities", _or_null(_CHANCES), "Probability of each option, if known."),
-            _CONTEXT,
-            *_optional((*_COST, *_KNOWN_COST)),
+            Key("reason", or_null(TEXT), "Why the fallback was taken; null otherwise."),
+            Key("probabilities", or_null(CHANCES), "Probability of each option, if known."),
+            CONTEXT,
+            *optional((*COST, *KNOWN_COST)),
+        ),
+    ),
+    Event(
+        events.TEXT_WRITTEN,
+        "info",
+        "A model has written a text, or JSON of a schema; a warning if the source is `failed`. The "
+        "keys from `latency` on are as those of a decision, with those of all requests of the call "
+        "added up; durations are of the last reply.",
+        (
+            AGENT,
+            Key("key", TEXT, "What it is for; with the agent, the name of the call."),
+            Key(
+                "prompt_hash",
+                Kind("16 hexadecimal digits", {"type": "string", "pattern": "^[0-9a-f]{16}$"}),
+                "The beginning of the SHA-256 of the prompt in UTF-8.",
+            ),
+            Key("text", or_null(TEXT), "What the model wrote last; null if it wrote nothing."),
+            Key(
+                "source",
+                one_of("model", "cache", "replay", "script", "failed"),
+                "Origin of the text: a model, its cached or logged answer, a script of a test; "
+                "`failed` if no usable text came.",
+            ),
+            Key("reason", or_null(TEXT), "Why it failed; null otherwise."),
+            *optional((*COST, *KNOWN_COST)),
+        ),
+    ),
+    Event(
+        events.WORKFLOW_STEP,
+        "info",
+        "A step of an agent's workflow has run; a warning if it failed.",
+        (
+            AGENT,
+            TURN,
+            STEP,
+            Key("type", one_of("llm", "code", "transition"), "Type of the step."),
+            Key("state", TEXT, "State it ran in."),
+            Key(
+                "outcome",
+                one_of("done", "skipped", "failed"),
+                "`done`, also if its transition was refused; if it failed, `skipped` or `failed` "
+                "by its policy.",
+            ),
+            Key("moved_to", or_null(TEXT), "State that it led to; null if it led to none."),
+            Key(
+                "reason",
+                or_null(TEXT),
+                "Why it failed, or why its transition was refused; null otherwise.",
+            ),
+            Key("seconds", SECONDS, "Seconds that the model or the code took."),
+            Key("input_tokens", or_null(COUNT), "Tokens that the model read, where known."),
+            Key("output_tokens", or_null(COUNT), "Tokens that it wrote, where known."),
+            Key("unknown_variables", TEXTS, "Variables of its prompt that nobody provides."),
+        ),
+    ),
+    Event(
+        events.WORKFLOW_REFUSED,
+        "warning",
+        "A transition that a step named was refused, or the condition on which a step runs failed.",
+        (
+            AGENT,
+            TURN,
+            STEP,
+            Key("state", TEXT, "State of the agent."),
+            Key(
+                "target",
+                or_null(TEXT),
+                "State that the step named; null if it was not to run at all.",
+            ),
+            Key("reason", TEXT, "Why: which condition was false or failed."),
+        ),
+    ),
+    Event(
+        events.WORKFLOW_RESET,
+        "warning",
+        "An agent was restored in a state that its workflow does not declare, and begins anew in "
+        "the initial state.",
+        (
+            AGENT,
+            TURN,
+            Key("from_state", TEXT, "State that it was to be restored in."),
+            Key("to_state", TEXT, "The initial state."),
         ),
     ),
     Event(
@@ -334,15 +270,15 @@ EVENTS = (
         "warning",
         "An answer no longer applied when it came, or when it was its turn, and was discarded.",
         (
-            _CHART,
-            _AGENT,
-            _TRIGGER,
-            Key("asked_in", _TEXT, "State in which the agent was asked."),
-            Key("now_in", _TEXT, "State of the agent when the answer came."),
-            Key("chosen", _TEXT, "Target state that was chosen."),
+            CHART,
+            AGENT,
+            TRIGGER,
+            Key("asked_in", TEXT, "State in which the agent was asked."),
+            Key("now_in", TEXT, "State of the agent when the answer came."),
+            Key("chosen", TEXT, "Target state that was chosen."),
             Key(
                 "reason",
-                _one_of("moved", "not_enabled"),
+                one_of("moved", "not_enabled"),
                 "The agent had moved, even if it came back; or the transition was no longer "
                 "enabled. Older logs do not have it.",
                 required=False,
@@ -353,7 +289,7 @@ EVENTS = (
         events.CACHE_FAILED,
         "warning",
         "The store of a model's answers failed and is no longer used.",
-        (_ERROR,),
+        (ERROR,),
     ),
     Event(
         events.MODE_UNKNOWN,
@@ -361,26 +297,26 @@ EVENTS = (
         "A reasoner in mode `auto` could not find out whether server and model support decision "
         "questions. It asks by chat until it can, checks again later, and reports only the first "
         "failure.",
-        (_ERROR,),
+        (ERROR,),
     ),
     Event(
         events.GUARD_FAILED,
         "error",
         "A guard raised an exception; its transition is not enabled.",
-        _FAULT,
+        FAULT,
     ),
     Event(
         events.ACTION_FAILED,
         "error",
         "An action raised an exception; the transition took place nevertheless.",
-        _FAULT,
+        FAULT,
     ),
     Event(
         events.RUN_ENDED,
         "info",
         "The log is complete; without this event it was cut off or is still being written. "
         "A simulation adds its counts.",
-        _optional(_ACTIVITY),
+        optional(ACTIVITY),
     ),
 )
 """All events of prism."""

@@ -19,10 +19,13 @@ from prism.llm import AnswerCache, OllamaPool
 from prism.llm._doctor import try_out
 from prism.llm._host import OllamaHost
 from prism.statechart import Reasoner
+from prism.statechart.reasoner._writer import Writer
 
 QUIET_SECONDS = 2.0
 _SEE_DOCTOR = "(see: prism doctor)"
 _WILL_FALL_BACK = (ModelMissingError, OverloadedError, TimedOutError, UnreachableError)
+
+_ASKS_A_MODEL = (Reasoner, Writer)
 
 Say = Callable[[str], None]
 
@@ -44,7 +47,10 @@ def load_model(
         warn: Receives what is wrong with a server.
         quiet_seconds: How long loading may take without a note.
     """
-    pool = reasoner.client if isinstance(reasoner, Reasoner) else None
+    # a decision without an answer falls back; a text is missing
+    lost = "texts will be missing" if isinstance(reasoner, Writer) else "decisions will fall back"
+    each = "text will be missing" if isinstance(reasoner, Writer) else "decision will fall back"
+    pool = reasoner.client if isinstance(reasoner, _ASKS_A_MODEL) else None
     if not isinstance(pool, OllamaPool):
         return
 
@@ -52,14 +58,14 @@ def load_model(
     troubles = [" ".join(trouble.split()) for trouble in found]
     if len(troubles) < len(pool.hosts):
         for trouble in troubles:
-            warn(f"{trouble}; its decisions will fall back {_SEE_DOCTOR}")
+            warn(f"{trouble}; its {lost} {_SEE_DOCTOR}")
         return
 
     *others, last = troubles
     for trouble in others:
         warn(trouble)
 
-    warn(f"{last}; until that is mended every decision will fall back {_SEE_DOCTOR}")
+    warn(f"{last}; until that is mended every {each} {_SEE_DOCTOR}")
 
 
 async def _warm_up(
@@ -96,7 +102,7 @@ async def _judge(host: OllamaHost, error: LLMError | None, limit: float | None) 
 @contextmanager
 def closing_cache(reasoner: Any, warn: Say) -> Iterator[None]:
     """Write the last answers to the cache's file when the run ends, and say so where that fails."""
-    cache = reasoner.cache if isinstance(reasoner, Reasoner) else None
+    cache = reasoner.cache if isinstance(reasoner, _ASKS_A_MODEL) else None
     try:
         yield
     finally:
@@ -110,7 +116,7 @@ def closing_cache(reasoner: Any, warn: Say) -> Iterator[None]:
 
 def spent_by(reasoner: Any) -> dict[str, Any]:
     """Return what a model has cost, as ``run.json`` says it; nothing where none was asked."""
-    if not isinstance(reasoner, Reasoner):
+    if not isinstance(reasoner, _ASKS_A_MODEL):
         return {}
 
     return {"spent": {"calls": reasoner.budget.calls, "tokens": reasoner.budget.tokens}}

@@ -18,6 +18,7 @@ from prism.runlog import ReplayReasoner
 from prism.runs._credentials import without_credentials
 from prism.runs._stopping import StoppingReasoner
 from prism.statechart import BaseReasoner, Budget, Reasoner
+from prism.statechart.reasoner._writer import Writer
 
 Kinds = Mapping[str, Any]
 """What each key may hold: a type, or a tuple of texts to choose from; a list is one of texts."""
@@ -183,17 +184,12 @@ def make_reasoner(options: ReasonerOptions, seed: int, fallback: Any) -> BaseRea
 
         return ReplayReasoner(options.run, verbatim=True)
 
-    budget = Budget(
-        max_calls=options.max_calls, max_tokens=options.max_tokens, deadline=options.deadline
-    )
-
     settings: dict[str, Any] = {
         "mode": options.mode or "auto",
         "pick": options.pick or "draw",
         "fallback": fallback,
         "seed": seed,
-        "budget": budget,
-        "cache": None if options.cache is None else AnswerCache(options.cache),
+        **_limits(options),
     }
     pool, stop_at = _make_pool(options, seed), options.stop_at_fallbacks
 
@@ -202,6 +198,33 @@ def make_reasoner(options: ReasonerOptions, seed: int, fallback: Any) -> BaseRea
         if stop_at is None
         else StoppingReasoner(pool, stop_at=stop_at, **settings)
     )
+
+
+def make_writer(options: ModelOptions, seed: int) -> Writer:
+    """Make the writer of a run, which asks a model for texts.
+
+    Args:
+        options: The model.
+        seed: Seed of the run.
+
+    Raises:
+        FieldValueError: If an option lies outside its range.
+        InputError: If an option applies to decisions only, or the file of answers cannot be used.
+    """
+    for name in ("mode", "pick", "stop_at_fallbacks"):
+        if getattr(options, name) is not None:
+            raise InputError("applies to decisions, and this run has a model write", field=name)
+
+    return Writer(_make_pool(options, seed), seed=seed, **_limits(options))
+
+
+def _limits(options: ModelOptions) -> dict[str, Any]:
+    return {
+        "budget": Budget(
+            max_calls=options.max_calls, max_tokens=options.max_tokens, deadline=options.deadline
+        ),
+        "cache": None if options.cache is None else AnswerCache(options.cache),
+    }
 
 
 def _make_pool(options: ModelOptions, seed: int) -> OllamaPool:

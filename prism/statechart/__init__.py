@@ -26,6 +26,8 @@ from prism.statechart.reasoner import (
 from prism.statechart.reasoner._cost import Budget, Cost
 from prism.statechart.reasoner._policy import PolicyReasoner
 from prism.statechart.reasoner._questions import BaseReasoner, Decision, Question
+from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
+from prism.statechart.reasoner._writer import Writer
 from prism.statechart.social import social_media_chart, social_media_guards
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState, state_enum
@@ -37,6 +39,7 @@ __all__ = [
     "Action",
     "AgentState",
     "BaseReasoner",
+    "BaseWriter",
     "Budget",
     "Cost",
     "Decider",
@@ -52,7 +55,10 @@ __all__ = [
     "Reasoner",
     "StateTransition",
     "Statechart",
+    "TextCall",
     "Transition",
+    "Writer",
+    "Written",
     "agents_in_state",
     "build_reasoner_prompt",
     "format_context",

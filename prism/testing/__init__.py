@@ -1,4 +1,4 @@
-"""Parts for testing agents and simulations: reasoners, a model server, assertions, coverage.
+"""Parts for testing agents: reasoners, writers, a model server, assertions, coverage.
 
 With pytest most of them are at hand as fixtures: see `prism.pytest_plugin` and ``docs/testing.md``.
 `FakeOllama` and `explore` need the extra: ``pip install '.[testing]'``.
@@ -14,6 +14,7 @@ from prism.testing._paths import assert_path
 from prism.testing._reasoners import FailingReasoner, LateReasoner, RecordingReasoner
 from prism.testing._scripted import ScriptedReasoner, ScriptMaker
 from prism.testing._transition_log import TransitionLog
+from prism.testing._writers import ScriptedWriter, WriterMaker
 
 if TYPE_CHECKING:
     from prism.testing._explore import Exploration, explore
@@ -33,7 +34,9 @@ __all__ = [
     "RecordingReasoner",
     "ScriptMaker",
     "ScriptedReasoner",
+    "ScriptedWriter",
     "TransitionLog",
+    "WriterMaker",
     "assert_path",
     "explore",
 ]

@@ -1,1 +1,37 @@
-"""Agents written in YAML."""
+"""Agents written in YAML: a state machine, and steps that ask a model, compute, or choose.
+
+`Workflow` reads a file, `WorkflowAgent` carries it out a turn at a time inside an application, and
+`WorkflowRun` is a run of turns that `prism.runs` keeps, resumes and repeats.
+
+Needs the extra ``workflow``: ``pip install '.[workflow]'`` in a checkout.
+"""
+
+from prism.errors import MissingExtraError
+
+try:
+    import pydantic as _pydantic  # noqa: F401
+except ModuleNotFoundError as _error:
+    if _error.name != "pydantic":
+        raise
+    raise MissingExtraError("workflow", "pydantic") from None
+
+from prism.workflow._actions import Action, ActionResult
+from prism.workflow._agent import StepRun, Turn, WorkflowAgent, WorkflowStopped
+from prism.workflow._document._problems import Problem, WorkflowFileError
+from prism.workflow._loop import WorkflowResults
+from prism.workflow._run import WorkflowRun
+from prism.workflow._workflow import Workflow
+
+__all__ = [
+    "Action",
+    "ActionResult",
+    "Problem",
+    "StepRun",
+    "Turn",
+    "Workflow",
+    "WorkflowAgent",
+    "WorkflowFileError",
+    "WorkflowResults",
+    "WorkflowRun",
+    "WorkflowStopped",
+]

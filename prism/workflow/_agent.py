@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from prism.errors import FieldValueError, PrismError
 from prism.statechart import StateTransition
@@ -15,13 +15,15 @@ from prism.statechart.reasoner._cost import Cost
 from prism.statechart.reasoner._texts import BaseWriter, TextCall
 from prism.statechart.reasoner._writer import Writer
 from prism.telemetry._loggers import EventLogger, active_logger, report_warning
-from prism.telemetry.events import WORKFLOW_REFUSED, WORKFLOW_STEP
+from prism.telemetry.events import WORKFLOW_REFUSED, WORKFLOW_RESET, WORKFLOW_STEP
 from prism.workflow._actions import Action, ActionResult, OnAction, carry_out
-from prism.workflow._chart import STEP
+from prism.workflow._chart import STEP, Clock
 from prism.workflow._document._definition import Step
 from prism.workflow._sandbox._conditions import ConditionError
 from prism.workflow._sandbox._programs import CodeError
 from prism.workflow._sandbox._workers import WORKERS
+from prism.workflow._seconds import ToldSeconds, as_measured
+from prism.workflow._state import STATE_KEY, MachineState, SavedAgent, machine_data
 from prism.workflow._variables import HostVariable, VariableError, Variables, as_data
 from prism.workflow._workflow import Workflow
 
@@ -100,7 +102,8 @@ class WorkflowAgent:
     Args:
         workflow: What it does.
         client: Who answers its prompts: a writer, or any client that a `Writer` takes.
-        context: Variables to begin with, plain data.
+        context: Variables to begin with, plain data. Under ``_state_machine`` it may hold the state
+            of an earlier agent, as `to_dict` keeps it.
         agent_id: Its name, in logs and as a variable.
         variables: What the host provides: values, or functions of the agent. They stand behind the
             context, which steps may set.
@@ -109,6 +112,7 @@ class WorkflowAgent:
         turns: How many turns there will be, for ``time_remaining`` and ``progress_percent``.
         logger: A structlog logger for its events. None means structlog's own, once it is
             configured.
+        clock: What its history is timed by: returns seconds since the epoch. None means real time.
 
     Attributes:
         state: Its state, a member of the chart's enum.
@@ -130,13 +134,14 @@ class WorkflowAgent:
         action_seconds: float = DEFAULT_ACTION_SECONDS,
         turns: int | None = None,
         logger: EventLogger | None = None,
+        clock: Clock | None = None,
     ) -> None:
         if not action_seconds > 0:
             raise FieldValueError(f"action_seconds must be above 0, got {action_seconds!r}")
 
         self.workflow: Workflow = workflow
         self.agent_id: str = agent_id
-        self.state: StrEnum = workflow.chart.initial
+        self.state: StrEnum = workflow.initial
         self.ticks_in_state: int = 0
         self.state_history: deque[StateTransition] = deque(maxlen=MOST_HISTORY)
         self.max_history_depth: int = MOST_HISTORY
@@ -150,19 +155,77 @@ class WorkflowAgent:
         self._action_seconds = action_seconds
         self._turns = turns
         self._logger = logger
-        self._chart = workflow.chart_for(logger)
+        self._driving = workflow.driving(logger, clock)
         self._refusals: list[str] = []
-        self._stopwatch: Callable[[], float] = perf_counter
+        self._told_seconds: ToldSeconds = as_measured
         for name, value in (variables or {}).items():
             if not callable(value):
                 as_data(value, name)
         given = as_data(dict(context or {}), "context")
+        machine = given.pop(STATE_KEY, None)
         self.variables: Variables = Variables(self, given, {}, dict(variables or {}))
+        if machine is not None:
+            self._restore_state(machine)
+
+    @classmethod
+    def from_dict(
+        cls, workflow: Workflow, client: Any, data: Mapping[str, Any], **settings: Any
+    ) -> Self:
+        """Return an agent that goes on where another one was.
+
+        A state that the workflow does not declare is reset to the initial one, which is logged as
+        ``workflow.reset``.
+
+        Args:
+            workflow: What it does.
+            client: As for `WorkflowAgent`.
+            data: What `to_dict` returned.
+            settings: Everything else that `WorkflowAgent` takes, but context and agent_id.
+
+        Raises:
+            InputError: If the data is something else; the message names the key.
+        """
+        saved = SavedAgent.read(data)
+        context = dict(saved.context)
+        machine = context.pop(STATE_KEY, None)
+        agent = cls(workflow, client, context, agent_id=saved.agent_id, **settings)
+        agent.turn_number = saved.turn_number
+        agent.ticks_in_state = saved.ticks_in_state
+        if machine is not None:
+            agent._restore_state(machine)
+
+        agent.failure = saved.failure
+        agent.action_history.extend(saved.action_history)
+        agent._actions, agent._successes = saved.actions, saved.successes
+
+        return agent
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the agent between two turns as plain data, for `from_dict`.
+
+        Its state stands in the context, under ``_state_machine``.
+        """
+        machine = machine_data(self.state, list(self.state_history), self.workflow.states)
+
+        return {
+            "agent_id": self.agent_id,
+            "context": {**as_data(self.context, "context"), STATE_KEY: machine},
+            "turn_number": self.turn_number,
+            "ticks_in_state": self.ticks_in_state,
+            "failure": self.failure,
+            "actions": self._actions,
+            "successes": self._successes,
+            "action_history": [item.to_dict() for item in self.action_history],
+        }
 
     @property
     def context(self) -> dict[str, Any]:
         """Its variables, plain data."""
         return self.variables.context
+
+    def tell_seconds_by(self, told_seconds: ToldSeconds) -> None:
+        """Log code steps with other seconds than measured, as a repeated run does."""
+        self._told_seconds = told_seconds
 
     def note_refusal(self, reason: str) -> None:
         """Note why a condition refuses a transition; the chart's guards call it."""
@@ -217,6 +280,7 @@ class WorkflowAgent:
             self._warn(
                 WORKFLOW_REFUSED,
                 step=step.name,
+                state=self.state.value,
                 target=None,
                 reason=f"run_if {step.run_if.source!r} failed: {error}",
             )
@@ -256,7 +320,7 @@ class WorkflowAgent:
 
     async def _run_code(self, step: Step) -> _Result:
         assert step.code is not None
-        began = self._stopwatch()
+        began = perf_counter()
         given = {
             name: self.variables[name]
             for name in step.code.reads
@@ -268,13 +332,15 @@ class WorkflowAgent:
                 ran = await WORKERS.run(step.code, self.context, given, self._key(step))
             except CodeError as error:
                 if attempt == most:
-                    seconds = self._stopwatch() - began
+                    seconds = self._told_seconds(self._key(step), perf_counter() - began)
                     return _Result(reason=str(error), failed=True, seconds=seconds)
             else:
                 self.variables.context = ran.context
                 break
 
-        return _Result(target=step.transition_to, seconds=self._stopwatch() - began)
+        seconds = self._told_seconds(self._key(step), perf_counter() - began)
+
+        return _Result(target=step.transition_to, seconds=seconds)
 
     async def _ask(self, step: Step) -> _Result:
         assert step.prompt is not None
@@ -332,13 +398,24 @@ class WorkflowAgent:
         self._refusals.clear()
         state = self.state.value
         chosen = type(self.state)(target)
-        if self._chart.fire_to(self, STEP, chosen, {"step": step.name}) is not None:
+        chart = self._driving.chart(state)
+        if chart.fire_to(self, STEP, chosen, {"step": step.name}) is not None:
             return target, None
 
         reason = "; ".join(self._refusals) or f"no transition from {state!r} to {target!r}"
-        self._warn(WORKFLOW_REFUSED, step=step.name, target=target, reason=reason)
+        self._warn(WORKFLOW_REFUSED, step=step.name, state=state, target=target, reason=reason)
 
         return None, reason
+
+    def _restore_state(self, data: Any) -> None:
+        machine = MachineState.read(data, self.workflow.states)
+        self.state_history.extend(machine.history)
+        if machine.current is not None:
+            self.state = machine.current
+            return
+
+        self.ticks_in_state = 0
+        self._warn(WORKFLOW_RESET, from_state=machine.undeclared, to_state=self.state.value)
 
     def _provided(self) -> dict[str, Any]:
         """Return the variables of the specification that the runner knows."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
+from functools import cached_property
+from time import time
 from typing import Any
 
 from prism.statechart import Statechart, Transition, state_enum
@@ -18,48 +20,153 @@ from prism.workflow._sandbox._conditions import Condition, ConditionError
 STEP = "step"
 """The one trigger of a workflow's chart: a step names the target."""
 
+MOST_ROWS = 2000
+"""A chart of more transitions is made piece by piece, as an agent gets to each state."""
 
-def chart_of(
-    definition: WorkflowDefinition, logger: EventLogger | None = None
-) -> Statechart[StrEnum]:
-    """Return the statechart of a workflow.
+Clock = Callable[[], float]
 
-    Where any state may follow any, only those transitions are written out that a step can ask for:
-    for 200 states it would be 40,000.
+
+class Charts:
+    """The statechart of a workflow: whole, and as far as it drives agents.
+
+    Where any of 200 states may follow any, the whole chart has 40,000 rows. Such a chart is made
+    when somebody asks for it, to draw it or to check a log. An agent needs the transitions out of
+    its own state only, and is driven by a chart of these.
 
     Args:
         definition: The workflow.
-        logger: Where its transitions go.
     """
-    states = state_enum(_enum_name(definition.name), definition.states)
-    allowed = definition.transitions or _asked_for(definition)
 
-    return Statechart(
-        states,
-        [
-            Transition(
-                STEP,
-                "*" if item.source == ANY_STATE else states(item.source),
-                states(item.target),
-                None if item.condition is None else _guard(item.condition),
-            )
-            for item in allowed
-        ],
-        initial=states(definition.initial),
-        name=definition.name,
-        logger=logger,
-    )
+    def __init__(self, definition: WorkflowDefinition) -> None:
+        self.states: type[StrEnum] = state_enum(_enum_name(definition.name), definition.states)
+        self._definition = definition
+
+    @cached_property
+    def whole(self) -> Statechart[StrEnum]:
+        """The chart, with every transition."""
+        return self._chart(self._transitions(self._definition.states))
+
+    @cached_property
+    def is_large(self) -> bool:
+        """Whether the whole chart is too large to be made before it is asked for."""
+        definition = self._definition
+        if not definition.transitions:
+            return sum(map(len, self._asked_for.values())) > MOST_ROWS
+
+        anywhere = sum(item.source == ANY_STATE for item in definition.transitions)
+        others = len(definition.transitions) - anywhere
+
+        return anywhere * len(definition.states) + others > MOST_ROWS
+
+    def driving(self, logger: EventLogger | None, clock: Clock | None) -> Driving:
+        """Return the charts that drive agents.
+
+        Args:
+            logger: Where their transitions go.
+            clock: What their histories are timed by; None for real time.
+        """
+        return Driving(self, logger, clock)
+
+    def of(
+        self, sources: Iterable[str] | None, logger: EventLogger | None, clock: Clock | None
+    ) -> Statechart[StrEnum]:
+        """Return a chart of the transitions out of some states.
+
+        Args:
+            sources: The states; None for all.
+            logger: Where its transitions go.
+            clock: What histories are timed by; None for real time.
+        """
+        if sources is None and logger is None and clock is None:
+            return self.whole
+
+        chosen = self._definition.states if sources is None else sources
+
+        return self._chart(self._transitions(chosen), logger, clock)
+
+    def _chart(
+        self,
+        transitions: Iterable[Transition[StrEnum]],
+        logger: EventLogger | None = None,
+        clock: Clock | None = None,
+    ) -> Statechart[StrEnum]:
+        return Statechart(
+            self.states,
+            transitions,
+            initial=self.states(self._definition.initial),
+            name=self._definition.name,
+            logger=logger,
+            clock=clock or time,
+        )
+
+    def _transitions(self, sources: Iterable[str]) -> Iterator[Transition[StrEnum]]:
+        wanted = frozenset(sources)
+        if not self._definition.transitions:
+            for source in self._definition.states:
+                targets = self._asked_for[source] if source in wanted else ()
+                for target in targets:
+                    yield self._transition(AllowedTransition(source, target), source)
+            return
+
+        for item in self._definition.transitions:
+            if item.source != ANY_STATE:
+                if item.source in wanted:
+                    yield self._transition(item, item.source)
+                continue
+
+            for source in self._definition.states:
+                if source in wanted:
+                    yield self._transition(item, source)
+
+    def _transition(self, item: AllowedTransition, source: str) -> Transition[StrEnum]:
+        guard = None if item.condition is None else _guard(item.condition)
+        return Transition(STEP, self.states(source), self.states(item.target), guard)
+
+    @cached_property
+    def _asked_for(self) -> dict[str, dict[str, None]]:
+        """The targets that steps can ask for in each state; no list says what is allowed."""
+        everywhere = {
+            target: None
+            for step in self._definition.steps
+            if step.in_state is None
+            for target in step.targets
+        }
+        found = {state: dict(everywhere) for state in self._definition.states}
+        for step in self._definition.steps:
+            for source in step.in_state or ():
+                found[source].update(dict.fromkeys(step.targets))
+
+        return found
 
 
-def _asked_for(definition: WorkflowDefinition) -> Iterator[AllowedTransition]:
-    pairs = {
-        (source, target): None
-        for step in definition.steps
-        for target in step.targets
-        for source in (definition.states if step.in_state is None else sorted(step.in_state))
-    }
-    for source, target in pairs:
-        yield AllowedTransition(source, target)
+class Driving:
+    """The charts that drive agents of one logger and one clock.
+
+    Args:
+        charts: The workflow's charts.
+        logger: Where transitions go.
+        clock: What histories are timed by; None for real time.
+    """
+
+    def __init__(self, charts: Charts, logger: EventLogger | None, clock: Clock | None) -> None:
+        self._charts = charts
+        self._logger = logger
+        self._clock = clock
+        self._made: dict[str | None, Statechart[StrEnum]] = {}
+
+    def chart(self, state: str) -> Statechart[StrEnum]:
+        """Return a chart that has all transitions out of a state; it is made once.
+
+        Args:
+            state: State of the agent that is to be driven.
+        """
+        place = state if self._charts.is_large else None
+        found = self._made.get(place)
+        if found is None:
+            sources = None if place is None else (place,)
+            found = self._made[place] = self._charts.of(sources, self._logger, self._clock)
+
+        return found
 
 
 def _guard(condition: Condition) -> Callable[[Any, Any], bool]:

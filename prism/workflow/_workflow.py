@@ -10,7 +10,7 @@ from typing import Self
 from prism.files import reading
 from prism.statechart import Statechart
 from prism.telemetry._loggers import EventLogger
-from prism.workflow._chart import chart_of
+from prism.workflow._chart import Charts, Clock, Driving
 from prism.workflow._document._checks import check
 from prism.workflow._document._definition import Step, WorkflowDefinition
 from prism.workflow._document._problems import Problem, WorkflowFileError
@@ -24,33 +24,34 @@ class Workflow:
     Args:
         definition: What was read.
         warnings: What the reader noticed that does not keep it from running.
+        files: The files that it was read from: its own, then its components'.
 
     Attributes:
         name: Its name.
-        chart: Its states and transitions, with the conditions as guards.
         steps: Its steps, in order.
         replies: How the model's answers to each step are read, by its name.
         warnings: What the reader noticed that does not keep it from running.
+        definition: What was read.
+        files: The files that it was read from: its own, then its components'.
     """
 
-    def __init__(self, definition: WorkflowDefinition, warnings: tuple[Problem, ...] = ()) -> None:
+    def __init__(
+        self,
+        definition: WorkflowDefinition,
+        warnings: tuple[Problem, ...] = (),
+        files: tuple[Path, ...] = (),
+    ) -> None:
         self.definition: WorkflowDefinition = definition
+        self.files: tuple[Path, ...] = files
         self.name: str = definition.name
-        self.chart: Statechart[StrEnum] = chart_of(definition)
         self.steps: tuple[Step, ...] = definition.steps
         self.warnings: tuple[Problem, ...] = warnings
         self.replies: Mapping[str, StepReply] = {
             step.name: StepReply(step) for step in definition.steps if step.kind != "code"
         }
-        self._logging: tuple[EventLogger, Statechart[StrEnum]] | None = None
-        self._by_state = {
-            state: tuple(
-                (number, step)
-                for number, step in enumerate(definition.steps)
-                if step.in_state is None or state in step.in_state
-            )
-            for state in definition.states
-        }
+        self._charts = Charts(definition)
+        self._driving: tuple[EventLogger | None, Clock | None, Driving] | None = None
+        self._by_state: dict[str, tuple[tuple[int, Step], ...]] = {}
 
     @classmethod
     def load(cls, path: Path | str) -> Self:
@@ -66,7 +67,7 @@ class Workflow:
             MissingExtraError: If the extra ``workflow`` is not installed.
         """
         file = Path(path)
-        return cls._read(read_workflow(_text_of(file), str(file), file.parent))
+        return cls._read(read_workflow(_text_of(file), str(file), file.parent), file)
 
     @classmethod
     def from_text(cls, text: str, *, name: str = "workflow") -> Self:
@@ -82,8 +83,9 @@ class Workflow:
         return cls._read(read_workflow(text, name, None))
 
     @classmethod
-    def _read(cls, found: Reading) -> Self:
-        return cls(found.definition, tuple(sorted(found.problems.found)))
+    def _read(cls, found: Reading, *files: Path) -> Self:
+        warnings = tuple(sorted(found.problems.found))
+        return cls(found.definition, warnings, (*files, *found.component_files))
 
     @staticmethod
     def check(path: Path | str, variables: Iterable[str] = ()) -> tuple[Problem, ...]:
@@ -106,18 +108,33 @@ class Workflow:
 
         return tuple(sorted(found.problems.found))
 
-    def chart_for(self, logger: EventLogger | None) -> Statechart[StrEnum]:
-        """Return the chart, writing its transitions to a logger; agents of one run share it.
+    @property
+    def chart(self) -> Statechart[StrEnum]:
+        """Its states and transitions, with the conditions as guards; made when first asked for."""
+        return self._charts.whole
+
+    @property
+    def states(self) -> type[StrEnum]:
+        """Its states, as an enum."""
+        return self._charts.states
+
+    @property
+    def initial(self) -> StrEnum:
+        """The state in which agents begin."""
+        return self._charts.states(self.definition.initial)
+
+    def driving(self, logger: EventLogger | None, clock: Clock | None = None) -> Driving:
+        """Return the charts that drive agents, which all agents of one run share.
 
         Args:
-            logger: The logger; None for the workflow's own chart.
+            logger: Where transitions go; None for structlog's own logger, once it is configured.
+            clock: What histories are timed by; None for real time.
         """
-        if logger is None:
-            return self.chart
-        if self._logging is None or self._logging[0] is not logger:
-            self._logging = (logger, chart_of(self.definition, logger))
+        made = self._driving
+        if made is None or made[0] is not logger or made[1] is not clock:
+            made = self._driving = (logger, clock, self._charts.driving(logger, clock))
 
-        return self._logging[1]
+        return made[2]
 
     def steps_in(self, state: str, after: int = -1) -> tuple[tuple[int, Step], ...]:
         """Return the steps that run in a state, each with its place in the list.
@@ -126,7 +143,14 @@ class Workflow:
             state: The state.
             after: Leave out the steps up to this place.
         """
-        found = self._by_state[state]
+        found = self._by_state.get(state)
+        if found is None:
+            found = self._by_state[state] = tuple(
+                (number, step)
+                for number, step in enumerate(self.steps)
+                if step.in_state is None or state in step.in_state
+            )
+
         return found if after < 0 else tuple(item for item in found if item[0] > after)
 
 

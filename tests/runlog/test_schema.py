@@ -9,6 +9,7 @@ from pathlib import Path
 
 import prism
 from prism.runlog import _schema as schema
+from prism.runlog._keys import COMMON
 from prism.runlog._schema import EVENTS, json_schema
 from prism.social._results import Activity
 from prism.statechart.reasoner._cost import COST_KEYS, KNOWN_COST_KEYS
@@ -28,7 +29,7 @@ def test_every_event_name_is_defined_once() -> None:
 def test_keys_are_defined_once() -> None:
     """No event defines a key twice, or one of the common keys."""
     for event in EVENTS:
-        defined = [key.name for key in (*schema.COMMON, *event.keys)]
+        defined = [key.name for key in (*COMMON, *event.keys)]
         assert len(defined) == len(set(defined)), event.name
 
 

@@ -10,8 +10,9 @@ import orjson
 import polars as pl
 from polars.exceptions import ComputeError
 
+from prism.runlog._keys import COMMON, Key
 from prism.runlog._reader import Block
-from prism.runlog._schema import COMMON, EVENTS, Key
+from prism.runlog._schema import EVENTS
 
 OBJECTS = ("probabilities", "context", "attributes")
 """Keys of objects. Their own keys vary, so they are kept as JSON text, made by `objects_of`."""

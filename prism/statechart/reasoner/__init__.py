@@ -1,6 +1,7 @@
 """Reasoners: an ambiguous event, decided by a policy or by a language model.
 
-The contract is the specification's reasoner contract.
+The contract is the specification's reasoner contract. A `Writer` has a model write a text, or JSON
+of a schema, through all that a decision goes through.
 """
 
 from prism.statechart.reasoner._answer_store import AnswerStore
@@ -15,11 +16,14 @@ from prism.statechart.reasoner._prompts import (
 from prism.statechart.reasoner._questions import BaseReasoner, Decision, Question
 from prism.statechart.reasoner._reasoner import Reasoner
 from prism.statechart.reasoner._replies import parse_reasoner_response
+from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
+from prism.statechart.reasoner._writer import Writer
 
 __all__ = [
     "STATE_DESCRIPTIONS",
     "AnswerStore",
     "BaseReasoner",
+    "BaseWriter",
     "Budget",
     "Cost",
     "Decision",
@@ -27,6 +31,9 @@ __all__ = [
     "PolicyReasoner",
     "Question",
     "Reasoner",
+    "TextCall",
+    "Writer",
+    "Written",
     "build_reasoner_prompt",
     "format_context",
     "parse_reasoner_response",

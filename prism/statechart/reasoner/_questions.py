@@ -137,11 +137,11 @@ def _announce(given: EventLogger | None, question: Question, decision: Decision)
         context=question.context,
         reason=decision.reason,
         probabilities=decision.probabilities,
-        cost=None if cost is None else _told(cost),
+        cost=None if cost is None else cost_told(cost),
     )
 
 
-def _told(cost: Cost) -> dict[str, Any]:
+def cost_told(cost: Cost) -> dict[str, Any]:
     """Return what a decision's event says of its cost; what is unknown may be left out."""
     keys = {name: getattr(cost, name) for name in COST_KEYS}
     known = {name: getattr(cost, name) for name in KNOWN_COST_KEYS}

@@ -9,7 +9,8 @@ from hashlib import sha256
 from typing import Any, Literal
 
 from prism.statechart._identity import name_or_address
-from prism.statechart.reasoner._cost import COST_KEYS, Cost
+from prism.statechart.reasoner._cost import Cost, require_positive
+from prism.statechart.reasoner._questions import cost_told
 from prism.telemetry._loggers import EventLogger, active_logger, report_warning
 from prism.telemetry.events import TEXT_WRITTEN
 
@@ -29,7 +30,7 @@ class TextCall:
     """A prompt that is to be answered by a text, or by JSON of a schema.
 
     Args:
-        agent: For whom it is written.
+        agent: For whom it is written: an agent, or its name.
         key: What it is for; with the agent, the name of the call in a log.
         prompt: What the model is asked.
         schema: JSON Schema of the answer, offered to clients that take one; None for a text.
@@ -37,6 +38,9 @@ class TextCall:
             model is asked again.
         most_requests: Requests that may be sent in all, those of the client's own included; None
             leaves it to the client, and asks once.
+
+    Raises:
+        FieldValueError: If no request may be sent.
     """
 
     agent: Any
@@ -45,6 +49,15 @@ class TextCall:
     schema: Mapping[str, Any] | None = None
     read: ReadText = as_it_is
     most_requests: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a call that could not be asked at all."""
+        require_positive(most_requests=self.most_requests)
+
+    @property
+    def agent_id(self) -> str:
+        """Name of the agent, as in the log."""
+        return self.agent if isinstance(self.agent, str) else name_or_address(self.agent)
 
     @property
     def prompt_hash(self) -> str:
@@ -126,10 +139,18 @@ class BaseWriter(ABC):
 
 def read_as(call: TextCall, text: str, source: TextSource, cost: Cost | None = None) -> Written:
     """Return a text as the answer to a call; a failure where the call cannot use it."""
+    text = _whole_characters(text)
     try:
         return Written(text, source, call.read(text), cost=cost)
     except ValueError as error:
         return Written(text, "failed", reason=f"the text cannot be used: {error}", cost=cost)
+
+
+def _whole_characters(text: str) -> str:
+    """Return a text without halves of characters, which JSON can carry and no log can hold."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _announce(
@@ -137,7 +158,7 @@ def _announce(
 ) -> None:
     """Log one text; a failure is a warning, which is shown even without structlog."""
     keys: dict[str, Any] = {
-        "agent_id": name_or_address(call.agent),
+        "agent_id": call.agent_id,
         "key": call.key,
         "prompt_hash": call.prompt_hash,
         "text": written.text,
@@ -145,7 +166,7 @@ def _announce(
         "reason": written.reason,
     }
     if written.cost is not None:
-        keys.update({name: getattr(written.cost, name) for name in COST_KEYS})
+        keys.update(cost_told(written.cost))
 
     if written.has_failed:
         report_warning(given, TEXT_WRITTEN, **keys)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from prism.errors import BudgetSpentError, CircuitOpenError, ModelMissingError
 from prism.statechart.reasoner._answer_store import AnswerStore, ReplyCache
+from prism.statechart.reasoner._bare_ollama import status_of
 from prism.statechart.reasoner._clients import adapt, check_client, check_model, has_slots
 from prism.statechart.reasoner._cost import Budget, Cost, require_positive
 from prism.statechart.reasoner._dispatch import Dispatcher, TextRequest
@@ -22,6 +23,7 @@ from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written, read
 from prism.telemetry._loggers import EventLogger, describe
 
 _USELESS_TO_REPEAT = (BudgetSpentError, CircuitOpenError, ModelMissingError)
+_TOO_MANY = 429
 
 
 class Writer(BaseWriter):
@@ -133,7 +135,7 @@ class Writer(BaseWriter):
         request = TextRequest(
             call.prompt, None if call.schema is None else dict(call.schema), _lacking(call)
         )
-        total = Cost()
+        total, text = Cost(), None
         while True:
             cost = Cost()
             if call.most_requests is not None:
@@ -144,14 +146,21 @@ class Writer(BaseWriter):
                 is_final = not found.has_failed
             except Exception as error:  # of the client, which may be anybody's
                 found = Written(None, "failed", reason=describe(error))
-                is_final = isinstance(error, _USELESS_TO_REPEAT) or not cost.attempts
+                is_final = not cost.attempts or _is_useless_to_repeat(error)
 
             total = _sum(total, cost)
+            text = text if found.text is None else found.text
             if is_final or total.attempts >= (call.most_requests or 1):
-                return Written(found.text, found.source, found.value, found.reason, total)
+                return Written(text, found.source, found.value, found.reason, total)
 
 
-def _lacking(call: TextCall) -> Any:
+def _is_useless_to_repeat(error: Exception) -> bool:
+    """Return True if nothing better can come of the same prompt, as the server refuses it."""
+    status = status_of(error) or 0
+    return isinstance(error, _USELESS_TO_REPEAT) or (400 <= status < 500 and status != _TOO_MANY)
+
+
+def _lacking(call: TextCall) -> Callable[[TextReply], int]:
     def lacks(said: TextReply) -> int:
         return int(read_as(call, said.text, "model").has_failed)
 
@@ -163,6 +172,7 @@ def _sum(total: Cost, last: Cost) -> Cost:
     last.latency = round(total.latency + last.latency, 6)
     last.request_seconds = last.request_seconds or 0.0
     last.queue_seconds = round(last.latency - last.request_seconds, 6)
+    last.model, last.host = last.model or total.model, last.host or total.host
     last.attempts += total.attempts
     last.input_tokens = _both(total.input_tokens, last.input_tokens)
     last.output_tokens = _both(total.output_tokens, last.output_tokens)

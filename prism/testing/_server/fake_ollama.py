@@ -7,7 +7,7 @@ import json
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Self
@@ -46,6 +46,9 @@ class FakeOllama:
         decision_models: Models that can also decide.
         choose: Returns the answer to a question, called in the server's thread; the first option
             by default.
+        write: Returns what the model writes where no options are offered, called in the server's
+            thread with the prompt and the schema of the answer, None for a text; what is no text is
+            sent as JSON. By default what `choose` returns.
         latency: Seconds that each answer of a model takes, or a function that returns them, called
             in the server's thread.
         slots: Answers made at once, while further questions wait. None for no limit.
@@ -72,6 +75,7 @@ class FakeOllama:
         models: Iterable[str] = ("llama3.2",),
         decision_models: Iterable[str] = ("nimble",),
         choose: Callable[[Asked], str] = first_option,
+        write: Callable[[str, Mapping[str, Any] | None], Any] | None = None,
         latency: float | Callable[[], float] = 0.0,
         slots: int | None = None,
         queue_limit: int | None = None,
@@ -90,6 +94,7 @@ class FakeOllama:
         self.decision_models: tuple[str, ...] = tuple(decision_models)
         self.models: tuple[str, ...] = (*models, *self.decision_models)
         self.choose = choose
+        self.write = write
         self.latency: float | Callable[[], float] = latency
         self.decides = decides
         self.version = version
@@ -352,9 +357,7 @@ class FakeOllama:
             await self._chat(asked, exchange, fault)
 
     async def _chat(self, asked: Asked, exchange: Exchange, fault: Fault | None) -> None:
-        content = self.choose(asked)
-        if asked.options:
-            content = json.dumps({"next_state": content})
+        content = self._written(asked)
         if fault is not None and fault.content is not None:
             content = fault.content
 
@@ -366,6 +369,15 @@ class FakeOllama:
         for line in wire.chat_stream(asked, content):
             await exchange.send(json.dumps(line).encode() + b"\n")
         await exchange.end()
+
+    def _written(self, asked: Asked) -> str:
+        if asked.options:
+            return json.dumps({"next_state": self.choose(asked)})
+        if self.write is None:
+            return self.choose(asked)
+
+        text = self.write(asked.prompt, asked.schema)
+        return text if isinstance(text, str) else json.dumps(text)
 
     async def _decide(self, asked: Asked, exchange: Exchange, fault: Fault | None) -> None:
         if asked.model not in self.decision_models:

@@ -37,6 +37,12 @@ class Asked:
     options: tuple[str, ...]
     body: Mapping[str, Any] = field(repr=False)
 
+    @property
+    def schema(self) -> Mapping[str, Any] | None:
+        """JSON Schema that a chat's answer is to follow; None for a text."""
+        schema = self.body.get("format")
+        return schema if isinstance(schema, dict) else None
+
 
 def read_question(path: str, body: Any) -> Asked:
     """Return the question of a request.

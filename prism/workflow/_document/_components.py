@@ -35,7 +35,10 @@ class Components:
 
 
 def read_components(
-    places: Iterable[tuple[Where, ComponentsModel | None]], folder: Path | None, problems: Problems
+    places: Iterable[tuple[Where, ComponentsModel | None]],
+    folder: Path | None,
+    problems: Problems,
+    files: list[Path],
 ) -> Components:
     """Return the components that are named in a file.
 
@@ -43,36 +46,47 @@ def read_components(
         places: Where ``components`` may stand, and what stands there.
         folder: Where the components' files are; None for a text that has no place.
         problems: Takes what is wrong.
+        files: Takes the files that are read.
     """
     found = Components()
     given = [(where, model) for where, model in places if model is not None]
     for kind in ("traits", "goals"):
         for where, model in given:
-            read = _read(kind, getattr(model, kind), (*where, kind), folder, problems)
+            read = _read(kind, getattr(model, kind), (*where, kind), folder, problems, files)
             found.fragments += tuple(_component(name, item) for name, item in read)
 
     for where, model in given:
-        read = _read("phases", model.phases, (*where, "phases"), folder, problems)
+        read = _read("phases", model.phases, (*where, "phases"), folder, problems, files)
         found.phases.update((name, _phase(name, item)) for name, item in read)
 
     return found
 
 
 def _read(
-    kind: str, given: Any, where: Where, folder: Path | None, problems: Problems
+    kind: str,
+    given: Any,
+    where: Where,
+    folder: Path | None,
+    problems: Problems,
+    files: list[Path],
 ) -> list[tuple[str, Any]]:
     if isinstance(given, Mapping):
         return list(given.items())
 
     read = [
-        (name, _from_file(kind, name, (*where, number), folder, problems))
+        (name, _from_file(kind, name, (*where, number), folder, problems, files))
         for number, name in enumerate(given)
     ]
     return [(name, item) for name, item in read if item is not None]
 
 
 def _from_file(
-    kind: str, name: str, where: Where, folder: Path | None, problems: Problems
+    kind: str,
+    name: str,
+    where: Where,
+    folder: Path | None,
+    problems: Problems,
+    files: list[Path],
 ) -> ComponentModel | PhaseModel | None:
     if not _PLAIN_NAME.fullmatch(name):
         problems.add(where, f"{name!r} is not the name of a file", "component_name")
@@ -86,6 +100,7 @@ def _from_file(
         problems.add(where, message, "missing_component", severity="warning")
         return None
 
+    files.append(path)
     try:
         with reading(path):
             text = path.read_text(encoding="utf-8")

@@ -69,11 +69,13 @@ class Reading:
         definition: The workflow.
         problems: What the reader noticed, none of which keeps it from running.
         top: Path of the workflow in its document.
+        component_files: The files of its components.
     """
 
     definition: WorkflowDefinition
     problems: Problems
     top: Where
+    component_files: tuple[Path, ...] = ()
 
 
 def read_workflow(text: str, path: str, folder: Path | None) -> Reading:
@@ -99,7 +101,7 @@ def read_workflow(text: str, path: str, folder: Path | None) -> Reading:
     definition = reader.definition()
     problems.raise_if_any()
 
-    return Reading(definition, problems, reader.top)
+    return Reading(definition, problems, reader.top, tuple(reader.files))
 
 
 @lru_cache(maxsize=2)
@@ -169,6 +171,7 @@ class _Reader:
         self._problems = problems
         self._folder = folder
         self._stem = stem
+        self.files: list[Path] = []
         self._on_failure, self._max_retries = self._defaults()
         self._machine = self._workflow.state_machine or _ONE_STATE
         self._states = frozenset(self._machine.states)
@@ -209,7 +212,7 @@ class _Reader:
         if isinstance(self._file, AgentModel):
             places.append((("components",), self._file.components))
 
-        return read_components(places, self._folder, self._problems)
+        return read_components(places, self._folder, self._problems, self.files)
 
     # States and transitions
 

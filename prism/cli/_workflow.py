@@ -1,0 +1,424 @@
+"""``prism workflow``: running, checking and drawing agents that are written in YAML."""
+
+from __future__ import annotations
+
+import json
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from prism import runs
+from prism.cli._output import output_file, refuse_read_output
+from prism.cli._run_screen import (
+    RunScreen,
+    is_given,
+    own_folder,
+    refuse_what_is_settled,
+    run_screen,
+)
+from prism.cli._screen import note, plain, plain_table, pour, say, shown
+from prism.errors import InputError
+from prism.files import parse_json
+from prism.llm import DEFAULT_HOST
+from prism.runs import ModelOptions, Outcome, ReasonerOptions, ReplayOptions, Runnable
+from prism.runs._options import Think
+
+if TYPE_CHECKING:
+    # the extra may be missing; the room is imported where a command needs it
+    from prism.workflow import Problem, Turn, WorkflowResults
+
+DEFAULT_TURNS = 10
+DEFAULT_AGENT_ID = "agent"
+DEFAULT_CHECKPOINT_SECONDS = 1.0
+
+_MOST_VALUE = 60
+_WITH_RESUME = ("resume", "checkpoint_every", "as_json", "host")
+
+_model_option = partial(typer.Option, rich_help_panel="Asking a model")
+_keeping_option = partial(typer.Option, rich_help_panel="Keeping the run")
+
+workflows: typer.Typer = typer.Typer(
+    help="Run an agent that is written in YAML, check it, and draw it.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="The workflow, YAML.")]
+
+
+@workflows.command()
+def run(
+    context: typer.Context,
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="FILE", help="The workflow, YAML; left out with --resume."),
+    ] = None,
+    turns: Annotated[int, typer.Option(min=1, help="Number of turns.")] = DEFAULT_TURNS,
+    agent_id: Annotated[
+        str, typer.Option(metavar="NAME", help="Name of the agent, the variable {agent_id}.")
+    ] = DEFAULT_AGENT_ID,
+    variables: Annotated[
+        Path | None,
+        typer.Option(
+            "--context",
+            metavar="FILE",
+            help="Variables to begin with: a mapping in a file of YAML or JSON.",
+        ),
+    ] = None,
+    given: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="One variable to begin with; the value is JSON, or else text. Repeat it for "
+            "several.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the model's sampling.")] = 0,
+    model: Annotated[
+        str | None, _model_option(help="Model to ask, as 'ollama list' shows it.")
+    ] = None,
+    host: Annotated[
+        list[str] | None,
+        _model_option(
+            metavar="URL",
+            help=f"Ollama server, by default {DEFAULT_HOST}. Repeat it for several servers. "
+            "Names and passwords in it are not kept: with --resume, give it again, or set "
+            "OLLAMA_HOST.",
+        ),
+    ] = None,
+    think: Annotated[
+        Think | None,
+        _model_option(
+            help="Whether the model may think before it answers; some take only low, medium or "
+            "high. false by default."
+        ),
+    ] = None,
+    timeout: Annotated[
+        float | None, _model_option(min=0.01, help="Seconds to wait for one reply. 60 by default.")
+    ] = None,
+    patience: Annotated[
+        float | None,
+        _model_option(
+            min=0, help="Seconds to wait for a server that fails; 0, the default, not to wait."
+        ),
+    ] = None,
+    max_calls: Annotated[
+        int | None, _model_option(min=1, help="Requests the run may make.")
+    ] = None,
+    max_tokens: Annotated[int | None, _model_option(min=1, help="Tokens the run may use.")] = None,
+    deadline: Annotated[
+        float | None, _model_option(min=0.01, help="Seconds for which the run may ask.")
+    ] = None,
+    cache: Annotated[
+        Path | None,
+        _model_option(metavar="FILE", help="Keep answers in this file, and use those in it."),
+    ] = None,
+    replay: Annotated[
+        Path | None,
+        _model_option(
+            metavar="RUN",
+            help="Take the texts from an earlier run (its folder or log) instead of a model; "
+            "with the same workflow, variables and turns this writes the same log.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        _keeping_option(
+            metavar="DIR",
+            help="Folder for the run: events.jsonl (every step, text and transition, one JSON "
+            "object a line) and run.json. "
+            "Without it nothing is written. A folder that holds a run is refused.",
+        ),
+    ] = None,
+    resume: Annotated[
+        Path | None,
+        _keeping_option(
+            metavar="DIR",
+            help="Go on with the run in this folder, which was stopped in any way; "
+            "everything it depends on is taken from there.",
+        ),
+    ] = None,
+    checkpoint_every: Annotated[
+        float,
+        _keeping_option(
+            min=0,
+            metavar="SECONDS",
+            help="A turn that ends so long after the last checkpoint gets one; 0 for every turn.",
+        ),
+    ] = DEFAULT_CHECKPOINT_SECONDS,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the results as JSON instead of tables.")
+    ] = False,
+) -> None:
+    """Carry out a workflow, a turn after the other.
+
+    Exit status 1 if a step failed whose policy is to stop.
+
+    [bold]Examples[/bold]
+
+    prism workflow run agent.yaml --turns 20 --model llama3.2 --out runs/agent
+
+    prism workflow run --resume runs/agent
+
+    prism workflow run agent.yaml --model llama3.2 --set balance=100 --context start.yaml
+
+    prism workflow run agent.yaml --turns 20 --replay runs/agent --out runs/again
+    """
+    from prism.workflow import WorkflowRun
+
+    if resume is not None:
+        refuse_what_is_settled(context, _WITH_RESUME)
+        _resume(own_folder("--resume", resume), host or [], checkpoint_every, as_json=as_json)
+        return
+
+    if file is None:
+        raise InputError("name the workflow to run, a file, or --resume a run")
+    if out is None and is_given(context, "checkpoint_every"):
+        raise InputError("--checkpoint-every needs --out, the folder to keep checkpoints in")
+
+    asked = {
+        "host": tuple(host) if host else None,
+        "think": think,
+        "timeout": timeout,
+        "patience": patience,
+        "max_calls": max_calls,
+        "max_tokens": max_tokens,
+        "deadline": deadline,
+        "cache": cache,
+    }
+    folder = None if out is None else own_folder("--out", out)
+    with _screen(folder) as screen:
+        options = WorkflowRun(
+            file=file,
+            turns=turns,
+            agent_id=agent_id,
+            context=variables,
+            variables=dict(map(_variable, given or ())),
+            seed=seed,
+            reasoner=_writer(model, replay, asked),
+        )
+        outcome = runs.begin(
+            options,
+            folder,
+            on_round=screen.round_ended,
+            checkpoint_every=checkpoint_every,
+            observer=screen,
+        )
+
+    _finish(outcome, as_json=as_json)
+
+
+@workflows.command()
+def check(
+    file: File,
+    provided: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--provided",
+            metavar="NAMES",
+            help="Variables that the host application provides, with commas between them.",
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the problems as JSON instead of lines.")
+    ] = False,
+) -> None:
+    """List what is wrong with a workflow, or probably not meant, one a line.
+
+    Exit status 0 if there is nothing, 1 if there is something, 2 if the file cannot be read.
+
+    [bold]Examples[/bold]
+
+    prism workflow check agent.yaml
+
+    prism workflow check agent.yaml --provided balance,artifacts
+    """
+    from prism.workflow import Workflow
+
+    names = [name.strip() for listed in provided or () for name in listed.split(",")]
+    problems = Workflow.check(file, names)
+    if as_json:
+        listing = {"workflow": str(file), "problems": [_problem_data(item) for item in problems]}
+        pour(json.dumps(listing, indent=2) + "\n")
+    else:
+        for problem in problems:
+            say(str(problem))
+
+    if problems:
+        raise typer.Exit(1)
+
+
+@workflows.command()
+def diagram(
+    file: File,
+    as_format: Annotated[
+        Literal["mermaid", "dot", "scxml", "json", "svg"],
+        typer.Option("--format", help="Format to write."),
+    ] = "mermaid",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="File to write to, instead of standard output."
+        ),
+    ] = None,
+) -> None:
+    """Draw the states of a workflow and the transitions that it allows.
+
+    [bold]Examples[/bold]
+
+    prism workflow diagram agent.yaml
+
+    prism workflow diagram agent.yaml --format svg -o agent.svg
+    """
+    from prism.workflow import Workflow
+
+    workflow = Workflow.load(file)
+    text = format(workflow.chart, as_format)
+    text = text if text.endswith("\n") else text + "\n"
+    if out is None:
+        refuse_read_output(workflow.files)
+        pour(text)
+        return
+
+    with output_file(out, reads=workflow.files) as opened:
+        opened.write(text.encode())
+
+
+class TurnProgress(Progress):
+    """A progress bar with the agent's state, drawn on standard error if that is a terminal.
+
+    Args:
+        run: The run of turns.
+    """
+
+    def __init__(self, run: Any) -> None:
+        console = Console(stderr=True)
+        super().__init__(
+            TextColumn("turn"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.description}", markup=False),
+            TimeRemainingColumn(),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        state = shown(run.agent.state.value)
+        self._bar = self.add_task(state, total=run.rounds, completed=len(run.finished))
+
+    def round_ended(self, turn: Turn) -> None:
+        """Move the bar on by one turn, and show the state and the step that led to it."""
+        last = f" after {turn.steps[-1].step}" if turn.steps else ""
+        self.update(self._bar, advance=1, description=shown(f"{turn.state}{last}"))
+
+
+def _resume(folder: Path, hosts: list[str], checkpoint_every: float, *, as_json: bool) -> None:
+    from prism.workflow import WorkflowRun
+
+    with _screen(folder) as screen:
+        outcome = runs.resume(
+            folder,
+            WorkflowRun,
+            hosts=hosts,
+            on_round=screen.round_ended,
+            checkpoint_every=checkpoint_every,
+            observer=screen,
+        )
+
+    if outcome is None:
+        note(f"{folder} is complete: there is nothing to resume")
+    else:
+        _finish(outcome, as_json=as_json)
+
+
+def _screen(folder: Path | None) -> AbstractContextManager[RunScreen]:
+    def progress(run: Runnable[Any]) -> TurnProgress:
+        return TurnProgress(run)
+
+    return run_screen(folder, "prism workflow run", progress)
+
+
+def _writer(model: str | None, replay: Path | None, asked: dict[str, Any]) -> ReasonerOptions:
+    """Return who writes; refuse options of a model where none is asked."""
+    given = {name: value for name, value in asked.items() if value is not None}
+    if model is not None and replay is None:
+        return ModelOptions(model, **given)
+
+    others = [*(["model"] if model is not None else []), *given]
+    if others:
+        option = f"--{others[0].replace('_', '-')}"
+        needs = "needs --model" if replay is None else "asks no model: leave it out with --replay"
+        raise InputError(f"{option} {needs}")
+
+    return None if replay is None else ReplayOptions(replay)
+
+
+def _variable(given: str) -> tuple[str, Any]:
+    """Read ``name=value``."""
+    name, sign, value = given.partition("=")
+    if not sign or not name.isidentifier():
+        raise InputError(f"--set must be NAME=VALUE, got {given!r}")
+
+    try:
+        return name, parse_json(value)
+    except InputError:
+        return name, value
+
+
+def _finish(outcome: Outcome[WorkflowResults], *, as_json: bool) -> None:
+    if as_json:
+        pour(json.dumps(outcome.summary, indent=2) + "\n")
+    else:
+        _print_results(outcome.results, outcome.folder)
+
+    if outcome.results.failure is not None:
+        turn = outcome.results.turns
+        note(f"the workflow stopped in turn {turn}: {outcome.results.failure}")
+        raise typer.Exit(1)
+
+
+def _print_results(results: WorkflowResults, folder: Path | None) -> None:
+    console = Console()
+    table = plain_table()
+    table.add_column("what")
+    table.add_column(plain(results.agent_id), overflow="fold")
+    table.add_row("turns", f"{results.turns:,}")
+    table.add_row("state", plain(results.state))
+    table.add_row("transitions", f"{results.transitions:,}")
+    for outcome, count in results.steps.items():
+        table.add_row(f"steps {outcome}", f"{count:,}")
+    table.add_row("tokens", f"{results.tokens:,}")
+    console.print(table)
+
+    variables = plain_table()
+    variables.add_column("variable")
+    variables.add_column("value", overflow="fold")
+    for name, value in results.context.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        variables.add_row(plain(name), plain(_shortened(text)))
+    if results.context:
+        console.print(variables)
+
+    if folder is not None:
+        text = f"Every step is in {folder / 'events.jsonl'}, this in {folder / 'run.json'}."
+        console.print(plain(text), soft_wrap=True)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MOST_VALUE else f"{text[:_MOST_VALUE]}..."
+
+
+def _problem_data(problem: Problem) -> dict[str, Any]:
+    return {
+        "kind": problem.kind,
+        "severity": problem.severity,
+        "path": problem.path,
+        "line": problem.line,
+        "column": problem.column,
+        "message": problem.message,
+    }

@@ -1,0 +1,263 @@
+"""Turns in a row: one agent that carries out its workflow, as a run that is kept and repeated."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+from prism.runlog import SimulatedClock
+from prism.runlog._clock import Moment
+from prism.statechart import Budget
+from prism.statechart.reasoner._cost import Cost
+from prism.statechart.reasoner._texts import BaseWriter
+from prism.telemetry._loggers import EventLogger, active_logger
+from prism.telemetry.events import (
+    ROUND_ENDED,
+    ROUND_STARTED,
+    RUN_ENDED,
+    RUN_STARTED,
+    SCHEMA_VERSION,
+    TEXT_WRITTEN,
+    WORKFLOW_STEP,
+)
+from prism.workflow._agent import StepRun, Turn, WorkflowAgent
+
+Event = Mapping[str, Any]
+
+MakeAgent = Callable[[Mapping[str, Any] | None], WorkflowAgent]
+"""Makes the agent: a new one, or one that goes on from its plain data."""
+
+_NOT_OF_WORKFLOWS = ("posts", "replies", "reshares", "likes", "decisions_asked")
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowResults:
+    """What came of a run of turns.
+
+    Args:
+        agent_id: The agent.
+        turns: Turns that it took.
+        state: Its state in the end.
+        failure: Why the workflow stopped before the last turn; None if it did not.
+        transitions: Transitions that it made, those to the state it was in left out.
+        steps: How often steps ran, by their outcome.
+        tokens: Tokens that the model read and wrote, as far as they are known.
+        context: Its variables in the end.
+    """
+
+    agent_id: str
+    turns: int
+    state: str
+    failure: str | None = None
+    transitions: int = 0
+    steps: Mapping[str, int] = field(default_factory=dict)
+    tokens: int = 0
+    context: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data, for ``run.json``."""
+        return {
+            "agent_id": self.agent_id,
+            "turns": self.turns,
+            "state": self.state,
+            "failure": self.failure,
+            "transitions": self.transitions,
+            "steps": dict(self.steps),
+            "tokens": self.tokens,
+            "context": dict(self.context),
+        }
+
+
+class WorkflowLoop:
+    """Runs an agent for a number of turns; a turn is a round of one tick.
+
+    Args:
+        make_agent: Makes the agent.
+        writer: Who writes for it.
+        turns: Number of turns.
+        seed: Seed of the run.
+        logger: Where its events go.
+        clock: The run's clock.
+
+    Attributes:
+        agent: The agent.
+        rounds: Number of turns.
+        ticks_per_round: 1.
+        finished: The turns that have ended.
+        reasoner: Who writes.
+    """
+
+    def __init__(
+        self,
+        make_agent: MakeAgent,
+        writer: BaseWriter,
+        *,
+        turns: int,
+        seed: int,
+        logger: EventLogger | None,
+        clock: SimulatedClock,
+    ) -> None:
+        self._make_agent = make_agent
+        self.agent: WorkflowAgent = make_agent(None)
+        self.rounds: int = turns
+        self.ticks_per_round: int = 1
+        self.finished: list[Turn] = []
+        self.reasoner: BaseWriter = writer
+        self._seed = seed
+        self._logger = logger
+        self._clock = clock
+
+    def run(self, on_round: Callable[[Turn], object]) -> WorkflowResults:
+        """Take the turns that are left, and call a function with every turn as it ends."""
+        return asyncio.run(self._run_and_close(on_round))
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return what the run is, between two turns, as plain data; the log holds the rest."""
+        budget = getattr(self.reasoner, "budget", None)
+        now = self._clock.moment
+
+        return {
+            "moment": [now.time.isoformat(), now.round, now.tick],
+            "spent": budget.to_dict() if isinstance(budget, Budget) else None,
+            "agent": self.agent.to_dict(),
+        }
+
+    def restore(self, snapshot: Mapping[str, Any], events: Iterable[Event]) -> None:
+        """Go on where another run of the same options was.
+
+        Args:
+            snapshot: What `snapshot` returned there.
+            events: Its log until then.
+        """
+        self.finished = list(_turns_of(self._remembered(events)))
+        self.agent = self._make_agent(snapshot["agent"])
+
+        time, *place = snapshot["moment"]
+        self._clock.moment = Moment(datetime.fromisoformat(time), *place)
+
+        budget = getattr(self.reasoner, "budget", None)
+        if isinstance(budget, Budget) and snapshot["spent"] is not None:
+            budget.restore(**snapshot["spent"])
+
+    def _remembered(self, events: Iterable[Event]) -> Iterator[Event]:
+        """Pass events on; a writer that answers from a log takes note of its texts among them."""
+        remember = getattr(self.reasoner, "remember", None)
+        for event in events:
+            if remember is not None and event["event"] == TEXT_WRITTEN:
+                remember(event)
+
+            yield event
+
+    async def _run_and_close(self, on_round: Callable[[Turn], object]) -> WorkflowResults:
+        try:
+            return await self._run(on_round)
+        finally:
+            close = getattr(self.reasoner, "close", None)
+            if close is not None:
+                await close()
+
+    async def _run(self, on_round: Callable[[Turn], object]) -> WorkflowResults:
+        with self._clock.bound():
+            if not self.finished:
+                self._begin()
+
+            while len(self.finished) < self.rounds and self.agent.failure is None:
+                self.finished.append(await self._round(len(self.finished) + 1))
+                on_round(self.finished[-1])
+                # steps of code may not wait at all: let an interruption have a turn
+                await asyncio.sleep(0)
+
+            results = self._results()
+            self._emit(RUN_ENDED, **_activity(self.finished))
+
+        return results
+
+    def _begin(self) -> None:
+        self._emit(
+            RUN_STARTED,
+            schema=SCHEMA_VERSION,
+            chart=self.agent.workflow.name,
+            agents=1,
+            rounds=self.rounds,
+            ticks_per_round=self.ticks_per_round,
+            seed=self._seed,
+        )
+
+    async def _round(self, number: int) -> Turn:
+        self._clock.begin_round(number)
+        self._emit(ROUND_STARTED, round=number)
+        self._clock.advance()
+        turn = await self.agent.turn()
+        self._emit(ROUND_ENDED, round=number, states={turn.state: 1}, **_activity([turn]))
+
+        return turn
+
+    def _results(self) -> WorkflowResults:
+        steps = [step for turn in self.finished for step in turn.steps]
+        costs = [step.cost for step in steps if step.cost is not None]
+
+        return WorkflowResults(
+            agent_id=self.agent.agent_id,
+            turns=len(self.finished),
+            state=self.agent.state.value,
+            failure=self.agent.failure,
+            transitions=_transitions(self.finished),
+            steps=dict(sorted(Counter(step.outcome for step in steps).items())),
+            tokens=sum((cost.input_tokens or 0) + (cost.output_tokens or 0) for cost in costs),
+            context=dict(self.agent.context),
+        )
+
+    def _emit(self, event: str, **keys: Any) -> None:
+        logger = active_logger(self._logger)
+        if logger is not None:
+            logger.info(event, **keys)
+
+
+def _activity(turns: list[Turn]) -> dict[str, Any]:
+    """Return the counts that every run's log has at the end of a round, and of the run."""
+    return {
+        "agent_ticks": len(turns),
+        "transitions": _transitions(turns),
+        **dict.fromkeys(_NOT_OF_WORKFLOWS, 0),
+        "decisions_answered": 0,
+        "timeouts": {},
+        "fallbacks": {},
+    }
+
+
+def _transitions(turns: list[Turn]) -> int:
+    steps = (step for turn in turns for step in turn.steps)
+    return sum(step.moved_to not in (None, step.state) for step in steps)
+
+
+def _turns_of(events: Iterable[Event]) -> Iterator[Turn]:
+    """Return the turns that a log tells of."""
+    told = (event for event in events if event["event"] in (WORKFLOW_STEP, ROUND_ENDED))
+    for number, group in groupby(told, key=lambda event: int(event["round"])):
+        found = list(group)
+        steps = tuple(_step_of(event) for event in found if event["event"] == WORKFLOW_STEP)
+        (state,) = found[-1]["states"]
+        has_stopped = any(step.outcome == "failed" for step in steps)
+        yield Turn(number, state, steps, has_stopped)
+
+
+def _step_of(event: Event) -> StepRun:
+    cost = Cost()
+    cost.input_tokens, cost.output_tokens = event["input_tokens"], event["output_tokens"]
+
+    return StepRun(
+        event["step"],
+        event["type"],
+        event["state"],
+        event["outcome"],
+        event["moved_to"],
+        event["reason"],
+        event["seconds"],
+        None if event["type"] == "code" else cost,
+        tuple(event["unknown_variables"]),
+    )

@@ -1,0 +1,289 @@
+"""A run of a workflow as options: everything that its events depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Self
+
+from prism.errors import FieldTypeError, InputError
+from prism.files import parse_json, reading
+from prism.files._durable import is_stream
+from prism.files._yaml import parse_yaml
+from prism.runlog import ReplayWriter, SimulatedClock
+from prism.runlog._reader import locate_log
+from prism.runlog._replay import _events
+from prism.runs import ModelOptions, ReasonerOptions, ReplayOptions
+from prism.runs._options import (
+    REASONER_KINDS,
+    check_config,
+    digest,
+    make_writer,
+    read_reasoner,
+    require_writable,
+)
+from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
+from prism.telemetry._loggers import EventLogger
+from prism.workflow._agent import WorkflowAgent
+from prism.workflow._loop import WorkflowLoop
+from prism.workflow._seconds import RecordedSeconds, ToldSeconds, as_measured
+from prism.workflow._variables import as_data
+from prism.workflow._workflow import Workflow
+
+DEFAULT_TURNS = 10
+DEFAULT_AGENT_ID = "agent"
+
+_NOBODY = "nobody"
+_MOST_SEED = 2**53
+
+_KINDS: Mapping[str, Any] = {
+    "workflow": str,
+    "turns": int,
+    "agent_id": str,
+    "context": str | None,
+    "variables": dict,
+    "seed": int,
+    "reasoner": (_NOBODY, "ollama", "replay"),
+    "inputs": dict,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowRun:
+    """A run of a workflow's turns, for `prism.runs.begin`.
+
+    An application that takes part in the run, by variables or by carrying out actions, overrides
+    `host` in a class of its own, and gives that class to `prism.runs.resume` and
+    `prism.runs.replay`, too.
+
+    Args:
+        file: The workflow, YAML.
+        turns: Number of turns.
+        agent_id: Name of the agent.
+        context: File of variables to begin with: a mapping, YAML or JSON.
+        variables: Variables to begin with, which go before those of the file.
+        seed: Seed of the model's sampling.
+        reasoner: Who writes: a model, or an earlier run; None for a workflow that asks nobody.
+
+    Raises:
+        InputError: If JSON has no room for a value, or one is out of its range.
+    """
+
+    file: Path
+    turns: int = DEFAULT_TURNS
+    agent_id: str = DEFAULT_AGENT_ID
+    context: Path | None = None
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    reasoner: ReasonerOptions = None
+
+    def __post_init__(self) -> None:
+        """Refuse what JSON has no room for, or what no run can be."""
+        if self.turns < 1:
+            raise InputError(f"must be 1 or more, got {self.turns}", field="turns")
+        if abs(self.seed) > _MOST_SEED:
+            raise InputError(f"must lie between -2^53 and 2^53, got {self.seed}", field="seed")
+        if not self.agent_id:
+            raise InputError("must not be empty", field="agent_id")
+
+        require_writable("agent_id", self.agent_id)
+        try:
+            variables = as_data(dict(self.variables), "variables")
+        except FieldTypeError as error:
+            raise InputError(str(error), field="variables") from None
+
+        object.__setattr__(self, "variables", variables)
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether the run would write the same log again: if it copies what another measured."""
+        return isinstance(self.reasoner, ReplayOptions)
+
+    @property
+    def deadline(self) -> float | None:
+        """Seconds that the run may ask a model for; None without a limit."""
+        return self.reasoner.deadline if isinstance(self.reasoner, ModelOptions) else None
+
+    def host(self) -> Mapping[str, Any]:
+        """Return what the host application brings; by default nothing.
+
+        Returns:
+            Any of ``variables``, ``on_action`` and ``action_seconds``, as `WorkflowAgent` takes
+            them.
+        """
+        return {}
+
+    def replaying(self, recorded: Path) -> Self:
+        """Return the same run with its texts taken from an earlier one."""
+        return replace(self, reasoner=ReplayOptions(recorded))
+
+    def prepare(self) -> Callable[[EventLogger | None, SimulatedClock | None], WorkflowLoop]:
+        """Read and make all that the run needs.
+
+        Returns:
+            A function that makes the run, given a logger for its events and a clock.
+
+        Raises:
+            InputError: If something is wrong with a file or an option, or nobody would answer the
+                workflow's prompts.
+        """
+        workflow = Workflow.load(self.file)
+        context = {**_read_context(self.context), **self.variables}
+        writer, told_seconds = self._writer(workflow)
+        host = dict(self.host())
+
+        def make(logger: EventLogger | None, clock: SimulatedClock | None) -> WorkflowLoop:
+            clock = clock or SimulatedClock()
+            settings = {**host, "turns": self.turns, "logger": logger, "clock": clock}
+
+            def make_agent(saved: Mapping[str, Any] | None) -> WorkflowAgent:
+                if saved is None:
+                    agent = WorkflowAgent(
+                        workflow, writer, context, agent_id=self.agent_id, **settings
+                    )
+                else:
+                    agent = WorkflowAgent.from_dict(workflow, writer, saved, **settings)
+                agent.tell_seconds_by(told_seconds)
+
+                return agent
+
+            return WorkflowLoop(
+                make_agent, writer, turns=self.turns, seed=self.seed, logger=logger, clock=clock
+            )
+
+        return make
+
+    def to_config(self) -> dict[str, Any]:
+        """Return the run as plain data, with the digests of the files that it reads.
+
+        Raises:
+            InputError: If a file cannot be read.
+        """
+        return {
+            "workflow": str(self.file),
+            "turns": self.turns,
+            "agent_id": self.agent_id,
+            "context": None if self.context is None else str(self.context),
+            "variables": dict(self.variables),
+            "seed": self.seed,
+            **({"reasoner": _NOBODY} if self.reasoner is None else self.reasoner.to_config()),
+            "inputs": self._digests(),
+        }
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], path: Path) -> Self:
+        """Read what `to_config` returned.
+
+        Args:
+            config: The run as plain data.
+            path: Where it stands, for messages.
+
+        Raises:
+            InputError: If it is something else, or a file that the run reads has changed.
+        """
+        if "workflow" not in config:
+            raise InputError("holds a run of something else than a workflow", path=path)
+
+        reasoner = config.get("reasoner")
+        of_reasoner = REASONER_KINDS.get(reasoner, {}) if isinstance(reasoner, str) else {}
+        needed = {name: kind for name, kind in of_reasoner.items() if name in ("model", "replay")}
+        check_config(config, path, {**_KINDS, **needed}, of_reasoner)
+        try:
+            run = cls(
+                file=Path(config["workflow"]),
+                turns=config["turns"],
+                agent_id=config["agent_id"],
+                context=None if config["context"] is None else Path(config["context"]),
+                variables=config["variables"],
+                seed=config["seed"],
+                reasoner=None if reasoner == _NOBODY else read_reasoner(config),
+            )
+        except InputError as error:
+            raise InputError(error.problem, path=path, field=error.field) from None
+
+        run._require_unchanged(config["inputs"], path)
+
+        return run
+
+    def _require_unchanged(self, inputs: Mapping[str, Any], path: Path) -> None:
+        # what was there is looked at first: a workflow that has changed may not even load
+        for name, known in inputs.items():
+            if digest(_input_file(name, self.reasoner)) != known:
+                raise _changed(name, path)
+
+        for name in self._digests():
+            if name not in inputs:
+                raise _changed(name, path)
+
+    def _digests(self) -> dict[str, str]:
+        """Return the SHA-256 of every file that is read, by its name."""
+        files = list(Workflow.load(self.file).files)
+        if self.context is not None:
+            files.append(self.context)
+        if isinstance(self.reasoner, ReplayOptions):
+            files.append(self.reasoner.run)
+
+        return {str(file): digest(_input_file(str(file), self.reasoner)) for file in files}
+
+    def _writer(self, workflow: Workflow) -> tuple[BaseWriter, ToldSeconds]:
+        if isinstance(self.reasoner, ReplayOptions):
+            if is_stream(self.reasoner.run):
+                problem = "is a pipe: the run has to find it again, so give a file or folder"
+                raise InputError(problem, path=self.reasoner.run)
+
+            log = locate_log(self.reasoner.run)
+            told_seconds = RecordedSeconds(log, self.agent_id, _events(log))
+            return ReplayWriter(self.reasoner.run, verbatim=True), told_seconds
+
+        if self.reasoner is not None:
+            return make_writer(self.reasoner, self.seed), as_measured
+
+        asking = [step.name for step in workflow.steps if step.kind != "code"]
+        if asking:
+            names = ", ".join(asking[:5]) + (", ..." if len(asking) > 5 else "")
+            raise InputError(
+                f"asks a model in {names}: name the model, or an earlier run to take its texts "
+                "from (--model, --replay)",
+                path=self.file,
+            )
+
+        return _NobodyWriter(), as_measured
+
+
+class _NobodyWriter(BaseWriter):
+    """Writes for a workflow that asks nobody."""
+
+    async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
+        return [Written(None, "failed", reason="there is no model") for _ in calls]
+
+
+def _read_context(path: Path | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+
+    with reading(path):
+        text = path.read_text(encoding="utf-8")
+
+    is_json = path.suffix.lower() == ".json"
+    value = parse_json(text, path=path) if is_json else parse_yaml(text, path=str(path)).value
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise InputError(
+            f"must hold a mapping of variables, not a {type(value).__name__}", path=path
+        )
+
+    return value
+
+
+def _input_file(name: str, reasoner: ReasonerOptions) -> Path:
+    if isinstance(reasoner, ReplayOptions) and name == str(reasoner.run):
+        return locate_log(reasoner.run)
+
+    return Path(name)
+
+
+def _changed(name: str, path: Path) -> InputError:
+    problem = f"is not what it was when the run in {path.parent} began: put it back"
+    return InputError(problem, path=name)

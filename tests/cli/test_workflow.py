@@ -1,0 +1,298 @@
+"""``prism workflow`` as a user runs it."""
+
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from prism.testing import FakeOllama
+from tests.kit.commands import Prism
+from tests.kit.waiting import has_ended, wait_until
+
+AGENT = """\
+state_machine:
+  states: [looking, working]
+  transitions: [looking->working, working->looking]
+steps:
+  - {name: count, code: "seen = context.get('seen', 0) + 1"}
+  - name: look
+    type: llm
+    in_state: looking
+    prompt: "Look {seen} of {tick}"
+    output: text
+    transition_to: working
+  - name: work
+    type: transition
+    in_state: working
+    prompt: "Work or rest, {seen}"
+    transition_map: {work: working, rest: looking}
+"""
+TURNS = 5
+RUN = ("workflow", "run", "agent.yaml", "--turns", TURNS)
+
+
+@pytest.fixture
+def server() -> Iterator[FakeOllama]:
+    """Return a server whose model writes."""
+    with FakeOllama(write=lambda prompt, *_: "rest" if "rest" in prompt else "hello") as running:
+        yield running
+
+
+@pytest.fixture
+def asking(server: FakeOllama) -> tuple[str, ...]:
+    """Return the options that name the model."""
+    return ("--model", "llama3.2", "--host", server.url)
+
+
+@pytest.fixture(autouse=True)
+def agent(prism: Prism) -> Path:
+    """Write the workflow into the folder of the commands."""
+    path = prism.folder / "agent.yaml"
+    path.write_text(AGENT)
+    return path
+
+
+def log_of(folder: Path) -> bytes:
+    """Return the bytes of a run's log."""
+    return (folder / "events.jsonl").read_bytes()
+
+
+# run
+
+
+def test_a_run_prints_what_came_of_it(prism: Prism, asking: tuple[str, ...]) -> None:
+    """State, transitions and variables are printed, and where the run is kept."""
+    ran = prism(*RUN, *asking, "--out", "run")
+    assert (ran.status, ran.err) == (0, "")
+    for line in ("turns", "state", "transitions", "steps done", "seen", "look"):
+        assert line in ran.out
+    assert "Every step is in run/events.jsonl, this in run/run.json." in ran.out
+
+
+def test_a_run_prints_json(prism: Prism, asking: tuple[str, ...]) -> None:
+    """The summary is printed as ``run.json`` has it."""
+    ran = prism(*RUN, *asking, "--out", "run", "--json", "--set", "n=3", "--set", "who=me")
+    assert json.loads(ran.out) == json.loads((prism.folder / "run" / "run.json").read_text())
+    assert json.loads(ran.out)["config"]["variables"] == {"n": 3, "who": "me"}
+
+
+def test_nothing_is_written_without_a_folder(prism: Prism, asking: tuple[str, ...]) -> None:
+    """Without --out the run leaves no files."""
+    before = sorted(prism.folder.rglob("*"))
+    assert prism(*RUN, *asking).status == 0
+    assert sorted(prism.folder.rglob("*")) == before
+
+
+def test_a_run_is_replayed_to_the_same_bytes(
+    prism: Prism, asking: tuple[str, ...], server: FakeOllama
+) -> None:
+    """--replay asks no model and writes the same log."""
+    prism(*RUN, *asking, "--out", "run")
+    server.stop()
+    ran = prism(*RUN, "--replay", "run", "--out", "again")
+    assert (ran.status, ran.err) == (0, "")
+    assert log_of(prism.folder / "again") == log_of(prism.folder / "run")
+
+
+def test_a_log_of_a_run_agrees_with_its_workflow(prism: Prism, asking: tuple[str, ...]) -> None:
+    """``prism log check`` takes the workflow for the chart."""
+    prism(*RUN, *asking, "--out", "run")
+    ran = prism("log", "check", "run", "--chart", "agent.yaml")
+    assert (ran.status, ran.err) == (0, "")
+    (prism.folder / "agent.yaml").write_text(AGENT.replace("working->looking", "working->working"))
+    assert prism("log", "check", "run", "--chart", "agent.yaml").status == 1
+
+
+def test_a_workflow_that_stops_ends_with_status_1(
+    prism: Prism, asking: tuple[str, ...], server: FakeOllama
+) -> None:
+    """Where a step fails for good the command says which, and what was the matter."""
+    server.stop()
+    ran = prism(*RUN, *asking)
+    assert ran.status == 1
+    assert "prism: the workflow stopped in turn 1: step 'look': " in ran.err
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (("run",), "name the workflow to run, a file, or --resume a run"),
+        (("run", "agent.yaml"), "agent.yaml: asks a model in look, work: name the model"),
+        (("run", "nowhere.yaml"), "nowhere.yaml: there is no such file"),
+        (("run", "agent.yaml", "--set", "x"), "--set must be NAME=VALUE, got 'x'"),
+        (("run", "agent.yaml", "--set", "4=x"), "--set must be NAME=VALUE, got '4=x'"),
+        (("run", "agent.yaml", "--max-calls", "3"), "--max-calls needs --model"),
+        (("run", "agent.yaml", "--replay", "r", "--model", "m"), "--model asks no model"),
+        (("run", "agent.yaml", "--checkpoint-every", "3"), "--checkpoint-every needs --out"),
+        (("run", "agent.yaml", "--resume", "run"), "--resume takes everything from the run's"),
+        (("run", "--resume", "nowhere"), "nowhere: there is no such folder"),
+        (("run", "agent.yaml", "--context", "no.yaml", "--model", "m"), "no.yaml: there is no"),
+        (("run", "bad.yaml", "--model", "m"), "bad.yaml:1:13: there is no type 'magic'"),
+        (("diagram", "bad.yaml"), "bad.yaml:1:13: there is no type 'magic'"),
+        (("check", "nowhere.yaml"), "nowhere.yaml: there is no such file"),
+        (("check", "broken.yaml"), "broken.yaml"),
+    ],
+)
+def test_wrong_input_is_one_line(prism: Prism, line: tuple[str, ...], said: str) -> None:
+    """What cannot be run is told in one line, with status 2."""
+    (prism.folder / "bad.yaml").write_text("steps: [{name: x, type: magic}]\n")
+    (prism.folder / "broken.yaml").write_text("steps: [\n")
+    ran = prism("workflow", *line)
+    assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert said.replace("1:13: ", "") in ran.err.replace("1:25: ", "").replace("1:19: ", "")
+
+
+# resume
+
+
+def test_an_interrupted_run_says_how_to_go_on(prism: Prism) -> None:
+    """Ctrl-C leaves a run that goes on from its last turn."""
+    with (
+        FakeOllama(write=lambda *_: "rest", delay=0.2) as slow,
+        prism.start(
+            *("workflow", "run", "agent.yaml", "--turns", 200, "--out", "run"),
+            *("--model", "llama3.2", "--host", slow.url, "--checkpoint-every", 0),
+        ) as process,
+    ):
+        first = prism.folder / "run" / "checkpoints" / "round_00000001"
+        wait_until(lambda: first.exists() or has_ended(process))
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate()
+
+    hint = "prism: go on with: prism workflow run --resume run\nprism: interrupted\n"
+    assert (process.returncode, out, err) == (130, "", hint)
+
+
+def test_a_killed_replay_is_resumed_to_the_same_bytes(
+    prism: Prism, asking: tuple[str, ...]
+) -> None:
+    """A run that was killed goes on to the log of one that never was."""
+    turns = 150
+    run = ("workflow", "run", "agent.yaml", "--turns", turns)
+    prism(*run, *asking, "--out", "run")
+    again = prism.folder / "again"
+    line = (*run, "--replay", "run", "--out", "again", "--checkpoint-every", 0)
+    with prism.start(*line) as process:
+        wait_until(lambda: bool(list(again.glob("checkpoints/round_*5"))) or has_ended(process))
+        process.kill()
+        process.communicate()
+
+    assert process.returncode == -signal.SIGKILL
+    ran = prism("workflow", "run", "--resume", "again")
+    assert ran.status == 0
+    assert "prism: again: going on after round" in ran.err
+    assert log_of(again) == log_of(prism.folder / "run")
+
+
+def test_a_complete_run_is_not_resumed(prism: Prism, asking: tuple[str, ...]) -> None:
+    """A complete run says that it is."""
+    prism(*RUN, *asking, "--out", "run")
+    ran = prism("workflow", "run", "--resume", "run")
+    assert (ran.status, ran.err) == (0, "prism: run is complete: there is nothing to resume\n")
+
+
+# check
+
+
+CHECKED = """\
+state_machine: {states: [a, b]}
+steps:
+  - {name: ask, type: llm, prompt: "You have {balance}", transition_to: b}
+"""
+
+
+def test_check_prints_one_line_a_problem(prism: Prism) -> None:
+    """Each problem is a line of file, line, column and message; status 1."""
+    (prism.folder / "agent.yaml").write_text(CHECKED)
+    ran = prism("workflow", "check", "agent.yaml")
+    lines = ran.out.splitlines()
+    assert ran.status == 1
+    assert [line.partition(": ")[0] for line in lines] == ["agent.yaml:1:29", "agent.yaml:3:38"]
+    assert lines[1].endswith("names the variable 'balance': the host has to provide it")
+
+
+def test_check_knows_what_the_host_provides(prism: Prism) -> None:
+    """Variables that are named are not complained about."""
+    (prism.folder / "agent.yaml").write_text(CHECKED)
+    ran = prism("workflow", "check", "agent.yaml", "--provided", "balance,artifacts")
+    assert len(ran.out.splitlines()) == 1
+
+
+def test_check_prints_json(prism: Prism) -> None:
+    """The problems as data."""
+    (prism.folder / "agent.yaml").write_text(CHECKED)
+    found: dict[str, Any] = orjson.loads(prism("workflow", "check", "agent.yaml", "--json").stdout)
+    assert found["workflow"] == "agent.yaml"
+    assert [(one["severity"], one["line"]) for one in found["problems"]] == [
+        ("warning", 1),
+        ("warning", 3),
+    ]
+
+
+def test_check_lists_every_error(prism: Prism) -> None:
+    """What keeps a workflow from being loaded is listed at once, with status 1."""
+    (prism.folder / "agent.yaml").write_text(
+        "state_machine: {states: [a], initial_state: z}\n"
+        "steps:\n  - {name: x, code: '1', transition_to: q}\n"
+    )
+    ran = prism("workflow", "check", "agent.yaml")
+    assert (ran.status, len(ran.out.splitlines())) == (1, 2)
+
+
+def test_check_finds_nothing(prism: Prism) -> None:
+    """A sound workflow has no lines and status 0."""
+    ran = prism("workflow", "check", "agent.yaml")
+    assert (ran.status, ran.out, ran.err) == (0, "", "")
+
+
+# diagram
+
+
+@pytest.mark.parametrize(
+    ("options", "begins"),
+    [
+        ((), "stateDiagram-v2"),
+        (("--format", "dot"), "digraph"),
+        (("--format", "svg"), "<svg"),
+        (("--format", "json"), "{"),
+    ],
+)
+def test_diagram_draws_a_workflow(prism: Prism, options: tuple[str, ...], begins: str) -> None:
+    """A workflow is drawn in every format of charts, Mermaid by default."""
+    ran = prism("workflow", "diagram", "agent.yaml", *options)
+    assert ran.status == 0
+    assert ran.out.startswith(begins)
+    assert "looking" in ran.out
+
+
+def test_diagram_writes_a_file_and_never_what_it_reads(prism: Prism) -> None:
+    """The picture goes to a file, but not over the workflow."""
+    assert prism("workflow", "diagram", "agent.yaml", "-o", "agent.mmd").status == 0
+    assert (prism.folder / "agent.mmd").read_text().startswith("stateDiagram-v2")
+    assert prism("workflow", "diagram", "agent.yaml", "-o", "agent.yaml").status == 2
+    assert (prism.folder / "agent.yaml").read_text() == AGENT
+
+
+# help and extras
+
+
+@pytest.mark.parametrize("command", [(), ("run",), ("check",), ("diagram",)])
+def test_every_command_has_help(prism: Prism, command: tuple[str, ...]) -> None:
+    """``--help`` describes every command."""
+    ran = prism("workflow", *command, "--help")
+    assert (ran.status, ran.err) == (0, "")
+    assert "Usage: prism workflow" in ran.out
+
+
+def test_the_command_line_starts_without_the_extra(prism: Prism) -> None:
+    """Without pydantic other commands work, and this one says what to install."""
+    (prism.folder / "pydantic.py").write_text("raise ModuleNotFoundError(name='pydantic')\n")
+    hidden = Prism(prism.folder, environment={"PYTHONSAFEPATH": ""})
+    assert hidden.run("chart", "show", "social_media").status == 0
+    ran = hidden.run("workflow", "check", "agent.yaml")
+    assert ran.status == 2
+    assert "prism.workflow needs the package 'pydantic'" in ran.err

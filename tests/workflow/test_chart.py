@@ -1,0 +1,112 @@
+"""The statechart of a workflow, whole and in pieces."""
+
+from itertools import product
+from time import perf_counter
+
+import pytest
+
+from prism.runlog import SimulatedClock
+from prism.testing import ScriptedWriter
+from prism.workflow import Workflow, WorkflowAgent
+
+STATES = [f"s{number}" for number in range(200)]
+
+
+def written(transitions: list[str] | None, states: list[str] = STATES) -> str:
+    """Return a workflow whose steps lead from each state to the next."""
+    listed = [] if transitions is None else ["  transitions:", *transitions]
+    steps = [
+        line
+        for source, target in zip([states[-1], *states], states, strict=False)
+        for line in (
+            f"  - name: from_{source}",
+            "    type: llm",
+            f"    run_if: state == '{source}'",
+            "    prompt: Go on",
+            "    output: text",
+            f"    transition_to: {target}",
+        )
+    ]
+
+    return "\n".join(
+        ["state_machine:", f"  states: [{', '.join(states)}]", *listed, "steps:", *steps]
+    )
+
+
+ANY_TO_ANY = {
+    "nothing listed": None,
+    "from any, listed": [f'    - {{from: "*", to: {state}}}' for state in STATES],
+}
+
+
+@pytest.mark.parametrize("name", ["nothing listed", "from any, listed"])
+def test_a_large_chart_is_not_made_to_load_or_to_drive(name: str) -> None:
+    """200 states of which any may follow any load in under 100 ms; agents go on as ever."""
+    text = written(ANY_TO_ANY[name])
+    seconds = []
+    for _ in range(5):
+        began = perf_counter()
+        workflow = Workflow.from_text(text)
+        WorkflowAgent(workflow, ScriptedWriter(lambda _call: "ok"))
+        seconds.append(perf_counter() - began)
+
+    assert min(seconds) < 0.1
+
+
+@pytest.mark.parametrize("name", ["nothing listed", "from any, listed"])
+async def test_an_agent_goes_through_a_large_chart(name: str) -> None:
+    """An agent that is driven piece by piece makes the transitions that its steps name."""
+    workflow = Workflow.from_text(written(ANY_TO_ANY[name]))
+    agent = WorkflowAgent(workflow, ScriptedWriter(lambda _call: "ok"))
+    seen = [(await agent.turn()).state for _ in range(6)]
+    assert seen == STATES[1:7]
+    assert [each.to_state for each in agent.state_history] == STATES[1:7]
+
+
+@pytest.mark.parametrize("name", ["nothing listed", "from any, listed"])
+def test_the_whole_chart_is_there_when_it_is_asked_for(name: str) -> None:
+    """`Workflow.chart` has all 40,000 rows, once each."""
+    chart = Workflow.from_text(written(ANY_TO_ANY[name])).chart
+    rows = [(item.source, item.target) for item in chart.transitions]
+    assert sorted(rows) == sorted(product(STATES, STATES))
+
+
+async def test_pieces_refuse_what_the_whole_chart_refuses() -> None:
+    """In a large chart, too, a false condition and a transition that is not listed are refused."""
+    listed = [f'    - {{from: "*", to: {state}}}' for state in STATES if state not in ("s1", "s2")]
+    text = written([*listed, "    - {from: s0, to: s1, condition: may_go}"])
+    agent = WorkflowAgent(Workflow.from_text(text), ScriptedWriter(lambda _call: "ok"))
+
+    refused = (await agent.turn()).steps[-1]
+    assert (refused.moved_to, refused.outcome) == (None, "done")
+    assert refused.reason is not None
+    assert "may_go" in refused.reason
+
+    agent.context["may_go"] = True
+    assert (await agent.turn()).state == "s1"
+    refused = (await agent.turn()).steps[-1]
+    assert refused.reason == "no transition from 's1' to 's2'"
+
+
+def test_a_chart_keeps_the_order_of_the_list() -> None:
+    """Transitions from one state stand in the order of the file, wildcards in their place."""
+    text = written(['    - {from: "*", to: c}', "    - a->b", "    - b->a"], ["a", "b", "c"])
+    chart = Workflow.from_text(text).chart
+    assert [(item.source, item.target) for item in chart.transitions] == [
+        ("a", "c"),
+        ("b", "c"),
+        ("c", "c"),
+        ("a", "b"),
+        ("b", "a"),
+    ]
+
+
+async def test_an_agents_history_is_timed_by_its_clock() -> None:
+    """A clock that is given times the agent's history."""
+    clock = SimulatedClock()
+    clock.begin_round(1)
+    clock.advance()
+    workflow = Workflow.from_text(written(None, ["a", "b"]))
+    agent = WorkflowAgent(workflow, ScriptedWriter(lambda _call: "ok"), clock=clock)
+    await agent.turn()
+    assert agent.state_history[0].to_dict()["timestamp"] == clock.timestamp

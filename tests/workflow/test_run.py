@@ -1,0 +1,379 @@
+"""A run of turns that is kept in a folder, resumed and repeated."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import orjson
+import pytest
+
+from prism import runs
+from prism.errors import InputError, PrismError, ReplayError
+from prism.runlog._schema import json_schema
+from prism.runs import ModelOptions, run_status
+from prism.testing import FakeOllama
+from prism.workflow import Action, Turn, WorkflowRun
+
+AGENT = """
+workflow:
+  state_machine:
+    states: [looking, working]
+    transitions:
+      - looking->working
+      - {from: working, to: looking, condition: seen > 1}
+  steps:
+    - {name: count, code: "seen = context.get('seen', 0) + 1"}
+    - name: look
+      type: llm
+      in_state: looking
+      prompt: "Look {seen} of {balance}, {time_remaining}"
+      output: text
+      transition_to: working
+    - name: work
+      type: transition
+      in_state: working
+      prompt: "Work or rest, {seen}"
+      transition_map: {work: working, rest: looking}
+components:
+  traits: [kind]
+"""
+TRAIT = "{name: kind, inject_into: [look], prompt_fragment: 'Be kind to {agent_id}.'}\n"
+TURNS = 6
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Return a workflow with a component in a file of its own."""
+    (tmp_path / "traits").mkdir()
+    (tmp_path / "traits" / "kind.yaml").write_text(TRAIT)
+    path = tmp_path / "agent.yaml"
+    path.write_text(AGENT)
+    return path
+
+
+def say(prompt: str, *_more: Any) -> str:
+    """Answer a prompt of the workflow."""
+    return '{"decision": "rest"}' if "rest" in prompt else "a text"
+
+
+@pytest.fixture
+def server() -> Iterator[FakeOllama]:
+    """Return a server whose model writes."""
+    with FakeOllama(write=say) as running:
+        yield running
+
+
+@pytest.fixture
+def options(file: Path, server: FakeOllama) -> WorkflowRun:
+    """Return a run with a model."""
+    model = ModelOptions("llama3.2", host=(server.url,))
+    return WorkflowRun(file, turns=TURNS, variables={"balance": 7}, reasoner=model)
+
+
+@pytest.fixture
+def kept(options: WorkflowRun, tmp_path: Path) -> Path:
+    """Return the folder of a complete run with a model."""
+    runs.begin(options, tmp_path / "run")
+    return tmp_path / "run"
+
+
+def events_of(folder: Path) -> list[dict[str, Any]]:
+    """Return the events of a run."""
+    return [orjson.loads(line) for line in (folder / "events.jsonl").read_bytes().splitlines()]
+
+
+def log_of(folder: Path) -> bytes:
+    """Return the bytes of a run's log."""
+    return (folder / "events.jsonl").read_bytes()
+
+
+def test_every_event_of_a_run_is_of_the_schema(kept: Path) -> None:
+    """The log of a run of turns holds events of the published schema only, with all their keys."""
+    validator = jsonschema.Draft202012Validator(json_schema(strict=True))
+    events = events_of(kept)
+    assert [error.message for event in events for error in validator.iter_errors(event)] == []
+    assert {event["event"] for event in events} >= {
+        "run.started",
+        "round.started",
+        "workflow.step",
+        "text.written",
+        "statechart.transition",
+        "round.ended",
+        "run.ended",
+    }
+
+
+def test_a_turn_is_a_round_of_a_minute(kept: Path) -> None:
+    """Every turn is one round with one tick, a minute of simulated time."""
+    events = events_of(kept)
+    started = [event["round"] for event in events if event["event"] == "round.started"]
+    steps = [event for event in events if event["event"] == "workflow.step"]
+    assert started == list(range(1, TURNS + 1))
+    assert {(event["round"], event["tick"]) for event in steps} == {
+        (number, 1) for number in started
+    }
+    assert events[-1]["timestamp"] == f"2026-01-01T00:{TURNS:02}:00Z"
+
+
+def test_results_say_what_came_of_the_run(options: WorkflowRun, tmp_path: Path) -> None:
+    """State, transitions, steps by outcome, tokens and context are in run.json."""
+    outcome = runs.begin(options, tmp_path / "run")
+    results = outcome.results
+    assert (results.turns, results.state, results.failure) == (TURNS, "looking", None)
+    assert results.transitions == TURNS
+    assert results.steps == {"done": 2 * TURNS}
+    assert results.context["seen"] == TURNS
+    assert results.tokens > 0
+    summary = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert summary["results"] == results.to_dict()
+    assert summary["spent"]["calls"] == TURNS
+    assert run_status(tmp_path / "run").state == "complete"
+
+
+def test_a_run_is_repeated_without_its_model(kept: Path, server: FakeOllama) -> None:
+    """A replay asks no model and writes the same bytes, measured seconds included."""
+    server.stop()
+    runs.replay(kept, WorkflowRun, kept.parent / "again")
+    assert log_of(kept.parent / "again") == log_of(kept)
+
+
+def test_a_replay_is_replayed(kept: Path) -> None:
+    """A repeated run can be repeated in its turn."""
+    runs.replay(kept, WorkflowRun, kept.parent / "again")
+    runs.replay(kept.parent / "again", WorkflowRun, kept.parent / "third")
+    assert log_of(kept.parent / "third") == log_of(kept)
+
+
+class StopError(Exception):
+    """Stands for whatever stops a process."""
+
+
+def stop_after(number: int) -> Any:
+    """Return a callback that stops a run after a turn."""
+
+    def on_round(turn: Turn) -> None:
+        if turn.number == number:
+            raise StopError
+
+    return on_round
+
+
+@pytest.mark.parametrize("stopped", range(1, TURNS + 1))
+def test_a_stopped_replay_is_resumed_to_the_same_bytes(kept: Path, stopped: int) -> None:
+    """Stopped after any turn, a replayed run goes on to the log of one that never stopped."""
+    again = kept.parent / "again"
+    with pytest.raises(StopError):
+        runs.replay(kept, WorkflowRun, again, on_round=stop_after(stopped), checkpoint_every=0)
+    outcome = runs.resume(again, WorkflowRun)
+    assert outcome is not None
+    assert log_of(again) == log_of(kept)
+    first = json.loads((kept / "run.json").read_text())["results"]
+    assert json.loads((again / "run.json").read_text())["results"] == first
+
+
+@pytest.mark.parametrize("stopped", [1, 4])
+def test_a_stopped_run_with_a_model_goes_on(options: WorkflowRun, kept: Path, stopped: int) -> None:
+    """A resumed run has the prompts, texts and states of one that never stopped."""
+    again = kept.parent / "again"
+    with pytest.raises(StopError):
+        runs.begin(options, again, on_round=stop_after(stopped), checkpoint_every=0)
+    outcome = runs.resume(again, WorkflowRun)
+    assert outcome is not None
+    assert outcome.summary["spent"]["calls"] == TURNS
+    assert [_without_time(event) for event in events_of(again)] == [
+        _without_time(event) for event in events_of(kept)
+    ]
+
+
+def _without_time(event: dict[str, Any]) -> dict[str, Any]:
+    measured = ("seconds", "latency", "queue_seconds", "request_seconds")
+    return {
+        name: value
+        for name, value in event.items()
+        if name not in measured and not name.endswith("_duration")
+    }
+
+
+def test_a_complete_run_has_nothing_to_resume(kept: Path) -> None:
+    """Resuming a complete run does nothing."""
+    before = log_of(kept)
+    assert runs.resume(kept, WorkflowRun) is None
+    assert log_of(kept) == before
+
+
+def test_the_options_are_in_run_json(options: WorkflowRun, kept: Path) -> None:
+    """What a run is can be read from its folder again."""
+    config = json.loads((kept / "run.json").read_text())["config"]
+    assert WorkflowRun.from_config(config, kept / "run.json") == options
+
+
+@pytest.mark.parametrize("changed", ["agent.yaml", "traits/kind.yaml"])
+def test_a_run_whose_files_changed_is_not_resumed(
+    options: WorkflowRun, file: Path, changed: str
+) -> None:
+    """The workflow and its components have to be what they were when the run began."""
+    out = file.parent / "run"
+    with pytest.raises(StopError):
+        runs.begin(options, out, on_round=stop_after(2), checkpoint_every=0)
+    path = file.parent / changed
+    path.write_text(path.read_text() + "# later\n")
+    with pytest.raises(InputError, match=r"is not what it was when the run in .* began"):
+        runs.resume(out, WorkflowRun)
+
+
+def test_a_component_that_came_later_is_a_change(options: WorkflowRun, file: Path) -> None:
+    """A component's file that was missing when the run began may not appear until its end."""
+    trait = file.parent / "traits" / "kind.yaml"
+    trait.rename(file.parent / "aside")
+    out = file.parent / "run"
+    with pytest.raises(StopError):
+        runs.begin(options, out, on_round=stop_after(2), checkpoint_every=0)
+    (file.parent / "aside").rename(trait)
+    with pytest.raises(InputError, match="is not what it was"):
+        runs.resume(out, WorkflowRun)
+
+
+def test_a_replay_with_other_variables_says_so(options: WorkflowRun, kept: Path) -> None:
+    """Other variables make other prompts, which the log does not answer."""
+    other = WorkflowRun(options.file, turns=TURNS, variables={"balance": 8}).replaying(kept)
+    with pytest.raises(ReplayError, match="for another prompt"):
+        runs.begin(other)
+
+
+def test_a_replay_beyond_the_log_says_so(options: WorkflowRun, kept: Path) -> None:
+    """More turns than were recorded have no texts and no code steps."""
+    other = WorkflowRun(
+        options.file, turns=TURNS + 1, variables={"balance": 7}, agent_id="agent"
+    ).replaying(kept)
+    with pytest.raises(ReplayError):
+        runs.begin(other)
+
+
+def test_a_workflow_that_asks_needs_a_model(file: Path) -> None:
+    """Without a model the steps that would ask one are named, and nothing is written."""
+    out = file.parent / "run"
+    with pytest.raises(InputError, match=r"asks a model in look, work: name the model"):
+        runs.begin(WorkflowRun(file), out)
+    assert not out.exists()
+
+
+def test_a_workflow_of_code_needs_no_model(tmp_path: Path) -> None:
+    """A workflow that asks nobody runs without a model."""
+    path = tmp_path / "code.yaml"
+    path.write_text("steps: [{name: add, code: 'n = context.get(\"n\", 0) + 1'}]\n")
+    outcome = runs.begin(WorkflowRun(path, turns=3), tmp_path / "run")
+    assert outcome.results.context == {"n": 3}
+    assert "spent" not in outcome.summary
+    runs.replay(tmp_path / "run", WorkflowRun, tmp_path / "again")
+    assert log_of(tmp_path / "again") == log_of(tmp_path / "run")
+
+
+def test_a_step_that_fails_ends_the_run(options: WorkflowRun, server: FakeOllama) -> None:
+    """Where a step's policy is to stop, the run ends there, and says why."""
+    server.stop()
+    outcome = runs.begin(options, options.file.parent / "run")
+    assert outcome.results.turns == 1
+    assert outcome.results.failure is not None
+    assert outcome.results.failure.startswith("step 'look'")
+    assert events_of(options.file.parent / "run")[-1]["event"] == "run.ended"
+
+
+CONTEXTS = [
+    ("start.yaml", "balance: 7\nwords: {a: [1, 2]}\n", {"balance": 7, "words": {"a": [1, 2]}}),
+    ("start.json", '{"balance": 7.5}', {"balance": 7.5}),
+    ("start.yaml", "# nothing yet\n", {}),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "expected"), CONTEXTS)
+def test_variables_come_from_a_file(
+    tmp_path: Path, name: str, text: str, expected: dict[str, Any]
+) -> None:
+    """A file of YAML or JSON brings variables; those that are given go before them."""
+    (tmp_path / name).write_text(text)
+    path = tmp_path / "code.yaml"
+    path.write_text("steps: [{name: add, code: 'done = True'}]\n")
+    run = WorkflowRun(path, turns=1, context=tmp_path / name, variables={"mine": 1})
+    assert runs.begin(run).results.context == {**expected, "mine": 1, "done": True}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("start.yaml", "- 1\n", "must hold a mapping of variables"),
+        ("start.json", "[1]", "must hold a mapping of variables"),
+        ("start.json", "{", "not valid JSON"),
+        ("start.yaml", "a: 1\na: 2\n", "twice"),
+    ],
+)
+def test_a_file_of_variables_that_is_something_else_is_refused(
+    file: Path, name: str, text: str, problem: str
+) -> None:
+    """What is not a mapping, or not sound, is refused with the file's name."""
+    path = file.parent / name
+    path.write_text(text)
+    with pytest.raises(InputError, match=problem) as refused:
+        runs.begin(WorkflowRun(file, context=path, reasoner=ModelOptions("m")))
+    assert str(path) in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"turns": 0},
+        {"seed": 2**60},
+        {"agent_id": ""},
+        {"agent_id": "\ud800"},
+        {"variables": {"x": object()}},
+    ],
+)
+def test_options_out_of_range_are_refused(file: Path, bad: dict[str, Any]) -> None:
+    """What no run can be, or JSON has no room for, is refused at once."""
+    with pytest.raises(PrismError):
+        WorkflowRun(file, **bad)
+
+
+@pytest.mark.parametrize("name", ["mode", "pick", "stop_at_fallbacks"])
+def test_options_of_decisions_are_refused(file: Path, name: str) -> None:
+    """What applies to decisions only has no meaning for texts."""
+    value: Any = {"mode": "chat", "pick": "draw", "stop_at_fallbacks": 0.5}[name]
+    with pytest.raises(InputError, match="applies to decisions"):
+        runs.begin(WorkflowRun(file, reasoner=ModelOptions("m", **{name: value})))
+
+
+class Hosted(WorkflowRun):
+    """A run in which the application takes part."""
+
+    def host(self) -> dict[str, Any]:
+        """Provide a variable, and carry out actions."""
+        return {"variables": {"balance": lambda _agent: 3}, "on_action": self.act}
+
+    def act(self, action: Action) -> str:
+        """Carry out an action."""
+        return f"did {action.key}"
+
+
+def test_an_application_takes_part_in_a_run(tmp_path: Path, server: FakeOllama) -> None:
+    """A class of one's own brings variables and carries out actions, after a resume, too."""
+    path = tmp_path / "acting.yaml"
+    path.write_text(
+        "steps:\n  - {name: act, type: llm, prompt: 'You have {balance}, {last_action_result}'}\n"
+    )
+    acting = '{"reasoning": "", "action": {"type": "wait"}}'
+    with FakeOllama(write=lambda *_: acting) as writing:
+        run = Hosted(path, turns=3, reasoner=ModelOptions("llama3.2", host=(writing.url,)))
+        with pytest.raises(StopError):
+            runs.begin(run, tmp_path / "run", on_round=stop_after(2), checkpoint_every=0)
+        outcome = runs.resume(tmp_path / "run", Hosted)
+
+    assert outcome is not None
+    assert outcome.results.failure is None
+    assert outcome.results.turns == 3
+
+
+def test_a_run_of_something_else_is_not_resumed(kept: Path) -> None:
+    """The folder of a simulation is no workflow's."""
+    with pytest.raises(InputError, match="something else than a workflow"):
+        WorkflowRun.from_config({"agents": "3"}, kept / "run.json")
