@@ -136,5 +136,5 @@ async def test_random_numbers_belong_to_the_turn() -> None:
 async def test_code_steps_are_never_the_hosts_python() -> None:
     """A host's objects, files and modules are out of reach; what cannot be is told at load."""
     for code in ("import os", "open('x')", "().__class__", "eval('1')", "del context['x']"):
-        with pytest.raises(WorkflowFileError, match="the code (imports|uses)"):
+        with pytest.raises(WorkflowFileError, match=r"the code (imports|uses)"):
             agent_of(workflow(code))

@@ -119,14 +119,14 @@ async def test_its_prompts_have_trait_and_goal() -> None:
         Workflow.load(FOLDER / "builder.yaml"), writer, variables=HOST, turns=10,
         on_action=lambda action: "it worked",
     )  # fmt: skip
-    await turns_of(agent, 6)
+    await turns_of(agent, 7)
     goal = "Your balance of 100 has to last until the end: {:.1f} % of the time is over."
     assert writer.prompts[0].endswith(goal.format(0))
     assert "You are careful" not in writer.prompts[0]
     assert writer.prompts[3].endswith("You are careful: say what could go wrong before you act.")
-    assert writer.prompts[5].splitlines()[-2:] == [
+    assert writer.prompts[6].splitlines()[-2:] == [
         "You are careful: say what could go wrong before you act.",
-        goal.format(50),
+        goal.format(60),
     ]
 
 

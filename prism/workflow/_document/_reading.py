@@ -246,7 +246,7 @@ class _Reader:
             for source in _listed(item.source):
                 if source != ANY_STATE:
                     self._require_state(source, sources)
-                yield AllowedTransition(source, item.target, condition)
+                yield AllowedTransition(source, item.target, condition, number)
 
     def _require_state(self, state: str, where: Where) -> None:
         if state not in self._states:

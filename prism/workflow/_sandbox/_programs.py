@@ -8,6 +8,7 @@ its parts may be small there and endless here.
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -55,7 +56,7 @@ class Program:
         CodeError: If it is not Python, or uses what the sandbox does not have.
     """
 
-    __slots__ = ("_body", "_epilogue", "_is_random", "assigned", "code", "reads", "stored")
+    __slots__ = ("_body", "_epilogue", "_is_random", "assigned", "code", "needs", "reads", "stored")
 
     def __init__(self, code: str) -> None:
         tree = _parsed(code)
@@ -73,6 +74,7 @@ class Program:
                 if isinstance(node, ast.Name) and node.id not in functions
             )
         )
+        self.needs = tuple(sorted(_used(tree) - _bound(tree) - {"context", *dir(builtins)}))
         self.stored = tuple(dict.fromkeys(_stored(tree)))
         self._is_random = "random" in _imported(tree)
         self._body = "\n".join(_indented(code, tree)) or "    pass"
@@ -153,6 +155,32 @@ def _called(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             yield node.func.id
+
+
+def _used(tree: ast.Module) -> set[str]:
+    names = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
+    return {node.id for node in names if isinstance(node.ctx, ast.Load)}
+
+
+def _bound(tree: ast.Module) -> set[str]:
+    """Return the names that get a value anywhere in the code."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                found.add(name)
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                found.add(name)
+            case ast.ClassDef(name=name) | ast.alias(asname=str(name)):
+                found.add(name)
+            case ast.alias(name=name):
+                found.add(name.partition(".")[0])
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
+                found.add(name)
+            case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+                found.add(name)
+
+    return found
 
 
 def _assigned(body: Iterable[ast.stmt]) -> Iterator[str]:

@@ -50,7 +50,8 @@ WRONG = [
     ("workflow:\n", ["1:1: 'workflow' must be a mapping, got nothing"]),
     ("name: x\n", ["1:1: the file needs 'steps'"]),
     (f"{STEP}stpes: 1\n", ["2:1: the file has no 'stpes'; did you mean 'steps'?"]),
-    (f"workflow:\n  {STEP}  stats: 1\n", ["3:3: 'workflow' has no 'stats'; did you mean 'states'?"]),
+    (f"workflow:\n  {STEP}  stats: 1\n",
+     ["3:3: 'workflow' has no 'stats'; did you mean 'states'?"]),
     # states and transitions
     (f"state_machine:\n  states: []\n{STEP}", ["2:3: 'states' must not be empty"]),
     (f"state_machine:\n  states: [a, b, a]\n{STEP}", ["2:18: the state 'a' stands twice"]),
@@ -89,8 +90,8 @@ WRONG = [
      ["3:6: there are two steps 's': give each a name of its own"]),
     ("steps: [ph]\n", ["1:9: there is no phase 'ph' among components.phases, which are: none"]),
     # several at once, of shape and of meaning
-    (f"{MACHINE}  initial_state: z\n  transitions: [a-b, q->b]\nsteps:\n  - name: s\n    type: lmm\n"
-     "  - {name: t, type: transition}\n  - {name: t, code: 'x ='}\n",
+    (f"{MACHINE}  initial_state: z\n  transitions: [a-b, q->b]\nsteps:\n  - name: s\n"
+     "    type: lmm\n  - {name: t, type: transition}\n  - {name: t, code: 'x ='}\n",
      ["3:3: 'z' is not a state: states are a, b",
       "4:17: 'a-b' is not a transition: write it as \"a->b\"",
       "4:22: 'q' is not a state: states are a, b",
