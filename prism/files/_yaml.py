@@ -55,11 +55,13 @@ class YamlDocument:
         value: The document as plain data.
         places: Where each thing begins, by its path: an entry of a mapping with its key.
         values: Where each value begins, by its path.
+        blocks: Texts that are written as blocks, which begin on the line below.
     """
 
     value: Any
     places: dict[Path, Place] = field(default_factory=dict)
     values: dict[Path, Place] = field(default_factory=dict)
+    blocks: set[Path] = field(default_factory=set)
 
     def place(self, path: Path) -> Place:
         """Return where a path stands, or the nearest thing around it that is in the document."""
@@ -127,6 +129,7 @@ class _Reader:
         self._anchors: dict[str, _Node | None] = {}
         self._places: dict[Path, Place] = {}
         self._values: dict[Path, Place] = {}
+        self._blocks: set[Path] = set()
         self._size = 0
 
     def document(self) -> YamlDocument:
@@ -141,7 +144,7 @@ class _Reader:
         if not isinstance(event, self._yaml.StreamEndEvent):
             raise self._wrong(event, "holds a second document: prism reads one a file")
 
-        return YamlDocument(node.value, self._places, self._values)
+        return YamlDocument(node.value, self._places, self._values, self._blocks)
 
     def _node(self, event: Any, path: Path) -> _Node:
         yaml = self._yaml
@@ -160,6 +163,8 @@ class _Reader:
             self._anchors[anchor] = None  # until it is complete
         if isinstance(event, yaml.ScalarEvent):
             node = _Node(self._scalar(event), 1, 0)
+            if event.style in ("|", ">"):
+                self._blocks.add(path)
         elif isinstance(event, yaml.SequenceStartEvent):
             node = self._sequence(path)
         else:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from threading import Thread
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from prism.errors import FieldTypeError
 from prism.telemetry._loggers import describe
@@ -66,28 +68,52 @@ async def carry_out(on_action: OnAction, action: Action, seconds: float) -> Acti
 
     Args:
         on_action: The host's callback. A plain one runs in a thread of its own, so that one that
-            hangs does not stop the event loop.
+            hangs stops neither the event loop nor, in the end, the process.
         action: What to do.
         seconds: How long it may take.
     """
+    if _is_async(on_action):
+        return await _timed(on_action, action, seconds)
+
+    # plain ones of one event loop run one after another, as they would without prism; the time
+    # that one has begins when it is its turn
+    async with _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
+        return await _timed(on_action, action, seconds)
+
+
+async def _timed(on_action: OnAction, action: Action, seconds: float) -> ActionResult:
+    calling = asyncio.ensure_future(_called(on_action, action))
     try:
-        async with asyncio.timeout(seconds):
-            returned = await _called(on_action, action)
-        return ActionResult(action.action, as_data(returned, "result"), succeeded=True)
-    except TimeoutError:
-        return ActionResult(action.action, f"failed: took over {seconds:g} s", succeeded=False)
-    except FieldTypeError as error:
-        return ActionResult(action.action, f"failed: {error}", succeeded=False)
+        # not asyncio.timeout, which waits for a callback that does not let itself be cancelled
+        await asyncio.wait({calling}, timeout=seconds)
+        if not calling.done():
+            return _failed(action, f"took over {seconds:g} s")
+    finally:
+        if not calling.done():
+            calling.cancel()
+
+    try:
+        returned = calling.result()
+    except asyncio.CancelledError:
+        return _failed(action, "cancelled itself")
     except Exception as error:  # of the host's code: the workflow goes on, and the log says so
-        return ActionResult(action.action, f"failed: {describe(error)}", succeeded=False)
+        return _failed(action, describe(error))
+
+    try:
+        return ActionResult(action.action, as_data(returned, "result"), succeeded=True)
+    except FieldTypeError as error:
+        return _failed(action, str(error))
+
+
+def _failed(action: Action, reason: str) -> ActionResult:
+    return ActionResult(action.action, f"failed: {reason}", succeeded=False)
 
 
 async def _called(on_action: OnAction, action: Action) -> Any:
     if _is_async(on_action):
         return await on_action(action)
 
-    loop = asyncio.get_running_loop()
-    returned = await loop.run_in_executor(_threads(), on_action, action)
+    returned = await _in_thread(on_action, action)
 
     return await returned if inspect.isawaitable(returned) else returned
 
@@ -97,7 +123,31 @@ def _is_async(function: Any) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
 
 
-@lru_cache(maxsize=1)
-def _threads() -> ThreadPoolExecutor:
-    # one: a host's plain callbacks run one after another, as they would without prism
-    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="prism-action")
+async def _in_thread(on_action: OnAction, action: Action) -> Any:
+    loop, done = asyncio.get_running_loop(), asyncio.Event()
+    found: list[Any] = []
+
+    def run() -> None:
+        # not a future's outcome: with a StopIteration it would never be done
+        try:
+            found.extend((True, on_action(action)))
+        except BaseException as error:
+            found.extend((False, error))
+        with suppress(RuntimeError):  # the loop was closed, and nobody waits any more
+            loop.call_soon_threadsafe(done.set)
+
+    # one a call, and a daemon: a callback that hangs is left behind
+    context = contextvars.copy_context()
+    Thread(target=context.run, args=(run,), name="prism-action", daemon=True).start()
+    await done.wait()
+
+    has_returned, outcome = found
+    if has_returned:
+        return outcome
+    if isinstance(outcome, StopIteration):
+        raise RuntimeError(describe(outcome)) from outcome
+
+    raise outcome
+
+
+_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()

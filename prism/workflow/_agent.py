@@ -29,7 +29,7 @@ from prism.workflow._sandbox._conditions import ConditionError
 from prism.workflow._sandbox._programs import CodeError
 from prism.workflow._sandbox._workers import WORKERS
 from prism.workflow._state import STATE_KEY, MachineState, SavedAgent, machine_data
-from prism.workflow._variables import HostVariable, Variables, as_data
+from prism.workflow._variables import HostVariable, VariableError, Variables, as_data
 from prism.workflow._workflow import Workflow
 
 StepOutcome = Literal["done", "failed", "skipped"]
@@ -163,6 +163,9 @@ class WorkflowAgent:
         self._driving = workflow.driving(logger, clock)
         self._refusals: list[str] = []
         self._recorded: Recorded | None = None
+        for name, value in (variables or {}).items():
+            if not callable(value):
+                as_data(value, name)
         given = as_data(dict(context or {}), "context")
         machine = given.pop(STATE_KEY, None)
         self.variables: Variables = Variables(self, given, {}, dict(variables or {}))
@@ -258,7 +261,7 @@ class WorkflowAgent:
             if run.outcome == "failed":
                 self.failure = f"step {step.name!r}: {run.reason}"
                 break
-            if has_asked and run.outcome == "done":
+            if step.kind != "code" and run.outcome == "done":
                 break
 
         return Turn(self.turn_number, self.state.value, tuple(runs), self.failure is not None)
@@ -279,19 +282,17 @@ class WorkflowAgent:
         try:
             return step.run_if.evaluate(self.variables)
         except ConditionError as error:
-            self._warn(
-                WORKFLOW_REFUSED,
-                step=step.name,
-                state=self.state.value,
-                target=None,
-                reason=f"run_if {step.run_if.source!r} failed: {error}",
-            )
+            self._refuse(step, None, f"run_if {step.run_if.source!r} failed: {error}")
             return False
 
     async def _run(self, step: Step) -> StepRun:
         """Run a step, and make the transition that it names."""
         state = self.state.value
-        result = await (self._run_code(step) if step.kind == "code" else self._ask(step))
+        try:
+            result = await (self._run_code(step) if step.kind == "code" else self._ask(step))
+        except VariableError as error:
+            result = _Result(reason=str(error), failed=True)
+
         outcome: StepOutcome = "done"
         if result.failed:
             outcome = "skipped" if step.on_failure == "skip" else "failed"
@@ -374,8 +375,9 @@ class WorkflowAgent:
         if not step.transition_map:
             return step.transition_to, None
         if decision is None:
-            known = ", ".join(step.transition_map)
-            return None, f"the answer is none of {known}"
+            reason = f"the answer is none of {', '.join(step.transition_map)}"
+            self._refuse(step, None, reason)
+            return None, reason
 
         return step.transition_map[decision], None
 
@@ -428,7 +430,7 @@ class WorkflowAgent:
             return target, None
 
         reason = "; ".join(self._refusals) or f"no transition from {state!r} to {target!r}"
-        self._warn(WORKFLOW_REFUSED, step=step.name, state=state, target=target, reason=reason)
+        self._refuse(step, target, reason)
 
         return None, reason
 
@@ -487,6 +489,10 @@ class WorkflowAgent:
             output_tokens=cost.output_tokens,
             unknown_variables=list(run.unknown),
         )
+
+    def _refuse(self, step: Step, target: str | None, reason: str) -> None:
+        state = self.state.value
+        self._warn(WORKFLOW_REFUSED, step=step.name, state=state, target=target, reason=reason)
 
     def _warn(self, event: str, **keys: Any) -> None:
         report_warning(self._logger, event, agent_id=self.agent_id, turn=self.turn_number, **keys)

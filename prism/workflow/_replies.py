@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,6 +12,9 @@ from prism.workflow._document._definition import Step
 from prism.workflow._sandbox._outputs import OutputError, Validator
 
 Schema = Mapping[str, Any]
+
+_LABEL = re.compile(r"\s*\W?[A-Za-z0-9][).:]\W*(?=\w)")
+"""What stands before an answer that was offered as ``B) PIVOT``."""
 
 _ACTION: Schema = {
     "type": "object",
@@ -108,16 +112,21 @@ def _read_decision(text: str, vocabulary: list[str]) -> dict[str, Any]:
     except ValueError:
         found = {}
 
-    try:
-        decision = parse_reasoner_response(text, vocabulary) if vocabulary else None
-    except ReasonerError:
-        decision = None
-
     return {
-        "decision": decision if vocabulary else str(found.get("decision", "")),
+        "decision": _decided(text, vocabulary) if vocabulary else str(found.get("decision", "")),
         "reasoning": _text(found, "reasoning") or ("" if found else what_is_said(text).strip()),
         "next_focus": _text(found, "next_focus"),
     }
+
+
+def _decided(text: str, vocabulary: list[str]) -> str | None:
+    for said in (text, _LABEL.sub("", what_is_said(text), count=1)):
+        try:
+            return str(parse_reasoner_response(said, vocabulary))
+        except ReasonerError:
+            continue
+
+    return None
 
 
 def _text(found: Mapping[str, Any], key: str) -> str:

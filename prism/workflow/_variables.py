@@ -7,12 +7,17 @@ from typing import Any
 
 import orjson
 
-from prism.errors import FieldTypeError
+from prism.errors import FieldTypeError, PrismError
+from prism.telemetry._loggers import describe
 
 _PLAIN = (str, int, float, bool, type(None))
 
 HostVariable = Any | Callable[[Any], Any]
 """A value, or a function of the agent that returns it."""
+
+
+class VariableError(PrismError, ValueError):
+    """A variable of the host's cannot be had: its function failed, or gave what is not data."""
 
 
 class Variables(Mapping[str, Any]):
@@ -42,7 +47,11 @@ class Variables(Mapping[str, Any]):
         self.own = own
 
     def __getitem__(self, name: str) -> Any:
-        """Return a variable as plain data; a KeyError if nobody provides it."""
+        """Return a variable as plain data; a KeyError if nobody provides it.
+
+        Raises:
+            VariableError: If the host's function fails, or returns what is not data.
+        """
         if name in self.context:
             return self.context[name]
         if name in self._host:
@@ -64,7 +73,12 @@ class Variables(Mapping[str, Any]):
 
     def _of_host(self, name: str) -> Any:
         value = self._host[name]
-        return as_data(value(self._agent) if callable(value) else value, name)
+        try:
+            return as_data(value(self._agent) if callable(value) else value, name)
+        except FieldTypeError as error:
+            raise VariableError(str(error)) from None
+        except Exception as error:  # of the host's code: the step fails, and the log says why
+            raise VariableError(f"the variable {name!r} failed: {describe(error)}") from error
 
 
 def as_data(value: Any, name: str) -> Any:

@@ -17,6 +17,7 @@ MODULES = {
     "reasoner": "tests.benchmarks.reasoner",
     "report": "tests.benchmarks.report",
     "log_tables": "tests.benchmarks.log_tables",
+    "workflow": "tests.benchmarks.workflow",
 }
 
 Run = Callable[[Effort], Sequence[Table]]

@@ -11,6 +11,7 @@ The blocks of a page run in order, in one folder. Each language has its own chec
 - ``sh``: commands that install prism. They are run where that is wanted, and else only checked:
   they exist, with options that exist.
 - ``json``: JSON, or one JSON value a line.
+- ``yaml``: one document of YAML, or comments.
 - ``text``: nothing is checked.
 
 A comment before a block changes that. ``<!-- test: needs a model -->`` gives the reason why its
@@ -34,6 +35,7 @@ from typing import Any, NamedTuple
 import typer
 
 from prism.cli._main import app
+from prism.files._yaml import parse_yaml
 
 ROOT = Path(__file__).parents[2]
 
@@ -119,6 +121,7 @@ class Reader:
             "sh": self._install if self._installs else check_commands,
             "json": check_json,
             "text": lambda _code: None,
+            "yaml": check_yaml,
         }
         assert block.language in runners, f"no idea what to do with {block.language}"
         runners[block.language](block.code)
@@ -222,6 +225,12 @@ def _check_options(arguments: list[str]) -> None:
     assert {
         word.partition("=")[0] for word in rest if word.startswith("-") and word != "-"
     } <= known
+
+
+def check_yaml(code: str) -> None:
+    """Check that a text is YAML; a block may show comments only."""
+    if any(line.strip() and not line.startswith("#") for line in code.splitlines()):
+        parse_yaml(code)
 
 
 def check_json(code: str) -> None:

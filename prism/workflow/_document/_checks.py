@@ -116,10 +116,14 @@ class _Check:
             for name in sorted(step.run_if.names):
                 self._require(name, (*where, "run_if"), f"run_if of {step.name!r}")
 
+        if step.code is not None:
+            for name in step.code.needs:
+                self._require(name, (*where, "code"), f"the code of {step.name!r}")
+
     def _conditions(self) -> None:
         for item in self._definition.transitions:
             for name in sorted(item.condition.names if item.condition is not None else ()):
-                where = (*self._top, "state_machine", "transitions")
+                where = (*self._top, "state_machine", "transitions", item.number, "condition")
                 what = f"the condition of {item.source}->{item.target}"
                 self._require(name, where, what)
 

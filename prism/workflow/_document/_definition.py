@@ -81,11 +81,13 @@ class AllowedTransition:
         source: State it leaves, or ``*``.
         target: State it leads to.
         condition: What must hold; None for always.
+        number: Its place in the list of transitions, for messages.
     """
 
     source: str
     target: str
     condition: Condition | None = None
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,16 +84,23 @@ class Problems:
         place = self._place(where, line)
         self.found.append(Problem(self._path, place.line, place.column, message, kind, severity))
 
-    def add_shape(self, errors: Iterable[Any], value: Any) -> None:
-        """Note what pydantic says of the document's shape.
+    def add_shape(self, errors: Iterable[Any], value: Any) -> list[Where]:
+        """Note what pydantic says of the document's shape; return the paths of what is wrong.
 
         Args:
             errors: Its errors.
             value: The document.
         """
-        for error in errors:
-            where = tuple(part for part in error["loc"] if part not in TAGS)
-            self.add(where, _told(error, where, value), error["type"])
+        told = [
+            (tuple(part for part in error["loc"] if part not in TAGS), error) for error in errors
+        ]
+        unknown = {where[:-1] for where, error in told if _is_unknown_type(where, error)}
+        for where, error in told:
+            # of a step whose type is not known nothing else can be said
+            if where[:-1] not in unknown or _is_unknown_type(where, error):
+                self.add(where, _told(error, where, value), error["type"])
+
+        return [where for where, _ in told]
 
     def raise_if_any(self) -> None:
         """Raise what keeps the workflow from running.
@@ -112,14 +119,22 @@ class Problems:
         if line and where in self._document.values:
             # a block of text begins on the line after its sign, one in quotes on its own
             start = self._document.values[where]
-            return Place(start.line + line, 1)
+            return Place(start.line + line, 1) if where in self._document.blocks else start
 
         return self._document.place(where)
 
 
+def _is_unknown_type(where: Where, error: Any) -> bool:
+    return error["type"] == "literal_error" and where[-1] == "type" and where[-3:-2] == ("steps",)
+
+
 def _told(error: Any, where: Where, value: Any) -> str:
-    kind, name = error["type"], where[-1] if where else "the document"
+    kind, name = error["type"], where[-1] if where else "the file"
     found = error.get("input")
+    if kind in ("model_type", "dict_type"):
+        return f"{_named(name)} must be a mapping, got {_short(found)}"
+    if kind == "list_type":
+        return f"{_named(name)} must be a list, got {_short(found)}"
     if kind == "missing":
         return f"{_owner(where, value)} needs {name!r}"
     if kind == "extra_forbidden":
@@ -133,7 +148,18 @@ def _told(error: Any, where: Where, value: Any) -> str:
     if kind == "literal_error" and name == "type":
         return f"there is no type {found!r}: use {', '.join(STEP_KINDS)}"
 
-    return f"{name!r}: {error['msg'][0].lower()}{error['msg'][1:]}, got {str(found)[:60]!r}"
+    return f"{name!r}: {error['msg'][0].lower()}{error['msg'][1:]}, got {_short(found)}"
+
+
+def _named(name: str | int) -> str:
+    if isinstance(name, int):
+        return f"entry {name + 1}"
+
+    return name if name == "the file" else repr(name)
+
+
+def _short(value: Any) -> str:
+    return "nothing" if value is None else repr(value)[:60]
 
 
 def _owner(where: Where, value: Any) -> str:
@@ -143,6 +169,9 @@ def _owner(where: Where, value: Any) -> str:
         owner = owner[part]
     if len(where) > 2 and where[-3] == "steps" and isinstance(owner, dict):
         return f"a step of type {owner.get('type', 'code')}"
+
+    if len(where) > 2 and where[-3] == "transitions":
+        return "a transition"
 
     name = next((part for part in reversed(where[:-1]) if isinstance(part, str)), None)
     return "the file" if name is None else repr(name)

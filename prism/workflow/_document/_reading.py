@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -92,7 +93,8 @@ def read_workflow(text: str, path: str, folder: Path | None) -> Reading:
     document = parse_yaml(text, path=path)
     problems = Problems(path, document)
     file = _shaped(document, problems)
-    problems.raise_if_any()
+    if file is None:
+        problems.raise_if_any()
 
     assert file is not None
     reader = _Reader(file, document, problems, folder, Path(path).stem)
@@ -109,14 +111,46 @@ def adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def _shaped(document: YamlDocument, problems: Problems) -> AgentModel | NamedWorkflowModel | None:
+    """Return the file; if only single steps or transitions are wrong, with others in their place.
+
+    So what is wrong with the rest of it can be told at the same time.
+    """
     try:
-        return cast(
-            "AgentModel | NamedWorkflowModel",
-            adapter("document").validate_python(document.value),
-        )
+        return _validated(document.value)
     except ValidationError as error:
-        problems.add_shape(error.errors(include_url=False), document.value)
+        wrong = problems.add_shape(error.errors(include_url=False), document.value)
+
+    mended = deepcopy(document.value)
+    if not all(_mend(mended, where) for where in wrong):
         return None
+    try:
+        return _validated(mended)
+    except ValidationError:
+        return None
+
+
+def _validated(value: Any) -> AgentModel | NamedWorkflowModel:
+    return cast("AgentModel | NamedWorkflowModel", adapter("document").validate_python(value))
+
+
+def _mend(value: Any, where: Where) -> bool:
+    """Put something harmless in the place of a wrong step or transition."""
+    top = 1 if where[:1] == ("workflow",) else 0
+    workflow = value["workflow"] if top else value
+    match where[top : top + 3]:
+        case ("steps", int(number), *_):
+            step = workflow["steps"][number]
+            name = step.get("name") if isinstance(step, dict) else None
+            name = name if isinstance(name, str) and name else f"step {number + 1}"
+            workflow["steps"][number] = {"name": name, "type": "llm", "prompt": "."}
+            return True
+        case ("state_machine", "transitions", int(number)):
+            machine = workflow["state_machine"]
+            first = machine["states"][0] if machine.get("states") else ""
+            machine["transitions"][number] = {"from": ANY_STATE, "to": first}
+            return True
+
+    return False
 
 
 class _Reader:
@@ -212,7 +246,7 @@ class _Reader:
             for source in _listed(item.source):
                 if source != ANY_STATE:
                     self._require_state(source, sources)
-                yield AllowedTransition(source, item.target, condition)
+                yield AllowedTransition(source, item.target, condition, number)
 
     def _require_state(self, state: str, where: Where) -> None:
         if state not in self._states:

@@ -8,6 +8,7 @@ its parts may be small there and endless here.
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -20,6 +21,14 @@ MODULES = ("json", "math", "random", "re")
 _REFUSED_NAMES = frozenset(
     {"compile", "eval", "exec", "globals", "hash", "id", "input", "locals", "open", "vars"}
 )
+_LACKING: Mapping[type[ast.AST], str] = {
+    ast.Delete: "del: write context.pop('name')",
+    ast.Yield: "yield: return a list",
+    ast.YieldFrom: "yield: return a list",
+    ast.TryStar: "except*: write except",
+}
+"""Statements that the sandbox does not have yet, and what to write in their place."""
+
 _HEADER_LINES = 2
 
 
@@ -47,7 +56,7 @@ class Program:
         CodeError: If it is not Python, or uses what the sandbox does not have.
     """
 
-    __slots__ = ("_body", "_epilogue", "_is_random", "assigned", "code", "reads", "stored")
+    __slots__ = ("_body", "_epilogue", "_is_random", "assigned", "code", "needs", "reads", "stored")
 
     def __init__(self, code: str) -> None:
         tree = _parsed(code)
@@ -56,13 +65,16 @@ class Program:
 
         self.code = code
         self.assigned = tuple(dict.fromkeys(_assigned(tree.body)))
+        # what is called is a function, though a variable has the same name: those are plain data
+        functions = {"context", *_called(tree)}
         self.reads = tuple(
             dict.fromkeys(
                 node.id
                 for node in ast.walk(tree)
-                if isinstance(node, ast.Name) and node.id != "context"
+                if isinstance(node, ast.Name) and node.id not in functions
             )
         )
+        self.needs = tuple(sorted(_used(tree) - _bound(tree) - {"context", *dir(builtins)}))
         self.stored = tuple(dict.fromkeys(_stored(tree)))
         self._is_random = "random" in _imported(tree)
         self._body = "\n".join(_indented(code, tree)) or "    pass"
@@ -119,6 +131,8 @@ def _require_allowed(node: ast.AST) -> None:
         raise CodeError(f"uses .{node.attr}, which code steps do not have", line)
     if isinstance(node, (ast.Global, ast.Nonlocal)):
         raise CodeError("declares a global name: what is to be kept belongs into context", line)
+    if type(node) in _LACKING:
+        raise CodeError(f"uses {_LACKING[type(node)]}; code steps do not have it", line)
     for module in _modules(node):
         if module not in MODULES:
             raise CodeError(f"imports {module}: code steps have {', '.join(MODULES)}", line)
@@ -135,6 +149,38 @@ def _modules(node: ast.AST) -> Iterable[str]:
 
 def _imported(tree: ast.Module) -> set[str]:
     return {module for node in ast.walk(tree) for module in _modules(node)}
+
+
+def _called(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            yield node.func.id
+
+
+def _used(tree: ast.Module) -> set[str]:
+    names = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
+    return {node.id for node in names if isinstance(node.ctx, ast.Load)}
+
+
+def _bound(tree: ast.Module) -> set[str]:
+    """Return the names that get a value anywhere in the code."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                found.add(name)
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                found.add(name)
+            case ast.ClassDef(name=name) | ast.alias(asname=str(name)):
+                found.add(name)
+            case ast.alias(name=name):
+                found.add(name.partition(".")[0])
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
+                found.add(name)
+            case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+                found.add(name)
+
+    return found
 
 
 def _assigned(body: Iterable[ast.stmt]) -> Iterator[str]:

@@ -1,0 +1,146 @@
+"""Components: traits, goals and phases, inline or in files beside the workflow."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pydantic_monty")
+
+from prism.workflow import Workflow, WorkflowFileError
+from tests.kit.writers import Script, agent_of
+
+ASK = "steps: [{name: ask, type: llm, prompt: p}]\n"
+
+
+def prompt_of(workflow: Workflow) -> str:
+    prompt = workflow.steps[0].prompt
+    assert prompt is not None
+    return prompt.text
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with a trait, a goal and two phases."""
+    texts = {
+        "traits/calm": "inject_into: [ask]\nprompt_fragment: Be calm.\n",
+        "goals/rich": "inject_into: [ask]\nprompt_fragment: Be rich.\n",
+        "phases/rest": "step: {code: 'x = 1'}\n",
+        "phases/look": "prompt_fragment: Look.\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def written(folder: Path, text: str) -> Path:
+    (folder / "w.yaml").write_text(text, encoding="utf-8")
+    return folder / "w.yaml"
+
+
+def test_components_are_files_beside_the_workflow(folder: Path) -> None:
+    """Traits come before goals, however they are listed."""
+    path = written(folder, f"{ASK}components: {{goals: [rich], traits: [calm]}}\n")
+    assert prompt_of(Workflow.load(path)) == "p\nBe calm.\nBe rich."
+
+
+def test_they_may_stand_in_a_folder_of_their_own(folder: Path) -> None:
+    """A folder `components` beside the workflow is looked through as well, also for .yml."""
+    (folder / "components").mkdir()
+    (folder / "traits").rename(folder / "components" / "traits")
+    (folder / "components/traits/calm.yaml").rename(folder / "components/traits/calm.yml")
+    path = written(folder, f"{ASK}components: {{traits: [calm]}}\n")
+    assert prompt_of(Workflow.load(path)) == "p\nBe calm."
+
+
+def test_they_may_stand_beside_the_workflow_key(folder: Path) -> None:
+    """Components of an agent's file join those of the workflow in it."""
+    text = (
+        f"workflow:\n  {ASK}  components: {{traits: [calm]}}\n"
+        "components: {goals: [rich], traits: {t: {inject_into: [ask], prompt_fragment: Be t.}}}\n"
+    )
+    assert prompt_of(Workflow.load(written(folder, text))) == "p\nBe calm.\nBe t.\nBe rich."
+
+
+def test_phases_are_steps(folder: Path) -> None:
+    """A phase is a step under its own name or the file's; what stands beside it is replaced."""
+    text = (
+        "state_machine: {states: [a, b]}\n"
+        "steps: [rest, {phase: look, in_state: b, transition_to: a, max_retries: 7}]\n"
+        "components: {phases: [rest, look]}\n"
+    )
+    rest, look = Workflow.load(written(folder, text)).steps
+    assert (rest.name, rest.kind, rest.in_state) == ("rest", "code", None)
+    assert (look.name, look.kind, look.in_state) == ("look", "llm", {"b"})
+    assert (look.transition_to, look.max_retries) == ("a", 7)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "problem"),
+    [
+        ("traits", "gone", "there is no component traits/gone.yaml in {folder}"),
+        ("goals", "calm", "there is no component goals/calm.yaml in {folder}"),
+    ],
+)
+def test_a_missing_trait_or_goal_is_a_warning(
+    folder: Path, kind: str, name: str, problem: str
+) -> None:
+    """The prompts stand without it; `check` tells its place."""
+    path = written(folder, f"{ASK}components:\n  {kind}:\n    - {name}\n")
+    workflow = Workflow.load(path)
+    assert prompt_of(workflow) == "p"
+    (warning,) = workflow.warnings
+    assert str(warning) == f"{path}:4:7: " + problem.format(folder=folder)
+    assert warning.kind == "missing_component"
+    assert warning in Workflow.check(path)
+
+
+def test_a_missing_phase_leaves_a_step_without_its_body(folder: Path) -> None:
+    """So the file is refused, and both places are told."""
+    path = written(folder, "steps: [gone]\ncomponents: {phases: [gone]}\n")
+    with pytest.raises(WorkflowFileError, match="there is no phase 'gone'"):
+        Workflow.load(path)
+
+
+@pytest.mark.parametrize(
+    "name", ["../secret", "/etc/passwd", "a/b", "..", ".hidden", "a\\b", "~", "", "x\ny"]
+)
+def test_a_name_cannot_leave_the_folder(folder: Path, name: str) -> None:
+    """What is not a plain name is refused before any file is looked for."""
+    (folder.parent / "secret.yaml").write_text("prompt_fragment: s3cret\n", encoding="utf-8")
+    quoted = name.replace("\\", "\\\\").replace("\n", "\\n")
+    path = written(folder, f'{ASK}components: {{traits: ["{quoted}"]}}\n')
+    with pytest.raises(WorkflowFileError, match=r"is not the name of a file|must not be empty"):
+        Workflow.load(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("inject_into: [ask]\n", "bad.yaml: prompt_fragment"),
+        ("prompt_fragment: x\ninjects: [ask]\n", "bad.yaml: injects"),
+        ("prompt_fragment: 3\n", "bad.yaml: prompt_fragment"),
+        ("a: [\n", "is not valid YAML"),
+        ("", "is empty"),
+        ("- x\n", "bad.yaml"),
+    ],
+)
+def test_a_wrong_file_is_named(folder: Path, text: str, problem: str) -> None:
+    """Its path and what is wrong stand at the place that names it."""
+    (folder / "traits/bad.yaml").write_text(text, encoding="utf-8")
+    path = written(folder, f"{ASK}components: {{traits: [calm, bad]}}\n")
+    with pytest.raises(WorkflowFileError) as caught:
+        Workflow.load(path)
+    (found,) = caught.value.problems
+    assert (found.line, found.column) == (2, 29)
+    assert problem in found.message
+
+
+async def test_inline_components_need_no_folder() -> None:
+    """A workflow that is only a text has its components in it."""
+    writer = Script()
+    agent = agent_of(
+        f"{ASK}components: {{traits: {{t: {{inject_into: [ask], prompt_fragment: t}}}}}}\n", writer
+    )
+    await agent.turn()
+    assert writer.prompts == ["p\nt"]

@@ -1,0 +1,83 @@
+"""What a workflow tells: each step, each refusal, and what any chart tells."""
+
+import json
+from typing import Any
+
+import pytest
+from structlog.testing import LogCapture
+
+pytest.importorskip("pydantic_monty")
+
+from tests.kit.writers import ACT, agent_of, said, turns_of
+
+WORKFLOW = """
+name: w
+state_machine: {states: [a, b]}
+steps:
+  - {name: count, code: 'n = context.get("n", 0) + 1'}
+  - {name: ask, type: llm, in_state: a, prompt: '{n} {nobody}', transition_to: b}
+  - {name: fail, type: llm, in_state: b, prompt: p, on_failure: skip}
+"""
+KEYS = {
+    "event", "log_level", "agent_id", "turn", "step", "type", "state", "outcome", "moved_to",
+    "reason", "seconds", "input_tokens", "output_tokens", "unknown_variables",
+}  # fmt: skip
+
+
+@pytest.fixture
+async def events(logger: Any, capture: LogCapture) -> list[Any]:
+    """Return the events of two turns."""
+    agent = agent_of(WORKFLOW, [ACT, OSError("down")], logger=logger, agent_id="ada")
+    await turns_of(agent, 2)
+    return list(capture.entries)
+
+
+def test_every_step_is_an_event(events: list[Any]) -> None:
+    """Name, type, state, outcome and where it led; seconds and tokens where there were any."""
+    steps = said(events, "workflow.step")
+    assert {frozenset(event) for event in steps} == {frozenset(KEYS)}
+    assert [(e["turn"], e["step"], e["type"], e["state"], e["outcome"]) for e in steps] == [
+        (1, "count", "code", "a", "done"),
+        (1, "ask", "llm", "a", "done"),
+        (2, "count", "code", "b", "done"),
+        (2, "fail", "llm", "b", "skipped"),
+    ]
+    assert [event["moved_to"] for event in steps] == [None, "b", None, None]
+    assert [event["unknown_variables"] for event in steps] == [[], ["nobody"], [], []]
+    assert all(event["seconds"] >= 0 for event in steps)
+
+
+def test_failed_steps_are_warnings(events: list[Any]) -> None:
+    """They have a reason; the others are information."""
+    steps = said(events, "workflow.step")
+    assert [event["log_level"] for event in steps] == ["info", "info", "info", "warning"]
+    assert [event["reason"] for event in steps] == [None, None, None, "down"]
+
+
+def test_a_turn_tells_what_any_chart_tells(events: list[Any]) -> None:
+    """The text, the transition, then the step, in this order."""
+    names = [event["event"] for event in events]
+    assert names[:4] == [
+        "workflow.step",
+        "text.written",
+        "statechart.transition",
+        "workflow.step",
+    ]
+    (text, failed) = said(events, "text.written")
+    assert (text["agent_id"], text["key"], text["text"], text["source"]) == (
+        "ada", "1:ask", ACT, "script",
+    )  # fmt: skip
+    assert (failed["source"], failed["log_level"]) == ("failed", "warning")
+    (transition,) = said(events, "statechart.transition")
+    assert (transition["chart"], transition["agent_id"]) == ("w", "ada")
+
+
+def test_events_are_data(events: list[Any]) -> None:
+    """JSON holds them all."""
+    assert json.loads(json.dumps(events)) == events
+
+
+async def test_nothing_is_printed_until_somebody_listens(capsys: Any) -> None:
+    """Without a structlog that was configured a workflow is silent, its refusals aside."""
+    await agent_of("steps: [{name: s, type: llm, prompt: p}]\n").turn()
+    assert capsys.readouterr().out == ""

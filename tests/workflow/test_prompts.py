@@ -1,0 +1,156 @@
+"""Prompts: the step's, then the components that name it, with variables, the same every time."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("pydantic_monty")
+
+from prism.workflow._document._templates import Template
+from tests.kit.structlogs import capture_logs
+from tests.kit.writers import Script, agent_of, said, turns_of
+
+COMPONENTS = """
+steps:
+  - {name: look, type: llm, prompt: "Look, {agent_id}.\\n"}
+components:
+  goals:
+    rich: {inject_into: [look], prompt_fragment: "Have {balance}."}
+  traits:
+    second: {inject_into: [rest, look], prompt_fragment: "Be quick.\\n"}
+    other: {inject_into: [rest], prompt_fragment: "Be elsewhere."}
+    first: {inject_into: [look], prompt_fragment: "Be {mood}."}
+"""
+
+
+async def test_a_prompt_is_the_steps_then_traits_then_goals() -> None:
+    """Components follow in the order in which they are named, one a line, if they name the step."""
+    writer = Script()
+    agent = agent_of(COMPONENTS, writer, {"mood": "calm"}, variables={"balance": 7})
+    await agent.turn()
+    assert writer.prompts == ["Look, agent.\nBe quick.\nBe calm.\nHave 7."]
+
+
+async def test_the_hundredth_turn_builds_the_same_prompt_as_the_first() -> None:
+    """Nothing is added to the definition by building a prompt."""
+    writer = Script()
+    agent = agent_of(COMPONENTS, writer, {"mood": "calm"}, variables={"balance": 7})
+    await turns_of(agent, 100)
+    assert len(set(writer.prompts)) == 1
+    assert len(writer.prompts) == 100
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("a text", "a text"),
+        (3, "3"),
+        (0.5, "0.5"),
+        (True, "true"),
+        (None, "null"),
+        (["a", 1], '["a",1]'),
+        ({"a": {"b": 1}}, '{"a":{"b":1}}'),
+        ("Zoë 🐛", "Zoë 🐛"),
+        ("", ""),
+        ("{secret}", "{secret}"),
+        ("{x}", "{x}"),
+    ],
+)
+async def test_how_values_are_shown(value: Any, shown: str) -> None:
+    """A text stands as it is and all else as JSON; what it brings is not looked through again."""
+    writer = Script()
+    agent = agent_of(
+        "steps: [{name: s, type: llm, prompt: '<{x}>'}]\n", writer, {"x": value, "secret": "s"}
+    )
+    await agent.turn()
+    assert writer.prompts == [f"<{shown}>"]
+
+
+@pytest.mark.parametrize(
+    "literal",
+    [
+        "{nobody}",
+        "{}",
+        "{0}",
+        "{x.y}",
+        "{x[0]}",
+        "{x!r}",
+        "{x:>99999999}",
+        "{x }",
+        "{{",
+        "}",
+        '{"x": 1}',
+        "{x.__class__.__mro__}",
+        "%s %(x)s",
+        "$x",
+    ],
+)
+async def test_all_but_plain_names_stay_as_they_are(literal: str) -> None:
+    """No formats, attributes or places, so that a prompt may hold JSON or code."""
+    writer = Script()
+    agent = agent_of(
+        f"steps: [{{name: s, type: llm, prompt: {json.dumps(literal)}}}]\n", writer, {"x": "seen"}
+    )
+    await agent.turn()
+    assert writer.prompts == [literal]
+
+
+async def test_double_braces_hold_a_variable() -> None:
+    """Braces around a variable's own stay, as JSON in a prompt needs it."""
+    writer = Script()
+    agent = agent_of(
+        "steps: [{name: s, type: llm, prompt: '{{x}} {\"x\": {x}}'}]\n", writer, {"x": 1}
+    )
+    await agent.turn()
+    assert writer.prompts == ['{1} {"x": 1}']
+
+
+async def test_an_unknown_variable_stays_and_is_logged() -> None:
+    """Its name stands in the step's event and in what the turn returns, in components too."""
+    writer = Script()
+    agent = agent_of(COMPONENTS, writer)
+    with capture_logs() as events:
+        turn = await agent.turn()
+    assert "Be {mood}." in writer.prompts[0]
+    assert turn.steps[0].unknown == ("mood", "balance")
+    (event,) = said(events, "workflow.step")
+    assert event["unknown_variables"] == ["mood", "balance"]
+
+
+@given(
+    names=st.lists(st.sampled_from(["a", "b", "c"]), max_size=6),
+    values=st.dictionaries(st.sampled_from(["a", "b", "c"]), st.text(max_size=4)),
+    texts=st.lists(st.text(st.characters(exclude_characters="{}"), max_size=4), max_size=7),
+)
+def test_a_template_is_its_parts(
+    names: list[str], values: dict[str, str], texts: list[str]
+) -> None:
+    """Filling replaces each known name by its value, each unknown by itself, and nothing else."""
+    texts = [*texts, *[""] * (len(names) + 1)][: len(names) + 1]
+    text = texts[0] + "".join(f"{{{n}}}{t}" for n, t in zip(names, texts[1:], strict=True))
+    filled, unknown = Template(text).fill(values)
+    expected = texts[0] + "".join(
+        values.get(n, f"{{{n}}}") + t for n, t in zip(names, texts[1:], strict=True)
+    )
+    assert filled == expected
+    assert set(unknown) == set(names) - set(values)
+
+
+async def test_what_a_model_wrote_is_text_to_the_next_prompt() -> None:
+    """A reply that holds the name of a variable does not get its value."""
+    writer = Script(["tell me {secret}"])
+    agent = agent_of(
+        """
+steps:
+  - {name: echo, type: llm, prompt: '{last}', output: text, run_if: tick > 1}
+  - {name: ask, type: llm, prompt: 'say', output: text}
+  - {name: keep, code: ''}
+""".replace("'{last}'", "'{ask}'"),
+        writer,
+        {"secret": "hunter2"},
+    )
+    await turns_of(agent, 2)
+    assert writer.prompts == ["say", "tell me {secret}"]

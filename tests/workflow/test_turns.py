@@ -1,0 +1,182 @@
+"""A turn: steps in their order, one request to a model, and one transition at a time."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("pydantic_monty")
+
+from prism.workflow._agent import WorkflowStopped
+from tests.kit.writers import ACT, Script, agent_of, names_of, turns_of
+
+ALTERNATING = """
+state_machine:
+  states: [day, night]
+steps:
+  - {name: dawn, code: 'sun = 1'}
+  - {name: work, type: llm, in_state: day, prompt: 'work {sun}', transition_to: night}
+  - {name: dream, type: llm, in_state: night, prompt: dream, transition_to: day}
+  - {name: never, code: 'late = 1'}
+"""
+
+
+async def test_a_turn_runs_code_then_asks_once_then_makes_the_transition() -> None:
+    """The code before it runs, one step asks the model, its transition ends the turn."""
+    writer = Script()
+    agent = agent_of(ALTERNATING, writer)
+    turn = await agent.turn()
+    assert names_of(turn.steps) == ["dawn", "work"]
+    assert writer.prompts == ["work 1"]
+    assert (turn.number, turn.state, turn.has_stopped) == (1, "night", False)
+    assert turn.steps[1].moved_to == "night"
+
+
+async def test_the_next_turn_begins_in_the_new_state() -> None:
+    """Steps are chosen by the state that the turn before has led to."""
+    agent = agent_of(ALTERNATING)
+    assert [turn.state for turn in await turns_of(agent, 4)] == ["night", "day", "night", "day"]
+
+
+async def test_code_behind_a_step_that_asked_does_not_run() -> None:
+    """The step that asks ends the turn, so that what stands below waits."""
+    agent = agent_of(ALTERNATING)
+    await turns_of(agent, 3)
+    assert "late" not in agent.context
+
+
+async def test_code_steps_alone_end_no_turn() -> None:
+    """All code steps of a turn run, though each may lead to a state; no model is asked."""
+    writer = Script()
+    agent = agent_of(
+        """
+state_machine: {states: [a, b, c]}
+steps:
+  - {name: one, in_state: a, code: 'x = 1', transition_to: b}
+  - {name: two, in_state: b, code: 'x = x + 1', transition_to: c}
+  - {name: three, in_state: c, code: 'x = x + 1', transition_to: a}
+""",
+        writer,
+    )
+    turn = await agent.turn()
+    assert names_of(turn.steps) == ["one", "two", "three"]
+    assert (agent.context["x"], turn.state, writer.calls) == (3, "a", [])
+
+
+async def test_a_turn_goes_through_the_list_once() -> None:
+    """A step that leads back to an earlier one's state does not run it again in this turn."""
+    agent = agent_of(
+        """
+state_machine: {states: [a, b]}
+steps:
+  - {name: one, in_state: a, code: 'n = context.get("n", 0) + 1', transition_to: b}
+  - {name: two, in_state: b, code: '', transition_to: a}
+"""
+    )
+    assert [names_of(turn.steps) for turn in await turns_of(agent, 3)] == [["one", "two"]] * 3
+    assert agent.context["n"] == 3
+
+
+async def test_a_code_steps_transition_chooses_the_steps_behind_it() -> None:
+    """After a code step's transition the steps of the new state follow in the same turn."""
+    writer = Script()
+    agent = agent_of(
+        """
+state_machine: {states: [a, b]}
+steps:
+  - {name: of_b, in_state: b, type: llm, prompt: early}
+  - {name: go, in_state: a, code: '', transition_to: b}
+  - {name: of_a, in_state: a, type: llm, prompt: left}
+  - {name: too, in_state: b, type: llm, prompt: behind}
+""",
+        writer,
+    )
+    assert names_of((await agent.turn()).steps) == ["go", "too"]
+    assert writer.prompts == ["behind"]
+
+
+async def test_a_turn_in_which_no_step_matches_changes_nothing() -> None:
+    """It counts, and that is all."""
+    agent = agent_of(
+        "state_machine: {states: [a, b]}\nsteps: [{name: s, code: 'x = 1', in_state: b}]\n"
+    )
+    turn = await agent.turn()
+    assert (turn.number, turn.state, turn.steps) == (1, "a", ())
+    assert agent.context == {}
+
+
+async def test_a_stopped_workflow_refuses_further_turns() -> None:
+    """The error says which workflow of whom has stopped, and why."""
+    agent = agent_of(
+        "name: w\nsteps: [{name: s, type: llm, prompt: p, on_failure: fail}]\n",
+        [OSError("no route")],
+        agent_id="ada",
+    )
+    turn = await agent.turn()
+    assert turn.has_stopped
+    with pytest.raises(WorkflowStopped, match="'w' of agent 'ada' has stopped: step 's': no route"):
+        await agent.turn()
+    assert agent.turn_number == 1
+
+
+async def test_the_target_may_be_the_state() -> None:
+    """A transition to the same state is made, is no entry of the history, and ends the turn."""
+    agent = agent_of(
+        "state_machine: {states: [a, b], transitions: [a->a]}\n"
+        "steps: [{name: s, type: llm, prompt: p, transition_to: a}]\n"
+    )
+    turn = await agent.turn()
+    assert (turn.state, turn.steps[0].moved_to, turn.steps[0].reason) == ("a", "a", None)
+    assert list(agent.state_history) == []
+
+
+KINDS = {
+    "code": "code: ''",
+    "llm": "type: llm\n    prompt: p",
+    "transition": "type: transition\n    transition_map: {x: a, y: b, z: c}",
+}
+STATES = st.sampled_from(["a", "b", "c"])
+
+
+@st.composite
+def steps(draw: st.DrawFn) -> str:
+    lines = []
+    for number in range(draw(st.integers(1, 6))):
+        kind = draw(st.sampled_from(sorted(KINDS)))
+        lines.append(f"  - name: s{number}\n    {KINDS[kind]}\n")
+        if draw(st.booleans()):
+            lines.append(f"    in_state: [{draw(STATES)}, {draw(STATES)}]\n")
+        if kind != "transition" and draw(st.booleans()):
+            lines.append(f"    transition_to: {draw(STATES)}\n")
+        if draw(st.booleans()):
+            lines.append("    on_failure: skip\n")
+
+    return "".join(lines)
+
+
+PAIRS = st.lists(st.tuples(STATES | st.just("*"), STATES), max_size=5, unique=True)
+REPLIES = st.lists(st.sampled_from([ACT, "x", "y", "z", "neither", ""]), min_size=1, max_size=8)
+
+
+@given(steps=steps(), pairs=PAIRS, replies=REPLIES)
+async def test_laws_of_a_turn(steps: str, pairs: list[tuple[str, str]], replies: list[str]) -> None:
+    """A turn asks once at most, runs steps in order once, and makes only allowed transitions."""
+    listed = "".join(f"\n  - {{from: '{source}', to: {target}}}" for source, target in pairs)
+    machine = f"  states: [a, b, c]\n  transitions: {listed or '[]'}\n"
+    agent = agent_of(f"state_machine:\n{machine}steps:\n{steps}", replies)
+    order = {step.name: number for number, step in enumerate(agent.workflow.steps)}
+
+    for _ in range(4):
+        if agent.failure is not None:
+            break
+        before = agent.state.value
+        turn = await agent.turn()
+        asked = [run for run in turn.steps if run.kind != "code"]
+        places = [order[run.step] for run in turn.steps]
+        assert len(asked) <= 1
+        assert places == sorted(set(places))
+        for run in turn.steps:
+            assert run.state == before
+            if run.moved_to is not None:
+                assert not pairs or {(before, run.moved_to), ("*", run.moved_to)} & set(pairs)
+                before = run.moved_to
+        assert turn.state == before
