@@ -44,7 +44,7 @@ SUB_ROOMS = {
         "_replies",
         "_chart",
         "_workflow",
-        "_seconds",
+        "_recorded",
         "_state",
         "_agent",
         "_loop",
@@ -61,6 +61,7 @@ SUB_ROOMS = {
         "_scripted",
         "_reasoners",
         "_transition_log",
+        "_writers",
         "__main__",
     ),
 }

@@ -17,14 +17,26 @@ from jsonschema.protocols import Validator
 
 from prism.agents import SocialAgent, synthetic_population
 from prism.llm import AnswerCache, OllamaChatClient
-from prism.runlog import ReplayReasoner, RunLog, SimulatedClock, configure
+from prism.runlog import ReplayReasoner, ReplayWriter, RunLog, SimulatedClock, configure
 from prism.runlog._keys import COMMON, Key
 from prism.runlog._schema import EVENTS, PAGE_NAME, SCHEMA_NAME, json_schema, write
 from prism.social import Simulation
-from prism.statechart import AgentState, Question, Reasoner, Statechart, Transition
+from prism.statechart import (
+    AgentState,
+    Cost,
+    Question,
+    Reasoner,
+    Statechart,
+    TextCall,
+    Transition,
+    Writer,
+    Written,
+)
 from prism.statechart.reasoner._cost import COST_KEYS
-from prism.telemetry.events import DECISION
-from prism.testing import FakeOllama, Fault
+from prism.telemetry.events import DECISION, WORKFLOW_RESET
+from prism.testing import FakeOllama, Fault, ScriptedWriter
+from prism.workflow._agent import WorkflowAgent
+from prism.workflow._workflow import Workflow
 
 DOCS = Path(__file__).parent.parent / "docs"
 S = AgentState
@@ -45,6 +57,25 @@ EARLIER: Lines = [
     {"event": "run.ended", "timestamp": "2026-01-30T10:00:00Z"},
 ]
 """A log from before the reason of a discarded answer was written, which stays valid."""
+
+
+WORKFLOW = """
+name: small
+workflow:
+  state_machine:
+    states: [a, b, c]
+    transitions:
+      - a->b
+      - {from: b, to: c, condition: ready}
+      - b->a
+  steps:
+    - {name: count, type: code, code: "seen = context.get('seen', 0) + 1; ready = seen > 5"}
+    - {name: fail, type: code, in_state: b, code: "1 / 0", on_failure: skip}
+    - {name: never, type: llm, prompt: "?", run_if: "missing"}
+    - {name: see, type: llm, in_state: a, prompt: "{where}?", output: text, transition_to: b}
+    - {name: go, type: transition, in_state: b, prompt: "?", transition_map: {"on": c, back: a}}
+    - {name: last, type: llm, in_state: c, prompt: "?"}
+"""
 
 
 class Answers:
@@ -176,6 +207,47 @@ async def own_loop(folder: Path) -> None:
         await reasoner.decide_many([question])
 
 
+async def of_texts(folder: Path) -> Lines:
+    """Have texts written by each kind of writer, and a workflow carried out by one of them."""
+    first, again = folder / "texts.jsonl", folder / "texts-again.jsonl"
+    call = TextCall("ada", "k", "Hi?")
+    with FakeOllama(write=lambda prompt, schema: "Hello.") as server:
+        client = OllamaChatClient(server.host, "llama3.2")
+        kept = AnswerCache(folder / "texts.cache")
+        server.fail(Fault.status(400, "no"))
+        with RunLog(first, SimulatedClock()) as log:
+            writer = Writer(client, cache=kept, logger=log.logger)
+            for _ in range(3):
+                await writer.write(call)
+        kept.close()
+
+    with RunLog(again, SimulatedClock()) as log:
+        await ReplayWriter(first, logger=log.logger).write_many([call] * 3)
+        await carry_out(log.logger)
+
+    return [*read(first), *read(again)]
+
+
+async def carry_out(logger: Any) -> None:
+    """Carry out a workflow whose steps do all that a step may do."""
+    usage = Written("here", "model", "here", cost=Cost(0.1, None, None, 1, 5, 7))
+    script = {"see": ["there", usage], "go": ["on", "sideways", "back", "on"]}
+    acting = {"reasoning": "it is time", "action": {"type": "wait"}}
+    agent = WorkflowAgent(
+        Workflow.from_text(WORKFLOW),
+        ScriptedWriter({**script, "last": [acting, Written(None, "failed", reason="gone")]}),
+        agent_id="ada",
+        on_action=lambda _action: None,
+        logger=logger,
+    )
+    for _ in range(8):
+        await agent.turn()
+
+    assert agent.failure == "step 'last': gone"
+    # what an agent of an earlier definition is told when it is restored
+    logger.warning(WORKFLOW_RESET, agent_id="ada", turn=5, from_state="gone", to_state="a")
+
+
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
     """Return the logs of simulations and of an application's own loop."""
@@ -190,6 +262,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
         asyncio.run(own_loop(folder))
     return {
         "simulations": simulations,
+        "texts": [asyncio.run(of_texts(folder))],
         "own": [read(folder / "own.jsonl")],
         "earlier": [EARLIER],
     }
@@ -263,7 +336,8 @@ def test_lines_of_a_simulation_have_round_and_tick(logs: dict[str, list[Lines]])
     """Lines of a simulation begin with event, time, round and tick; logs with a start event."""
     for lines in logs["simulations"]:
         assert all([*line][:4] == ["event", "timestamp", "round", "tick"] for line in lines)
-    for lines in chain.from_iterable(logs.values()):
+    whole = [lines for name, found in logs.items() if name != "texts" for lines in found]
+    for lines in whole:
         assert (lines[0]["event"], lines[-1]["event"]) == ("run.started", "run.ended")
 
 

@@ -176,7 +176,7 @@ def agent(
 
 @logs.command()
 def faults(runs: Runs, as_format: Format = None, out: Out = None) -> None:
-    """Count what went wrong: guards and actions that raised, answers that were not used.
+    """Count what went wrong: what raised or was refused, answers that were not used.
 
     A trigger that no transition has changes nothing, so the log does not have it: the chart warns
     of it on the logger prism.statechart.

@@ -232,7 +232,7 @@ class Router:
         """Put a question to the least busy host, and to a second one if the first straggles."""
         lease = await self._slots.take(hosts, question.cost, question.asked, urgent=question.urgent)
         patience = None if question.pace is None else question.pace.straggles_after()
-        if patience is None:
+        if patience is None or not question.cost.allows_hedge:
             return await self._put(question, lease)
 
         return await self._put_hedged(question, hosts, lease, patience)

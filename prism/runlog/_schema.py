@@ -48,6 +48,7 @@ from prism.telemetry import events
 SCHEMA_NAME = "events.schema.json"
 PAGE_NAME = "events.md"
 
+_ANY = Kind("any value", {"type": ["string", "number", "boolean", "object", "array", "null"]})
 
 EVENTS = (
     Event(
@@ -234,6 +235,21 @@ EVENTS = (
             Key("input_tokens", or_null(COUNT), "Tokens that the model read, where known."),
             Key("output_tokens", or_null(COUNT), "Tokens that it wrote, where known."),
             Key("unknown_variables", TEXTS, "Variables of its prompt that nobody provides."),
+        ),
+    ),
+    Event(
+        events.WORKFLOW_ACTION,
+        "info",
+        "The host application has carried out an action that a step of a workflow asked for, or "
+        "has failed to.",
+        (
+            AGENT,
+            TURN,
+            STEP,
+            Key("key", TEXT, "Name of the action; the same where a turn is taken again."),
+            Key("action", OBJECT, "What the model asked for."),
+            Key("result", _ANY, "What the host returned, or why it failed."),
+            Key("succeeded", Kind("boolean", {"type": "boolean"}), "Whether it did not fail."),
         ),
     ),
     Event(

@@ -174,9 +174,10 @@ def _summary(folder: Path) -> dict[str, Any]:
 
 def _planned(status: RunStatus, summary: Mapping[str, Any]) -> RunStatus:
     config = summary.get("config", {})
-    return replace(
-        status, rounds=_count(config, "rounds"), ticks_per_round=_count(config, "ticks_per_round")
-    )
+    # a turn of a workflow is a round
+    rounds = _count(config, "rounds") or _count(config, "turns")
+
+    return replace(status, rounds=rounds, ticks_per_round=_count(config, "ticks_per_round"))
 
 
 def _count(found: Mapping[str, Any], name: str) -> int | None:

@@ -18,6 +18,7 @@ __all__ = [
     "SCHEMA_VERSION",
     "TEXT_WRITTEN",
     "TRANSITION",
+    "WORKFLOW_ACTION",
     "WORKFLOW_REFUSED",
     "WORKFLOW_RESET",
     "WORKFLOW_STEP",
@@ -45,5 +46,6 @@ POST_WEIGHED = "post.weighed"
 RUN_ENDED = "run.ended"
 
 WORKFLOW_STEP = "workflow.step"
+WORKFLOW_ACTION = "workflow.action"
 WORKFLOW_REFUSED = "workflow.refused"
 WORKFLOW_RESET = "workflow.reset"

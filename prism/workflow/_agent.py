@@ -15,14 +15,19 @@ from prism.statechart.reasoner._cost import Cost
 from prism.statechart.reasoner._texts import BaseWriter, TextCall
 from prism.statechart.reasoner._writer import Writer
 from prism.telemetry._loggers import EventLogger, active_logger, report_warning
-from prism.telemetry.events import WORKFLOW_REFUSED, WORKFLOW_RESET, WORKFLOW_STEP
+from prism.telemetry.events import (
+    WORKFLOW_ACTION,
+    WORKFLOW_REFUSED,
+    WORKFLOW_RESET,
+    WORKFLOW_STEP,
+)
 from prism.workflow._actions import Action, ActionResult, OnAction, carry_out
 from prism.workflow._chart import STEP, Clock
 from prism.workflow._document._definition import Step
+from prism.workflow._recorded import Recorded
 from prism.workflow._sandbox._conditions import ConditionError
 from prism.workflow._sandbox._programs import CodeError
 from prism.workflow._sandbox._workers import WORKERS
-from prism.workflow._seconds import ToldSeconds, as_measured
 from prism.workflow._state import STATE_KEY, MachineState, SavedAgent, machine_data
 from prism.workflow._variables import HostVariable, VariableError, Variables, as_data
 from prism.workflow._workflow import Workflow
@@ -157,7 +162,7 @@ class WorkflowAgent:
         self._logger = logger
         self._driving = workflow.driving(logger, clock)
         self._refusals: list[str] = []
-        self._told_seconds: ToldSeconds = as_measured
+        self._recorded: Recorded | None = None
         for name, value in (variables or {}).items():
             if not callable(value):
                 as_data(value, name)
@@ -223,9 +228,9 @@ class WorkflowAgent:
         """Its variables, plain data."""
         return self.variables.context
 
-    def tell_seconds_by(self, told_seconds: ToldSeconds) -> None:
-        """Log code steps with other seconds than measured, as a repeated run does."""
-        self._told_seconds = told_seconds
+    def repeat(self, recorded: Recorded) -> None:
+        """Copy from an earlier run what was measured there, and what came of actions."""
+        self._recorded = recorded
 
     def note_refusal(self, reason: str) -> None:
         """Note why a condition refuses a transition; the chart's guards call it."""
@@ -332,13 +337,13 @@ class WorkflowAgent:
                 ran = await WORKERS.run(step.code, self.context, given, self._key(step))
             except CodeError as error:
                 if attempt == most:
-                    seconds = self._told_seconds(self._key(step), perf_counter() - began)
+                    seconds = self._seconds_of(step, began)
                     return _Result(reason=str(error), failed=True, seconds=seconds)
             else:
                 self.variables.context = ran.context
                 break
 
-        seconds = self._told_seconds(self._key(step), perf_counter() - began)
+        seconds = self._seconds_of(step, began)
 
         return _Result(target=step.transition_to, seconds=seconds)
 
@@ -384,14 +389,42 @@ class WorkflowAgent:
 
     async def _act(self, step: Step, value: Any) -> None:
         action = value.get("action") if isinstance(value, dict) else None
-        if not isinstance(action, dict) or self._on_action is None:
+        if not isinstance(action, dict):
             return
 
         asked = Action(self.agent_id, self._key(step), self.turn_number, step.name, action)
-        result = await carry_out(self._on_action, asked, self._action_seconds)
+        result = await self._carried_out(asked)
+        if result is None:
+            return
+
         self._actions += 1
         self._successes += result.succeeded
         self.action_history.append(result)
+        logger = active_logger(self._logger)
+        if logger is not None:
+            logger.info(
+                WORKFLOW_ACTION,
+                agent_id=self.agent_id,
+                turn=self.turn_number,
+                step=step.name,
+                key=asked.key,
+                **result.to_dict(),
+            )
+
+    async def _carried_out(self, asked: Action) -> ActionResult | None:
+        """Have the host carry out an action; a repeated run only says what came of it."""
+        if self._recorded is not None:
+            return self._recorded.result_of(asked)
+        if self._on_action is None:
+            return None
+
+        return await carry_out(self._on_action, asked, self._action_seconds)
+
+    def _seconds_of(self, step: Step, began: float) -> float:
+        if self._recorded is not None:
+            return self._recorded.seconds(self._key(step))
+
+        return round(perf_counter() - began, 6)
 
     def _move(self, step: Step, target: str) -> tuple[str | None, str | None]:
         """Make the transition to a state; return the state, or why it was refused."""

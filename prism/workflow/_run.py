@@ -27,7 +27,7 @@ from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
 from prism.telemetry._loggers import EventLogger
 from prism.workflow._agent import WorkflowAgent
 from prism.workflow._loop import WorkflowLoop
-from prism.workflow._seconds import RecordedSeconds, ToldSeconds, as_measured
+from prism.workflow._recorded import Recorded
 from prism.workflow._variables import as_data
 from prism.workflow._workflow import Workflow
 
@@ -130,7 +130,7 @@ class WorkflowRun:
         """
         workflow = Workflow.load(self.file)
         context = {**_read_context(self.context), **self.variables}
-        writer, told_seconds = self._writer(workflow)
+        writer, recorded = self._writer(workflow)
         host = dict(self.host())
 
         def make(logger: EventLogger | None, clock: SimulatedClock | None) -> WorkflowLoop:
@@ -144,7 +144,8 @@ class WorkflowRun:
                     )
                 else:
                     agent = WorkflowAgent.from_dict(workflow, writer, saved, **settings)
-                agent.tell_seconds_by(told_seconds)
+                if recorded is not None:
+                    agent.repeat(recorded)
 
                 return agent
 
@@ -226,18 +227,18 @@ class WorkflowRun:
 
         return {str(file): digest(_input_file(str(file), self.reasoner)) for file in files}
 
-    def _writer(self, workflow: Workflow) -> tuple[BaseWriter, ToldSeconds]:
+    def _writer(self, workflow: Workflow) -> tuple[BaseWriter, Recorded | None]:
         if isinstance(self.reasoner, ReplayOptions):
             if is_stream(self.reasoner.run):
                 problem = "is a pipe: the run has to find it again, so give a file or folder"
                 raise InputError(problem, path=self.reasoner.run)
 
             log = locate_log(self.reasoner.run)
-            told_seconds = RecordedSeconds(log, self.agent_id, _events(log))
-            return ReplayWriter(self.reasoner.run, verbatim=True), told_seconds
+            recorded = Recorded(log, self.agent_id, _events(log))
+            return ReplayWriter(self.reasoner.run, verbatim=True), recorded
 
         if self.reasoner is not None:
-            return make_writer(self.reasoner, self.seed), as_measured
+            return make_writer(self.reasoner, self.seed), None
 
         asking = [step.name for step in workflow.steps if step.kind != "code"]
         if asking:
@@ -248,7 +249,7 @@ class WorkflowRun:
                 path=self.file,
             )
 
-        return _NobodyWriter(), as_measured
+        return _NobodyWriter(), None
 
 
 class _NobodyWriter(BaseWriter):

@@ -16,7 +16,7 @@ from tests.kit.waiting import has_ended, wait_until
 AGENT = """\
 state_machine:
   states: [looking, working]
-  transitions: [looking->working, working->looking]
+  transitions: [looking->working, working->working, working->looking]
 steps:
   - {name: count, code: "seen = context.get('seen', 0) + 1"}
   - name: look
@@ -102,8 +102,8 @@ def test_a_log_of_a_run_agrees_with_its_workflow(prism: Prism, asking: tuple[str
     """``prism log check`` takes the workflow for the chart."""
     prism(*RUN, *asking, "--out", "run")
     ran = prism("log", "check", "run", "--chart", "agent.yaml")
-    assert (ran.status, ran.err) == (0, "")
-    (prism.folder / "agent.yaml").write_text(AGENT.replace("working->looking", "working->working"))
+    assert (ran.status, ran.err) == (0, f"prism: {TURNS} steps agree\n")
+    (prism.folder / "agent.yaml").write_text(AGENT.replace(", working->looking]", "]"))
     assert prism("log", "check", "run", "--chart", "agent.yaml").status == 1
 
 
@@ -152,7 +152,7 @@ def test_wrong_input_is_one_line(prism: Prism, line: tuple[str, ...], said: str)
 def test_an_interrupted_run_says_how_to_go_on(prism: Prism) -> None:
     """Ctrl-C leaves a run that goes on from its last turn."""
     with (
-        FakeOllama(write=lambda *_: "rest", delay=0.2) as slow,
+        FakeOllama(write=lambda *_: "rest", latency=0.1) as slow,
         prism.start(
             *("workflow", "run", "agent.yaml", "--turns", 200, "--out", "run"),
             *("--model", "llama3.2", "--host", slow.url, "--checkpoint-every", 0),
@@ -211,7 +211,7 @@ def test_check_prints_one_line_a_problem(prism: Prism) -> None:
     ran = prism("workflow", "check", "agent.yaml")
     lines = ran.out.splitlines()
     assert ran.status == 1
-    assert [line.partition(": ")[0] for line in lines] == ["agent.yaml:1:29", "agent.yaml:3:38"]
+    assert [line.partition(": ")[0] for line in lines] == ["agent.yaml:1:29", "agent.yaml:3:28"]
     assert lines[1].endswith("names the variable 'balance': the host has to provide it")
 
 
@@ -277,6 +277,21 @@ def test_diagram_writes_a_file_and_never_what_it_reads(prism: Prism) -> None:
     assert (prism.folder / "agent.yaml").read_text() == AGENT
 
 
+# progress
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_progress_shows_turn_and_state_on_a_terminal(
+    prism: Prism, asking: tuple[str, ...], is_terminal: bool
+) -> None:
+    """On a terminal a bar shows turn, state and the last step; elsewhere nothing is drawn."""
+    environment = {"FORCE_COLOR": "1"} if is_terminal else {}
+    ran = Prism(prism.folder, environment=environment)(*RUN, *asking)
+    assert ran.status == 0
+    assert ("5/5" in ran.err) == is_terminal
+    assert ("after look" in ran.err or "after work" in ran.err) == is_terminal
+
+
 # help and extras
 
 
@@ -289,10 +304,9 @@ def test_every_command_has_help(prism: Prism, command: tuple[str, ...]) -> None:
 
 
 def test_the_command_line_starts_without_the_extra(prism: Prism) -> None:
-    """Without pydantic other commands work, and this one says what to install."""
-    (prism.folder / "pydantic.py").write_text("raise ModuleNotFoundError(name='pydantic')\n")
-    hidden = Prism(prism.folder, environment={"PYTHONSAFEPATH": ""})
-    assert hidden.run("chart", "show", "social_media").status == 0
-    ran = hidden.run("workflow", "check", "agent.yaml")
+    """Without YAML other commands work, and this one says what to install."""
+    (prism.folder / "yaml.py").write_text("raise ModuleNotFoundError(name='yaml')\n")
+    assert prism.run("chart", "show", "social_media").status == 0
+    ran = prism.run("workflow", "check", "agent.yaml")
     assert ran.status == 2
-    assert "prism.workflow needs the package 'pydantic'" in ran.err
+    assert "prism.workflow needs the package 'PyYAML'" in ran.err

@@ -6,7 +6,7 @@ from typing import Any, assert_type
 
 from prism.agents import SocialAgent
 from prism.llm import AnswerCache, OllamaChatClient, OllamaPool
-from prism.runlog import ReplayReasoner
+from prism.runlog import ReplayReasoner, ReplayWriter
 from prism.statechart import (
     AgentState,
     BaseReasoner,
@@ -15,6 +15,9 @@ from prism.statechart import (
     PolicyReasoner,
     Question,
     Reasoner,
+    TextCall,
+    Writer,
+    Written,
     social_media_chart,
 )
 
@@ -76,3 +79,11 @@ async def ask() -> None:
     question = Question(ada, ada.state, "decides", (AgentState.SCROLLING,))
     assert_type(await reasoner.decide_many([question]), list[Decision])
     assert_type(PolicyReasoner().probabilities(question), list[float])
+
+
+async def write() -> None:
+    call = TextCall("ada", "mood", "How is Ada?", {"type": "object"}, str.upper, most_requests=2)
+    writer = Writer(Echo(), budget=Budget(max_calls=10))
+    assert_type(await writer.write(call), Written)
+    assert_type(await ReplayWriter(Path("runs/a"), verbatim=True).write_many([call]), list[Written])
+    assert_type((await writer.write(call)).text, str | None)

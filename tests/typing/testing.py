@@ -14,8 +14,10 @@ from prism.testing import (
     LateReasoner,
     RecordingReasoner,
     ScriptedReasoner,
+    ScriptedWriter,
     ScriptMaker,
     TransitionLog,
+    WriterMaker,
     assert_path,
     explore,
 )
@@ -25,6 +27,7 @@ async def test_ada(
     social_chart: Statechart[AgentState],
     make_agent: AgentMaker,
     scripted_reasoner: ScriptMaker,
+    scripted_writer: WriterMaker,
     transition_log: TransitionLog,
     fake_ollama: FakeOllama,
     frozen_clock: FrozenClock,
@@ -34,6 +37,9 @@ async def test_ada(
     reasoner = scripted_reasoner(["engaging_like"])
     assert_type(ada, SocialAgent)
     assert_type(reasoner, ScriptedReasoner)
+    assert_type(scripted_writer(["a text", {"n": 1}]), ScriptedWriter)
+    assert_type(scripted_writer({"see": "a text", "act": ["one", "two"]}), ScriptedWriter)
+    assert_type(scripted_writer(lambda call: call.prompt), ScriptedWriter)
     assert_type(await social_chart.afire(ada, "decides", reasoner=reasoner), AgentState | None)
     assert_path(ada, "idle > scrolling")
     assert_path(ada, [AgentState.IDLE, AgentState.SCROLLING])

@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from prism import runs
+from prism.analysis import read_log
 from prism.errors import InputError, PrismError, ReplayError
 from prism.runlog._schema import json_schema
 from prism.runs import ModelOptions, run_status
@@ -196,6 +197,14 @@ def _without_time(event: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def test_the_status_of_a_stopped_run_counts_turns(options: WorkflowRun, tmp_path: Path) -> None:
+    """``prism status`` knows how many turns a run has, and how far it is."""
+    with pytest.raises(StopError):
+        runs.begin(options, tmp_path / "run", on_round=stop_after(2), checkpoint_every=0)
+    status = run_status(tmp_path / "run")
+    assert (status.state, status.round, status.rounds) == ("stopped", 2, TURNS)
+
+
 def test_a_complete_run_has_nothing_to_resume(kept: Path) -> None:
     """Resuming a complete run does nothing."""
     before = log_of(kept)
@@ -283,7 +292,7 @@ def test_a_step_that_fails_ends_the_run(options: WorkflowRun, server: FakeOllama
 CONTEXTS = [
     ("start.yaml", "balance: 7\nwords: {a: [1, 2]}\n", {"balance": 7, "words": {"a": [1, 2]}}),
     ("start.json", '{"balance": 7.5}', {"balance": 7.5}),
-    ("start.yaml", "# nothing yet\n", {}),
+    ("start.yaml", "{}", {}),
 ]
 
 
@@ -355,22 +364,64 @@ class Hosted(WorkflowRun):
         return f"did {action.key}"
 
 
-def test_an_application_takes_part_in_a_run(tmp_path: Path, server: FakeOllama) -> None:
-    """A class of one's own brings variables and carries out actions, after a resume, too."""
+@pytest.fixture
+def acting(tmp_path: Path) -> Iterator[Hosted]:
+    """Return a run whose model always asks for an action."""
     path = tmp_path / "acting.yaml"
     path.write_text(
         "steps:\n  - {name: act, type: llm, prompt: 'You have {balance}, {last_action_result}'}\n"
     )
-    acting = '{"reasoning": "", "action": {"type": "wait"}}'
-    with FakeOllama(write=lambda *_: acting) as writing:
-        run = Hosted(path, turns=3, reasoner=ModelOptions("llama3.2", host=(writing.url,)))
-        with pytest.raises(StopError):
-            runs.begin(run, tmp_path / "run", on_round=stop_after(2), checkpoint_every=0)
-        outcome = runs.resume(tmp_path / "run", Hosted)
+    with FakeOllama(write=lambda *_: '{"reasoning": "", "action": {"type": "wait"}}') as server:
+        yield Hosted(path, turns=4, reasoner=ModelOptions("llama3.2", host=(server.url,)))
+
+
+def test_an_application_takes_part_in_a_run(acting: Hosted, tmp_path: Path) -> None:
+    """A class of one's own brings variables and carries out actions, after a resume, too."""
+    with pytest.raises(StopError):
+        runs.begin(acting, tmp_path / "run", on_round=stop_after(2), checkpoint_every=0)
+    outcome = runs.resume(tmp_path / "run", Hosted)
 
     assert outcome is not None
     assert outcome.results.failure is None
-    assert outcome.results.turns == 3
+    actions = [event for event in events_of(tmp_path / "run") if event["event"].endswith("action")]
+    assert [(event["key"], event["result"], event["succeeded"]) for event in actions] == [
+        (f"{turn}:act", f"did {turn}:act", True) for turn in range(1, 5)
+    ]
+
+
+def test_actions_can_be_read_as_a_table(acting: Hosted, tmp_path: Path) -> None:
+    """What came of actions is there for tables of one's own."""
+    runs.begin(acting, tmp_path / "run")
+    rows = read_log(tmp_path / "run").scan("workflow.action").collect().to_dicts()
+    assert [(row["key"], row["succeeded"]) for row in rows] == [
+        (f"{turn}:act", True) for turn in range(1, 5)
+    ]
+    assert json.loads(rows[0]["action"]) == {"type": "wait"}
+    assert json.loads(rows[0]["result"]) == "did 1:act"
+
+
+class Refusing(Hosted):
+    """An application that must not be asked to act."""
+
+    def act(self, action: Action) -> str:
+        """Fail the test."""
+        raise AssertionError(f"{action.key} was carried out twice")
+
+
+@pytest.mark.parametrize("stopped", [None, 1, 3])
+def test_a_replay_acts_on_nothing(acting: Hosted, tmp_path: Path, stopped: int | None) -> None:
+    """A repeated run copies what came of actions, and writes the same bytes."""
+    runs.begin(acting, tmp_path / "run")
+    again = tmp_path / "again"
+    if stopped is None:
+        runs.replay(tmp_path / "run", Refusing, again)
+    else:
+        stop = stop_after(stopped)
+        with pytest.raises(StopError):
+            runs.replay(tmp_path / "run", Refusing, again, on_round=stop, checkpoint_every=0)
+        runs.resume(again, Refusing)
+
+    assert log_of(again) == log_of(tmp_path / "run")
 
 
 def test_a_run_of_something_else_is_not_resumed(kept: Path) -> None:

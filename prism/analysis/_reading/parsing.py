@@ -14,13 +14,14 @@ from prism.runlog._keys import COMMON, Key
 from prism.runlog._reader import Block
 from prism.runlog._schema import EVENTS
 
-OBJECTS = ("probabilities", "context", "attributes")
+OBJECTS = ("probabilities", "context", "attributes", "action", "result")
 """Keys of objects. Their own keys vary, so they are kept as JSON text, made by `objects_of`."""
 
 _COLUMN_TYPES = {
     "string": pl.String(),
     "integer": pl.Int64(),
     "number": pl.Float64(),
+    "boolean": pl.Boolean(),
     "array": pl.List(pl.String()),
     "object": pl.String(),
 }

@@ -37,9 +37,16 @@ _KEYS = (
     "parent_id",
     "author_id",
     "text",
+    "key",
+    "turn",
+    "step",
+    "outcome",
+    "moved_to",
+    "target",
 )
 _READ = (*STAMP, *_KEYS, "archetype", "error")
 _MOST_NAMES = 3
+_MOST_CHARACTERS = 200
 
 
 def agent_story(logs: RunLogs, agent_id: str) -> pl.DataFrame:
@@ -57,7 +64,8 @@ def agent_story(logs: RunLogs, agent_id: str) -> pl.DataFrame:
         ``state``, ``options``, ``chosen``, ``source``, ``reason``, ``probabilities`` (JSON),
         ``latency``, ``queue_seconds`` and ``request_seconds`` (seconds), ``done_reason``,
         ``model``, ``relevance``, ``threshold``, ``post_id``, ``kind``, ``parent_id``,
-        ``author_id`` and ``text``. With ``run`` first if there are several.
+        ``author_id``, ``text``, and of text calls and workflows ``key``, ``turn``, ``step``,
+        ``outcome``, ``moved_to`` and ``target``. With ``run`` first if there are several.
 
     Raises:
         InputError: If the logs have no such agent.
@@ -177,6 +185,31 @@ def _happens(event: Mapping[str, Any], _agent_id: str) -> str:
     return str(event["event"])
 
 
+def _has_written(event: Mapping[str, Any], _agent_id: str) -> str:
+    by = event["model"] if event["source"] == "model" and event["model"] else event["source"]
+    if event["source"] == "failed":
+        return f"has no text for {event['key']}: {event['reason']}"
+
+    return f"has a text for {event['key']} ({by}): {_brief(event['text'])}"
+
+
+def _takes_step(event: Mapping[str, Any], _agent_id: str) -> str:
+    target, reason = event["moved_to"], event["reason"]
+    why = f": {reason}" if reason else ""
+    led = f", to {target}" if target else ""
+    return f"turn {event['turn']}, step {event['step']} {event['outcome']}{led}{why}"
+
+
+def _is_refused(event: Mapping[str, Any], _agent_id: str) -> str:
+    target = event["target"]
+    what = f"may not go to {target}" if target else "may not run"
+    return f"turn {event['turn']}, step {event['step']} {what}: {event['reason']}"
+
+
+def _is_reset(event: Mapping[str, Any], _agent_id: str) -> str:
+    return f"begins anew in {event['to_state']}: its workflow has no {event['from_state']}"
+
+
 def _discards(event: Mapping[str, Any], _agent_id: str) -> str:
     answer = f"the answer {event['chosen']} to {event['trigger']}"
     # logs from before there were reasons know of one
@@ -198,9 +231,19 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any], str], str]] = {
     events.POST_WEIGHED: _weighs,
     events.GUARD_FAILED: _fails("the guard"),
     events.ACTION_FAILED: _fails("the action"),
+    events.TEXT_WRITTEN: _has_written,
+    events.WORKFLOW_STEP: _takes_step,
+    events.WORKFLOW_REFUSED: _is_refused,
+    events.WORKFLOW_RESET: _is_reset,
     events.ANSWER_DISCARDED: _discards,
     events.CACHE_FAILED: _cache_fails,
 }
+
+
+def _brief(text: str | None) -> str:
+    """Return a text on one line, of which the column ``text`` has the whole."""
+    line = " ".join((text or "").split())
+    return line if len(line) <= _MOST_CHARACTERS else line[: _MOST_CHARACTERS - 3] + "..."
 
 
 def _about(event: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""What went wrong in a run: guards and actions that raised, and answers that were not used."""
+"""What went wrong in a run: what raised, what was refused, and answers that were not used."""
 
 from __future__ import annotations
 
@@ -13,12 +13,20 @@ from prism.telemetry.events import (
     DECISION,
     GUARD_FAILED,
     MODE_UNKNOWN,
+    TEXT_WRITTEN,
+    WORKFLOW_REFUSED,
+    WORKFLOW_RESET,
+    WORKFLOW_STEP,
 )
 
 # The most serious first: a fault in the user's code, then what prism has dealt with.
 _FAULTS = {
     GUARD_FAILED: "guard_failed",
     ACTION_FAILED: "action_failed",
+    WORKFLOW_STEP: "step_failed",
+    TEXT_WRITTEN: "text_failed",
+    WORKFLOW_RESET: "state_reset",
+    WORKFLOW_REFUSED: "transition_refused",
     ANSWER_DISCARDED: "answer_discarded",
     CACHE_FAILED: "cache_failed",
     MODE_UNKNOWN: "mode_unknown",
@@ -27,7 +35,15 @@ _FAULTS = {
 _READ = (
     *("round", "tick", "chart", "agent_id", "from_state", "to_state", "trigger", "error"),
     *("source", "reason", "state", "chosen", "asked_in", "now_in"),
+    *("outcome", "step", "target"),
 )
+_IS_ONE = {
+    DECISION: pl.col("source") == "fallback",
+    TEXT_WRITTEN: pl.col("source") == "failed",
+    WORKFLOW_STEP: pl.col("outcome") != "done",
+}
+"""Which events of a kind are faults, where not all are."""
+
 _KEYS = ["run", "fault", "chart", "from_state", "to_state", "trigger", "error"]
 
 
@@ -42,17 +58,21 @@ def faults(logs: RunLogs) -> pl.DataFrame:
 
     Returns:
         One row for each kind of fault: ``fault`` (``guard_failed``: its transition was not enabled;
-        ``action_failed``: its transition took place nevertheless; ``answer_discarded``: it came
-        after the agent had left the state; ``cache_failed``; ``mode_unknown``; ``fallback``: a
-        decision without a usable answer), ``chart``, ``from_state``, ``to_state``, ``trigger``,
-        ``error`` (the exception, or the reason), ``count``, ``agents`` (how many it concerned), and
-        ``round``, ``tick`` and ``line`` of the first. The most serious kind first, and of each kind
-        the most frequent. With ``run`` first if there are several.
+        ``action_failed``: its transition took place nevertheless; ``step_failed``: a step of a
+        workflow, whatever became of it by its policy; ``text_failed``: a model wrote nothing of
+        use; ``state_reset``: an agent was restored in a state that its workflow does not have;
+        ``transition_refused``: the one that a step named, or a step's condition that failed;
+        ``answer_discarded``: it came after the agent had left the state, or its transition was not
+        enabled by then; ``cache_failed``; ``mode_unknown``; ``fallback``: a decision without a
+        usable answer), ``chart``, ``from_state``, ``to_state``, ``trigger`` (the step where it is
+        a step's), ``error`` (the exception, or the reason), ``count``, ``agents`` (how many it
+        concerned), and ``round``, ``tick`` and ``line`` of the first. The most serious kind first,
+        and of each kind the most frequent. With ``run`` first if there are several.
     """
     counts, agents = TableMerger(_added_up), merge_by_first([*_KEYS, "agent_id"])
-    is_fault = pl.col("event").is_in(list(_FAULTS)) & ~(
-        (pl.col("event") == DECISION) & pl.col("source").ne_missing(pl.lit("fallback"))
-    )
+    is_fault = pl.col("event").is_in(list(_FAULTS))
+    for event, is_one in _IS_ONE.items():
+        is_fault &= (pl.col("event") != event) | is_one.fill_null(False)
 
     for frame in logs.blocks_where(is_fault, columns=_READ):
         found = _described(frame)
@@ -73,12 +93,19 @@ def faults(logs: RunLogs) -> pl.DataFrame:
 
 def _described(frame: pl.DataFrame) -> pl.DataFrame:
     """Bring the events of all faults to the same columns."""
-    is_decision = pl.col("event") == DECISION
-    is_discarded = pl.col("event") == ANSWER_DISCARDED
-    chosen = pl.when(is_decision | is_discarded).then("chosen").otherwise("to_state")
-    before = pl.when(is_decision).then("state").when(is_discarded).then("asked_in")
-    why = pl.when(is_decision).then("reason")
-    moved = why.when(is_discarded).then(pl.format("the agent was in {} by then", "now_in"))
+    event = pl.col("event")
+    is_decision, is_discarded = event == DECISION, event == ANSWER_DISCARDED
+    is_of_step = event.is_in([WORKFLOW_STEP, WORKFLOW_REFUSED])
+    chosen = pl.when(is_decision | is_discarded).then("chosen").when(is_of_step).then("target")
+    before = pl.when(is_decision | is_of_step).then("state").when(is_discarded).then("asked_in")
+    why = (
+        pl.when(is_discarded & (pl.col("reason") == "not_enabled"))
+        .then(pl.lit("its transition was not enabled by then"))
+        .when(is_discarded)
+        .then(pl.format("the agent was in {} by then", "now_in"))
+        .when(event == WORKFLOW_RESET)
+        .then(pl.lit("the workflow has no such state"))
+    )
 
     return frame.select(
         "run",
@@ -86,12 +113,12 @@ def _described(frame: pl.DataFrame) -> pl.DataFrame:
         "round",
         "tick",
         "chart",
-        "trigger",
         "agent_id",
+        trigger=pl.when(is_of_step).then("step").otherwise("trigger"),
         fault=pl.col("event").replace_strict(_FAULTS, return_dtype=pl.String),
         from_state=before.otherwise("from_state"),
-        to_state=chosen,
-        error=moved.otherwise("error"),
+        to_state=chosen.otherwise("to_state"),
+        error=why.otherwise(pl.coalesce("error", "reason")),
     )
 
 

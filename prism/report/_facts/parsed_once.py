@@ -18,13 +18,27 @@ from prism.telemetry.events import (
     CACHE_FAILED,
     GUARD_FAILED,
     MODE_UNKNOWN,
+    TEXT_WRITTEN,
+    WORKFLOW_REFUSED,
+    WORKFLOW_RESET,
+    WORKFLOW_STEP,
 )
 
 MOST_BYTES_IN_MEMORY = 256 << 20
 """Parsed events beyond these bytes wait in files."""
 
-_NOT_SHOWN = ("context", "options", "host", "traceback")
-_FAULTS = (GUARD_FAILED, ACTION_FAILED, ANSWER_DISCARDED, CACHE_FAILED, MODE_UNKNOWN)
+_NOT_SHOWN = ("context", "options", "host", "exception", "prompt_hash", "unknown_variables")
+_FAULTS = (
+    GUARD_FAILED,
+    ACTION_FAILED,
+    ANSWER_DISCARDED,
+    CACHE_FAILED,
+    MODE_UNKNOWN,
+    TEXT_WRITTEN,
+    WORKFLOW_REFUSED,
+    WORKFLOW_RESET,
+    WORKFLOW_STEP,
+)
 _OF_FAULTS = tuple(key.name for event in EVENTS if event.name in _FAULTS for key in event.keys)
 _SHOWN = tuple(
     dict.fromkeys(

@@ -13,6 +13,7 @@ from prism.analysis._reading.runs import Run
 from prism.analysis._tables.cascades import cascades
 from prism.analysis._tables.decisions import decisions
 from prism.analysis._tables.engagement import engagement
+from prism.analysis._tables.faults import faults
 from prism.analysis._tables.states import state_counts
 from prism.analysis._tables.transitions import dwell_times, timeouts, transition_counts
 from prism.drawing import Arrow, Diagram
@@ -24,7 +25,6 @@ from prism.report._facts.counts import (
     traffic_counts,
     visit_counts,
 )
-from prism.report._facts.faults import faults
 from prism.report._facts.parsed_once import parsed_once
 from prism.report._facts.trees import TreePost, grow
 
@@ -58,7 +58,7 @@ class RunFacts:
         agents: From `agent_table`.
         met: From `states_met`.
         traffic: From `traffic_counts`.
-        faults: From `faults`.
+        faults: From `faults`, without the fallbacks.
         trees: The largest cascades of more than one post.
         charts: The charts that are known, as diagrams by name.
     """
@@ -180,7 +180,8 @@ def _tables(logs: RunLogs) -> dict[str, pl.DataFrame]:
         "agents": agent_table(logs),
         "met": states_met(logs),
         "traffic": traffic_counts(logs),
-        "faults": faults(logs),
+        # what fell back is in the section of decisions
+        "faults": faults(logs).filter(pl.col("fault") != "fallback"),
     }
 
 

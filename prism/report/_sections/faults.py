@@ -19,7 +19,11 @@ _MOST_FAULTS = 20
 _SENTENCES = {
     "guard_failed": ("guard failed", "guards failed"),
     "action_failed": ("action failed", "actions failed"),
-    "answer_discarded": ("answer came too late", "answers came too late"),
+    "step_failed": ("step failed", "steps failed"),
+    "text_failed": ("text failed", "texts failed"),
+    "state_reset": ("state was unknown", "states were unknown"),
+    "transition_refused": ("transition was refused", "transitions were refused"),
+    "answer_discarded": ("answer was discarded", "answers were discarded"),
     "cache_failed": ("store of answers failed", "stores of answers failed"),
     "mode_unknown": ("server did not tell its mode", "servers did not tell their mode"),
     "fallback": ("decision took the fallback", "decisions took the fallback"),

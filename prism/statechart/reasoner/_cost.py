@@ -90,6 +90,11 @@ class Cost:
         """Whether as many requests were sent as may be."""
         return self.most_attempts is not None and self.attempts >= self.most_attempts
 
+    @property
+    def allows_hedge(self) -> bool:
+        """Whether two more requests may be sent: one, and another if it straggles."""
+        return self.most_attempts is None or self.most_attempts - self.attempts > 1
+
     def admitted(self) -> None:
         """Note that the question has a slot: from now on its time and its requests count.
 

@@ -37,7 +37,8 @@ class TextCall:
         read: Returns what the text says; a ValueError means that it cannot be used, and that the
             model is asked again.
         most_requests: Requests that may be sent in all, those of the client's own included; None
-            leaves it to the client, and asks once.
+            leaves it to the client, and asks once. What only finds out who can be asked, and how,
+            comes on top: a request to a server without the model, one without ``think``.
 
     Raises:
         FieldValueError: If no request may be sent.

@@ -82,21 +82,40 @@ def test_guards_and_actions_that_raise_are_counted(tmp_path: Path) -> None:
 def test_every_kind_of_fault_has_its_row(write_log: WriteLog, make: SimpleNamespace) -> None:
     """Each fault names where the agent was, what it was about, and why; the gravest come first."""
     about = {"chart": "c", "agent_id": "ann", "trigger": "go"}
+    step = {"agent_id": "ann", "turn": 2, "step": "see", "state": "a"}
+    text = {"agent_id": "ann", "key": "2:see", "text": "t"}
     lines = [
         make.decision("ann", ["a", "b"], "b", source="fallback", reason="timed out"),
         make.decision("ann", ["a", "b"], "b"),
         make.event("reasoner.mode_unknown", error="E: m"),
         make.event("reasoner.cache_failed", error="E: c"),
         make.event("statechart.answer_discarded", **about, asked_in="a", now_in="z", chosen="b"),
+        make.event(
+            "statechart.answer_discarded",
+            **{**about, "asked_in": "a", "now_in": "a", "chosen": "c", "reason": "not_enabled"},
+        ),
+        make.event("workflow.refused", **step, target="b", reason="the condition 'x' is false"),
+        make.event("workflow.refused", **step, target=None, reason="run_if 'x' failed: y"),
+        make.event("workflow.reset", agent_id="ann", turn=2, from_state="old", to_state="a"),
+        make.event("text.written", **text, source="failed", reason="E: t"),
+        make.event("text.written", **text, source="model", reason=None),
+        make.event("workflow.step", **step, outcome="skipped", moved_to=None, reason="E: s"),
+        make.event("workflow.step", **step, outcome="done", moved_to=None, reason="no"),
         make.event("statechart.action_failed", **about, from_state="a", to_state="b", error="E: a"),
         make.event("statechart.guard_failed", **about, from_state="a", to_state="b", error="E: g"),
     ]
     table = faults(read_log(write_log(lines)))
     shown = ("fault", "from_state", "to_state", "trigger", "error", "count", "agents", "line")
     assert table.select(shown).rows() == [
-        ("guard_failed", "a", "b", "go", "E: g", 1, 1, 7),
-        ("action_failed", "a", "b", "go", "E: a", 1, 1, 6),
+        ("guard_failed", "a", "b", "go", "E: g", 1, 1, 15),
+        ("action_failed", "a", "b", "go", "E: a", 1, 1, 14),
+        ("step_failed", "a", None, "see", "E: s", 1, 1, 12),
+        ("text_failed", None, None, None, "E: t", 1, 1, 10),
+        ("state_reset", "old", "a", None, "the workflow has no such state", 1, 1, 9),
+        ("transition_refused", "a", "b", "see", "the condition 'x' is false", 1, 1, 7),
+        ("transition_refused", "a", None, "see", "run_if 'x' failed: y", 1, 1, 8),
         ("answer_discarded", "a", "b", "go", "the agent was in z by then", 1, 1, 5),
+        ("answer_discarded", "a", "c", "go", "its transition was not enabled by then", 1, 1, 6),
         ("cache_failed", None, None, None, "E: c", 1, 0, 4),
         ("mode_unknown", None, None, None, "E: m", 1, 0, 3),
         ("fallback", "a", "b", "go", "timed out", 1, 1, 1),

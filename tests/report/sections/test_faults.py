@@ -84,7 +84,7 @@ def test_beside_a_faulty_run_the_other_says_so(
 @pytest.mark.parametrize(
     ("event", "said"),
     [
-        ("statechart.answer_discarded", "1 answer came too late"),
+        ("statechart.answer_discarded", "1 answer was discarded"),
         ("reasoner.cache_failed", "1 store of answers failed"),
         ("reasoner.mode_unknown", "1 server did not tell its mode"),
     ],

@@ -55,6 +55,38 @@ async def test_it_chats(server: FakeOllama, client: ollama.AsyncClient) -> None:
     ]
 
 
+async def test_it_writes_what_it_is_told_to(server: FakeOllama, client: ollama.AsyncClient) -> None:
+    """A plain prompt is answered by `write`, from prompt and schema; data is sent as JSON."""
+    told: list[Any] = []
+
+    def write(prompt: str, schema: Any) -> Any:
+        told.append((prompt, schema))
+        return {"n": 1} if schema else "A text."
+
+    server.write = write
+    plain = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    texts = [
+        (await client.chat("llama3.2", HELLO, format=schema)).message.content
+        for schema in (None, plain, SCHEMA)
+    ]
+    # a question with options is still a choice
+    assert texts == ["A text.", '{"n": 1}', '{"next_state": "idle"}']
+    assert told == [("hello there", None), ("hello there", plain)]
+    assert [asked.schema for asked in server.questions] == [None, plain, SCHEMA]
+
+
+async def test_a_write_that_fails_is_an_error_of_the_server(
+    server: FakeOllama, client: ollama.AsyncClient
+) -> None:
+    """An exception in `write` is a 500, and a fault that says something goes before it."""
+    server.write = lambda prompt, schema: prompt["no"]  # type: ignore[call-overload]
+    with pytest.raises(ollama.ResponseError, match="TypeError"):
+        await client.chat("llama3.2", HELLO)
+    server.write = lambda prompt, schema: "A text."
+    server.fail(Fault.says("else"))
+    assert (await client.chat("llama3.2", HELLO)).message.content == "else"
+
+
 async def test_it_streams(client: ollama.AsyncClient) -> None:
     """A stream brings the message in pieces, and the counts with the last of them."""
     parts = [part async for part in await client.chat("llama3.2", HELLO, stream=True)]

@@ -1,0 +1,428 @@
+"""Texts written by models on fake servers, and by bare clients."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import ollama
+import pytest
+
+from prism.errors import FieldValueError, ReasonerError
+from prism.statechart import Budget, Reasoner, TextCall, Writer, Written
+from prism.testing import FakeOllama, Fault
+from tests.kit.clients import Model, Silent
+from tests.kit.reasoners import Store, ask
+from tests.kit.servers import Connect, Serve, chats_of
+from tests.kit.waiting import until
+
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
+
+def number(text: str) -> int:
+    """Return the number of a reply; anything else cannot be used."""
+    return int(json.loads(text)["n"])
+
+
+def call(key: str = "k", prompt: str = "How many?", **changes: Any) -> TextCall:
+    return TextCall("ada", key, prompt, **{"schema": SCHEMA, "read": number, **changes})
+
+
+def calls(size: int, **changes: Any) -> list[TextCall]:
+    return [call(f"k{each}", f"How many, {each}?", **changes) for each in range(size)]
+
+
+@pytest.fixture
+def counting(serve: Serve) -> FakeOllama:
+    """Return a server that answers with the length of the prompt."""
+    return serve(write=lambda prompt, schema: {"n": len(prompt)} if schema else prompt.upper())
+
+
+Client = Callable[[], tuple[Any, dict[str, Any]]]
+
+
+@pytest.fixture(params=["prism", "pool", "ollama"])
+def client(request: Any, counting: FakeOllama, connect: Connect) -> Client:
+    """Return a maker of each kind of client and what a writer has to be told about it."""
+
+    def make() -> tuple[Any, dict[str, Any]]:
+        kind = request.param
+        asked = connect(counting, kind=kind, attempts=3)
+        return asked, {"model": "tiny"} if kind == "ollama" else {}
+
+    return make
+
+
+# What is sent and what comes back
+
+
+@pytest.mark.parametrize(("schema", "text"), [(None, "HOW MANY?"), (SCHEMA, '{"n": 9}')])
+async def test_the_schema_is_sent(
+    schema: Any, text: str, client: Client, counting: FakeOllama
+) -> None:
+    """The prompt is the one message of a chat, with the schema as its format where there is one."""
+    asked, options = client()
+    read: Any = json.loads if schema else str
+    written = await Writer(asked, **options).write(call(schema=schema, read=read))
+    assert (written.text, written.source, written.value) == (text, "model", read(text))
+    (body,) = chats_of(counting)
+    assert body["messages"] == [{"role": "user", "content": "How many?"}]
+    assert body.get("format") == schema
+
+
+async def test_any_client_with_run_can_write() -> None:
+    """A client that only takes a prompt writes, too, and its cost is what is known of it."""
+    written = await Writer(Model('{"n": 4}')).write(call())
+    assert (written.value, written.source) == (4, "model")
+    assert written.cost is not None
+    assert (written.cost.attempts, written.cost.input_tokens) == (1, None)
+
+
+@pytest.mark.parametrize("wrong", [object(), ollama.Client()])
+def test_a_client_that_cannot_write_is_refused(wrong: Any) -> None:
+    """What has no method to ask, or blocks, is refused before the first text."""
+    with pytest.raises(ReasonerError):
+        Writer(wrong)
+
+
+@pytest.mark.parametrize("limit", ["timeout", "concurrency", "attempts"])
+def test_limits_are_above_zero(limit: str) -> None:
+    """A limit of nothing is a mistake."""
+    with pytest.raises(FieldValueError, match=f"{limit} must be above 0"):
+        Writer(Model(""), **{limit: 0})
+
+
+# Faults
+
+BUSY = Fault.status(503, retry_after="0")
+NONSENSE, EMPTY, WRONG = Fault.says("nonsense"), Fault.says(""), Fault.says('{"m": 1}')
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        [NONSENSE],
+        [NONSENSE] * 3,
+        [BUSY],
+        [BUSY] * 3,
+        [EMPTY] * 3,
+        [WRONG, BUSY, EMPTY],
+        [BUSY, BUSY, NONSENSE],
+        [Fault.drop(), NONSENSE, Fault.status(500)],
+        [Fault.drop_midway(), Fault.status(502, retry_after="0")],
+        [Fault.calls_tool(), Fault.says("[1, 2")],
+    ],
+    ids=lambda faults: "+".join(fault.name for fault in faults),
+)
+async def test_faults_are_followed_by_the_text(
+    faults: list[Fault], client: Client, counting: FakeOllama
+) -> None:
+    """Up to three faults of any kind are followed by the text, with four requests allowed."""
+    asked, options = client()
+    counting.fail(*faults)
+    written = await Writer(asked, **options).write(call(most_requests=4))
+    assert (written.value, written.source, written.reason) == (9, "model", None)
+    assert written.cost is not None
+    assert written.cost.attempts == counting.asked == len(faults) + 1
+
+
+@pytest.mark.parametrize("most", [1, 2, 4])
+@pytest.mark.parametrize("attempts", [1, 3, 5])
+@pytest.mark.parametrize("kind", ["prism", "two", "ollama"])
+@pytest.mark.parametrize("fault", [BUSY, NONSENSE, EMPTY, Fault.drop(), Fault.status(500)])
+async def test_no_more_requests_are_sent_than_may_be(
+    fault: Fault,
+    kind: str,
+    attempts: int,
+    most: int,
+    counting: FakeOllama,
+    serve: Serve,
+    connect: Connect,
+) -> None:
+    """A call is asked as often as it may be in all, the client's own retries among them."""
+    servers = [counting, serve()] if kind == "two" else [counting]
+    for server in servers:
+        server.fail_always(fault)
+    client = connect(*servers, kind="pool" if kind == "two" else kind, attempts=attempts)
+    writer = Writer(client, model="tiny", attempts=attempts if kind == "ollama" else None)
+    written = await writer.write(call(most_requests=most))
+    assert (written.source, written.value) == ("failed", None)
+    assert written.reason
+    assert written.cost is not None
+    sent = sum(server.asked for server in servers)
+    assert written.cost.attempts == sent == writer.budget.calls == most
+
+
+async def test_a_call_without_a_number_is_asked_as_the_client_asks(
+    counting: FakeOllama, connect: Connect
+) -> None:
+    """Without a number of requests, the client's own retries are all there is."""
+    counting.fail(BUSY, NONSENSE)
+    written = await Writer(connect(counting, attempts=3)).write(call())
+    assert (written.text, written.source, counting.asked) == ("nonsense", "failed", 2)
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 413])
+async def test_what_a_server_refuses_is_not_asked_again(
+    status: int, client: Client, counting: FakeOllama
+) -> None:
+    """A prompt that a server refuses is not put to it again: it would say the same."""
+    asked, options = client()
+    counting.fail_always(Fault.status(status, "no"))
+    written = await Writer(asked, **options).write(call(most_requests=4))
+    assert written.has_failed
+    assert (written.text, counting.asked) == (None, 1)
+    assert "no" in str(written.reason)
+
+
+async def test_a_model_that_is_missing_is_not_asked_again(
+    counting: FakeOllama, connect: Connect
+) -> None:
+    """A missing model fails at once, with the line that gets it."""
+    written = await Writer(connect(counting, model="huge")).write(call(most_requests=4))
+    assert counting.asked == 1
+    assert "ollama pull huge" in str(written.reason)
+
+
+@pytest.mark.parametrize("most", [1, 2])
+async def test_where_one_server_lacks_the_model_another_is_asked(
+    most: int, counting: FakeOllama, serve: Serve, connect: Connect
+) -> None:
+    """A server without the model costs a call none of its requests, though it is counted."""
+    other = serve(models=["another"])
+    written = await Writer(connect(other, counting)).write(call(most_requests=most))
+    assert (written.value, written.source) == (9, "model")
+    assert written.cost is not None
+    assert written.cost.attempts == other.asked + counting.asked == 2
+
+
+async def test_a_hedge_is_one_of_the_requests(counting: FakeOllama, connect: Connect) -> None:
+    """A straggler is not put a second time where one request is all there may be."""
+    pool = connect(counting, hedge=True, concurrency=4)
+    await Writer(pool).write_many(calls(24))
+    before = counting.asked
+    counting.latency = 0.2
+    written = await Writer(pool).write(call(most_requests=1))
+    assert (written.source, counting.asked - before) == ("model", 1)
+
+
+async def test_what_one_server_writes_badly_is_asked_of_another(
+    counting: FakeOllama, serve: Serve, connect: Connect
+) -> None:
+    """A pool puts to another server what the first has answered with nothing of use."""
+    bad = serve(write=lambda prompt, schema: "nonsense")
+    pool = connect(bad, counting)
+    for _ in range(4):
+        assert (await Writer(pool).write(call(most_requests=2))).value == 9
+
+
+async def test_the_last_text_is_kept_with_a_failure(client: Client, counting: FakeOllama) -> None:
+    """Where the model wrote something and then failed, the failure has the text and the reason."""
+    asked, options = client()
+    counting.fail(NONSENSE, *[Fault.status(400, "enough")] * 2)
+    written = await Writer(asked, **options).write(call(most_requests=3))
+    assert (written.text, written.source) == ("nonsense", "failed")
+    assert "enough" in str(written.reason)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("out of order"), ConnectionError("gone")])
+async def test_a_failure_is_an_answer(error: Exception) -> None:
+    """Whatever a client raises is the reason of a failed text, and others are not affected."""
+    writer = Writer(Model(error), attempts=1)
+    for written in await writer.write_many(calls(3)):
+        assert written.has_failed
+        assert written.reason == f"{type(error).__name__}: {error}"
+
+
+async def test_a_reader_that_breaks_is_a_failure(client: Client) -> None:
+    """An exception in what reads the text is a failure, and frees the slot."""
+
+    def breaks(text: str) -> int:
+        raise LookupError("no such thing")
+
+    asked, options = client()
+    writer = Writer(asked, **options)
+    written = await writer.write(call(read=breaks))
+    assert (written.source, written.reason) == ("failed", "LookupError: no such thing")
+    assert (await writer.write(call())).value == 9
+
+
+async def test_a_prompt_that_cannot_be_sent_costs_nothing(
+    counting: FakeOllama, connect: Connect
+) -> None:
+    """Half a character cannot be sent: the call fails once, without a request."""
+    written = await Writer(connect(counting)).write(call(prompt="\ud83d", most_requests=4))
+    assert written.cost is not None
+    assert (written.source, written.cost.attempts, counting.asked) == ("failed", 0, 0)
+
+
+# Cost and limits
+
+
+async def test_costs_of_all_requests_are_summed(
+    client: Client, counting: FakeOllama, logger: Any, capture: Any
+) -> None:
+    """Attempts, tokens and seconds of all requests of a call are in its cost and its event."""
+    asked, options = client()
+    counting.latency = 0.05
+    counting.fail(NONSENSE, Fault.says("more nonsense"))
+    writer = Writer(asked, **options)
+    written = await writer.write(call(prompt="one two three", most_requests=4), logger=logger)
+    cost = written.cost
+    assert cost is not None
+    assert (cost.attempts, cost.input_tokens, cost.output_tokens) == (3, 9, 1 + 2 + 2)
+    assert cost.latency >= 0.15
+    assert cost.queue_seconds is not None
+    assert cost.request_seconds is not None
+    assert cost.latency == pytest.approx(cost.queue_seconds + cost.request_seconds)
+    assert 0.05 <= cost.request_seconds < 0.15
+    assert writer.budget.tokens == 14
+    (event,) = capture.entries
+    assert (event["attempts"], event["input_tokens"], event["output_tokens"]) == (3, 9, 5)
+    assert (event["model"], event["done_reason"]) == ("tiny", "stop")
+
+
+async def test_a_budget_is_shared_with_a_reasoner(server: FakeOllama, connect: Connect) -> None:
+    """Texts and decisions are taken out of one budget; when it is spent, nothing is sent."""
+    budget, pool = Budget(max_calls=3), connect()
+    writer, reasoner = Writer(pool, budget=budget), Reasoner(pool, mode="chat", budget=budget)
+    plain = [TextCall("ada", each, "Hi?") for each in "ab"]
+    assert [each.source for each in await writer.write_many(plain)] == ["model"] * 2
+    assert (await reasoner.decide_many([ask()]))[0].source == "model"
+    (decision,) = await reasoner.decide_many([ask("Bo")])
+    written = await writer.write(call(most_requests=4))
+    assert decision.reason == written.reason == "BudgetSpentError: budget spent: 3 calls"
+    assert (budget.calls, server.asked) == (3, 3)
+    assert written.cost is not None
+    assert written.cost.attempts == 0
+
+
+async def test_a_budget_ends_the_retries(counting: FakeOllama, connect: Connect) -> None:
+    """A budget that is spent between two requests of a call ends it."""
+    counting.fail_always(NONSENSE)
+    writer = Writer(connect(counting), budget=Budget(max_calls=2))
+    written = await writer.write(call(most_requests=9))
+    assert (written.text, counting.asked) == ("nonsense", 2)
+    assert written.reason == "BudgetSpentError: budget spent: 2 calls"
+
+
+@pytest.mark.parametrize(("kind", "most"), [("pool", 3), ("ollama", 5)])
+async def test_concurrency_is_that_of_the_client_or_the_writer(
+    kind: str, most: int, counting: FakeOllama, connect: Connect
+) -> None:
+    """At most as many calls are under way as the pool, or else the writer, allows."""
+    counting.latency = 0.05
+    client = connect(counting, kind=kind, **({"concurrency": 3} if kind == "pool" else {}))
+    writer = Writer(client, model="tiny", concurrency=None if kind == "pool" else 5)
+    assert writer.concurrency == most
+    assert len(await writer.write_many(calls(12))) == 12
+    assert counting.most_at_once == most
+
+
+async def test_a_text_that_takes_too_long_fails() -> None:
+    """A client that never answers is given up after the time-out, for each request."""
+    written = await Writer(Silent(), timeout=0.05).write(call(most_requests=2))
+    assert written.reason == "TimedOutError: no answer within 0.05 s"
+    assert written.cost is not None
+    assert (written.cost.attempts, written.cost.latency >= 0.1) == (2, True)
+
+
+async def test_a_cancelled_call_closes_its_connection(client: Client, counting: FakeOllama) -> None:
+    """A call that is cancelled is over, its connection closed, and the writer of use still."""
+    asked, options = client()
+    counting.fail(Fault.hang())
+    writer = Writer(asked, **options)
+    task = asyncio.create_task(writer.write(call(most_requests=4)))
+    await until(lambda: counting.asked == 1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await until(lambda: counting.open_connections == 0)
+    assert ((await writer.write(call())).value, writer.budget.calls) == (9, 2)
+
+
+async def test_answers_are_in_the_order_of_the_calls(
+    counting: FakeOllama, connect: Connect, logger: Any, capture: Any
+) -> None:
+    """Texts that come in any order are returned and announced in the order of the calls."""
+    waits = iter([0.2, 0.1, 0.0, 0.15])
+    counting.latency = lambda: next(waits)
+    asked = [call(str(size), "x" * size) for size in (4, 3, 2, 1)]
+    found = await Writer(connect(counting, concurrency=4), logger=logger).write_many(asked)
+    assert [written.value for written in found] == [4, 3, 2, 1]
+    assert [entry["key"] for entry in capture.entries] == ["4", "3", "2", "1"]
+
+
+async def test_no_calls_are_no_requests(counting: FakeOllama, connect: Connect) -> None:
+    """Nothing asked is nothing sent."""
+    assert (await Writer(connect(counting)).write_many([]), counting.asked) == ([], 0)
+
+
+# Cache
+
+
+async def test_a_kept_text_is_not_asked_for_again(counting: FakeOllama, connect: Connect) -> None:
+    """An equal prompt with an equal schema is answered from the cache, at no cost."""
+    store: Any = Store()
+    writer = Writer(connect(counting), cache=store)
+    first, again = [await writer.write(each) for each in (call(), call("another key"))]
+    assert (first.source, again.source, again.value, again.cost) == ("model", "cache", 9, None)
+    assert (counting.asked, len(store)) == (1, 1)
+
+
+@pytest.mark.parametrize("change", [{"prompt": "Else?"}, {"schema": None, "read": str}])
+async def test_another_call_is_asked(
+    change: dict[str, Any], counting: FakeOllama, connect: Connect
+) -> None:
+    """Another prompt or schema is another text."""
+    writer = Writer(connect(counting), cache=Store())  # type: ignore[arg-type]
+    sources = [(await writer.write(each)).source for each in (call(), call(**change))]
+    assert (sources, counting.asked) == (["model", "model"], 2)
+
+
+async def test_a_failed_text_is_not_kept(counting: FakeOllama, connect: Connect) -> None:
+    """What could not be used is asked for again; so is a kept text that cannot be any more."""
+    store: Any = Store()
+    counting.fail(NONSENSE)
+    writer = Writer(connect(counting), cache=store)
+    assert [(await writer.write(call())).source for _ in range(3)] == ["failed", "model", "cache"]
+    strict = call(read=int)
+    assert (await writer.write(strict)).source == "failed"
+    assert counting.asked == 3
+
+
+async def test_decisions_and_texts_do_not_share_a_key(server: FakeOllama, connect: Connect) -> None:
+    """A store that holds both gives a decision no text, and a text no decision."""
+    store: Any = Store()
+    pool = connect()
+    await Reasoner(pool, mode="chat", cache=store).decide_many([ask()])
+    body = chats_of(server)[0]
+    same = TextCall("ada", "k", body["messages"][0]["content"], body["format"])
+    assert (await Writer(pool, cache=store).write(same)).source == "model"
+    assert len(store) == 2
+
+
+async def test_a_cache_needs_to_know_the_model() -> None:
+    """Texts of nobody knows which model are not kept."""
+    with pytest.raises(ReasonerError, match="a cache keeps answers by model"):
+        Writer(Model(""), cache=Store())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("reopens", [True, False])
+async def test_only_a_client_that_opens_anew_is_closed(reopens: bool) -> None:
+    """A writer closes the connections of a client that opens new ones later, and no other's."""
+    model: Any = Model("x")
+    model.reopens, model.closed = reopens, 0
+
+    async def close() -> None:
+        model.closed += 1
+
+    model.close = close
+    await Writer(model).close()
+    assert model.closed == reopens
+
+
+def test_failures_are_told_apart() -> None:
+    """A text has failed if its source says so."""
+    assert Written(None, "failed", reason="E").has_failed
+    assert not Written("", "model").has_failed
