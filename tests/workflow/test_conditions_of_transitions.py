@@ -55,7 +55,7 @@ async def test_a_transition_whose_condition_holds_is_made(
     ],
 )
 async def test_one_that_does_not_hold_is_refused(condition: str, reason: str) -> None:
-    """A false, a failing and an unknown one leave the state; the step has succeeded all the same."""
+    """A false, a failing and an unknown one leave the state; the step has succeeded."""
     agent = agent_of(workflow(condition), context={"has_context": False, "zero": 0})
     with capture_logs() as events:
         turn = await agent.turn()
@@ -117,7 +117,7 @@ async def test_a_context_variable_called_like_a_function_hides_nothing() -> None
 
 
 async def test_run_if_that_fails_keeps_its_step_from_running() -> None:
-    """A step whose run_if is false, fails or names nothing does not run; the last two are logged."""
+    """Where run_if is false or fails the step does not run; that it failed is logged."""
     agent = agent_of(
         """
 steps:

@@ -36,7 +36,7 @@ steps:
         (TEXT, "<think>hm</think>hello", "hello"),
         (TEXT, '{"a": 1}', '{"a": 1}'),
         (ACTION, ACT, {"reasoning": "why not", "action": {"kind": "wait"}}),
-        (ACTION, f"Sure:\n```json\n{ACT}\n```", {"reasoning": "why not", "action": {"kind": "wait"}}),
+        (ACTION, f"So:\n```json\n{ACT}\n```", {"reasoning": "why not", "action": {"kind": "wait"}}),
         (ACTION, '{"action": {}}', {"reasoning": "", "action": {}}),
         (DATA, '{"idea": "x", "sure": 0.5}', {"idea": "x", "sure": 0.5}),
         (DATA, 'I think {"idea": "x"} is it', {"idea": "x"}),
@@ -128,7 +128,7 @@ class Callback:
 
 
 async def test_a_callback_may_be_async() -> None:
-    """A coroutine function, an object with an async call, and a plain one that gives a coroutine."""
+    """A coroutine function, an object with an async call, a plain one that gives a coroutine."""
     callback = Callback()
     for on_action in (callback, callback.__call__, lambda action: callback(action)):
         agent = agent_of(ACTION, on_action=on_action)

@@ -117,7 +117,8 @@ async def test_transitions_are_those_of_a_chart() -> None:
     assert event["context"] == {"step": "s"}
 
 
-def test_agents_share_one_chart() -> None:
-    """A thousand agents of a workflow have one chart."""
+def test_a_workflow_has_one_chart() -> None:
+    """It is made once, however often it is asked for."""
     workflow = Workflow.from_text(machine() + ASKS % ("a", "b"))
-    assert workflow.chart is workflow.driving(None).chart("a")
+    assert workflow.chart is workflow.chart
+    assert [state.value for state in workflow.chart.states] == ["a", "b", "c"]
