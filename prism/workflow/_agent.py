@@ -214,7 +214,6 @@ class WorkflowAgent:
             self._warn(
                 WORKFLOW_REFUSED,
                 step=step.name,
-                state=self.state.value,
                 target=None,
                 reason=f"run_if {step.run_if.source!r} failed: {error}",
             )
@@ -329,7 +328,7 @@ class WorkflowAgent:
             return target, None
 
         reason = "; ".join(self._refusals) or f"no transition from {state!r} to {target!r}"
-        self._warn(WORKFLOW_REFUSED, step=step.name, state=state, target=target, reason=reason)
+        self._warn(WORKFLOW_REFUSED, step=step.name, target=target, reason=reason)
 
         return None, reason
 
@@ -380,4 +379,5 @@ class WorkflowAgent:
         )
 
     def _warn(self, event: str, **keys: Any) -> None:
-        report_warning(self._logger, event, agent_id=self.agent_id, turn=self.turn_number, **keys)
+        about = {"agent_id": self.agent_id, "turn": self.turn_number, "state": self.state.value}
+        report_warning(self._logger, event, **about, **keys)
