@@ -245,7 +245,8 @@ async def carry_out(logger: Any) -> None:
 
     assert agent.failure == "step 'last': gone"
     # what an agent of an earlier definition is told when it is restored
-    logger.warning(WORKFLOW_RESET, agent_id="ada", turn=5, from_state="gone", to_state="a")
+    reset = {"agent_id": "ada", "turn": 5, "state": "a", "from_state": "gone", "to_state": "a"}
+    logger.warning(WORKFLOW_RESET, **reset)
 
 
 @pytest.fixture(scope="module")

@@ -255,7 +255,7 @@ EVENTS = (
     Event(
         events.WORKFLOW_REFUSED,
         "warning",
-        "A transition that a step named was refused, or the condition on which a step runs failed.",
+        "A transition that a step asked for was refused, or the condition on which it runs failed.",
         (
             AGENT,
             TURN,
@@ -264,9 +264,13 @@ EVENTS = (
             Key(
                 "target",
                 or_null(TEXT),
-                "State that the step named; null if it was not to run at all.",
+                "State that the step named; null if it named none, or was not to run at all.",
             ),
-            Key("reason", TEXT, "Why: which condition was false or failed."),
+            Key(
+                "reason",
+                TEXT,
+                "Why: which condition was false or failed, or what the answer was none of.",
+            ),
         ),
     ),
     Event(
@@ -277,6 +281,7 @@ EVENTS = (
         (
             AGENT,
             TURN,
+            Key("state", TEXT, "State of the agent, which is the initial one."),
             Key("from_state", TEXT, "State that it was to be restored in."),
             Key("to_state", TEXT, "The initial state."),
         ),

@@ -491,8 +491,8 @@ class WorkflowAgent:
         )
 
     def _refuse(self, step: Step, target: str | None, reason: str) -> None:
-        state = self.state.value
-        self._warn(WORKFLOW_REFUSED, step=step.name, state=state, target=target, reason=reason)
+        self._warn(WORKFLOW_REFUSED, step=step.name, target=target, reason=reason)
 
     def _warn(self, event: str, **keys: Any) -> None:
-        report_warning(self._logger, event, agent_id=self.agent_id, turn=self.turn_number, **keys)
+        about = {"agent_id": self.agent_id, "turn": self.turn_number, "state": self.state.value}
+        report_warning(self._logger, event, **about, **keys)
