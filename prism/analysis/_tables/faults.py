@@ -43,8 +43,9 @@ def faults(logs: RunLogs) -> pl.DataFrame:
     Returns:
         One row for each kind of fault: ``fault`` (``guard_failed``: its transition was not enabled;
         ``action_failed``: its transition took place nevertheless; ``answer_discarded``: it came
-        after the agent had left the state; ``cache_failed``; ``mode_unknown``; ``fallback``: a
-        decision without a usable answer), ``chart``, ``from_state``, ``to_state``, ``trigger``,
+        after the agent had left the state, or its guard did not pass any more; ``cache_failed``;
+        ``mode_unknown``; ``fallback``: a decision without a usable answer), ``chart``,
+        ``from_state``, ``to_state``, ``trigger``,
         ``error`` (the exception, or the reason), ``count``, ``agents`` (how many it concerned), and
         ``round``, ``tick`` and ``line`` of the first. The most serious kind first, and of each kind
         the most frequent. With ``run`` first if there are several.
@@ -78,7 +79,10 @@ def _described(frame: pl.DataFrame) -> pl.DataFrame:
     chosen = pl.when(is_decision | is_discarded).then("chosen").otherwise("to_state")
     before = pl.when(is_decision).then("state").when(is_discarded).then("asked_in")
     why = pl.when(is_decision).then("reason")
-    moved = why.when(is_discarded).then(pl.format("the agent was in {} by then", "now_in"))
+    # logs from before there were reasons know of one
+    is_barred = is_discarded & pl.col("reason").eq_missing(pl.lit("not_enabled"))
+    barred = why.when(is_barred).then(pl.lit("its guard did not pass any more"))
+    moved = barred.when(is_discarded).then(pl.format("the agent was in {} by then", "now_in"))
 
     return frame.select(
         "run",
