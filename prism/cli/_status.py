@@ -10,9 +10,8 @@ from shlex import quote
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from prism.cli._screen import plain, plain_table, pour, say
+from prism.cli._screen import Screen, plain, plain_table, pour, say
 from prism.drawing import printable
 from prism.errors import InputError
 from prism.runs import RunStatus, find_runs, run_status
@@ -129,7 +128,7 @@ def _list(found: Sequence[RunStatus]) -> None:
         )
         table.add_row(*map(plain, cells))
 
-    Console().print(table)
+    Screen().print(table)
 
 
 def _out_of(number: int | None, total: int | None) -> str:

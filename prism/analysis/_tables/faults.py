@@ -24,10 +24,12 @@ _FAULTS = {
     MODE_UNKNOWN: "mode_unknown",
     DECISION: "fallback",
 }
-_READ = (
+READ = (
     *("round", "tick", "chart", "agent_id", "from_state", "to_state", "trigger", "error"),
     *("source", "reason", "state", "chosen", "asked_in", "now_in"),
 )
+"""Keys of events that the table is made from."""
+
 _KEYS = ["run", "fault", "chart", "from_state", "to_state", "trigger", "error"]
 
 
@@ -55,7 +57,7 @@ def faults(logs: RunLogs) -> pl.DataFrame:
         (pl.col("event") == DECISION) & pl.col("source").ne_missing(pl.lit("fallback"))
     )
 
-    for frame in logs.blocks_where(is_fault, columns=_READ):
+    for frame in logs.blocks_where(is_fault, columns=READ):
         found = _described(frame)
         counts.add(_added_up(found.drop("agent_id").with_columns(count=pl.lit(1, pl.Int64))))
         agents.add(found.select(*_KEYS, "agent_id").unique())

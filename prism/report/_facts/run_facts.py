@@ -13,6 +13,7 @@ from prism.analysis._reading.runs import Run
 from prism.analysis._tables.cascades import cascades
 from prism.analysis._tables.decisions import decisions
 from prism.analysis._tables.engagement import engagement
+from prism.analysis._tables.faults import faults
 from prism.analysis._tables.states import state_counts
 from prism.analysis._tables.transitions import dwell_times, timeouts, transition_counts
 from prism.drawing import Arrow, Diagram
@@ -24,7 +25,6 @@ from prism.report._facts.counts import (
     traffic_counts,
     visit_counts,
 )
-from prism.report._facts.faults import faults
 from prism.report._facts.parsed_once import parsed_once
 from prism.report._facts.trees import TreePost, grow
 
