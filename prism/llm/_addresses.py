@@ -40,7 +40,7 @@ def same_address(host: str) -> tuple[str, str, int, str]:
 def shown_address(host: str) -> str:
     """Return an address as it was written, without the name and password of a user.
 
-    What follows ``?`` or ``#`` is left out: it is no part of a server's address, but may hold a key.
+    What follows ``?`` or ``#`` is left out, too: it is not needed, but may hold a key.
     """
     # up to the last @ before the path, or at all if a password holds an unescaped slash
     usual = re.sub(r"^(\w+://)?[^/?#]*@", r"\1", host)
