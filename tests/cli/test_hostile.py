@@ -144,6 +144,14 @@ def test_no_server_speaks_to_the_terminal(command: str, prism: Prism, server: Fa
     assert only_shown(ran.out + ran.err)
 
 
+def test_a_name_that_is_not_text_is_shown_by_its_bytes(prism: Prism) -> None:
+    """A run whose name is not UTF-8 is named by its status as by all else."""
+    name = "r\udce9n"
+    assert prism("simulate", "--agents", 3, "--rounds", 1, "--out", name).status == 0
+    assert prism("status", name).out == "r\\xe9n: complete, 1 round\n"
+    shutil.rmtree(os.fsencode(prism.folder))
+
+
 @given(st.text() | st.text(st.sampled_from([*EVIL, "\n", "\r", "\t", "a", "\udce9"])))
 def test_the_one_function_shows_a_line(text: str) -> None:
     """What is printed is one line of characters that are only looked at."""
