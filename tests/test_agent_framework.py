@@ -107,8 +107,8 @@ def test_decisions_come_from_the_model(
 
 @pytest.mark.parametrize("kind", ["client", "agent"])
 def test_failures_fall_back(kind: str, python: Path, server: FakeOllama) -> None:
-    """A refused request and a reply outside the options fall back with their reasons."""
-    server.fail(Fault.status(500, "boom"), Fault.says("nonsense"))
+    """What is refused or of no use falls back with its reason; an error inside is retried once."""
+    server.fail(Fault.status(400, "boom"), Fault.says("nonsense"), Fault.status(500, "inside"))
     refused, nonsense, answered = decide(python, server, kind)
     assert (
         (refused["chosen"], refused["source"])
@@ -118,3 +118,4 @@ def test_failures_fall_back(kind: str, python: Path, server: FakeOllama) -> None
     assert "boom" in refused["reason"]
     assert "nonsense" in nonsense["reason"]
     assert (answered["chosen"], answered["source"]) == ("scrolling", "model")
+    assert [each["attempts"] for each in (refused, nonsense, answered)] == [1, 1, 2]

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from prism.cli._chart_argument import ChartArgument, chart_from
 from prism.cli._output import output_file, refuse_read_output
-from prism.cli._screen import plain, plain_table, pour, say
+from prism.cli._screen import Screen, plain, plain_table, pour, say
 from prism.drawing import showable
 from prism.statechart import Finding, Statechart
 from prism.statechart.formats._diagram import label_of
@@ -36,12 +35,12 @@ def show(chart: ChartArgument) -> None:
     """
     found = chart_from(chart)
     title = f"{found.name}: {len(found.states)} states, {len(found.transitions)} transitions"
-    console = Console()
-    console.print(_shown(title))
-    console.print(_states_table(found))
-    console.print(_transitions_table(found) if found.transitions else "No transitions.")
+    screen = Screen()
+    screen.print(_shown(title))
+    screen.print(_states_table(found))
+    screen.print(_transitions_table(found) if found.transitions else "No transitions.")
     if found.needs:
-        console.print(_shown(f"Guards and actions need of an agent: {', '.join(found.needs)}"))
+        screen.print(_shown(f"Guards and actions need of an agent: {', '.join(found.needs)}"))
 
 
 @charts.command()

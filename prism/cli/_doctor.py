@@ -6,10 +6,9 @@ import asyncio
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
-from prism.cli._screen import plain
+from prism.cli._screen import Screen, plain
 from prism.llm import DEFAULT_HOST, OllamaChatClient, diagnose
 
 _LOAD_SECONDS = 600.0
@@ -32,17 +31,17 @@ def doctor(
     client = OllamaChatClient(
         host, model, timeout=timeout, load_timeout=max(timeout, _LOAD_SECONDS)
     )
-    if not asyncio.run(_is_well(client, Console())):
+    if not asyncio.run(_is_well(client, Screen())):
         raise typer.Exit(1)
 
 
-async def _is_well(client: OllamaChatClient, console: Console) -> bool:
+async def _is_well(client: OllamaChatClient, screen: Screen) -> bool:
     """Print each result at once, and return True if a simulation can use the server."""
     well: bool | None = False
     async with client:
         async for check in diagnose(client):
             well = check.ok
             line = Text.assemble(_MARKS[well], " ", plain(f"{check.what}: {check.found}"))
-            console.print(line, soft_wrap=True)
+            screen.print(line, soft_wrap=True)
 
     return bool(well)

@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
+from prism.cli import _screen
 from prism.errors import InputError
 from prism.files import replacing
 from prism.runs._own_files import refuse_own_file
@@ -49,8 +50,8 @@ def standard_output(reads: Iterable[Path] = ()) -> Iterator[IO[bytes]]:
         InputError: If standard output was redirected into a file that is read, or a run's own.
     """
     refuse_read_output(reads)
-    yield sys.stdout.buffer
-    sys.stdout.buffer.flush()
+    with _screen.standard_output() as file:
+        yield file
 
 
 def refuse_read_output(reads: Iterable[Path]) -> None:

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.console import Console
 
 from prism.cli._chart_argument import chart_from
 from prism.cli._output import output_file, refuse_read_output, standard_output
-from prism.cli._screen import note, say
+from prism.cli._screen import Screen, note, say
 from prism.errors import InputError
 from prism.runs._own_files import refuse_own_file
 
@@ -81,7 +80,7 @@ def report(
     from prism.report import make_report
 
     logs = _opened(runs)
-    with Console(stderr=True).status("Reading the log" if len(runs) == 1 else "Reading the logs"):
+    with Screen(err=True).status("Reading the log" if len(runs) == 1 else "Reading the logs"):
         made = make_report(logs, charts)
         page = made.html().encode()
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from prism.cli._screen import evenly, plain, plain_table, shown
+from prism.cli._screen import Screen, evenly, plain, plain_table, shown
 from prism.social import Cascade, Results, RoundSummary
 
 _MOST_ROUNDS_SHOWN = 10
@@ -26,15 +25,15 @@ class RoundProgress(Progress):
     """
 
     def __init__(self, rounds: int, done: int = 0) -> None:
-        console = Console(stderr=True)
+        screen = Screen(err=True)
         super().__init__(
             TextColumn("round"),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.description}"),
             TimeRemainingColumn(),
-            console=console,
-            disable=not console.is_terminal,
+            console=screen,
+            disable=not screen.is_terminal,
         )
         self._bar = self.add_task("", total=rounds, completed=done)
 
@@ -46,27 +45,25 @@ class RoundProgress(Progress):
 
 def print_results(results: Results, folder: Path | None) -> None:
     """Print the states of every round, engagement, and the largest cascades."""
-    console = Console()
-    console.print(
-        f"[bold]Agents in each state when a round ends[/bold] ({results.agents:,} agents)"
-    )
-    console.print(_states_table(results, console.width))
-    console.print("[bold]Engagement[/bold]")
-    console.print(_engagement_table(results))
+    screen = Screen()
+    screen.print(f"[bold]Agents in each state when a round ends[/bold] ({results.agents:,} agents)")
+    screen.print(_states_table(results, screen.width))
+    screen.print("[bold]Engagement[/bold]")
+    screen.print(_engagement_table(results))
     for line in _fallback_lines(results):
-        console.print(plain(line), soft_wrap=True)
+        screen.print(plain(line), soft_wrap=True)
 
-    console.print("[bold]Largest cascades[/bold]")
+    screen.print("[bold]Largest cascades[/bold]")
 
     if results.cascades:
-        console.print(_cascade_table(results.cascades))
+        screen.print(_cascade_table(results.cascades))
     else:
-        console.print("No post was replied to or reshared.")
+        screen.print("No post was replied to or reshared.")
 
     if folder is not None:
         log, summary = folder / "events.jsonl", folder / "run.json"
         text = f"Every transition is in {log}, this summary in {summary}."
-        console.print(plain(text), soft_wrap=True)
+        screen.print(plain(text), soft_wrap=True)
 
 
 def _states_table(results: Results, width: int) -> Table:

@@ -1,15 +1,22 @@
 """What all screens share: the one way to print, and plain tables.
 
 Names of files, logs, servers and replies may hold anything. Whatever a command prints passes
-through `shown`, so that none of it is obeyed by a terminal.
+through `shown`, so that none of it is obeyed by a terminal. No other module of the command line
+prints: they take a console, or standard output, from here.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from typing import IO
 
 import typer
 from rich.box import SIMPLE_HEAD
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -49,6 +56,53 @@ def pour(text: str) -> None:
 
     sys.stdout.write(text)
     sys.stdout.flush()
+
+
+@contextmanager
+def standard_output() -> Iterator[IO[bytes]]:
+    """Give the bytes of standard output: as they are, unless that is a terminal."""
+    if not sys.stdout.isatty():
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+
+    with _ForTerminal() as file:
+        yield file
+        pour(file.getvalue().decode(errors="replace"))
+
+
+class _ForTerminal(BytesIO):
+    """What will be shown on a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+class Screen(Console):
+    """A console that shows every text, be it in a table or a progress bar, as `shown` does.
+
+    Args:
+        err: Whether it is on standard error.
+        file: Where to write instead.
+        width: Characters of a line; by default those of the terminal.
+    """
+
+    def __init__(
+        self, *, err: bool = False, file: IO[str] | None = None, width: int | None = None
+    ) -> None:
+        super().__init__(stderr=err, file=file, width=width)
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Render as rich does, without the characters that a terminal would obey."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(_lines(segment.text), segment.style)
+
+
+def _lines(text: str) -> str:
+    """Return a text as shown, but with its line breaks: rich breaks lines by them."""
+    return text if text.isprintable() else "\n".join(map(shown, text.split("\n")))
 
 
 def plain_table() -> Table:

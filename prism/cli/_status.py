@@ -10,10 +10,8 @@ from shlex import quote
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from prism.cli._screen import plain, plain_table, pour, say
-from prism.drawing import printable
+from prism.cli._screen import Screen, plain, plain_table, pour, say, shown
 from prism.errors import InputError
 from prism.runs import RunStatus, find_runs, run_status
 from prism.runs._folder import SUMMARY_NAME
@@ -79,9 +77,9 @@ def _as_data(status: RunStatus) -> dict[str, object]:
 
 
 def _described(status: RunStatus) -> Iterator[str]:
-    name = printable(str(status.path))
+    name = shown(str(status.path))
     if status.state == "damaged":
-        yield f"{name}: {printable(str(status.problem))}"
+        yield f"{name}: {status.problem}"
     elif status.state == "stopped":
         yield f"{name}: not alive, stopped at {_place(status)}"
         if (status.path / SUMMARY_NAME).exists():
@@ -129,7 +127,7 @@ def _list(found: Sequence[RunStatus]) -> None:
         )
         table.add_row(*map(plain, cells))
 
-    Console().print(table)
+    Screen().print(table)
 
 
 def _out_of(number: int | None, total: int | None) -> str:

@@ -18,12 +18,11 @@ from tempfile import TemporaryFile
 from textwrap import wrap
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from prism.cli._output import output_file, refuse_read_output, standard_output
-from prism.cli._screen import note, plain_table
+from prism.cli._screen import Screen, note, plain_table
 from prism.cli._screen import shown as as_shown
 from prism.errors import InputError
 
@@ -236,12 +235,12 @@ def _draw(
     frame = table.lazy().head(MOST_ROWS + 1).collect() if out is None else table.lazy().collect()
     rows = frame.head(MOST_ROWS) if out is None else frame
     named = [name for name in frame.columns if name in shown or name == "run"]
-    with _console(out, reads) as console:
-        columns = _fitting([_Column(rows[name]) for name in named], console.width)
-        console.print(_drawing(columns))
+    with _screen(out, reads) as screen:
+        columns = _fitting([_Column(rows[name]) for name in named], screen.width)
+        screen.print(_drawing(columns))
         total = total or getattr(table, "height", None)
         if left_out := hint or _left_out(frame, rows.height, len(columns), total):
-            console.print(Text(left_out))
+            screen.print(Text(left_out))
 
 
 class _Column:
@@ -275,15 +274,15 @@ def _fitting(columns: list[_Column], width: int) -> list[_Column]:
 
 
 @contextmanager
-def _console(out: Path | None, reads: Sequence[Path]) -> Iterator[Console]:
+def _screen(out: Path | None, reads: Sequence[Path]) -> Iterator[Screen]:
     if out is None:
         refuse_read_output(reads)
-        yield Console()
+        yield Screen()
         return
 
     with output_file(out, reads) as file:
         text = StringIO()
-        yield Console(file=text, width=_WIDTH_IN_FILE)
+        yield Screen(file=text, width=_WIDTH_IN_FILE)
         file.write(text.getvalue().encode())
 
 

@@ -38,10 +38,16 @@ def same_address(host: str) -> tuple[str, str, int, str]:
 
 
 def shown_address(host: str) -> str:
-    """Return an address as it was written, without the name and password of a user."""
+    """Return an address as it was written, without the name and password of a user.
+
+    What follows ``?`` or ``#`` is left out, too: it is not needed, but may hold a key.
+    """
     # up to the last @ before the path, or at all if a password holds an unescaped slash
     usual = re.sub(r"^(\w+://)?[^/?#]*@", r"\1", host)
-    return usual if _has_valid_port(usual) else re.sub(r"^(\w+://)?.*@", r"\1", host, flags=re.S)
+    if not _has_valid_port(usual):
+        usual = re.sub(r"^(\w+://)?.*@", r"\1", host, flags=re.S)
+
+    return re.sub(r"[?#].*", "", usual, flags=re.S)
 
 
 def credentials(host: str) -> tuple[str, str] | None:

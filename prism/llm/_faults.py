@@ -7,7 +7,6 @@ is JSON but no object.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from prism.errors import (
@@ -27,16 +26,11 @@ from prism.llm._exchange import (
     describe_page,
     is_web_page,
 )
-from prism.statechart.reasoner._bare_ollama import retry_after_of
+from prism.statechart.reasoner._bare_ollama import retry_after_of, says_model_is_missing
 
 BUSY = (429, 503)
 OVERLOADED = (*BUSY, 502, 504)
 NO_SUCH_PATH = (404, 405, 501)
-
-_LACKS_MODEL = re.compile(
-    r"\bmodel\b.*\b(not found|not exist|no such|unknown)|\b(no such|unknown) model\b",
-    re.IGNORECASE | re.DOTALL,
-)
 
 
 def is_retryable(error: BaseException) -> bool:
@@ -173,7 +167,7 @@ def _of_status(status: int, message: str, refused: Any, *, host: str, model: str
         error.retry_after = None if refused is None else retry_after_of(refused)
         return error
 
-    if status == 404 and not is_page and _LACKS_MODEL.search(message):
+    if status == 404 and says_model_is_missing(message):
         return ModelMissingError(f"{host} does not have the model: run  ollama pull {model}")
 
     if _asked_to_decide(refused) and (

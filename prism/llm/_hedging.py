@@ -59,8 +59,8 @@ async def first_success(
 ) -> asyncio.Task[ResultT]:
     """Wait for a request, and, once it has taken too long, for a hedge as well.
 
-    What fails leaves the question to the other, if that has been put. All tasks are over when this
-    returns or raises: the one that comes second is cancelled.
+    What fails leaves the question to the other: a hedge only if it has been put by then. All tasks
+    are over when this returns or raises: the one that comes second is cancelled.
 
     Args:
         tasks: The request; the hedge is appended.
@@ -85,7 +85,8 @@ async def first_success(
 
         while pending:
             done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-            if any(map(is_success, done)) or not is_put:
+            # a hedge that was not put may also end first, as where the budget does not allow it
+            if any(map(is_success, done)) or not (is_put or request in pending):
                 break
     finally:
         await cancel(tasks)

@@ -210,7 +210,7 @@ class OllamaPool:
         """
         cost = Cost() if cost is None else cost
         question: Question[ChatReply] = Question(
-            lambda host: host.chat(messages, format, cost), cost, lacks, pace=self._chat_pace
+            lambda host, own: host.chat(messages, format, own), cost, lacks, pace=self._chat_pace
         )
         return await self._ask(question)
 
@@ -237,7 +237,7 @@ class OllamaPool:
         """
         cost = Cost() if cost is None else cost
         question: Question[DecisionReply] = Question(
-            lambda host: host.systemone(state, questions, cost),
+            lambda host, own: host.systemone(state, questions, own),
             cost,
             lacks,
             _deciding,

@@ -31,8 +31,8 @@ class Question(Generic[ReplyT]):
     """A question and what became of it so far.
 
     Args:
-        put: Puts it to a host.
-        cost: What it costs.
+        put: Puts it to a host, and adds to a cost.
+        cost: What it costs, all requests for it together.
         lacks: Says how many of the answers that were asked for a reply lacks.
         prefer: Chooses among the hosts that are left.
         pace: How long such questions take; None if no straggler is hedged.
@@ -42,7 +42,7 @@ class Question(Generic[ReplyT]):
         exempt: Refusals that do not count as attempts, as there were only too many at once.
     """
 
-    put: Callable[[OllamaHost], Awaitable[ReplyT]]
+    put: Callable[[OllamaHost, Cost], Awaitable[ReplyT]]
     cost: Cost
     lacks: Callable[[ReplyT], int] | None = None
     prefer: Callable[[Hosts], Hosts] = lambda hosts: hosts
@@ -233,7 +233,7 @@ class Router:
         lease = await self._slots.take(hosts, question.cost, question.asked, urgent=question.urgent)
         patience = None if question.pace is None else question.pace.straggles_after()
         if patience is None or not question.cost.allows_hedge:
-            return await self._put(question, lease)
+            return await self._put(question, lease, question.cost)
 
         return await self._put_hedged(question, hosts, lease, patience)
 
@@ -242,16 +242,17 @@ class Router:
     ) -> ReplyT:
         """Put a question, and again on a spare slot when it has taken too long; the first wins."""
         has_begun = False
+        costs = (Cost(), Cost())
 
         async def request() -> ReplyT:
             nonlocal has_begun
             has_begun = True
-            return await self._put(question, lease)
+            return await self._put(question, lease, costs[0])
 
         async def hedge(note_put: Callable[[], None]) -> ReplyT:
-            spare = await self._slots.take_spare(hosts, (lease.host,))
+            spare = await self._slots.take_spare(hosts, question.cost, (lease.host,))
             note_put()
-            return await self._put(question, spare)
+            return await self._put(question, spare, costs[1])
 
         tasks = [asyncio.create_task(request())]
         decisive: asyncio.Task[ReplyT] | None = None
@@ -264,9 +265,10 @@ class Router:
                 self._slots.return_unused(lease)
 
             self._settle_others(tasks, decisive)
+            # the one that answered is told of as the last
+            for cost in costs if decisive is tasks[-1] else reversed(costs):
+                question.cost.add(cost)
 
-        # the last to be asked may not be the one that answered
-        question.cost.host = reply.host
         return reply
 
     def _settle_others(
@@ -279,17 +281,17 @@ class Router:
             if isinstance(failure, UnusableError):
                 self._settle(failure, is_guilty=is_guilty)
 
-    async def _put(self, question: Question[ReplyT], lease: Lease) -> ReplyT:
+    async def _put(self, question: Question[ReplyT], lease: Lease, cost: Cost) -> ReplyT:
         """Put a question to a host, and learn from the outcome whether that works."""
-        host, attempts = lease.host, question.cost.attempts
+        host, attempts = lease.host, cost.attempts
         question.asked.add(host)
         began = perf_counter()
 
         try:
-            reply = await question.put(host)
+            reply = await question.put(host, cost)
             lacking = self._lacking(question, reply)
         except LLMError as error:
-            if question.cost.attempts == attempts:
+            if cost.attempts == attempts:
                 # nothing was sent
                 host.breaker.abandoned(probe=lease.probe)
             elif is_unusable(error):

@@ -111,6 +111,25 @@ class Slots:
             if lease is not None:
                 break
 
+        return self._admitted(lease, cost)
+
+    async def take_spare(
+        self, hosts: Hosts, cost: Cost, avoid: Collection[OllamaHost] = ()
+    ) -> Lease:
+        """Take a slot that nobody else wants, however long it takes until there is one.
+
+        Args:
+            hosts: Where the question may be put.
+            cost: Hears that the question has one more slot.
+            avoid: Hosts not to take while there is room elsewhere.
+
+        Raises:
+            BudgetSpentError: If a budget does not allow the question any more.
+        """
+        lease = self._free(_Wish(hosts, urgent=False), avoid)
+        return self._admitted(lease or await self._spare_turn(hosts, avoid), cost)
+
+    def _admitted(self, lease: Lease, cost: Cost) -> Lease:
         try:
             cost.admitted()
         except BaseException:
@@ -119,17 +138,7 @@ class Slots:
 
         return lease
 
-    async def take_spare(self, hosts: Hosts, avoid: Collection[OllamaHost] = ()) -> Lease:
-        """Take a slot that nobody else wants, however long it takes until there is one.
-
-        Args:
-            hosts: Where the question may be put.
-            avoid: Hosts not to take while there is room elsewhere.
-        """
-        lease = self._free(_Wish(hosts, urgent=False), avoid)
-        if lease is not None:
-            return lease
-
+    async def _spare_turn(self, hosts: Hosts, avoid: Collection[OllamaHost]) -> Lease:
         turn: asyncio.Future[Lease] = asyncio.get_running_loop().create_future()
         self._spares[turn] = (hosts, avoid)
         try:

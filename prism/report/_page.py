@@ -13,7 +13,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-import altair as alt
 import jinja2
 import vl_convert
 from markupsafe import Markup
@@ -26,17 +25,13 @@ from prism.files import replacing
 from prism.files._names import shown_path
 from prism.report._facts.run_facts import RunFacts, facts_of
 from prism.report._figures.page_figures import PageFigures
+from prism.report._figures.rendering import VEGA_LITE, draw
 from prism.report._figures.timeline import are_many
 from prism.report._sections import Section, make_sections
 from prism.statechart import Statechart, social_media_chart
 from prism.statechart.formats._diagram import to_diagram
 
 FigureFormat = Literal["svg", "png"]
-
-# The version of Vega-Lite that altair writes, or the newest one that vl-convert has.
-_VERSIONS = vl_convert.get_vegalite_versions()
-_WANTED = alt.SCHEMA_VERSION.removeprefix("v").rpartition(".")[0]
-_VEGA_LITE = _WANTED if _WANTED in _VERSIONS else _VERSIONS[-1]
 
 _PIXELS = 2.0
 _NOTHING_TO_SHOW: tuple[NoteKind, ...] = ("empty", "unreadable")
@@ -131,9 +126,9 @@ class Report:
         for place, figure in self._figures.charts.items():
             name = place.removeprefix("figure-")
             try:
-                drawn[name] = vl_convert.vegalite_to_svg(figure.alone(), vl_version=_VEGA_LITE)
+                drawn[name] = draw(figure.alone())
             except ValueError as error:
-                failed[name] = str(error).partition("\n    at ")[0]
+                failed[name] = str(error)
 
         return drawn, failed
 
@@ -189,7 +184,7 @@ def _library() -> Future[str]:
 
 
 def _bundle() -> str:
-    return vl_convert.javascript_bundle(vl_version=_VEGA_LITE)  # type: ignore[call-arg]
+    return vl_convert.javascript_bundle(vl_version=VEGA_LITE)  # type: ignore[call-arg]
 
 
 def _resource(name: str) -> str:

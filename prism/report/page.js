@@ -26,10 +26,25 @@
     return list;
   };
 
+  // A view that keeps its first failure: what fails while Vega computes a figure, it only logs.
+  // The class to extend is nowhere in the library but in its views.
+  const strictView = (async () => {
+    const { view } = await vegaEmbed(document.createElement("div"), {}, { ...options, mode: "vega" });
+    view.finalize();
+    return class extends view.constructor {
+      error(...problems) {
+        this.failure ??= problems[0];
+        return super.error(...problems);
+      }
+    };
+  })();
+
   // What is saved is the figure as a paper needs it: with its legend, and in light colours.
   const embed = async (place, id, spec) => {
     const { legend, alone } = spec.usermeta;
-    const { view } = await vegaEmbed(place, spec, { ...options, downloadFileName: id.replace("figure-", "") });
+    const viewClass = await strictView;
+    const { view } = await vegaEmbed(place, spec, { ...options, viewClass, downloadFileName: id.replace("figure-", "") });
+    if (view.failure) throw view.failure;
     if (legend.length) place.before(legendOf(legend));
     view.toImageURL = async (kind, scale) => {
       const apart = await vegaEmbed(document.createElement("div"), { ...spec, ...alone }, options);

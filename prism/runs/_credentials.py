@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -25,8 +24,8 @@ def without_credentials(config: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(hosts, list):
         return kept
 
-    kept["host"] = [_bare(host) for host in hosts]
-    secured = [_bare(host) for host in hosts if _has_credentials(host)]
+    kept["host"] = [shown_address(host) for host in hosts]
+    secured = [shown_address(host) for host in hosts if _has_credentials(host)]
     if secured:
         kept["credentials"] = secured
 
@@ -71,7 +70,7 @@ def _by_address(hosts: Iterable[str], own: Iterable[str]) -> dict[tuple[Any, ...
         check_address(host)
         if same_address(host) not in known:
             servers = ", ".join(known.values()) or "no server"
-            problem = f"{_bare(host)} is none of the run's servers: it asks {servers}"
+            problem = f"{shown_address(host)} is none of the run's servers: it asks {servers}"
             raise InputError(problem, field="host")
 
         found[same_address(host)] = host
@@ -89,11 +88,6 @@ def _has_credentials(host: str) -> bool:
         return credentials(host) is not None
     except ValueError:
         return False
-
-
-def _bare(host: str) -> str:
-    # what follows ? or # is no part of a server's address, but may hold a key
-    return re.sub(r"[?#].*", "", shown_address(host), flags=re.DOTALL)
 
 
 def _example(host: str) -> str:

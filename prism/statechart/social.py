@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from inspect import iscoroutinefunction
 from time import time
 from typing import Any
 
 from prism.errors import DefinitionError
+from prism.statechart._callables import callable_problems
 from prism.statechart._definition import TIMEOUT
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
@@ -55,7 +55,8 @@ def social_media_chart(
         ``should_engage`` unless that is given here.
 
     Raises:
-        DefinitionError: (a ValueError) if ``should_engage`` is not a plain callable.
+        DefinitionError: (a ValueError) if ``should_engage`` is not a plain function of two
+            arguments.
     """
     guards = social_media_guards(should_engage=should_engage)
     needs = ("should_engage", "pending_action")
@@ -126,11 +127,10 @@ class _ShouldEngage:
     function: Guard
 
     def __post_init__(self) -> None:
-        if not callable(self.function) or iscoroutinefunction(self.function):
-            raise DefinitionError(
-                "should_engage must be a plain function, called as should_engage(agent, context), "
-                f"got {self.function!r}"
-            )
+        # here, as the chart's guard is this object, which takes any two
+        problems = callable_problems("should_engage", self.function)
+        if problems:
+            raise DefinitionError(problems[0])
 
     @property
     def __name__(self) -> str:
@@ -163,7 +163,8 @@ def social_media_guards(*, should_engage: Guard | None = None) -> dict[str, Guar
         should_engage: As for `social_media_chart`.
 
     Raises:
-        DefinitionError: (a ValueError) if ``should_engage`` is not a plain callable.
+        DefinitionError: (a ValueError) if ``should_engage`` is not a plain function of two
+            arguments.
     """
     engages = _should_engage if should_engage is None else _ShouldEngage(should_engage)
     intentions = [_Intends(action) for action in ("reply", "reshare", "post")]

@@ -58,9 +58,11 @@ def _circle(trigger: str, states: Sequence[Any]) -> list[Transition[Any]]:
 def _column(
     size: int, states: Sequence[Enum], moves: list[Transition[Any]], triggers: list[str]
 ) -> Column:
-    agent = MixinAgent()
-    agent.state_type = type(states[0])
-    agent.state = states[0]
     chart = Statechart(states, moves, states[0])
+
+    class Agent(MixinAgent):
+        state_type = chart.state_type
+
+    agent = Agent()
     names = {"chart": chart, "agent": agent, "triggers": cycle(triggers), "next": next}
     return Column(str(size), "chart.fire(agent, next(triggers))", names)

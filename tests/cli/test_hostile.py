@@ -6,11 +6,14 @@ import os
 import pty
 import shutil
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.table import Table
+from rich.text import Text
 
 from prism.cli import _screen
 from prism.cli._screen import shown
@@ -22,14 +25,26 @@ OBEYED = [character for character in EVIL if not character.isprintable()]
 NAME = f"{EVIL}\udce9"
 """A name of a file: hostile, and not UTF-8."""
 
-TABLES = ["states", "transitions", "dwell", "timeouts", "decisions", "engagement", "cascades"]
+TABLES = [
+    *("states", "transitions", "dwell", "timeouts", "decisions", "engagement", "cascades"),
+    *("agents", "faults", "interactions"),
+]
 FORMATS = ["table", "csv", "json"]
+FOR_PROGRAMS = {"csv", "edges", "export"}
+"""What is written as it is to a pipe."""
+
 LOG = Path("LOG")
 ON_LOG: list[tuple[Argument, ...]] = [
     *(("log", table, LOG, "--format", each) for table in TABLES for each in FORMATS),
     *(("log", "events", LOG, "--format", each) for each in FORMATS),
     *(("log", "agent", f"agent_0001{EVIL}", LOG, "--format", each) for each in FORMATS),
     ("log", "agent", f"nobody{EVIL}", LOG),
+    *(("log", "why", f"agent_0001{EVIL}", LOG, "--format", each) for each in FORMATS),
+    ("log", "why", f"nobody{EVIL}", LOG),
+    ("log", "interactions", LOG, "--format", "edges"),
+    ("status", LOG),
+    ("status", f"nothing{EVIL}"),
+    ("status", "."),
     ("log", "check", LOG, "--chart", "social_media"),
     ("log", "check", LOG, "--chart", EVIL),
     ("log", "states", LOG, LOG),
@@ -88,17 +103,23 @@ def test_no_command_prints_what_a_terminal_obeys(hostile: Prism) -> None:
     raw = {}
     for arguments in ON_LOG:
         ran = hostile(*(f"{NAME}.log" if each is LOG else each for each in arguments))
-        said = ran.err if "csv" in arguments or "export" in arguments else ran.out + ran.err
+        said = ran.err if FOR_PROGRAMS & {*arguments} else ran.out + ran.err
         if not only_shown(said) or "Traceback" in said:
             raw[str(arguments)] = said
     assert raw == {}
 
 
-@pytest.mark.parametrize("as_format", ["table", "csv", "json"])
-def test_a_terminal_gets_no_raw_table(as_format: str, hostile: Prism) -> None:
+@pytest.mark.parametrize(
+    ("table", "as_format"),
+    [
+        *(("transitions", each) for each in ("table", "csv", "csv-raw", "json")),
+        *(("interactions", each) for each in ("edges", "graphml")),
+    ],
+)
+def test_a_terminal_gets_no_raw_table(table: str, as_format: str, hostile: Prism) -> None:
     """On a terminal even the formats for programs are made to be only looked at."""
     ours, theirs = pty.openpty()
-    arguments = ("log", "transitions", f"{NAME}.log", "--format", as_format)
+    arguments = ("log", table, f"{NAME}.log", "--format", as_format)
     with hostile.start(*arguments, stdout=theirs) as process:
         os.close(theirs)
         said = b""
@@ -123,21 +144,97 @@ def test_no_server_speaks_to_the_terminal(command: str, prism: Prism, server: Fa
     assert only_shown(ran.out + ran.err)
 
 
+def test_a_name_that_is_not_text_is_shown_by_its_bytes(prism: Prism) -> None:
+    """A run whose name is not UTF-8 is named by its status as by all else."""
+    name = "r\udce9n"
+    assert prism("simulate", "--agents", 3, "--rounds", 1, "--out", name).status == 0
+    assert prism("status", name).out == "r\\xe9n: complete, 1 round\n"
+    shutil.rmtree(os.fsencode(prism.folder))
+
+
 @given(st.text() | st.text(st.sampled_from([*EVIL, "\n", "\r", "\t", "a", "\udce9"])))
 def test_the_one_function_shows_a_line(text: str) -> None:
     """What is printed is one line of characters that are only looked at."""
     assert shown(text).isprintable()
 
 
+@given(st.text(st.sampled_from([*EVIL, "\n", "\t", "a", "\udce9"])))
+def test_a_screen_shows_only_texts(text: str) -> None:
+    """Titles, captions and cells reach a terminal without anything that it obeys."""
+    written = StringIO()
+    table = Table(title=Text(text), caption=Text(text))
+    table.add_column(Text(text))
+    table.add_row(Text(text))
+
+    screen = _screen.Screen(file=written, width=60)
+    screen.print(table)
+    screen.print(Text(text), soft_wrap=True)
+    assert all(line.isprintable() for line in written.getvalue().split("\n"))
+
+
+WAYS_OUT = {
+    *(
+        "print",
+        "typer.echo",
+        "typer.secho",
+        "os.write",
+        "sys.stdout.write",
+        "sys.stdout.writelines",
+    ),
+    *("sys.stdout.buffer", "sys.stderr.write", "sys.stderr.writelines", "sys.stderr.buffer"),
+    *("sys.__stdout__", "sys.__stderr__", "rich.print"),
+}
+"""Each of them writes to a terminal whatever it is given."""
+
+
+def ways_out(code: str) -> list[str]:
+    """Return the ways out of a piece of code that could take any text with them."""
+    found = []
+    tree = ast.parse(code)
+    constant = {
+        node.func
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and all(isinstance(each, ast.Constant) for each in node.args)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("rich"):
+            names = {alias.name for alias in node.names}
+            found += [
+                f"{node.module}.{name}" for name in names & {"Console", "print", "get_console"}
+            ]
+        elif isinstance(node, ast.ImportFrom) and node.module in ("sys", "typer"):
+            found += [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Name | ast.Attribute) and node not in constant:
+            found += [ast.unparse(node)] if ast.unparse(node) in WAYS_OUT else []
+    return found
+
+
 def test_all_printing_passes_one_module() -> None:
-    """Only the module of screens writes lines: no other file of the command line prints."""
+    """Only the module of screens writes to a terminal: no other file of the command line does."""
     folder = Path(_screen.__file__).parent
-    offences = [
-        f"{path.name}:{node.lineno} {ast.unparse(node.func)}"
+    offences = {
+        path.name: found
         for path in sorted(folder.glob("*.py"))
-        if path.name != "_screen.py"
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call)
-        and ast.unparse(node.func) in ("print", "typer.echo", "sys.stdout.write", "typer.secho")
-    ]
-    assert offences == []
+        if path.name != "_screen.py" and (found := ways_out(path.read_text(encoding="utf-8")))
+    }
+    assert offences == {}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "print(text)",
+        "typer.echo(text)",
+        "write = print",
+        "sys.stdout.buffer.write(text)",
+        "file = sys.stdout.buffer",
+        "sys.stderr.write(f'{text}')",
+        "from rich.console import Console",
+        "from rich import print",
+        "from sys import stdout",
+        "os.write(1, text)",
+    ],
+)
+def test_the_rule_knows_each_way_out(code: str) -> None:
+    """A file that writes to a terminal in one of these ways would be found."""
+    assert ways_out(code)

@@ -44,15 +44,20 @@ def content(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("out", ["run/events.jsonl", "run/run.json", "soft", "hard"])
-@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize(
+    ("writer", "out"),
+    [
+        (writer, out)
+        for writer in WRITERS
+        for out in ("run/events.jsonl", "run/run.json", "soft", "hard")
+        # a chart's command reads no run, and replaces a hard link alone
+        if (writer, out) != ("export", "hard")
+    ],
+)
 def test_no_command_overwrites_a_run(writer: str, out: str, made: Prism) -> None:
     """A run's files are refused by every command, and nothing changes."""
     (made.folder / "soft").symlink_to("run/events.jsonl")
     os.link(made.folder / "run" / "events.jsonl", made.folder / "hard")
-    if writer == "export" and out == "hard":
-        pytest.skip("a chart's command reads no run, and replaces a hard link alone")
-
     before = content(made.folder)
     ran = made(*naming(WRITERS[writer], out))
     assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)

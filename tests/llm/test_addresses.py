@@ -69,6 +69,14 @@ def test_credentials_are_read_but_not_shown(
     assert (shown_address(host), credentials(host)) == (shown, user)
 
 
+@pytest.mark.parametrize(
+    "rest", ["?api_key=secret", "#secret", "/?a=1&key=secret#b", "?a=\nsecret"]
+)
+def test_a_key_behind_an_address_is_not_shown(rest: str) -> None:
+    """A query or fragment reaches no message, log or summary."""
+    assert shown_address(f"http://models.example{rest}").rstrip("/") == "http://models.example"
+
+
 def test_a_wrong_address_keeps_its_secret() -> None:
     """The message on an address that cannot be used shows no password, either."""
     with pytest.raises(FieldValueError, match=r"got 'http://models\.example:99999'"):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from math import log
 from random import Random
 from statistics import quantiles
+from time import perf_counter
 from typing import Any
 
 import pytest
@@ -97,6 +98,27 @@ async def test_a_straggler_is_asked_elsewhere(
     await until(lambda: servers[0].open_connections == 0)
     assert at_rest(pool)
     assert not any(host.breaker.is_open() for host in pool.servers)
+
+
+async def test_the_cost_is_that_of_the_request_that_answered(
+    serve: Serve, connect: Connect
+) -> None:
+    """A straggler that answers before its hedge took all its time, and waited for nothing."""
+    servers = [serve(latency=0.2) for _ in range(2)]
+    pool = connect(*servers, hedge=True, concurrency=10, timeout=FOREVER)
+    await ask(pool, FEWEST_SEEN)
+    servers[0].latency, servers[1].latency = 0.6, FOREVER
+    cost = Cost()
+    began = perf_counter()
+    reply = await pool.chat(HELLO, cost=cost)
+    cost.settle(perf_counter() - began)
+    assert (reply.host, cost.host, cost.attempts) == (servers[0].host, servers[0].host, 2)
+    assert cost.request_seconds is not None
+    assert cost.request_seconds >= 0.6
+    assert cost.eval_duration is not None
+    # all that the server did was done in that time
+    assert cost.total_duration is not None
+    assert cost.total_duration / 1e9 <= cost.request_seconds
 
 
 async def test_a_straggler_of_a_lone_server_is_asked_again_there(

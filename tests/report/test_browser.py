@@ -1,5 +1,6 @@
 """The page in a real browser: drawn, silent, offline, and with the numbers of the analysis."""
 
+import json
 from collections.abc import Callable, Sequence
 from math import isclose
 from pathlib import Path
@@ -147,6 +148,25 @@ def test_figures_are_drawn_without_errors_or_requests(
             url for url in browser.requests() if not url.startswith(("file:", "data:", "blob:"))
         ] == []
         assert browser.run("return document.documentElement.scrollWidth <= window.innerWidth")
+
+
+@pytest.mark.parametrize("formula", ["datum.(", "datum.nothing.at.all"])
+def test_a_figure_that_fails_says_so_on_the_page(
+    formula: str, browser: Any, report: Report, tmp_path: Path
+) -> None:
+    """A figure that cannot be read, or fails while it is drawn, says so; the others are drawn."""
+    html = report.html()
+    begin = html.index('<script type="application/json" id="figures">')
+    start, end = html.index("{", begin), html.index("</script>", begin)
+    figures = json.loads(html[start:end])
+    figures["figure-states-1"]["transform"] = [{"calculate": formula, "as": "broken"}]
+
+    browser.open(f"{html[:start]}{json.dumps(figures)}{html[end:]}", tmp_path)
+    said = "document.getElementById('figure-states-1').textContent"
+    assert browser.run(f"return {said}").startswith("This figure could not be drawn: ")
+    counts = browser.run("return {...document.body.dataset}")
+    assert counts == {"drawn": str(len(figures) - 1), "failed": "1"}
+    assert browser.console() != []
 
 
 @pytest.mark.parametrize("which", ["folder", "long_run", "model_log"])

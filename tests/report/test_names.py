@@ -38,23 +38,36 @@ def test_every_name_of_a_state_gives_every_figure(
     assert figures["names"] == figures["usual"]
 
 
+@pytest.mark.parametrize(
+    ("formula", "problem"),
+    [("datum.(", "Unexpected token ("), ("datum.nothing.at.all", "TypeError: Cannot read")],
+)
 def test_a_figure_that_fails_is_told_of(
+    formula: str,
+    problem: str,
     write_log: Callable[..., Path],
     make: SimpleNamespace,
     prism: Prism,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A figure that cannot be drawn is named on standard error, with status 1; others are saved."""
+    """A figure that fails is named on standard error, with status 1; others are saved.
+
+    The first formula is refused before anything is drawn, the second fails while it is drawn.
+    """
     log = write_log(log_of(["x", "y"], make))
     draw = vl_convert.vegalite_to_svg
 
-    def fail_once(spec: dict[str, Any], **options: Any) -> str:
-        if "agents" in spec.get("description", ""):
-            raise ValueError("no such operator\n    at parse")
+    def break_one(spec: dict[str, Any], **options: Any) -> str:
+        if spec.get("description", "").startswith("Agents in each state"):
+            spec = {**spec, "transform": [{"calculate": formula, "as": "broken"}]}
         return str(draw(spec, **options))
 
-    monkeypatch.setattr(vl_convert, "vegalite_to_svg", fail_once)
+    monkeypatch.setattr(vl_convert, "vegalite_to_svg", break_one)
     ran = prism("report", log, "-o", "page.html", "--figures", "figures")
     assert ran.status == 1
-    assert "could not be drawn: no such operator\n" in ran.err
-    assert list((prism.folder / "figures").iterdir())
+    assert f"prism: the figure states-1 could not be drawn: {problem}" in " ".join(
+        ran.err.replace("Vega-Lite to SVG conversion failed: Error: ", "").split()
+    )
+    saved = {path.name for path in (prism.folder / "figures").iterdir()}
+    assert "dwell-1.svg" in saved
+    assert "states-1.svg" not in saved

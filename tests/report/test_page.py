@@ -119,7 +119,7 @@ def test_two_runs_stand_side_by_side(
     (title,) = page.all("h1")
     assert title.text == "real and model"
     names = [heading.text for heading in page.all("h3") if heading.attributes.get("class") == "run"]
-    assert names == ["real", "model"] * 6
+    assert names == ["real", "model"] * 7
     figures = page.data("figures")
     assert {"figure-states-1", "figure-states-2", "figure-latency-2", "figure-tokens-2"} <= set(
         figures
@@ -310,3 +310,13 @@ def test_figures_side_by_side_have_one_scale(
             assert len(scales) in (0, 2)
             assert not scales or scales[0] == scales[1], (kind, channel)
         assert one["usermeta"]["legend"] == other["usermeta"]["legend"]
+
+
+def test_axes_begin_with_zero_side_by_side_as_alone(
+    folder: Path, model_log: Path, parse: Callable[[str], Any]
+) -> None:
+    """Counts and entropies begin with zero also where runs share a scale."""
+    figures = parse(make_report(read_log(folder, model_log)).html()).data("figures")
+    for kind in ("states", "sources", "entropy", "shapes"):
+        scale = figures[f"figure-{kind}-1"]["encoding"]["y"]["scale"]
+        assert scale["domain"][0] == 0, kind

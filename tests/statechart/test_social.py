@@ -1,6 +1,7 @@
 """The chart of a social media agent."""
 
 import pickle
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -164,11 +165,31 @@ async def _later(agent: Any, post: Any) -> bool:
     return True
 
 
+def _each(agent: Any, post: Any) -> Any:
+    yield True
+
+
+class _Later:
+    async def __call__(self, agent: Any, post: Any) -> bool:
+        return True
+
+
 @pytest.mark.parametrize("make", [social_media_chart, social_media_guards])
-@pytest.mark.parametrize("function", [0.5, "should_engage", _later])
-def test_only_a_plain_function_adapts(make: Any, function: Any) -> None:
-    """What cannot be called at once is refused when the chart is made."""
-    with pytest.raises(DefinitionError, match="should_engage must be a plain function"):
+@pytest.mark.parametrize(
+    ("function", "problem"),
+    [
+        (0.5, "must be callable as should_engage(agent, context), got 0.5"),
+        ("should_engage", "must be callable as should_engage(agent, context), got 'should_engage'"),
+        (_later, "'_later' is async"),
+        (_Later(), "is async"),
+        (_each, "'_each' is a generator"),
+        (lambda agent: True, "must take two arguments, should_engage(agent, context)"),
+        (Rated(0.5).should_engage, "must take two arguments"),
+    ],
+)
+def test_only_a_plain_function_adapts(make: Any, function: Any, problem: str) -> None:
+    """What is no plain function of two arguments is refused when the chart is made."""
+    with pytest.raises(DefinitionError, match=f"should_engage .*{re.escape(problem)}"):
         make(should_engage=function)
 
 

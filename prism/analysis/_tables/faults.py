@@ -32,11 +32,13 @@ _FAULTS = {
     MODE_UNKNOWN: "mode_unknown",
     DECISION: "fallback",
 }
-_READ = (
+READ = (
     *("round", "tick", "chart", "agent_id", "from_state", "to_state", "trigger", "error"),
     *("source", "reason", "state", "chosen", "asked_in", "now_in"),
     *("outcome", "step", "target"),
 )
+"""Keys of events that the table is made from."""
+
 _IS_ONE = {
     DECISION: pl.col("source") == "fallback",
     TEXT_WRITTEN: pl.col("source") == "failed",
@@ -62,8 +64,8 @@ def faults(logs: RunLogs) -> pl.DataFrame:
         workflow, whatever became of it by its policy; ``text_failed``: a model wrote nothing of
         use; ``state_reset``: an agent was restored in a state that its workflow does not have;
         ``transition_refused``: the one that a step named, or a step's condition that failed;
-        ``answer_discarded``: it came after the agent had left the state, or its transition was not
-        enabled by then; ``cache_failed``; ``mode_unknown``; ``fallback``: a decision without a
+        ``answer_discarded``: it came after the agent had left the state, or its guard did
+        not pass any more; ``cache_failed``; ``mode_unknown``; ``fallback``: a decision without a
         usable answer), ``chart``, ``from_state``, ``to_state``, ``trigger`` (the step where it is
         a step's), ``error`` (the exception, or the reason), ``count``, ``agents`` (how many it
         concerned), and ``round``, ``tick`` and ``line`` of the first. The most serious kind first,
@@ -74,7 +76,7 @@ def faults(logs: RunLogs) -> pl.DataFrame:
     for event, is_one in _IS_ONE.items():
         is_fault &= (pl.col("event") != event) | is_one.fill_null(False)
 
-    for frame in logs.blocks_where(is_fault, columns=_READ):
+    for frame in logs.blocks_where(is_fault, columns=READ):
         found = _described(frame)
         counts.add(_added_up(found.drop("agent_id").with_columns(count=pl.lit(1, pl.Int64))))
         agents.add(found.select(*_KEYS, "agent_id").unique())
@@ -100,7 +102,7 @@ def _described(frame: pl.DataFrame) -> pl.DataFrame:
     before = pl.when(is_decision | is_of_step).then("state").when(is_discarded).then("asked_in")
     why = (
         pl.when(is_discarded & (pl.col("reason") == "not_enabled"))
-        .then(pl.lit("its transition was not enabled by then"))
+        .then(pl.lit("its guard did not pass any more"))
         .when(is_discarded)
         .then(pl.format("the agent was in {} by then", "now_in"))
         .when(event == WORKFLOW_RESET)

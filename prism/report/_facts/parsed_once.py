@@ -11,39 +11,19 @@ import polars as pl
 
 from prism.analysis._reading.logs import COLUMNS, STAMP, RunLogs
 from prism.analysis._reading.survey import SURVEYED
-from prism.runlog._schema import EVENTS
-from prism.telemetry.events import (
-    ACTION_FAILED,
-    ANSWER_DISCARDED,
-    CACHE_FAILED,
-    GUARD_FAILED,
-    MODE_UNKNOWN,
-    TEXT_WRITTEN,
-    WORKFLOW_REFUSED,
-    WORKFLOW_RESET,
-    WORKFLOW_STEP,
-)
+from prism.analysis._tables.faults import READ as OF_FAULTS
 
 MOST_BYTES_IN_MEMORY = 256 << 20
 """Parsed events beyond these bytes wait in files."""
 
-_NOT_SHOWN = ("context", "options", "host", "exception", "prompt_hash", "unknown_variables")
-_FAULTS = (
-    GUARD_FAILED,
-    ACTION_FAILED,
-    ANSWER_DISCARDED,
-    CACHE_FAILED,
-    MODE_UNKNOWN,
-    TEXT_WRITTEN,
-    WORKFLOW_REFUSED,
-    WORKFLOW_RESET,
-    WORKFLOW_STEP,
+_NOT_SHOWN = (
+    *("context", "options", "host", "traceback", "exception"),
+    *("prompt_hash", "unknown_variables"),
 )
-_OF_FAULTS = tuple(key.name for event in EVENTS if event.name in _FAULTS for key in event.keys)
 _SHOWN = tuple(
     dict.fromkeys(
         name
-        for names in (STAMP, *COLUMNS.values(), _OF_FAULTS)
+        for names in (STAMP, *COLUMNS.values(), OF_FAULTS)
         for name in names
         if name not in _NOT_SHOWN
     )

@@ -116,7 +116,12 @@ def _shapes(spread: pl.DataFrame) -> alt.Chart:
         .mark_circle(color=BLUE, opacity=0.6)
         .encode(
             alt.X("size:Q", scale=_log(), title="posts in the cascade", axis=_decades()),
-            alt.Y("depth:Q", title="depth", axis=alt.Axis(format=",d", tickMinStep=1)),
+            alt.Y(
+                "depth:Q",
+                title="depth",
+                axis=alt.Axis(format=",d", tickMinStep=1),
+                scale=alt.Scale(zero=True),
+            ),
             alt.Size("cascades:Q", scale=alt.Scale(range=[16, 220]), legend=None),
             tooltip=["size", "depth", alt.Tooltip("cascades", format=",")],
         )

@@ -171,7 +171,7 @@ def _entropies(means: pl.DataFrame) -> alt.Chart:
                 axis=alt.Axis(format=",d", grid=False, tickMinStep=1),
                 scale=alt.Scale(zero=False),
             ),
-            alt.Y("entropy:Q", title="entropy, bits (mean)"),
+            alt.Y("entropy:Q", title="entropy, bits (mean)", scale=alt.Scale(zero=True)),
             tooltip=["round", alt.Tooltip("entropy:Q", format=".4~g")],
         )
         .properties(height=round(HEIGHT * 0.7))

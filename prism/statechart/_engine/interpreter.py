@@ -329,8 +329,10 @@ class Interpreter(Checks[StateT]):
     def _fire_or_queue(
         self, agent: Any, trigger: str, context: Any, answer: Answer | None = None
     ) -> StateT | None:
-        if id(agent) in self._firing:
-            thread, queue = self._firing[id(agent)]
+        # one look: another thread's transition may end between two
+        firing = self._firing.get(id(agent))
+        if firing is not None:
+            thread, queue = firing
             self._require_one_thread(agent, thread)
             # a mistaken event is reported where it is fired, not where its turn comes
             self._require_trigger(trigger, context)

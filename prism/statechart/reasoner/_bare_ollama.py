@@ -6,13 +6,14 @@ Outside `prism.llm`, this is the only module that knows Ollama's options, counts
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import inf
 from random import uniform
-from typing import Any
+from typing import Any, NoReturn
 
 from prism.errors import BadReplyError, DecisionsUnsupportedError, LLMError
 from prism.statechart.reasoner._cost import Cost
@@ -31,10 +32,16 @@ _INPUT_TOKENS = ("input_tokens", "prompt_eval_count", "input_token_count")
 _OUTPUT_TOKENS = ("output_tokens", "eval_count", "output_token_count")
 _SAID_OF_THE_REPLY = ("total_duration", "load_duration", "eval_duration", "done_reason")
 
+_LACKS_MODEL = re.compile(
+    r"\bmodel\b.*\b(not found|not exist|no such|unknown)|\b(no such|unknown) model\b",
+    re.IGNORECASE | re.DOTALL,
+)
+
 _PASSING = (429, 502, 503, 504, -1)
 """Statuses of a busy server, a gateway without one, and an error in the middle of a stream."""
 
 _INTERNAL = 500
+_MOST_SAID = 200
 _FIRST_PAUSE_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 5.0
 _LONGEST_RETRY_AFTER = 30.0
@@ -92,6 +99,7 @@ class BareOllama:
 
             self._omits_think = True
             del arguments["think"]
+            cost.admitted()
             reply = await self._sent(lambda: self._client.chat(**arguments), cost)
 
         return text_reply(reply, cost)
@@ -169,12 +177,14 @@ class BareOllama:
             except Exception as error:
                 most = min(self._attempts, _worth_attempts(error))
                 if attempt >= most or cost.is_exhausted:
-                    raise
+                    _raise_what_is_said(error)
                 pause = _pause_after(attempt, error)
             finally:
                 cost.request_ended()
 
             await asyncio.sleep(pause)
+            # a retry has to be within the budget, too
+            cost.admitted()
             attempt += 1
 
     def _chat_arguments(
@@ -243,6 +253,16 @@ def _worth_attempts(error: Exception) -> float:
         return inf
 
     return 2 if status == _INTERNAL or error_in_body(error) is not None else 1
+
+
+def _raise_what_is_said(error: Exception) -> NoReturn:
+    """Raise a client's exception; where a reply was an error, what that says."""
+    said = error_in_body(error)
+    if said is None:
+        raise error
+
+    brief = " ".join(said[:2000].split())[:_MOST_SAID]
+    raise BadReplyError(f"the server answered with an error instead of a reply: {brief}") from error
 
 
 def _pause_after(attempt: int, error: Exception) -> float:
@@ -326,7 +346,13 @@ def _refuses_decisions(error: Exception) -> bool:
 
 def _lacks_path(error: Exception) -> bool:
     status = getattr(error, "status_code", None)
-    return status in (405, 501) or (status == 404 and "model" not in str(error).lower())
+    return status in (405, 501) or (status == 404 and not says_model_is_missing(str(error)))
+
+
+def says_model_is_missing(message: str) -> bool:
+    """Return True if the text of a 404 says that the server lacks the model, not the path."""
+    # a web page may say anything
+    return not message.lstrip().startswith("<") and _LACKS_MODEL.search(message) is not None
 
 
 def _refuses_think(error: Exception) -> bool:

@@ -20,6 +20,7 @@ _MOST_NANOSECONDS = 10**16
 """A duration above this, four months, is none."""
 
 _MOST_REASON = 40
+_SAID_OF_THE_LAST = ("total_duration", "load_duration", "eval_duration", "done_reason")
 _BYTES_PER_TOKEN = 4
 """Of an English prompt, as a rule of thumb."""
 
@@ -56,10 +57,10 @@ class Cost:
         input_tokens: Tokens the model read, where known.
         output_tokens: Tokens it wrote, where known.
         queue_seconds: Seconds of the latency before and after the last request: waiting for a slot
-            and for the budget, pauses between attempts, and requests that failed before. None
-            where no question was put.
-        request_seconds: Seconds that the last request took, 0 if none was sent. None where no
-            question was put.
+            and for the budget, pauses between attempts, requests that failed before, and a
+            straggler that lost to its hedge. None where no question was put.
+        request_seconds: Seconds that the last request took, of a straggler and its hedge the one
+            that answered; 0 if none was sent. None where no question was put.
         total_duration: Nanoseconds that the server says the last reply took it.
         load_duration: Of these, nanoseconds of loading the model.
         eval_duration: Of these, nanoseconds of writing the reply.
@@ -138,6 +139,17 @@ class Cost:
         reason = reply.get("done_reason")
         self.done_reason = reason[:_MOST_REASON] if isinstance(reason, str) else None
 
+    def add(self, request: Cost) -> None:
+        """Add what a request cost; it becomes the last one."""
+        if not request.attempts:
+            return
+
+        self.attempts += request.attempts
+        self.add_tokens(request.input_tokens, request.output_tokens)
+        self.model, self.host = request.model or self.model, request.host or self.host
+        for name in ("request_seconds", *_SAID_OF_THE_LAST):
+            setattr(self, name, getattr(request, name))
+
     def settle(self, latency: float) -> None:
         """Note how long all took, and with it how long the question waited.
 
@@ -167,14 +179,7 @@ class Cost:
 COST_KEYS = ("latency", "model", "host", "attempts", "input_tokens", "output_tokens")
 """What a decision's event says of its cost, always."""
 
-KNOWN_COST_KEYS = (
-    "queue_seconds",
-    "request_seconds",
-    "total_duration",
-    "load_duration",
-    "eval_duration",
-    "done_reason",
-)
+KNOWN_COST_KEYS = ("queue_seconds", "request_seconds", *_SAID_OF_THE_LAST)
 """What it says where it is known; logs of earlier versions have none of these."""
 
 

@@ -79,6 +79,23 @@ def test_guards_and_actions_that_raise_are_counted(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("reason", "error"),
+    [
+        ({}, "the agent was in a by then"),
+        ({"reason": "moved"}, "the agent was in a by then"),
+        ({"reason": "not_enabled"}, "its guard did not pass any more"),
+    ],
+)
+def test_a_discarded_answer_says_why(
+    reason: dict[str, str], error: str, write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """Of an agent that stayed it is not said that it left; logs without a reason read as ever."""
+    about = {"chart": "c", "agent_id": "ann", "trigger": "go", "chosen": "b"}
+    event = make.event("statechart.answer_discarded", **about, **reason, asked_in="a", now_in="a")
+    assert faults(read_log(write_log([event])))["error"].to_list() == [error]
+
+
 def test_every_kind_of_fault_has_its_row(write_log: WriteLog, make: SimpleNamespace) -> None:
     """Each fault names where the agent was, what it was about, and why; the gravest come first."""
     about = {"chart": "c", "agent_id": "ann", "trigger": "go"}

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from prism.agents import StatechartMixin
-from prism.analysis import read_log
+from prism.analysis import faults, read_log
 from prism.report import make_report
 from prism.runlog import RunLog, SimulatedClock
 from prism.statechart import Statechart, Transition, state_enum
@@ -96,6 +96,29 @@ def test_other_faults_are_counted(
     fault = {"event": event, "timestamp": "2026-01-01T00:00:00Z", "error": "gone", "asked_in": "a"}
     log = write_log([make.joined("ada"), make.move("ada", "idle", "a"), fault])
     assert said in make_report(read_log(log)).html()
+
+
+def test_the_box_says_what_the_command_says(
+    write_log: Callable[..., Path], make: Any, parse: Callable[[str], Any]
+) -> None:
+    """The box has the table that `prism log faults` has: fallbacks and agents included."""
+    decision = {
+        "event": "reasoner.decision",
+        "timestamp": "2026-01-01T00:00:00Z",
+        "state": "a",
+        "source": "fallback",
+        "reason": "timeout: no reply within 60 s",
+    }
+    events = [make.joined("ada"), make.move("ada", "idle", "a")]
+    events += [{**decision, "agent_id": agent_id} for agent_id in ("ada", "bo", "bo")]
+    logs = read_log(write_log(events))
+
+    report = make_report(logs)
+    (facts,) = report.runs
+    assert facts.faults.equals(faults(logs))
+    assert facts.faults.select("fault", "count", "agents").rows() == [("fallback", 3, 2)]
+    (box,) = parse(report.html()).all("div", **{"class": "notes faults"})
+    assert box.text == "3 decisions took the fallback"
 
 
 def test_alike_faults_are_one_row_with_the_first_of_them(

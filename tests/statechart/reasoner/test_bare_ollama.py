@@ -122,7 +122,10 @@ async def test_a_decision_without_answers_is_an_error(reply: Any) -> None:
     [
         (ollama.ResponseError("404 page not found", 404), DecisionsUnsupportedError),
         (ollama.ResponseError("this does not support decisions", 400), DecisionsUnsupportedError),
+        (ollama.ResponseError("<html>Our models moved: not found", 404), DecisionsUnsupportedError),
+        (ollama.ResponseError("no path /v1/model here", 404), DecisionsUnsupportedError),
         (ollama.ResponseError('model "m1" not found', 404), ollama.ResponseError),
+        (ollama.ResponseError("The model `m1` does not exist.", 404), ollama.ResponseError),
         (ollama.ResponseError("state is too large", 400), ollama.ResponseError),
         (ollama.ResponseError("404 page not found", 500), ollama.ResponseError),
         (ConnectionError("404 page not found"), ConnectionError),

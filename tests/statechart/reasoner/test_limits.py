@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from prism.statechart.reasoner import Budget, Reasoner
 from prism.testing import FakeOllama, Fault
-from tests.kit.pools import impatient, open_at_once
+from tests.kit.pools import ask as ask_pool
+from tests.kit.pools import at_rest, impatient, open_at_once
 from tests.kit.reasoners import answer, ask, crowd
-from tests.kit.servers import Connect
+from tests.kit.servers import Connect, Serve
 from tests.kit.waiting import until
 
 LOGGER = "prism.statechart.budget"
@@ -35,6 +36,40 @@ async def test_no_request_is_sent_beyond_the_budget(
     decisions = await reasoner.answer(crowd(40))
     assert server.asked == reasoner.budget.calls == max_calls
     assert sum(one.cost.attempts for one in decisions if one.cost) == max_calls
+
+
+@pytest.mark.parametrize("max_calls", [1, 7, 25])
+@pytest.mark.parametrize(
+    "fault", [Fault.status(429), Fault.drop(), Fault.status(500), Fault.status(400, "no think")]
+)
+async def test_no_request_of_a_client_without_retries_is_sent_beyond_the_budget(
+    fault: Fault, max_calls: int, server: FakeOllama, connect: Connect
+) -> None:
+    """Requests that are made again for a user's own client are taken out of the budget, too."""
+    server.fail_always(fault)
+    budget = Budget(max_calls=max_calls)
+    reasoner = Reasoner(connect(kind="ollama"), model="tiny", mode="chat", budget=budget)
+    decisions = await reasoner.answer(crowd(30))
+    assert server.asked == budget.calls == max_calls
+    assert sum(one.cost.attempts for one in decisions if one.cost) == max_calls
+
+
+@pytest.mark.parametrize("max_calls", [30, 37])
+async def test_no_hedge_is_sent_beyond_the_budget(
+    max_calls: int, serve: Serve, connect: Connect
+) -> None:
+    """Stragglers are put twice only while the budget allows it, and answered all the same."""
+    servers = [serve(latency=0.001) for _ in range(2)]
+    pool = connect(*servers, hedge=True, concurrency=20)
+    await ask_pool(pool, 20)
+    for server in servers:
+        server.latency = 0.2
+    reasoner = Reasoner(pool, mode="chat", budget=Budget(max_calls=max_calls))
+    decisions = await reasoner.answer(crowd(30))
+    assert {one.source for one in decisions} == {"model"}
+    assert sum(server.asked for server in servers) == 20 + max_calls
+    assert reasoner.budget.calls == max_calls
+    assert at_rest(pool)
 
 
 @pytest.mark.parametrize("concurrency", [1, 8, 64])

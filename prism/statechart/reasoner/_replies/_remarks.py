@@ -21,6 +21,7 @@ _RULED_OUT = re.compile(
        | \b(?:earlier|previously|formerly|yesterday|last\s+time|used\s+to)\b
        | \b(?:possible|(?:options?|choices|answers)\s+(?:are|include\w*))\b | [❌✗✘🚫⛔]
        | \bif\b .* \bwould\b
+       | ^\W*(?: if\b (?!\s+I\b) .* \b(?:were|had)\b | had\b (?!\s+I\b) .* \bbeen\b )
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -32,7 +33,10 @@ _QUOTED = re.compile(
           (?:\s+(?:was|is))? [^\w.!?]*$
        | (?<!\bI\ )\b(?:says|said|wrote|writes|written|posted|tweeted|commented|typed|asked|asks
             |told|tells|claims|claimed|answered|replied|responded|quot\w+)\b
-       | \b(?:for\s+(?:example|instance)|e\.g\.|such\s+as|example)\b [^\w.!?]*$
+       | \b(?:for\s+(?:example|instance)|e\.g|such\s+as|example)\b \.? [^\w.!?]*$
+       | ^\W*(?:(?:the|a|required|expected|valid|output|response|reply|answer|json)\s+){0,4}
+          (?:format|schema|syntax|template)
+          (?:\s+(?:is|was|looks?\s+like|(?:should|must|has\s+to)\s+be))? [^\w.!?]*$
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -88,7 +92,7 @@ _PASSES_OVER = re.compile(
     re.IGNORECASE,
 )
 
-_SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n")
+_SENTENCE_END = re.compile(r"(?<!\be\.g)[.!?](?=\s|$)|\n")
 _MOST_LEAD_CHARACTERS = 300
 _MOST_SENTENCE_CHARACTERS = 380
 
