@@ -89,7 +89,7 @@ def test_faults_are_steps_texts_and_refusals(log: Path) -> None:
         ("step_failed", "home", "go", "E: gone", 1),
         ("text_failed", None, None, "E: gone", 1),
         ("transition_refused", "out", "back", "the condition 'tired' is false", 2),
-        ("answer_discarded", "out", "step", "its transition was not enabled by then", 2),
+        ("answer_discarded", "out", "step", "its guard did not pass any more", 2),
     ]
 
 
