@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -19,33 +18,25 @@ from prism.cognition._paging import Paged
 from prism.cognition._results import CognitiveResults, transitions_of
 from prism.errors import PrismError
 from prism.runlog import SimulatedClock
-from prism.runlog._clock import Moment
-from prism.statechart import Budget
+from prism.runs._agent_loop import AgentLoop, Event
 from prism.statechart.reasoner._cost import Cost
 from prism.statechart.reasoner._texts import BaseWriter
-from prism.telemetry._loggers import EventLogger, active_logger, report_warning
+from prism.telemetry._loggers import EventLogger, report_warning
 from prism.telemetry.events import (
-    AGENT_JOINED,
     COGNITION_ACTION,
     COGNITION_CYCLE,
     COGNITION_MEMORY_CHANGED,
     COGNITION_PAGED,
     COGNITION_REFUSED,
     ROUND_ENDED,
-    ROUND_STARTED,
     RUN_ENDED,
-    RUN_STARTED,
-    SCHEMA_VERSION,
-    TEXT_WRITTEN,
 )
-
-Event = Mapping[str, Any]
 
 MakeAgent = Callable[[Memory], CognitiveAgent]
 
 
-class CognitiveLoop:
-    """Runs an agent for a number of cycles; a cycle is a round of one tick.
+class CognitiveLoop(AgentLoop[Cycle]):
+    """Runs an agent for a number of cycles; a cycle is a round.
 
     What a cycle did is in the log first, then in a checkpoint, and then in the memory's file. A
     process that is killed between the last two leaves a memory that is one cycle behind, which the
@@ -63,10 +54,6 @@ class CognitiveLoop:
 
     Attributes:
         agent: The agent, while the run is under way.
-        rounds: Number of cycles.
-        ticks_per_round: 1.
-        finished: The cycles that have ended.
-        reasoner: Who writes.
     """
 
     def __init__(
@@ -81,16 +68,10 @@ class CognitiveLoop:
         clock: SimulatedClock,
         changed: Mapping[int, Event] | None = None,
     ) -> None:
+        super().__init__(writer, rounds=cycles, seed=seed, logger=logger, clock=clock)
         self.agent: CognitiveAgent | None = None
-        self.rounds: int = cycles
-        self.ticks_per_round: int = 1
-        self.finished: list[Cycle] = []
-        self.reasoner: BaseWriter = writer
         self._make_agent = make_agent
         self._keeper = keeper
-        self._seed = seed
-        self._logger = logger
-        self._clock = clock
         self._changed = changed or {}
         self._kept: Mapping[str, Any] | None = None
 
@@ -105,12 +86,10 @@ class CognitiveLoop:
     def snapshot(self) -> dict[str, Any]:
         """Return what the run is, between two cycles, as plain data; the log holds the rest."""
         assert self.agent is not None
-        budget = getattr(self.reasoner, "budget", None)
-        now, memory = self._clock.moment, self.agent.memory
+        memory = self.agent.memory
 
         return {
-            "moment": [now.time.isoformat(), now.round, now.tick],
-            "spent": budget.to_dict() if isinstance(budget, Budget) else None,
+            **self.position(),
             "ticks_in_state": self.agent.ticks_in_state,
             "memory": {
                 "cycle": memory.cycle,
@@ -128,41 +107,24 @@ class CognitiveLoop:
             events: Its log until then.
         """
         self._kept = snapshot
-        self.finished = list(_cycles_of(self._remembered(events)))
-        time, *place = snapshot["moment"]
-        self._clock.moment = Moment(datetime.fromisoformat(time), *place)
-
-        budget = getattr(self.reasoner, "budget", None)
-        if isinstance(budget, Budget) and snapshot["spent"] is not None:
-            budget.restore(**snapshot["spent"])
-
-    def _remembered(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Pass events on; a writer that answers from a log takes note of its texts among them."""
-        remember = getattr(self.reasoner, "remember", None)
-        for event in events:
-            if remember is not None and event["event"] == TEXT_WRITTEN:
-                remember(event)
-
-            yield event
+        self.finished = list(_cycles_of(self.remembered(events)))
+        self.go_on_from(snapshot)
 
     async def _run_and_close(self, on_round: Callable[[Cycle], object]) -> CognitiveResults:
         try:
-            with self._clock.bound():
+            with self.clock.bound():
                 return await self._run(on_round)
         except PrismError:
             # it would only fail again: the folder goes, and with it what is in it
             if self._kept is None and not self.finished:
-                self._close()
+                self._close_memory()
                 self._keeper.forget()
             raise
         finally:
-            self._close()
+            self._close_memory()
+            await self.close()
 
-            close = getattr(self.reasoner, "close", None)
-            if close is not None:
-                await close()
-
-    def _close(self) -> None:
+    def _close_memory(self) -> None:
         if self.agent is not None:
             self.agent.memory.close()
 
@@ -175,20 +137,15 @@ class CognitiveLoop:
             await asyncio.sleep(0)
 
         results = CognitiveResults.of(agent, self.finished)
-        self._emit(RUN_ENDED, **_activity(self.finished))
+        self.emit(RUN_ENDED, **_activity(self.finished))
 
         return results
 
     async def _round(self, agent: CognitiveAgent, on_round: Callable[[Cycle], object]) -> None:
-        number = len(self.finished) + 1
-        self._clock.begin_round(number)
-        self._emit(ROUND_STARTED, round=number)
-        self._clock.advance()
+        number = self.begin_round()
         try:
             cycle = await agent.take_cycle()
-            self._emit(
-                ROUND_ENDED, round=number, states={cycle.next_state: 1}, **_activity([cycle])
-            )
+            self.emit(ROUND_ENDED, round=number, states={cycle.next_state: 1}, **_activity([cycle]))
             self.finished.append(cycle)
             # log and checkpoint come first: what they know the memory can be brought to
             on_round(cycle)
@@ -200,16 +157,7 @@ class CognitiveLoop:
     def _begin(self) -> CognitiveAgent:
         agent = self._with_agent(self._keeper.open(is_new=True))
         self._keeper.keep(agent.memory, None)
-        self._emit(
-            RUN_STARTED,
-            schema=SCHEMA_VERSION,
-            chart=CHART_NAME,
-            agents=1,
-            rounds=self.rounds,
-            ticks_per_round=self.ticks_per_round,
-            seed=self._seed,
-        )
-        self._emit(AGENT_JOINED, agent_id=agent.agent_id, state=agent.state.value)
+        self.announce_start(CHART_NAME, agent.agent_id, agent.state.value)
 
         return agent
 
@@ -229,7 +177,7 @@ class CognitiveLoop:
         """Go on with a memory that somebody else has changed, and keep a copy of it."""
         self._keeper.keep(agent.memory, len(self.finished))
         report_warning(
-            self._logger,
+            self.logger,
             COGNITION_MEMORY_CHANGED,
             agent_id=agent.agent_id,
             cycle=agent.memory.cycle,
@@ -254,11 +202,6 @@ class CognitiveLoop:
             raise
 
         return self.agent
-
-    def _emit(self, event: str, **keys: Any) -> None:
-        logger = active_logger(self._logger)
-        if logger is not None:
-            logger.info(event, **keys)
 
 
 def _activity(cycles: list[Cycle]) -> dict[str, Any]:

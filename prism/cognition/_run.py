@@ -22,11 +22,12 @@ from prism.runlog._reader import locate_log
 from prism.runlog._replay import _events
 from prism.runs import ModelOptions, ReasonerOptions, ReplayOptions
 from prism.runs._options import (
-    REASONER_KINDS,
     check_config,
     digest,
     make_writer,
+    naming,
     read_reasoner,
+    require_unchanged,
     require_writable,
 )
 from prism.statechart.reasoner._texts import BaseWriter
@@ -199,11 +200,8 @@ class CognitiveRun:
         if "cognition" not in config:
             raise InputError("holds a run of something else than cycles", path=path)
 
-        reasoner = config.get("reasoner")
-        of_reasoner = REASONER_KINDS.get(reasoner, {}) if isinstance(reasoner, str) else {}
-        needed = {name: kind for name, kind in of_reasoner.items() if name in ("model", "replay")}
-        check_config(config, path, {**_KINDS, **needed}, of_reasoner)
-        try:
+        check_config(config, path, _KINDS)
+        with naming(path):
             run = cls(
                 config=Path(config["cognition"]),
                 memory=Path(config["memory"]),
@@ -214,13 +212,8 @@ class CognitiveRun:
                 seed=config["seed"],
                 reasoner=read_reasoner(config),
             )
-        except InputError as error:
-            raise InputError(error.problem, path=path, field=error.field) from None
 
-        for name, known in run._digests().items():
-            if config["inputs"].get(name) != known:
-                problem = f"is not what it was when the run in {path.parent} began: put it back"
-                raise InputError(problem, path=name)
+        require_unchanged(config["inputs"], run._digests(), path)
 
         return run
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -63,6 +63,16 @@ class SimulatedClock:
         aware = start.replace(tzinfo=UTC) if start.tzinfo is None else start.astimezone(UTC)
         self.moment: Moment = Moment(aware)
         self._is_bound = False
+
+    def to_list(self) -> list[Any]:
+        """Return the current instant as plain data, for `go_on_at`."""
+        now = self.moment
+        return [now.time.isoformat(), now.round, now.tick]
+
+    def go_on_at(self, instant: Sequence[Any]) -> None:
+        """Go on at an instant that `to_list` returned."""
+        time, *place = instant
+        self.moment = Moment(datetime.fromisoformat(time), *place)
 
     @property
     def round(self) -> int:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from hashlib import file_digest
 from math import isfinite
 from pathlib import Path
 from reprlib import repr as brief
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal, get_args
 
 from prism.errors import InputError
@@ -232,12 +234,29 @@ def _make_pool(options: ModelOptions, seed: int) -> OllamaPool:
     return OllamaPool(options.host or (DEFAULT_HOST,), options.model, seed=seed, **settings)
 
 
-def check_config(config: Mapping[str, Any], path: Path, needed: Kinds, optional: Kinds) -> None:
+def check_config(
+    config: Mapping[str, Any], path: Path, needed: Kinds, optional: Kinds = MappingProxyType({})
+) -> None:
     """Refuse plain data with keys that are missing or unknown, or hold what they cannot.
+
+    The keys of the kind of reasoner that it names are known.
+
+    Args:
+        config: A run as plain data.
+        path: Where it stands, for messages.
+        needed: What each key has to hold.
+        optional: What keys hold that may be missing.
 
     Raises:
         InputError: At the first such key.
     """
+    reasoner = config.get("reasoner")
+    of_reasoner = REASONER_KINDS.get(reasoner, {}) if isinstance(reasoner, str) else {}
+    optional = {**of_reasoner, **optional}
+    needed = {
+        **needed,
+        **{name: kind for name, kind in of_reasoner.items() if name in ("model", "replay")},
+    }
     for name in needed:
         if name not in config:
             raise InputError("is missing", path=path, field=name)
@@ -248,6 +267,32 @@ def check_config(config: Mapping[str, Any], path: Path, needed: Kinds, optional:
             raise InputError("is unknown", path=path, field=name)
         if not _is_a(kinds[name], value):
             raise InputError(f"cannot be {brief(value)}", path=path, field=name)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Have the errors of options name the file that they were read from."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(error.problem, path=path, field=error.field) from None
+
+
+def require_unchanged(began: Mapping[str, str], now: Mapping[str, str], path: Path) -> None:
+    """Refuse to go on with files that have changed.
+
+    Args:
+        began: Digests of the files that the run read when it began, by their names.
+        now: Those that it would read now.
+        path: The run's summary, for messages.
+
+    Raises:
+        InputError: At the first file whose digest is another, or that was not read then.
+    """
+    for name, found in now.items():
+        if began.get(name) != found:
+            problem = f"is not what it was when the run in {path.parent} began: put it back"
+            raise InputError(problem, path=name)
 
 
 def require_writable(field: str, value: Any) -> None:

@@ -6,12 +6,10 @@ import asyncio
 import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime
 from typing import Any, Generic
 
 from prism.errors import FieldValueError, SimulationError
 from prism.runlog import SimulatedClock
-from prism.runlog._clock import Moment
 from prism.simulation._asking import asking_with
 from prism.simulation._world import (
     BatchDecider,
@@ -149,10 +147,9 @@ class Loop(Generic[SummaryT, ResultsT_co]):
         The log holds the rest: rounds, decisions, and what the world can tell from its events.
         """
         budget = getattr(self.reasoner, "budget", None)
-        now = self.clock.moment
 
         return {
-            "moment": [now.time.isoformat(), now.round, now.tick],
+            "moment": self.clock.to_list(),
             "spent": budget.to_dict() if isinstance(budget, Budget) else None,
             **self.world.snapshot(),
         }
@@ -168,9 +165,7 @@ class Loop(Generic[SummaryT, ResultsT_co]):
             SimulationError: If the snapshot does not fit the world.
         """
         self.finished = self.world.restore(snapshot, self._remembered(events))
-
-        time, *place = snapshot["moment"]
-        self.clock.moment = Moment(datetime.fromisoformat(time), *place)
+        self.clock.go_on_at(snapshot["moment"])
 
         budget = getattr(self.reasoner, "budget", None)
         if isinstance(budget, Budget) and snapshot["spent"] is not None:

@@ -23,7 +23,9 @@ from prism.runs._options import (
     check_config,
     digest,
     make_reasoner,
+    naming,
     read_reasoner,
+    require_unchanged,
 )
 from prism.simulation._loop import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
 from prism.social._simulation import Simulation
@@ -159,11 +161,8 @@ class SocialRun:
         Raises:
             InputError: If it is something else, or a file that the run reads has changed.
         """
-        reasoner = config.get("reasoner")
-        of_reasoner = REASONER_KINDS.get(reasoner, {}) if isinstance(reasoner, str) else {}
-        needed = {name: kind for name, kind in of_reasoner.items() if name in ("model", "replay")}
-        check_config(config, path, {**_KINDS, **needed}, {**of_reasoner, "keep": list})
-        try:
+        check_config(config, path, _KINDS, {"keep": list})
+        with naming(path):
             run = cls(
                 agents=config["agents"],
                 posts=None if config["posts"] is None else Path(config["posts"]),
@@ -173,13 +172,8 @@ class SocialRun:
                 reasoner=read_reasoner(config),
                 keep=tuple(config.get("keep", ())),
             )
-        except InputError as error:
-            raise InputError(error.problem, path=path, field=error.field) from None
 
-        for name, found in run._digests().items():
-            if config["inputs"].get(name) != found:
-                problem = f"is not what it was when the run in {path.parent} began: put it back"
-                raise InputError(problem, path=name)
+        require_unchanged(config["inputs"], run._digests(), path)
 
         return run
 

@@ -6,30 +6,17 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from itertools import groupby
 from typing import Any
 
 from prism.runlog import SimulatedClock
-from prism.runlog._clock import Moment
-from prism.statechart import Budget
+from prism.runs._agent_loop import AgentLoop, Event
 from prism.statechart.reasoner._cost import Cost
 from prism.statechart.reasoner._texts import BaseWriter
-from prism.telemetry._loggers import EventLogger, active_logger
-from prism.telemetry.events import (
-    AGENT_JOINED,
-    ROUND_ENDED,
-    ROUND_STARTED,
-    RUN_ENDED,
-    RUN_STARTED,
-    SCHEMA_VERSION,
-    TEXT_WRITTEN,
-    WORKFLOW_STEP,
-)
+from prism.telemetry._loggers import EventLogger
+from prism.telemetry.events import ROUND_ENDED, RUN_ENDED, WORKFLOW_STEP
 from prism.workflow._agent import WorkflowAgent
 from prism.workflow._turns import StepRun, Turn
-
-Event = Mapping[str, Any]
 
 MakeAgent = Callable[[Mapping[str, Any] | None], WorkflowAgent]
 """Makes the agent: a new one, or one that goes on from its plain data."""
@@ -76,8 +63,8 @@ class WorkflowResults:
         }
 
 
-class WorkflowLoop:
-    """Runs an agent for a number of turns; a turn is a round of one tick.
+class WorkflowLoop(AgentLoop[Turn]):
+    """Runs an agent for a number of turns; a turn is a round.
 
     Args:
         make_agent: Makes the agent.
@@ -89,10 +76,6 @@ class WorkflowLoop:
 
     Attributes:
         agent: The agent.
-        rounds: Number of turns.
-        ticks_per_round: 1.
-        finished: The turns that have ended.
-        reasoner: Who writes.
     """
 
     def __init__(
@@ -105,15 +88,9 @@ class WorkflowLoop:
         logger: EventLogger | None,
         clock: SimulatedClock,
     ) -> None:
+        super().__init__(writer, rounds=turns, seed=seed, logger=logger, clock=clock)
         self._make_agent = make_agent
         self.agent: WorkflowAgent = make_agent(None)
-        self.rounds: int = turns
-        self.ticks_per_round: int = 1
-        self.finished: list[Turn] = []
-        self.reasoner: BaseWriter = writer
-        self._seed = seed
-        self._logger = logger
-        self._clock = clock
 
     def run(self, on_round: Callable[[Turn], object]) -> WorkflowResults:
         """Take the turns that are left, and call a function with every turn as it ends."""
@@ -121,14 +98,7 @@ class WorkflowLoop:
 
     def snapshot(self) -> dict[str, Any]:
         """Return what the run is, between two turns, as plain data; the log holds the rest."""
-        budget = getattr(self.reasoner, "budget", None)
-        now = self._clock.moment
-
-        return {
-            "moment": [now.time.isoformat(), now.round, now.tick],
-            "spent": budget.to_dict() if isinstance(budget, Budget) else None,
-            "agent": self.agent.to_dict(),
-        }
+        return {**self.position(), "agent": self.agent.to_dict()}
 
     def restore(self, snapshot: Mapping[str, Any], events: Iterable[Event]) -> None:
         """Go on where another run of the same options was.
@@ -138,70 +108,40 @@ class WorkflowLoop:
             events: Its log until then.
         """
         final = self.agent.workflow.definition.final_states
-        self.finished = list(_turns_of(self._remembered(events), final))
+        self.finished = list(_turns_of(self.remembered(events), final))
         self.agent = self._make_agent(snapshot["agent"])
-
-        time, *place = snapshot["moment"]
-        self._clock.moment = Moment(datetime.fromisoformat(time), *place)
-
-        budget = getattr(self.reasoner, "budget", None)
-        if isinstance(budget, Budget) and snapshot["spent"] is not None:
-            budget.restore(**snapshot["spent"])
-
-    def _remembered(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Pass events on; a writer that answers from a log takes note of its texts among them."""
-        remember = getattr(self.reasoner, "remember", None)
-        for event in events:
-            if remember is not None and event["event"] == TEXT_WRITTEN:
-                remember(event)
-
-            yield event
+        self.go_on_from(snapshot)
 
     async def _run_and_close(self, on_round: Callable[[Turn], object]) -> WorkflowResults:
         try:
-            return await self._run(on_round)
+            with self.clock.bound():
+                return await self._run(on_round)
         finally:
-            close = getattr(self.reasoner, "close", None)
-            if close is not None:
-                await close()
+            await self.close()
 
     async def _run(self, on_round: Callable[[Turn], object]) -> WorkflowResults:
-        with self._clock.bound():
-            if not self.finished:
-                self._begin()
+        if not self.finished:
+            agent = self.agent
+            self.announce_start(agent.workflow.name, agent.agent_id, agent.state.value)
 
-            while len(self.finished) < self.rounds and self._goes_on():
-                self.finished.append(await self._round(len(self.finished) + 1))
-                on_round(self.finished[-1])
-                # steps of code may not wait at all: let an interruption have a turn
-                await asyncio.sleep(0)
+        while len(self.finished) < self.rounds and self._goes_on():
+            self.finished.append(await self._round())
+            on_round(self.finished[-1])
+            # steps of code may not wait at all: let an interruption have a turn
+            await asyncio.sleep(0)
 
-            results = self._results()
-            self._emit(RUN_ENDED, **_activity(self.finished))
+        results = self._results()
+        self.emit(RUN_ENDED, **_activity(self.finished))
 
         return results
 
     def _goes_on(self) -> bool:
         return self.agent.failure is None and not self.agent.has_finished
 
-    def _begin(self) -> None:
-        self._emit(
-            RUN_STARTED,
-            schema=SCHEMA_VERSION,
-            chart=self.agent.workflow.name,
-            agents=1,
-            rounds=self.rounds,
-            ticks_per_round=self.ticks_per_round,
-            seed=self._seed,
-        )
-        self._emit(AGENT_JOINED, agent_id=self.agent.agent_id, state=self.agent.state.value)
-
-    async def _round(self, number: int) -> Turn:
-        self._clock.begin_round(number)
-        self._emit(ROUND_STARTED, round=number)
-        self._clock.advance()
+    async def _round(self) -> Turn:
+        number = self.begin_round()
         turn = await self.agent.turn()
-        self._emit(ROUND_ENDED, round=number, states={turn.state: 1}, **_activity([turn]))
+        self.emit(ROUND_ENDED, round=number, states={turn.state: 1}, **_activity([turn]))
 
         return turn
 
@@ -220,11 +160,6 @@ class WorkflowLoop:
             tokens=sum((cost.input_tokens or 0) + (cost.output_tokens or 0) for cost in costs),
             context=dict(self.agent.context),
         )
-
-    def _emit(self, event: str, **keys: Any) -> None:
-        logger = active_logger(self._logger)
-        if logger is not None:
-            logger.info(event, **keys)
 
 
 def _activity(turns: list[Turn]) -> dict[str, Any]:

@@ -20,7 +20,9 @@ from prism.runs._options import (
     check_config,
     digest,
     make_writer,
+    naming,
     read_reasoner,
+    require_unchanged,
     require_writable,
 )
 from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
@@ -186,11 +188,8 @@ class WorkflowRun:
         if "workflow" not in config:
             raise InputError("holds a run of something else than a workflow", path=path)
 
-        reasoner = config.get("reasoner")
-        of_reasoner = REASONER_KINDS.get(reasoner, {}) if isinstance(reasoner, str) else {}
-        needed = {name: kind for name, kind in of_reasoner.items() if name in ("model", "replay")}
-        check_config(config, path, {**_KINDS, **needed}, of_reasoner)
-        try:
+        check_config(config, path, _KINDS)
+        with naming(path):
             run = cls(
                 file=Path(config["workflow"]),
                 turns=config["turns"],
@@ -200,22 +199,14 @@ class WorkflowRun:
                 seed=config["seed"],
                 reasoner=read_reasoner(config),
             )
-        except InputError as error:
-            raise InputError(error.problem, path=path, field=error.field) from None
 
-        run._require_unchanged(config["inputs"], path)
+        # what was there is looked at first: a workflow that has changed may not even load
+        inputs = config["inputs"]
+        found = {name: digest(_input_file(name, run.reasoner)) for name in inputs}
+        require_unchanged(inputs, found, path)
+        require_unchanged(inputs, run._digests(), path)
 
         return run
-
-    def _require_unchanged(self, inputs: Mapping[str, Any], path: Path) -> None:
-        # what was there is looked at first: a workflow that has changed may not even load
-        for name, known in inputs.items():
-            if digest(_input_file(name, self.reasoner)) != known:
-                raise _changed(name, path)
-
-        for name in self._digests():
-            if name not in inputs:
-                raise _changed(name, path)
 
     def _digests(self) -> dict[str, str]:
         """Return the SHA-256 of every file that is read, by its name."""
@@ -283,8 +274,3 @@ def _input_file(name: str, reasoner: ReasonerOptions) -> Path:
         return locate_log(reasoner.run)
 
     return Path(name)
-
-
-def _changed(name: str, path: Path) -> InputError:
-    problem = f"is not what it was when the run in {path.parent} began: put it back"
-    return InputError(problem, path=name)

@@ -8,7 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from prism.cognition._replies._tags import MOST_SIGNS, THOUGHT
-from prism.statechart.reasoner._replies._objects import MOST_DEPTH, CutText, Members, objects_in
+from prism.statechart.reasoner._replies._objects import (
+    MOST_DEPTH,
+    Members,
+    holds_cut_text,
+    objects_in,
+)
 from prism.statechart.reasoner._replies._thoughts import without_thoughts
 
 MOST_OBJECTS = 2_000
@@ -110,7 +115,7 @@ def objects_nearly(text: str) -> FoundData:
 
     for each in objects_in(said):
         found.objects.append(_pairs_of(each.members))
-        is_whole = is_balanced(said[each.start : each.end]) and not _holds_cut_text(each.members)
+        is_whole = is_balanced(said[each.start : each.end]) and not holds_cut_text(each.members)
         found.is_closed &= is_whole
 
     return found
@@ -159,15 +164,6 @@ def is_balanced(text: str) -> bool:
             depth += 1 if sign[0] in "{[" else -1
 
     return depth == 0 and text.endswith("}")
-
-
-def _holds_cut_text(value: Any) -> bool:
-    if isinstance(value, Members):
-        return any(_holds_cut_text(item) for _, item in value)
-    if isinstance(value, list):
-        return any(_holds_cut_text(item) for item in value)
-
-    return isinstance(value, CutText)
 
 
 def _pairs_of(members: Members) -> Pairs:

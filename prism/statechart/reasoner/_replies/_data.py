@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from prism.statechart.reasoner._replies._excerpt import excerpt
-from prism.statechart.reasoner._replies._objects import CutText, Members, objects_in
+from prism.statechart.reasoner._replies._objects import Members, holds_cut_text, objects_in
 from prism.statechart.reasoner._replies._thoughts import what_is_said
 
 _FENCE = re.compile(r"(?:```|~~~)[A-Za-z]*")
@@ -39,19 +39,10 @@ def find_json(text: str) -> Any:
     last = found[-1]
     is_open = said[last.start : last.end].count("{") > said[last.start : last.end].count("}")
     is_cut = last.end >= len(said) and is_open and not said.endswith(_CLOSES_A_VALUE)
-    if is_cut or _holds_cut_text(last.members):
+    if is_cut or holds_cut_text(last.members):
         raise ValueError(f"the reply is cut off: {excerpt(text)}")
 
     return _plain(last.members)
-
-
-def _holds_cut_text(value: Any) -> bool:
-    if isinstance(value, Members):
-        return any(_holds_cut_text(item) for _, item in value)
-    if isinstance(value, list):
-        return any(_holds_cut_text(item) for item in value)
-
-    return isinstance(value, CutText)
 
 
 def _plain(value: Any) -> Any:

@@ -226,3 +226,13 @@ def _unescaped(body: str) -> str:
 
 def _with_escaped_quotes(body: str) -> str:
     return _BARE_QUOTE.sub(r'\1\\"', body.replace("\\'", "'"))
+
+
+def holds_cut_text(value: Any) -> bool:
+    """Return True if a text in it was never closed."""
+    if isinstance(value, Members):
+        return any(holds_cut_text(item) for _, item in value)
+    if isinstance(value, list):
+        return any(holds_cut_text(item) for item in value)
+
+    return isinstance(value, CutText)
