@@ -188,6 +188,11 @@ def test_one_room_knows_ollama() -> None:
     assert {house.room_of(module) for module in importers_of("ollama")} == {"llm"}
 
 
+def test_one_module_knows_the_openai_package() -> None:
+    """Only the dialect of OpenAI-compatible servers imports the openai package."""
+    assert importers_of("openai") == {"prism.llm._openai"}
+
+
 def test_the_picture_of_the_house_is_drawn_from_its_imports() -> None:
     """The picture on the architecture page is what ``python docs/house.py`` draws today."""
     assert house.PICTURE.read_text(encoding="utf-8") == house.picture()

@@ -12,17 +12,25 @@ from prism.cli._run_screen import option_of
 from prism.errors import InputError
 from prism.llm import DEFAULT_HOST
 from prism.runs import ModelOptions, ReasonerOptions, ReplayOptions
-from prism.runs._options import Think
+from prism.runs._options import Server, Think
 
 model_option = partial(typer.Option, rich_help_panel="Asking a model")
 keeping_option = partial(typer.Option, rich_help_panel="Keeping the run")
 
-ModelName = Annotated[str | None, model_option(help="Model to ask, as 'ollama list' shows it.")]
+ModelName = Annotated[str | None, model_option(help="Model to ask, as the server lists it.")]
+ServerKind = Annotated[
+    Server | None,
+    model_option(
+        "--reasoner",
+        help="What serves the model: ollama, the default, or openai for a server that speaks "
+        "OpenAI's API (vLLM, llama.cpp, LM Studio), with --host.",
+    ),
+]
 Hosts = Annotated[
     list[str] | None,
     model_option(
         metavar="URL",
-        help=f"Ollama server, by default {DEFAULT_HOST}. Repeat it for several servers. "
+        help=f"Server, by default {DEFAULT_HOST} of Ollama. Repeat it for several servers. "
         "Names and passwords in it are not kept: with --resume, give it again, or set "
         "OLLAMA_HOST.",
     ),

@@ -13,6 +13,7 @@ import typer
 
 from prism.cli._screen import note
 from prism.errors import InputError, TooManyFallbacksError
+from prism.llm._openai import LOGGER as SERVER_LOGGER
 from prism.runs import Observer, RunFolder, Runnable
 from prism.runs._folder import SUMMARY_NAME, read_summary
 from prism.statechart.reasoner._dispatch import BUDGET_LOGGER
@@ -25,7 +26,12 @@ class Progress(AbstractContextManager[Any], Protocol):
         """Move on by one round."""
 
 
-_OPTIONS = {"file": "FILE", "context_file": "--context", "variables": "--set"}
+_OPTIONS = {
+    "file": "FILE",
+    "context_file": "--context",
+    "variables": "--set",
+    "server": "--reasoner",
+}
 """Parameters that are called otherwise on the command line."""
 
 _COMMANDS = {"workflow": "prism workflow run", "cognition": "prism think"}
@@ -88,8 +94,9 @@ def run_screen(
 
 @contextmanager
 def _showing_notes(screen: RunScreen) -> Iterator[None]:
-    """Show what is not in the run's log: notes on a file of agents, warnings about a budget."""
-    loggers, handler = (logging.getLogger("prism.agents"), BUDGET_LOGGER), _NoteHandler(screen)
+    """Show what is not in the run's log: about a file of agents, a budget or a server."""
+    loggers = (logging.getLogger("prism.agents"), BUDGET_LOGGER, SERVER_LOGGER)
+    handler = _NoteHandler(screen)
     for logger in loggers:
         logger.addHandler(handler)
     try:

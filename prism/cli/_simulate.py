@@ -17,6 +17,7 @@ from prism.cli._options import (
     Hosts,
     MaxCalls,
     MaxTokens,
+    ModelName,
     Resume,
     Thinking,
     Timeout,
@@ -87,10 +88,13 @@ def simulate(
         int, typer.Option(help="Seed of every random number; the same seed gives the same run.")
     ] = 0,
     reasoner: Annotated[
-        Literal["policy", "ollama"],
-        typer.Option(help="Who decides: a seeded policy without any model, or a model on Ollama."),
+        Literal["policy", "ollama", "openai"],
+        typer.Option(
+            help="Who decides: a seeded policy without any model, a model on Ollama, or one on a "
+            "server that speaks OpenAI's API (vLLM, llama.cpp, LM Studio), with --host."
+        ),
     ] = "policy",
-    model: Annotated[str | None, model_option(help="Model to ask, with --reasoner ollama.")] = None,
+    model: ModelName = None,
     host: Hosts = None,
     mode: Annotated[
         Mode | None,
@@ -176,6 +180,8 @@ def simulate(
 
     prism simulate --agents 50 --reasoner ollama --model llama3.2 --max-calls 1000 --out runs/model
 
+    prism simulate --agents 50 --reasoner openai --host http://127.0.0.1:8000 --model llama3.2
+
     prism simulate --agents 50 --replay runs/model --out runs/again
     """
     if resume is not None:
@@ -236,19 +242,22 @@ def _resume(folder: Path, hosts: list[str], checkpoint_every: float, *, as_json:
         _print(outcome, as_json=as_json)
 
 
-def _decider(reasoner: str, replay: Path | None, asked: dict[str, Any]) -> ReasonerOptions:
+def _decider(
+    reasoner: Literal["policy", "ollama", "openai"], replay: Path | None, asked: dict[str, Any]
+) -> ReasonerOptions:
     """Return who decides; refuse options of a model where none is asked."""
     given = {name: value for name, value in asked.items() if value is not None}
-    if reasoner == "ollama" and replay is None:
+    if reasoner != "policy" and replay is None:
         if "model" not in given:
+            shown = "'ollama list' shows" if reasoner == "ollama" else "the server lists"
             raise InputError(
-                "--reasoner ollama needs --model, the name of a model that 'ollama list' shows"
+                f"--reasoner {reasoner} needs --model, the name of a model that {shown}"
             )
-        return ModelOptions(**given)
+        return ModelOptions(**given, server=reasoner)
 
     if given:
         needs = (
-            "needs --reasoner ollama"
+            "needs --reasoner ollama or openai"
             if replay is None
             else "asks no model: leave it out with --replay"
         )

@@ -22,6 +22,7 @@ from prism.cli._options import (
     ModelName,
     Patience,
     Resume,
+    ServerKind,
     Thinking,
     Timeout,
     keeping_option,
@@ -96,6 +97,7 @@ def think(
             "0 if there is nothing, 1 if there is something, 2 if the file cannot be read.",
         ),
     ] = False,
+    reasoner: ServerKind = None,
     model: ModelName = None,
     host: Hosts = None,
     think: Thinking = None,
@@ -159,6 +161,7 @@ def think(
         return
 
     asked = {
+        "server": reasoner,
         "host": tuple(host) if host else None,
         "think": think,
         "timeout": timeout,
@@ -168,7 +171,6 @@ def think(
         "deadline": deadline,
         "cache": cache,
     }
-    writer = writer_options(model, replay, asked)
     of_the_run = {
         "config": config,
         "memory": memory,
@@ -181,6 +183,7 @@ def think(
     given = {name: value for name, value in of_the_run.items() if is_given(context, name)}
     folder = None if out is None else own_folder("--out", out)
     with _screen(folder) as screen:
+        writer = writer_options(model, replay, asked)
         options = _new_run(given, writer) if replay is None else _recorded(replay, given)
         outcome = runs.begin(options, folder, on_round=screen.round_ended, observer=screen)
 

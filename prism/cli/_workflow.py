@@ -21,6 +21,7 @@ from prism.cli._options import (
     ModelName,
     Patience,
     Resume,
+    ServerKind,
     Thinking,
     Timeout,
     keeping_option,
@@ -91,6 +92,7 @@ def run(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the model's sampling.")] = 0,
+    reasoner: ServerKind = None,
     model: ModelName = None,
     host: Hosts = None,
     think: Thinking = None,
@@ -155,6 +157,7 @@ def run(
         raise InputError("--checkpoint-every needs --out, the folder to keep checkpoints in")
 
     asked = {
+        "server": reasoner,
         "host": tuple(host) if host else None,
         "think": think,
         "timeout": timeout,

@@ -48,7 +48,7 @@ _KINDS: Mapping[str, Any] = {
     "goal": str | None,
     "agent_id": str,
     "seed": int,
-    "reasoner": ("ollama", "replay"),
+    "reasoner": tuple(REASONER_KINDS),
     "inputs": dict,
 }
 

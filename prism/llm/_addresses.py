@@ -50,6 +50,21 @@ def shown_address(host: str) -> str:
     return re.sub(r"[?#].*", "", usual, flags=re.S)
 
 
+def with_version(host: str, *, shown: bool = False) -> str:
+    """Return the address of an OpenAI-compatible server with what all its paths begin with.
+
+    Args:
+        host: The address; ``/v1`` is added to one without a path.
+        shown: Whether to leave out the name and password of a user.
+    """
+    address = host if "://" in host else f"http://{host}"
+    if not _split(address).path.strip("/"):
+        # what follows ? or # is of no use in the middle of an address
+        address = f"{re.sub(r'[?#].*', '', address, flags=re.S).rstrip('/')}/v1"
+
+    return shown_address(address) if shown else address
+
+
 def credentials(host: str) -> tuple[str, str] | None:
     """Return the name and password of a user that an address holds."""
     parts = _split(host)

@@ -16,8 +16,8 @@ from prism.errors import (
 )
 from prism.llm._addresses import model_name
 from prism.llm._faults import is_permanent_refusal, lacks_path
-from prism.llm._host import OllamaHost
-from prism.llm._pool import OllamaChatClient
+from prism.llm._host import ModelHost
+from prism.llm._model_pool import ModelPool
 from prism.statechart.reasoner._cost import Cost
 from prism.statechart.reasoner._prompts import answer_schema
 from prism.statechart.reasoner._replies import parse_reasoner_response, read_probabilities
@@ -25,7 +25,6 @@ from prism.statechart.reasoner._replies import parse_reasoner_response, read_pro
 _OPTIONS = ["idle", "scrolling"]
 _TRIAL = 'Choose a state: idle or scrolling. Respond with JSON only: {"next_state": "<state>"}'
 _GREETING = "Say hello."
-_HIDDEN = "unknown: the server lacks Ollama's own path for it, so the answer has to show"
 _MOST_LISTED = 5
 _QUESTION = {
     "type": "choice",
@@ -49,11 +48,11 @@ class Check:
     found: str
 
 
-async def diagnose(client: OllamaChatClient) -> AsyncGenerator[Check, None]:
+async def diagnose(client: ModelPool) -> AsyncGenerator[Check, None]:
     """Look at a server and a model, step by step, until something is wrong.
 
     Args:
-        client: The client that would be used.
+        client: The client that would be used; of several servers the first is looked at.
 
     Yields:
         The steps in order, each as soon as it has ended; only the last may be wrong.
@@ -78,15 +77,13 @@ async def diagnose(client: OllamaChatClient) -> AsyncGenerator[Check, None]:
     yield await _check("answer", try_out, host)
 
 
-async def _check(
-    what: str, look: Callable[[OllamaHost], Awaitable[str]], host: OllamaHost
-) -> Check:
+async def _check(what: str, look: Callable[[ModelHost], Awaitable[str]], host: ModelHost) -> Check:
     began = perf_counter()
     try:
         found = await look(host)
     except LLMError as error:
         if look is not try_out and lacks_path(error):
-            return Check(what, ok=True, found=_HIDDEN)
+            return Check(what, ok=True, found=host.hidden)
         is_refused = is_permanent_refusal(error) and not isinstance(error, ModelMissingError)
         if look is _load and is_refused:
             return Check(what, ok=True, found=f"unknown: {error}; so the answer has to show")
@@ -100,17 +97,21 @@ def _duration(seconds: float) -> str:
     return f"{seconds:g} s" if seconds < 120 else f"{seconds / 60:.0f} minutes"
 
 
-async def _server(host: OllamaHost) -> str:
-    return f"Ollama {await host.version()} at {host.address}"
+async def _server(host: ModelHost) -> str:
+    return f"{await host.kind()} at {host.address}"
 
 
-async def _model(host: OllamaHost) -> str:
+async def _model(host: ModelHost) -> str:
     await host.decides()
     model, listed = host.settings.model, await host.models()
     if model_name(model) not in map(model_name, listed):
+        missing = f"{model} is not {_among(listed)}"
+        if not host.lists_all:
+            return f"{missing}; the server may have it all the same, so the answer has to show"
+
         raise ModelMissingError(
-            f"{host.address} does not have the model: {model} is not {_among(listed)}; "
-            f"run  ollama pull {model}"
+            f"{host.address} does not have the model: {missing}; "
+            f"{host.advice.no_model.format(model=model)}"
         )
 
     return f"{model} is there, one of {len(listed)}"
@@ -124,44 +125,38 @@ def _among(listed: Sequence[str]) -> str:
     return f"among its {len(listed)}: {', '.join(listed[:_MOST_LISTED])}{more}"
 
 
-async def _decisions(host: OllamaHost) -> str:
+async def _decisions(host: ModelHost) -> str:
     decides = await host.decides()
     if decides is None:
-        return _HIDDEN
+        return host.hidden_decisions
     if decides:
         return "the model takes decision questions: prism will use them"
 
     return "the model takes no decision questions: prism will chat with it"
 
 
-async def _load(host: OllamaHost) -> str:
-    await host.load()
-    return f"loaded, and kept for {host.settings.keep_alive}"
+async def _load(host: ModelHost) -> str:
+    return await host.load()
 
 
-async def try_out(host: OllamaHost) -> str:
+async def try_out(host: ModelHost) -> str:
     """Ask as a `Reasoner` would, be as strict with the answer, and return it in words.
 
     Raises:
         LLMError: If there is no valid answer.
     """
     try:
-        if await host.decides() is not False:
-            with suppress(DecisionsUnsupportedError):
-                return await _decision(host)
+        answer = await _answer(host)
+        refused = "".join(f"; it refuses {part}, so prism leaves that out" for part in host.omits)
 
-        messages = [{"role": "user", "content": _TRIAL}]
-        reply = await host.chat(messages, answer_schema(_OPTIONS), Cost())
-        refusal = "; it refuses think=False, so prism leaves that out" if host.omits_think else ""
-
-        return f"answers {parse_reasoner_response(reply.text, list(_OPTIONS))}{refusal}"
+        return f"answers {answer}{refused}"
     except ReasonerError as error:
         raise BadReplyError(
             f"{host.settings.model} does not keep to the options: {error}; try another model"
         ) from error
 
 
-async def try_text(host: OllamaHost) -> str:
+async def try_text(host: ModelHost) -> str:
     """Ask as a `Writer` would, and return the answer, whatever it says.
 
     Raises:
@@ -170,7 +165,18 @@ async def try_text(host: OllamaHost) -> str:
     return (await host.chat([{"role": "user", "content": _GREETING}], None, Cost())).text
 
 
-async def _decision(host: OllamaHost) -> str:
+async def _answer(host: ModelHost) -> str:
+    if await host.decides() is not False:
+        with suppress(DecisionsUnsupportedError):
+            return await _decision(host)
+
+    messages = [{"role": "user", "content": _TRIAL}]
+    reply = await host.chat(messages, answer_schema(_OPTIONS), Cost())
+
+    return str(parse_reasoner_response(reply.text, list(_OPTIONS)))
+
+
+async def _decision(host: ModelHost) -> str:
     decided = await host.systemone("Ann is tired.", {"q0": _QUESTION}, Cost())
     chances = read_probabilities(decided.answers.get("q0", {}).get("probabilities"), list(_OPTIONS))
-    return "answers " + ", ".join(f"{option} {chance:.0%}" for option, chance in chances.items())
+    return ", ".join(f"{option} {chance:.0%}" for option, chance in chances.items())

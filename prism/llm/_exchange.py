@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from html import unescape
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,10 @@ _PIECE_BYTES = 65_536
 _COUNTS = ("prompt_eval_count", "eval_count")
 _DURATIONS = ("total_duration", "load_duration", "prompt_eval_duration", "eval_duration")
 _NOT_REPORTED = -1
+_CUT_OUT = b"[key]"
+
+Words = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""Returns what a reply says of itself in Ollama's words, in which costs are counted."""
 
 SEE_ADDRESS = "see that this is the address of a model server"
 """Advice where a web page comes back, as from a proxy or another server."""
@@ -55,18 +59,30 @@ class Exchange:
         model: The model that is asked.
         address: The server that is asked, as it may be shown.
         most_bytes: How long the reply may be.
+        words: How what a reply says of itself is read; None for Ollama's own.
+        secret: What is to be cut out of all that is received, as a server may repeat a key.
 
     Attributes:
         is_sent: Whether a request was sent.
     """
 
-    __slots__ = ("_address", "_cost", "_model", "_most_bytes", "is_sent")
+    __slots__ = ("_address", "_cost", "_model", "_most_bytes", "_secret", "_words", "is_sent")
 
-    def __init__(self, cost: Cost, model: str, address: str, most_bytes: int) -> None:
+    def __init__(
+        self,
+        cost: Cost,
+        model: str,
+        address: str,
+        most_bytes: int,
+        words: Words | None = None,
+        secret: str = "",
+    ) -> None:
         self._cost = cost
         self._model = model
         self._address = address
         self._most_bytes = most_bytes
+        self._words = words
+        self._secret = secret.encode()
         self.is_sent: bool = False
 
     def sent(self) -> None:
@@ -96,9 +112,12 @@ class Exchange:
 
         most = self._most_bytes if response.is_success else _MOST_ERROR_BYTES
         content = await _read(response, most)
+        if self._secret:
+            content = content.replace(self._secret, _CUT_OUT)
+
         reply = _parsed(content) if response.is_success else None
         if isinstance(reply, dict):
-            self._note(reply)
+            self._note(reply if self._words is None else self._words(reply))
             if _tidy(reply):
                 content = json.dumps(reply).encode()
         elif response.is_success and is_web_page(content):

@@ -1,12 +1,14 @@
-"""What the ollama client raises, and which of it is retryable.
+"""What the clients of model servers raise, and which of it is retryable.
 
-Measured for version 0.6.3 of the client: besides its own ``ResponseError`` it lets through
+Measured for version 0.6.3 of the ollama client: besides its own ``ResponseError`` it lets through
 built-in, httpx, json and pydantic exceptions, and stumbles (AttributeError) over an error body that
-is JSON but no object.
+is JSON but no object. What the openai client raises is unwrapped before: httpx's exceptions.
 """
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from typing import Any
 
 from prism.errors import (
@@ -31,6 +33,23 @@ from prism.statechart.reasoner._bare_ollama import retry_after_of, says_model_is
 BUSY = (429, 503)
 OVERLOADED = (*BUSY, 502, 504)
 NO_SUCH_PATH = (404, 405, 501)
+MALFORMED = (400, 422)
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What to do about a server that cannot be used.
+
+    Args:
+        unreachable: What to see to where nothing answers.
+        no_model: What to do where the model is missing; ``{model}`` stands for its name.
+    """
+
+    unreachable: str
+    no_model: str
+
+
+OLLAMA = Advice("see that 'ollama serve' is running there", "run  ollama pull {model}")
 
 
 def is_retryable(error: BaseException) -> bool:
@@ -69,7 +88,12 @@ def is_permanent_refusal(error: BaseException) -> bool:
 
 def refuses_think(error: BaseException) -> bool:
     """Return True if the model refused the option ``think``: some take levels only, or nothing."""
-    return _status_of(error.__cause__) in (400, 422) and "think" in str(error).lower()
+    return is_malformed(error) and "think" in str(error).lower()
+
+
+def is_malformed(error: BaseException) -> bool:
+    """Return True if the server does not take the request as it is written (HTTP 400 or 422)."""
+    return _status_of(error.__cause__) in MALFORMED
 
 
 def lacks_path(error: BaseException) -> bool:
@@ -91,9 +115,15 @@ def _status_of(cause: BaseException | None) -> int:
 
 
 def translate(
-    error: Exception, *, host: str, model: str, timeout: float, sent: bool = True
+    error: Exception,
+    *,
+    host: str,
+    model: str,
+    timeout: float,
+    sent: bool = True,
+    advice: Advice = OLLAMA,
 ) -> LLMError:
-    """Map what the ollama client raised to prism's tree.
+    """Map what a client raised to prism's tree.
 
     Args:
         error: What was raised.
@@ -101,9 +131,10 @@ def translate(
         model: Model asked.
         timeout: Seconds that were allowed.
         sent: Whether a request was sent; if not, nothing is known of the server.
+        advice: What to do about a server of this dialect.
     """
     if sent:
-        translated = _translate(error, host=host, model=model, timeout=timeout)
+        translated = _translate(error, advice, host=host, model=model, timeout=timeout)
     else:
         # such as half a surrogate pair, which JSON can carry but HTTP cannot
         why = _first_line(error)
@@ -113,22 +144,24 @@ def translate(
     return translated
 
 
-def _translate(error: Exception, *, host: str, model: str, timeout: float) -> LLMError:
+def _translate(
+    error: Exception, advice: Advice, *, host: str, model: str, timeout: float
+) -> LLMError:
     import httpx
     import ollama
 
     refused = error.__context__  # kept by the ollama client, though not shown
     if isinstance(error, ollama.ResponseError):
-        return _of_status(error.status_code, str(error.error), refused, host=host, model=model)
+        said = str(error.error)
+        return _of_status(error.status_code, said, refused, advice, host=host, model=model)
 
     # the client has stumbled over the body of the error
     if isinstance(error, AttributeError) and isinstance(refused, httpx.HTTPStatusError):
         error = refused
 
     if isinstance(error, httpx.HTTPStatusError):
-        return _of_status(
-            error.response.status_code, error.response.text, error, host=host, model=model
-        )
+        said = said_in(error.response.text)
+        return _of_status(error.response.status_code, said, error, advice, host=host, model=model)
 
     if isinstance(error, (TimeoutError, httpx.TimeoutException)):
         return TimedOutError(f"no complete reply from {model} at {host} within {timeout:g} s")
@@ -137,9 +170,7 @@ def _translate(error: Exception, *, host: str, model: str, timeout: float) -> LL
 
     if isinstance(error, (ConnectionError, httpx.TransportError)):
         why = _first_line(refused if isinstance(refused, httpx.ConnectError) else error)
-        return UnreachableError(
-            f"cannot reach {host} ({why}): see that 'ollama serve' is running there"
-        )
+        return UnreachableError(f"cannot reach {host} ({why}): {advice.unreachable}")
 
     if isinstance(error, UnusableReplyError):
         return BadReplyError(f"{host} {error}")
@@ -156,7 +187,24 @@ def _translate(error: Exception, *, host: str, model: str, timeout: float) -> LL
     return LLMError(f"{model} at {host} failed: {type(error).__name__}: {_first_line(error)}")
 
 
-def _of_status(status: int, message: str, refused: Any, *, host: str, model: str) -> LLMError:
+def said_in(body: str) -> str:
+    """Return what the body of an error says: its message, where it is JSON and has one."""
+    try:
+        said = json.loads(body)
+    except (ValueError, RecursionError):
+        return body
+
+    # OpenAI has {"error": {"message": ...}}, Ollama {"error": ...}, FastAPI {"detail": ...}
+    for name in ("error", "message", "detail"):
+        if isinstance(said, dict) and said.get(name):
+            said = said[name]
+
+    return said if isinstance(said, str) else json.dumps(said)
+
+
+def _of_status(
+    status: int, message: str, refused: Any, advice: Advice, *, host: str, model: str
+) -> LLMError:
     is_page = is_web_page(message.encode())
     said = describe_page(message.encode()) if is_page else " ".join(message.split())[:200]
     what = (
@@ -168,7 +216,8 @@ def _of_status(status: int, message: str, refused: Any, *, host: str, model: str
         return error
 
     if status == 404 and says_model_is_missing(message):
-        return ModelMissingError(f"{host} does not have the model: run  ollama pull {model}")
+        what_to_do = advice.no_model.format(model=model)
+        return ModelMissingError(f"{host} does not have the model: {what_to_do}")
 
     if _asked_to_decide(refused) and (
         status in NO_SUCH_PATH or (status == 400 and "support" in message)

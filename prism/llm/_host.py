@@ -1,20 +1,21 @@
-"""One Ollama server, asked once: no retries, no waiting for a turn."""
+"""One model server, asked once: no retries, no waiting for a turn."""
 
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
-from prism.errors import BadReplyError, DecisionsUnsupportedError, LLMError, ModelMissingError
-from prism.llm._addresses import credentials, shown_address
+from prism.errors import BadReplyError, LLMError
+from prism.llm._addresses import shown_address
 from prism.llm._exchange import MOST_REPLY_BYTES, Exchange
-from prism.llm._faults import is_permanent_refusal, lacks_path, refuses_think, translate
+from prism.llm._faults import Advice, translate
 from prism.llm._health import CircuitBreaker, Throttle
-from prism.statechart.reasoner._cost import Cost, count_of
+from prism.statechart.reasoner._cost import Cost
 
 LOOK_SECONDS = 5.0
 """How long to wait for what a server knows without a model: its version and its models."""
@@ -30,14 +31,14 @@ class ModelSettings:
     """How a model is asked, the same on every host.
 
     Args:
-        model: Name of the model, as ``ollama list`` shows it.
+        model: Name of the model, as the server lists it.
         timeout: Seconds to wait for one reply.
         load_timeout: Seconds to wait for the model to be loaded, which can take minutes.
         temperature: Sampling temperature; 0 for the likeliest answer.
         seed: Seed of the sampling; the server's own parallelism still makes replies vary.
         think: Whether a thinking model may think first; some take ``"low"``, ``"medium"`` or
             ``"high"``.
-        keep_alive: How long the server keeps the model loaded.
+        keep_alive: How long the server keeps the model loaded, for servers that can be told.
         patience: Seconds to wait for a server that has begun to fail, before questions fail at
             once.
         look_timeout: Seconds to wait for what the server knows without a model, if that is less
@@ -51,7 +52,7 @@ class ModelSettings:
     temperature: float
     seed: int
     think: bool | str | None
-    keep_alive: str
+    keep_alive: str = ""
     patience: float = 0.0
     look_timeout: float = LOOK_SECONDS
     max_reply_bytes: int = MOST_REPLY_BYTES
@@ -93,8 +94,8 @@ class DecisionReply:
     host: str = ""
 
 
-class OllamaHost:
-    """A server, its connection and its health.
+class ModelHost(ABC):
+    """A server, its connection and its health; a class for each dialect says how it is spoken to.
 
     The connection is made with the first question, and again in every event loop it is used from.
     It ends with its loop, if nobody closes it before.
@@ -112,8 +113,19 @@ class OllamaHost:
         breaker: Whether it should be asked now.
         throttle: How much it takes.
         trouble: What was last wrong with it.
-        omits_think: Whether requests leave out ``think``, as the model has refused False.
     """
+
+    advice: ClassVar[Advice]
+    """What to do about a server of this dialect that cannot be used."""
+
+    lists_all: ClassVar[bool] = True
+    """Whether the server has no model but those that it lists."""
+
+    hidden: ClassVar[str] = "unknown: the server lacks the path for it, so the answer has to show"
+    """What to say where the server has no path for what is looked at."""
+
+    hidden_decisions: ClassVar[str] = hidden
+    """What to say while only an answer can show whether decision questions are taken."""
 
     def __init__(self, address: str, settings: ModelSettings) -> None:
         self.address: str = shown_address(address)
@@ -125,7 +137,6 @@ class OllamaHost:
         self.breaker: CircuitBreaker = CircuitBreaker(patience=settings.patience)
         self.throttle: Throttle = Throttle()
         self.trouble = ""
-        self.omits_think: bool = False
         self._decides: bool | None = None
         self._calls = 0
         self._closes_when_idle = False
@@ -133,136 +144,62 @@ class OllamaHost:
         self._client: Any = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
+    @staticmethod
+    def full_address(address: str) -> str:
+        """Return the address that requests go to, for one as a user may write it."""
+        return address
+
+    @property
+    @abstractmethod
+    def omits(self) -> Sequence[str]:
+        """What requests leave out as the server or its model has refused it, in words."""
+
+    @abstractmethod
     async def chat(
         self,
         messages: Sequence[Mapping[str, Any]],
         format: dict[str, Any] | None,  # noqa: A002
         cost: Cost,
     ) -> ChatReply:
-        """Send a conversation, without ``think=False`` once the model has refused that."""
-        think = None if self.omits_think else self.settings.think
-        try:
-            return await self._chat(messages, format, think, cost)
-        except LLMError as error:
-            # what the user wants a model to do about thinking is not dropped
-            if think is not False or not refuses_think(error):
-                raise
+        """Send a conversation."""
 
-        self.omits_think = True
-        return await self._chat(messages, format, None, cost)
-
-    async def _chat(
-        self,
-        messages: Sequence[Mapping[str, Any]],
-        format: dict[str, Any] | None,  # noqa: A002
-        think: bool | str | None,
-        cost: Cost,
-    ) -> ChatReply:
-        settings = self.settings
-        reply = await self._call(
-            lambda client: client.chat(
-                model=settings.model,
-                messages=messages,
-                format=format,
-                options={"temperature": settings.temperature, "seed": settings.seed},
-                think=think,
-                keep_alive=settings.keep_alive,
-            ),
-            cost=cost,
-        )
-        input_tokens, output_tokens = reply.prompt_eval_count, reply.eval_count
-        text = reply.message.content
-        if not text:
-            raise self._bad("gave an empty reply")
-
-        return ChatReply(text, settings.model, self.address, input_tokens, output_tokens)
-
+    @abstractmethod
     async def systemone(
         self, state: str, questions: Mapping[str, Mapping[str, Any]], cost: Cost
     ) -> DecisionReply:
-        """Put choice questions about one state, and remember whether the host takes them."""
-        settings = self.settings
-        try:
-            reply = await self._call(
-                lambda client: client.systemone(
-                    model=settings.model,
-                    state=state,
-                    questions=questions,
-                    keep_alive=settings.keep_alive,
-                ),
-                cost=cost,
-            )
-        except DecisionsUnsupportedError:
-            self._decides = False
-            raise
+        """Put choice questions about one state, and remember whether the host takes them.
 
-        self._decides = True
-        answers = {name: answer.model_dump() for name, answer in reply.answers.items()}
-        counts = reply.usage.model_dump()
-        usage = {name: count for name, count in counts.items() if count_of(count) is not None}
-
-        return DecisionReply(answers, usage, settings.model, self.address)
+        Raises:
+            DecisionsUnsupportedError: If it does not.
+        """
 
     @property
     def known_to_decide(self) -> bool | None:
         """Whether server and model take decision questions; None until it is known."""
         return self._decides
 
+    @abstractmethod
     async def decides(self) -> bool | None:
         """Return True if server and model take decision questions; asked once.
 
         Returns:
-            None if only a decision question can tell: others than Ollama serve those, but not
-            ``/api/show``.
+            None if only a decision question can tell.
 
         Raises:
             LLMError: If the server cannot be asked now, or does not have the model yet.
         """
-        if self._decides is None:
-            try:
-                shown = await self._call(
-                    lambda client: client.show(self.settings.model), self._look_timeout
-                )
-            except LLMError as error:
-                if lacks_path(error):
-                    return None
-                if isinstance(error, ModelMissingError) or not is_permanent_refusal(error):
-                    raise
 
-                self._decides = False
-            else:
-                self._decides = "decision" in (shown.capabilities or ())
+    @abstractmethod
+    async def kind(self) -> str:
+        """Return what kind of server answers, in a few words."""
 
-        return self._decides
-
-    async def version(self) -> str:
-        """Return the server's version."""
-
-        # by the client inside, which has the same headers and follows redirects
-        async def ask(client: Any) -> str:
-            answer = await client._client.get("/api/version")
-            return str(answer.raise_for_status().json()["version"])
-
-        return await self._call(ask, self._look_timeout)
-
+    @abstractmethod
     async def models(self) -> list[str]:
         """List the models that the server has."""
-        listed = await self._call(lambda client: client.list(), self._look_timeout)
-        return [str(item.model) for item in listed.models]
 
-    async def load(self) -> None:
-        """Load the model, so that the first question does not wait for it."""
-        reply = await self._call(
-            lambda client: client.generate(
-                model=self.settings.model, prompt="", keep_alive=self.settings.keep_alive
-            ),
-            self.settings.load_timeout,
-        )
-        # the client takes any object for a reply to this
-        if not reply.done:
-            raise self._bad(
-                "answered a request to load the model with something that is not a reply"
-            )
+    @abstractmethod
+    async def load(self) -> str:
+        """Load the model, so that the first question does not wait for it; return what came."""
 
     async def close(self) -> None:
         """Close the connections, or have the last question under way do so."""
@@ -276,6 +213,18 @@ class OllamaHost:
         if connection is not None and is_here:
             await connection.aclose()
 
+    @abstractmethod
+    def _connect(self) -> AsyncGenerator[Any, None]:
+        """Yield a client, and close it in the end."""
+
+    def _exchange(self, cost: Cost) -> Exchange:
+        settings = self.settings
+        return Exchange(cost, settings.model, self.address, settings.max_reply_bytes)
+
+    def _raised(self, error: Exception) -> Exception:
+        """Return what an exception of the client stands for."""
+        return error
+
     @property
     def _look_timeout(self) -> float:
         return min(self.settings.timeout, self.settings.look_timeout)
@@ -287,9 +236,7 @@ class OllamaHost:
         cost: Cost | None = None,
     ) -> ResultT:
         limit = timeout or self.settings.timeout
-        cost = Cost() if cost is None else cost
-        settings = self.settings
-        exchange = Exchange(cost, settings.model, self.address, settings.max_reply_bytes)
+        exchange = self._exchange(Cost() if cost is None else cost)
         _under_way.set(exchange)
         self._calls += 1
 
@@ -303,13 +250,15 @@ class OllamaHost:
             raise
         except Exception as error:
             self._closes_when_idle |= isinstance(error, TimeoutError)
+            raised = self._raised(error)
             raise translate(
-                error,
+                raised,
                 host=self.address,
-                model=settings.model,
+                model=self.settings.model,
                 timeout=limit,
                 sent=exchange.is_sent,
-            ) from error
+                advice=self.advice,
+            ) from raised
         finally:
             exchange.ended()
             self._calls -= 1
@@ -321,7 +270,8 @@ class OllamaHost:
     async def _connected(self) -> Any:
         loop = asyncio.get_running_loop()
         if self._client is None or self._loop is not loop:
-            self._connection, self._loop = _connection(self._full_address), loop
+            # a generator, because asyncio ends those with their loop, and when they are dropped
+            self._connection, self._loop = self._connect(), loop
             self._client = await anext(self._connection)
 
         return self._client
@@ -332,30 +282,23 @@ class OllamaHost:
         return error
 
 
-async def _connection(address: str) -> AsyncGenerator[Any, None]:
-    """Yield a client, and close it in the end."""
-    # a generator, because asyncio ends those with their loop, and when they are dropped
+def http_settings(auth: Any) -> dict[str, Any]:
+    """Return how any dialect's HTTP client connects, counts its requests and reads its replies.
+
+    Args:
+        auth: Credentials, as httpx takes them.
+    """
     import httpx
 
-    # builds a client when imported, so not before one is needed
-    import ollama
-
-    unlimited = httpx.Limits(max_connections=None, max_keepalive_connections=None)
-    client: Any = ollama.AsyncClient(
-        host=address,
-        auth=credentials(address),  # which the ollama client would leave out
-        limits=unlimited,
+    return {
+        "auth": auth,
+        "limits": httpx.Limits(max_connections=None, max_keepalive_connections=None),
         # a compressed reply could be a thousand times what is sent
-        headers={"Accept-Encoding": "identity"},
+        "headers": {"Accept-Encoding": "identity"},
         # a transport of our own would leave out the proxies of the environment
-        event_hooks={"request": [_note_sent], "response": [_read_reply]},
-        verify=_certificates(),
-    )
-
-    try:
-        yield client
-    finally:
-        await client.close()
+        "event_hooks": {"request": [_note_sent], "response": [_read_reply]},
+        "verify": _certificates(),
+    }
 
 
 async def _note_sent(_request: Any) -> None:

@@ -14,7 +14,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 from prism.errors import DecisionsUnsupportedError, LLMError, ModelMissingError
 from prism.llm._faults import is_busy, is_internal, is_retryable, is_unusable
 from prism.llm._hedging import Pace, first_success, is_success
-from prism.llm._host import ChatReply, DecisionReply, OllamaHost
+from prism.llm._host import ChatReply, DecisionReply, ModelHost
 from prism.llm._slots import Hosts, Lease, Slots, all_fail_fast
 from prism.statechart.reasoner._cost import Cost
 
@@ -42,13 +42,13 @@ class Question(Generic[ReplyT]):
         exempt: Refusals that do not count as attempts, as there were only too many at once.
     """
 
-    put: Callable[[OllamaHost, Cost], Awaitable[ReplyT]]
+    put: Callable[[ModelHost, Cost], Awaitable[ReplyT]]
     cost: Cost
     lacks: Callable[[ReplyT], int] | None = None
     prefer: Callable[[Hosts], Hosts] = lambda hosts: hosts
     pace: Pace | None = None
-    asked: set[OllamaHost] = field(default_factory=set)
-    unable: set[OllamaHost] = field(default_factory=set)
+    asked: set[ModelHost] = field(default_factory=set)
+    unable: set[ModelHost] = field(default_factory=set)
     urgent: bool = False
     exempt: int = 0
 
@@ -129,7 +129,7 @@ class Router:
         # what it lacks is for those to say who read it
         return cast("ReplyT", outcome.reply)
 
-    def _others(self, question: Question[ReplyT], host: OllamaHost) -> Hosts:
+    def _others(self, question: Question[ReplyT], host: ModelHost) -> Hosts:
         """Return the other hosts that can be asked, if possible those that were of use lately."""
         others = tuple(
             other

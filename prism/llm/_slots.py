@@ -11,10 +11,10 @@ from itertools import count
 from typing import NamedTuple
 
 from prism.errors import CircuitOpenError, LLMError
-from prism.llm._host import OllamaHost
+from prism.llm._host import ModelHost
 from prism.statechart.reasoner._cost import Cost
 
-Hosts = tuple[OllamaHost, ...]
+Hosts = tuple[ModelHost, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +26,14 @@ class Lease:
         probe: Whether the question shows if a failing host works again.
     """
 
-    host: OllamaHost
+    host: ModelHost
     probe: bool
 
 
 @dataclass(frozen=True, slots=True)
 class _Waiter:
     number: int
-    avoid: Collection[OllamaHost]
+    avoid: Collection[ModelHost]
     cost: Cost
 
 
@@ -50,7 +50,7 @@ class _Wish(NamedTuple):
 
 
 Queue = OrderedDict[asyncio.Future[Lease | None], _Waiter]
-Spares = OrderedDict[asyncio.Future[Lease], tuple[Hosts, Collection[OllamaHost]]]
+Spares = OrderedDict[asyncio.Future[Lease], tuple[Hosts, Collection[ModelHost]]]
 
 
 class Slots:
@@ -86,7 +86,7 @@ class Slots:
         self,
         hosts: Hosts,
         cost: Cost,
-        avoid: Collection[OllamaHost] = (),
+        avoid: Collection[ModelHost] = (),
         *,
         urgent: bool = False,
     ) -> Lease:
@@ -114,7 +114,7 @@ class Slots:
         return self._admitted(lease, cost)
 
     async def take_spare(
-        self, hosts: Hosts, cost: Cost, avoid: Collection[OllamaHost] = ()
+        self, hosts: Hosts, cost: Cost, avoid: Collection[ModelHost] = ()
     ) -> Lease:
         """Take a slot that nobody else wants, however long it takes until there is one.
 
@@ -138,7 +138,7 @@ class Slots:
 
         return lease
 
-    async def _spare_turn(self, hosts: Hosts, avoid: Collection[OllamaHost]) -> Lease:
+    async def _spare_turn(self, hosts: Hosts, avoid: Collection[ModelHost]) -> Lease:
         turn: asyncio.Future[Lease] = asyncio.get_running_loop().create_future()
         self._spares[turn] = (hosts, avoid)
         try:
@@ -159,12 +159,12 @@ class Slots:
         lease.host.breaker.abandoned(probe=lease.probe)
         self.give_back(lease)
 
-    def settle(self, host: OllamaHost) -> None:
+    def settle(self, host: ModelHost) -> None:
         """Note that a doubt about a host is settled: there is room for another question."""
         host.doubts -= 1
         self._serve_those_who_wait()
 
-    def _free(self, wish: _Wish, avoid: Collection[OllamaHost]) -> Lease | None:
+    def _free(self, wish: _Wish, avoid: Collection[ModelHost]) -> Lease | None:
         free = [host for host in wish.hosts if self._is_free(host, wish)]
         if not free:
             return None
@@ -174,13 +174,13 @@ class Slots:
 
         return Lease(host, host.breaker.asked())
 
-    def _is_free(self, host: OllamaHost, wish: _Wish) -> bool:
+    def _is_free(self, host: ModelHost, wish: _Wish) -> bool:
         taken = host.in_flight + (0 if wish.urgent else host.doubts)
         return (
             taken < self._limit and host.throttle.allows(host.in_flight) and host.breaker.allows()
         )
 
-    async def _turn(self, wish: _Wish, cost: Cost, avoid: Collection[OllamaHost]) -> Lease | None:
+    async def _turn(self, wish: _Wish, cost: Cost, avoid: Collection[ModelHost]) -> Lease | None:
         """Wait in the queue; None means that there is nothing to wait for any more."""
         turn: asyncio.Future[Lease | None] = asyncio.get_running_loop().create_future()
         self._queues.setdefault(wish, Queue())[turn] = _Waiter(next(self._numbers), avoid, cost)

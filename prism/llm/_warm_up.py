@@ -10,7 +10,7 @@ from typing import Any
 
 from prism.errors import LLMError, TimedOutError
 from prism.llm._faults import is_retryable
-from prism.llm._host import OllamaHost
+from prism.llm._host import ModelHost
 
 _SHORTEST_GRACE_SECONDS = 1.0
 
@@ -18,7 +18,7 @@ Load = asyncio.Task[LLMError | None]
 
 
 async def load_models(
-    hosts: Sequence[OllamaHost], limit: float | None
+    hosts: Sequence[ModelHost], limit: float | None
 ) -> dict[str, LLMError | None]:
     """Load the model on every server at the same time; see `prism.llm.OllamaPool.warm_up`."""
     loads = [asyncio.create_task(_load(host)) for host in hosts]
@@ -38,10 +38,10 @@ async def cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _load(host: OllamaHost) -> LLMError | None:
+async def _load(host: ModelHost) -> LLMError | None:
     """Load the model, after a quick look for a server at all; return what went wrong."""
     try:
-        await host.version()
+        await host.kind()
     except LLMError as error:
         if is_retryable(error):
             return error
@@ -67,7 +67,7 @@ async def _wait_for_one(loads: Collection[Load], limit: float) -> None:
             ends = min(ends, now + max(_SHORTEST_GRACE_SECONDS, now - began))
 
 
-def _late(host: OllamaHost) -> LLMError:
+def _late(host: ModelHost) -> LLMError:
     error = TimedOutError(f"{host.settings.model} is not loaded at {host.address} yet")
     error.host = host.address
     return error

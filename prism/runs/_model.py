@@ -15,9 +15,9 @@ from prism.errors import (
     TimedOutError,
     UnreachableError,
 )
-from prism.llm import AnswerCache, OllamaPool
+from prism.llm import AnswerCache, ModelPool
 from prism.llm._doctor import try_out, try_text
-from prism.llm._host import OllamaHost
+from prism.llm._host import ModelHost
 from prism.statechart import Reasoner
 from prism.statechart.reasoner._writer import Writer
 
@@ -28,7 +28,7 @@ _WILL_FALL_BACK = (ModelMissingError, OverloadedError, TimedOutError, Unreachabl
 _ASKS_A_MODEL = (Reasoner, Writer)
 
 Say = Callable[[str], None]
-Look = Callable[[OllamaHost], Awaitable[str]]
+Look = Callable[[ModelHost], Awaitable[str]]
 """Asks a server for something of the kind that the run asks for."""
 
 
@@ -54,7 +54,7 @@ def load_model(
     lost = "texts will be missing" if writes else "decisions will fall back"
     each = "text will be missing" if writes else "decision will fall back"
     pool = reasoner.client if isinstance(reasoner, _ASKS_A_MODEL) else None
-    if not isinstance(pool, OllamaPool):
+    if not isinstance(pool, ModelPool):
         return
 
     found = asyncio.run(
@@ -74,7 +74,7 @@ def load_model(
 
 
 async def _warm_up(
-    pool: OllamaPool, deadline: float | None, note: Say, quiet_seconds: float, look: Look
+    pool: ModelPool, deadline: float | None, note: Say, quiet_seconds: float, look: Look
 ) -> list[str]:
     async with pool:
         loading = asyncio.create_task(pool.warm_up(deadline))
@@ -92,7 +92,7 @@ async def _warm_up(
 
 
 async def _judge(
-    host: OllamaHost, error: LLMError | None, limit: float | None, look: Look
+    host: ModelHost, error: LLMError | None, limit: float | None, look: Look
 ) -> LLMError | None:
     """Return what keeps a server from answering questions, if anything does."""
     if error is None or isinstance(error, _WILL_FALL_BACK):

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 from prism.errors import InputError
 from prism.files._durable import is_stream
-from prism.llm import DEFAULT_HOST, AnswerCache, OllamaPool
+from prism.llm import DEFAULT_HOST, AnswerCache, ModelPool, OllamaPool, OpenAIPool
 from prism.runlog import ReplayReasoner
 from prism.runs._credentials import without_credentials
 from prism.runs._stopping import StoppingReasoner
@@ -28,6 +28,7 @@ Kinds = Mapping[str, Any]
 Mode = Literal["auto", "decision", "chat"]
 Pick = Literal["draw", "argmax"]
 Think = Literal["false", "true", "low", "medium", "high"]
+Server = Literal["ollama", "openai"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +48,11 @@ class ReplayOptions:
 
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
-    """A language model on Ollama decides; None stands for the default.
+    """A language model decides; None stands for the default.
 
     Args:
-        model: Name of the model, as ``ollama list`` shows it.
-        host: Addresses of the servers.
+        model: Name of the model, as the server lists it.
+        host: Addresses of the servers; one at least where they are OpenAI-compatible.
         mode: ``decision`` asks a decision model for probabilities, ``chat`` has a model write its
             choice, ``auto`` takes decisions where server and model offer them.
         pick: What to do with probabilities: ``draw``, or take the likeliest (``argmax``).
@@ -66,10 +67,12 @@ class ModelOptions:
         cache: File of answers to keep.
         stop_at_fallbacks: The share of the last 200 decisions, above 0 and up to 1, that ends the
             run if they fell back.
+        server: How the servers are spoken to: ``ollama``, or ``openai`` for OpenAI-compatible ones.
 
     Raises:
-        InputError: If there is no such mode, pick or way to think, JSON has no room for a value, or
-            the share is out of its range.
+        InputError: If there is no such mode, pick, way to think or server, the address of an
+            OpenAI-compatible server is missing, JSON has no room for a value, or the share is out
+            of its range.
     """
 
     model: str
@@ -86,6 +89,7 @@ class ModelOptions:
     deadline: float | None = None
     cache: Path | None = None
     stop_at_fallbacks: float | None = None
+    server: Server = "ollama"
 
     KINDS: ClassVar[Kinds] = {
         "model": str,
@@ -107,13 +111,18 @@ class ModelOptions:
 
     def __post_init__(self) -> None:
         """Refuse unknown choices, and what JSON has no room for."""
+        kinds = {**self.KINDS, "server": get_args(Server)}
         for name, value in asdict(self).items():
-            choices = self.KINDS[name]
+            choices = kinds[name]
             if isinstance(choices, tuple) and value is not None and value not in choices:
                 raise InputError(f"must be one of {', '.join(choices)}, got {value!r}", field=name)
 
             if not isinstance(value, Path):
                 require_writable(name, " ".join(value) if isinstance(value, tuple) else value)
+
+        if self.server == "openai" and not self.host:
+            problem = "must name an OpenAI-compatible server: they have no usual address"
+            raise InputError(problem, field="host")
 
         share = self.stop_at_fallbacks
         if share is not None and not 0 < share <= 1:
@@ -126,8 +135,9 @@ class ModelOptions:
         Hosts are without names and passwords; those that had them are among ``credentials``.
         """
         given = {name: value for name, value in asdict(self).items() if value is not None}
+        server = given.pop("server")
         return without_credentials(
-            {"reasoner": "ollama", **json.loads(json.dumps(given, default=str))}
+            {"reasoner": server, **json.loads(json.dumps(given, default=str))}
         )
 
 
@@ -135,7 +145,7 @@ ReasonerOptions = ModelOptions | ReplayOptions | None
 """Who decides in a run: a model, an earlier run, or, if None, whoever the kind of run says."""
 
 REASONER_KINDS: Mapping[str, Kinds] = {
-    "ollama": ModelOptions.KINDS,
+    **dict.fromkeys(get_args(Server), ModelOptions.KINDS),
     "replay": {"replay": str},
 }
 """Keys of each kind of reasoner beside ``reasoner`` itself."""
@@ -145,7 +155,7 @@ def read_reasoner(config: Mapping[str, Any]) -> ReasonerOptions:
     """Read what the ``to_config`` of the options returned, in a configuration that was checked.
 
     Returns:
-        The options; None if ``reasoner`` is neither ``ollama`` nor ``replay``.
+        The options; None if ``reasoner`` is neither a kind of server nor ``replay``.
     """
     if config["reasoner"] not in REASONER_KINDS:
         return None
@@ -159,7 +169,7 @@ def read_reasoner(config: Mapping[str, Any]) -> ReasonerOptions:
     if "cache" in given:
         given["cache"] = Path(given["cache"])
 
-    return ModelOptions(**given)
+    return ModelOptions(**given, server=config["reasoner"])
 
 
 def make_reasoner(options: ModelOptions | ReplayOptions, seed: int, fallback: Any) -> BaseReasoner:
@@ -224,14 +234,17 @@ def _limits(options: ModelOptions) -> dict[str, Any]:
     }
 
 
-def _make_pool(options: ModelOptions, seed: int) -> OllamaPool:
+def _make_pool(options: ModelOptions, seed: int) -> ModelPool:
     names = ("concurrency", "timeout", "patience", "hedge")
     given = {name: getattr(options, name) for name in names}
     settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if options.think is not None:
         settings["think"] = {"false": False, "true": True}.get(options.think, options.think)
 
-    return OllamaPool(options.host or (DEFAULT_HOST,), options.model, seed=seed, **settings)
+    hosts = options.host or (DEFAULT_HOST,)
+    kind = OpenAIPool if options.server == "openai" else OllamaPool
+
+    return kind(hosts, options.model, seed=seed, **settings)
 
 
 def check_config(

@@ -1,7 +1,7 @@
 """Parts for testing agents: reasoners, writers, a model server, assertions, coverage.
 
 With pytest most of them are at hand as fixtures: see `prism.pytest_plugin` and ``docs/testing.md``.
-`FakeOllama` and `explore` need the extra: ``pip install '.[testing]'``.
+`FakeOllama`, `FakeOpenAI` and `explore` need the extra: ``pip install '.[testing]'``.
 """
 
 from importlib import import_module
@@ -19,6 +19,7 @@ from prism.testing._writers import ScriptedWriter, WriterMaker
 if TYPE_CHECKING:
     from prism.testing._explore import Exploration, explore
     from prism.testing._server.fake_ollama import FakeOllama
+    from prism.testing._server.fake_openai import FakeOpenAI
     from prism.testing._server.faults import Fault
     from prism.testing._server.wire import Asked
 
@@ -28,6 +29,7 @@ __all__ = [
     "Exploration",
     "FailingReasoner",
     "FakeOllama",
+    "FakeOpenAI",
     "Fault",
     "FrozenClock",
     "LateReasoner",
@@ -45,6 +47,7 @@ _OF_THE_EXTRA = {
     "Asked": "_server.wire",
     "Exploration": "_explore",
     "FakeOllama": "_server.fake_ollama",
+    "FakeOpenAI": "_server.fake_openai",
     "Fault": "_server.faults",
     "explore": "_explore",
 }

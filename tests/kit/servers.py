@@ -7,8 +7,8 @@ from typing import Any
 import ollama
 import pytest
 
-from prism.llm import OllamaChatClient, OllamaPool
-from prism.testing import FakeOllama
+from prism.llm import OllamaChatClient, OllamaPool, OpenAIPool
+from prism.testing import FakeOllama, FakeOpenAI
 
 Serve = Callable[..., FakeOllama]
 Connect = Callable[..., Any]
@@ -18,18 +18,30 @@ HELLO = [{"role": "user", "content": "hello"}]
 QUESTION = {"q0": {"type": "choice", "instructions": "?", "criteria": {"a": None, "b": None}}}
 
 
+BOTH = pytest.mark.parametrize("dialect", ["ollama", "openai"], indirect=True)
+"""Has `serve`, `server` and `connect` speak Ollama's dialect in one test, OpenAI's in another."""
+
+
 def chats_of(server: FakeOllama) -> list[Mapping[str, Any]]:
     """Return the body of every chat that a server was asked for."""
     return [asked.body for asked in server.questions if asked.path == CHAT]
 
 
 @pytest.fixture
-def serve() -> Iterator[Serve]:
+def dialect(request: pytest.FixtureRequest) -> str:
+    """Return the dialect that servers and clients speak, Ollama's unless a test is for `BOTH`."""
+    return str(getattr(request, "param", "ollama"))
+
+
+@pytest.fixture
+def serve(dialect: str) -> Iterator[Serve]:
     """Return a maker of running servers, each stopped when the test ends."""
+    kind: Any = FakeOllama if dialect == "ollama" else FakeOpenAI
     with ExitStack() as servers:
 
         def make(**settings: Any) -> FakeOllama:
-            return servers.enter_context(FakeOllama(**{"models": ["tiny"], **settings}))
+            running: FakeOllama = servers.enter_context(kind(**{"models": ["tiny"], **settings}))
+            return running
 
         yield make
 
@@ -41,7 +53,7 @@ def server(serve: Serve) -> FakeOllama:
 
 
 @pytest.fixture
-async def connect(server: FakeOllama) -> AsyncIterator[Connect]:
+async def connect(server: FakeOllama, dialect: str) -> AsyncIterator[Connect]:
     """Return a maker of clients, of the one server by default, each closed when the test ends.
 
     A client is named by its kind: ``pool``, ``prism`` (a pool of one) or ``ollama``, whose own
@@ -59,7 +71,8 @@ async def connect(server: FakeOllama) -> AsyncIterator[Connect]:
             elif kind == "prism":
                 client = OllamaChatClient(addresses[0], model, **settings)
             else:
-                client = OllamaPool(addresses, model, **settings)
+                pool = OllamaPool if dialect == "ollama" else OpenAIPool
+                client = pool(addresses, model, **settings)
 
             clients.push_async_callback(client.close)
             return client

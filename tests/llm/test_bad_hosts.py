@@ -18,7 +18,7 @@ from prism.testing import Asked, Fault
 from tests.kit.pools import ask_in_turn, at_rest
 from tests.kit.raw_servers import FAULTS, Canned, RawServer, raw_server
 from tests.kit.reasoners import S, ask, crowd
-from tests.kit.servers import DECISIONS, HELLO, Connect, Serve
+from tests.kit.servers import BOTH, DECISIONS, HELLO, Connect, Serve
 from tests.kit.waiting import until
 
 CONCURRENCY = 4
@@ -60,6 +60,7 @@ async def waves_until_open(pool: OllamaPool, host: str) -> None:
             return
 
 
+@BOTH
 @pytest.mark.parametrize("is_first", [True, False], ids=["named first", "named last"])
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_server_that_fails_fast_draws_no_decisions(
@@ -77,6 +78,7 @@ async def test_a_server_that_fails_fast_draws_no_decisions(
     assert at_rest(pool)
 
 
+@BOTH
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_server_that_fails_fast_draws_none_of_400_decisions(
@@ -89,6 +91,7 @@ async def test_a_server_that_fails_fast_draws_none_of_400_decisions(
         assert await wave(pool, 400) == {"model": 400}
 
 
+@BOTH
 @pytest.mark.parametrize("fault", FAKED)
 async def test_a_faulty_ollama_draws_no_decisions(
     fault: str, serve: Serve, connect: Connect
@@ -119,6 +122,7 @@ async def test_decision_questions_are_asked_elsewhere_too(
     assert at_rest(pool)
 
 
+@BOTH
 async def test_two_of_three_servers_may_fail_fast(
     serve: Serve, connect: Connect, bad: Callable[[Canned], RawServer]
 ) -> None:
@@ -132,6 +136,7 @@ async def test_two_of_three_servers_may_fail_fast(
     assert at_rest(pool)
 
 
+@BOTH
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_what_no_server_answers_is_no_servers_fault(
     fault: str, connect: Connect, bad: Callable[[Canned], RawServer]
@@ -149,6 +154,7 @@ async def test_what_no_server_answers_is_no_servers_fault(
     assert at_rest(pool)
 
 
+@BOTH
 @pytest.mark.parametrize("code", [400, 413])
 async def test_a_prompt_that_is_too_long_everywhere_costs_the_others_nothing(
     code: int, serve: Serve, connect: Connect
@@ -169,6 +175,7 @@ async def test_a_prompt_that_is_too_long_everywhere_costs_the_others_nothing(
     assert not any(host.breaker.is_open() for host in pool.servers)
 
 
+@BOTH
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_lone_server_is_not_asked_again(
     fault: str, connect: Connect, bad: Callable[[Canned], RawServer]
@@ -198,6 +205,7 @@ async def test_the_better_of_two_incomplete_replies_is_read(serve: Serve, connec
         assert at_rest(pool)
 
 
+@BOTH
 async def test_a_doubt_ends_with_a_cancelled_question(serve: Serve, connect: Connect) -> None:
     """A question that is given up while it is asked elsewhere leaves no doubt and no charge."""
     useless, slow = serve(), serve()
@@ -213,6 +221,7 @@ async def test_a_doubt_ends_with_a_cancelled_question(serve: Serve, connect: Con
     assert not any(host.breaker.is_open() for host in pool.servers)
 
 
+@BOTH
 async def test_a_refusal_stands_if_the_other_server_is_gone(serve: Serve, connect: Connect) -> None:
     """What is raised is what the one server said that could be asked, and it is not charged."""
     useless, gone = serve(), serve()
@@ -228,6 +237,7 @@ async def test_a_refusal_stands_if_the_other_server_is_gone(serve: Serve, connec
     assert at_rest(pool)
 
 
+@BOTH
 @pytest.mark.parametrize("seed", range(6))
 async def test_with_one_good_server_any_mixture_of_faults_is_answered(
     seed: int, serve: Serve, connect: Connect

@@ -16,10 +16,11 @@ from prism.llm._health import FAILURES_TO_OPEN
 from prism.statechart.reasoner import Cost
 from prism.testing import FakeOllama, Fault
 from tests.kit.pools import ask, ask_in_turn, at_rest, impatient, open_at_once, open_breaker
-from tests.kit.servers import HELLO, Connect, Serve
+from tests.kit.servers import BOTH, HELLO, Connect, Serve
 from tests.kit.waiting import until
 
 
+@BOTH
 async def test_a_failing_server_opens_its_circuit_and_is_probed_once(
     server: FakeOllama, connect: Connect
 ) -> None:
@@ -43,6 +44,7 @@ async def test_a_failing_server_opens_its_circuit_and_is_probed_once(
     assert len(await asking) == 40
 
 
+@BOTH
 async def test_a_failed_probe_fails_those_who_wait_for_it(
     server: FakeOllama, connect: Connect
 ) -> None:
@@ -61,6 +63,7 @@ async def test_a_failed_probe_fails_those_who_wait_for_it(
     assert at_rest(pool)
 
 
+@BOTH
 async def test_waiting_for_a_probe_has_a_limit(server: FakeOllama, connect: Connect) -> None:
     """A probe that is not answered delays the others only for a moment, later ones not at all."""
     pool = impatient(connect(concurrency=8, timeout=60), probe_wait=0.1)
@@ -77,6 +80,7 @@ async def test_waiting_for_a_probe_has_a_limit(server: FakeOllama, connect: Conn
     await asyncio.wait({probe})
 
 
+@BOTH
 async def test_a_cancelled_probe_is_replaced(server: FakeOllama, connect: Connect) -> None:
     """When the question that probes is given up one of those who wait for it takes its place."""
     pool = impatient(connect())
@@ -89,6 +93,7 @@ async def test_a_cancelled_probe_is_replaced(server: FakeOllama, connect: Connec
     assert (await other).text == "Hello."
 
 
+@BOTH
 async def test_a_question_that_waits_for_one_server_probes_another(
     serve: Serve, connect: Connect
 ) -> None:
@@ -104,6 +109,7 @@ async def test_a_question_that_waits_for_one_server_probes_another(
     await asyncio.wait({stuck})
 
 
+@BOTH
 @pytest.mark.parametrize("state", ["closed", "open"])
 async def test_a_question_that_was_not_sent_changes_no_circuit(
     server: FakeOllama, connect: Connect, state: str
@@ -122,6 +128,7 @@ async def test_a_question_that_was_not_sent_changes_no_circuit(
     assert (await pool.chat(HELLO)).text == "Hello."
 
 
+@BOTH
 async def test_a_failed_probe_doubles_the_pause(server: FakeOllama, connect: Connect) -> None:
     """A probe that fails is an error like any other, and the pause is twice as long."""
     pool = impatient(connect(), pause=0.2)
@@ -135,6 +142,7 @@ async def test_a_failed_probe_doubles_the_pause(server: FakeOllama, connect: Con
     assert not breaker.allows()
 
 
+@BOTH
 async def test_when_the_last_circuit_opens_waiting_questions_fail(
     server: FakeOllama, connect: Connect
 ) -> None:
@@ -151,6 +159,7 @@ async def test_when_the_last_circuit_opens_waiting_questions_fail(
     assert at_rest(pool)
 
 
+@BOTH
 async def test_retries_end_when_all_circuits_are_open(server: FakeOllama, connect: Connect) -> None:
     """A question that opened the only circuit ends with its own error, not that of the circuit."""
     server.fail_always(Fault.status(502))
@@ -161,6 +170,7 @@ async def test_retries_end_when_all_circuits_are_open(server: FakeOllama, connec
     assert cost.attempts == FAILURES_TO_OPEN
 
 
+@BOTH
 async def test_with_patience_an_outage_is_waited_out(server: FakeOllama, connect: Connect) -> None:
     """During an outage shorter than the patience only probes fail, and all others are answered."""
     pool = impatient(connect(concurrency=2), patience=60)
@@ -178,6 +188,7 @@ async def test_with_patience_an_outage_is_waited_out(server: FakeOllama, connect
     assert at_rest(pool)
 
 
+@BOTH
 async def test_patience_has_an_end(server: FakeOllama, connect: Connect) -> None:
     """Those who wait fail when the patience is over, though no question ends; so do others then."""
     pool = impatient(connect(), pause=60, patience=0.2)
@@ -199,6 +210,7 @@ def test_the_patience_of_a_pool_is_that_of_its_circuits() -> None:
         assert pool.servers[0].breaker.fails_fast() is fails_fast
 
 
+@BOTH
 @pytest.mark.parametrize(
     "fault",
     [Fault.status(500), Fault.body(b"<html>"), Fault.drop()],

@@ -20,7 +20,7 @@ from prism.statechart.reasoner import Cost
 from prism.testing import FakeOllama, Fault
 from prism.testing._server.exchange import Exchange
 from tests.kit.proxies import Proxy
-from tests.kit.servers import HELLO, QUESTION, Connect
+from tests.kit.servers import BOTH, HELLO, QUESTION, Connect
 from tests.kit.waiting import until
 
 LIMIT = 1024 * 1024
@@ -89,6 +89,7 @@ ENDLESS: list[tuple[str, Pieces, list[tuple[str, str]]]] = [
 CASES = [pytest.param(pieces, headers, id=name) for name, pieces, headers in ENDLESS]
 
 
+@BOTH
 @pytest.mark.parametrize(("pieces", "headers"), CASES)
 async def test_a_reply_is_read_to_its_bound(
     pieces: Pieces, headers: Any, server: FakeOllama, connect: Connect
@@ -195,6 +196,7 @@ def test_a_reply_is_taken_if_it_is_within_its_bound(
     assert asyncio.run(ask()) == ("x" * length if within else None)
 
 
+@BOTH
 @pytest.mark.parametrize(
     ("body", "encoding", "message"),
     [
@@ -213,6 +215,7 @@ async def test_a_reply_that_cannot_be_decoded_is_a_bad_one(
         await connect().chat(HELLO)
 
 
+@BOTH
 @pytest.mark.parametrize("status", [400, 401, 500, 503])
 async def test_a_long_error_keeps_its_status(
     status: int, server: FakeOllama, connect: Connect
@@ -232,6 +235,7 @@ async def test_a_long_error_keeps_its_status(
     await until(lambda: server.open_connections == 0)
 
 
+@BOTH
 async def test_a_reply_of_very_many_values_is_not_looked_at(
     server: FakeOllama, connect: Connect
 ) -> None:
@@ -241,6 +245,7 @@ async def test_a_reply_of_very_many_values_is_not_looked_at(
         await connect().chat(HELLO)
 
 
+@BOTH
 async def test_the_bound_can_be_set(server: FakeOllama, connect: Connect) -> None:
     """A pool that is told to read more reads more."""
     server.fail(Fault.says("x" * 2 * LIMIT))

@@ -5,8 +5,6 @@ import socket
 import time
 from typing import Any
 
-import httpx
-import ollama
 import pytest
 
 from prism.errors import (
@@ -22,138 +20,8 @@ from prism.errors import (
 from prism.llm._faults import is_internal, is_retryable, is_unusable, lacks_path
 from prism.statechart.reasoner import Cost
 from prism.testing import FakeOllama, Fault
+from tests.kit.server_faults import FAULTS
 from tests.kit.servers import HELLO, QUESTION, Connect
-
-NOT_FOUND = b'{"error": "model \'tiny\' not found"}'
-SAID_A_LIST = Fault.status(503, body=b'["busy"]')
-FAULTS: list[tuple[str, Fault, type[LLMError], str, type[BaseException]]] = [
-    ("dropped", Fault.drop(), UnreachableError, "the connection to .* broke", httpx.TransportError),
-    (
-        "cut short",
-        Fault.drop_midway(),
-        UnreachableError,
-        "the connection to .* broke",
-        httpx.TransportError,
-    ),
-    (
-        "silent",
-        Fault.hang(),
-        TimedOutError,
-        "no complete reply from tiny at .* within 0.2 s",
-        TimeoutError,
-    ),
-    ("half a body", Fault.stall(), TimedOutError, "within 0.2 s", TimeoutError),
-    ("slow body", Fault.trickle(), TimedOutError, "within 0.2 s", TimeoutError),
-    *(
-        (
-            str(code),
-            Fault.status(code, "busy"),
-            OverloadedError,
-            f"answered {code}: busy$",
-            ollama.ResponseError,
-        )
-        for code in (429, 502, 503, 504)
-    ),
-    (
-        "no model",
-        Fault.status(404, body=NOT_FOUND),
-        ModelMissingError,
-        "ollama pull tiny$",
-        ollama.ResponseError,
-    ),
-    (
-        "no path",
-        Fault.status(404, body=b"404 page not found"),
-        BadReplyError,
-        "answered 404: 404 page not found",
-        ollama.ResponseError,
-    ),
-    (
-        "400",
-        Fault.status(400, "bad\nformat"),
-        LLMError,
-        "answered 400: bad format",
-        ollama.ResponseError,
-    ),
-    ("500", Fault.status(500, body=b""), LLMError, "answered 500: ", ollama.ResponseError),
-    (
-        "null error",
-        Fault.status(500, body=b'{"error": null}'),
-        LLMError,
-        "answered 500: ",
-        ollama.ResponseError,
-    ),
-    (
-        "error object",
-        Fault.status(429, body=b'{"error": {"message": "slow down"}}'),
-        OverloadedError,
-        "answered 429: .*slow down",
-        ollama.ResponseError,
-    ),
-    ("error list", SAID_A_LIST, OverloadedError, "answered 503: ", AttributeError),
-    (
-        "a web page",
-        Fault.body(b"<!DOCTYPE html>\n<html><title>Sign&nbsp;in </title></html>"),
-        BadReplyError,
-        r"answered with a web page \('Sign in'\) instead of a reply: see that this is the address",
-        ValueError,
-    ),
-    (
-        "a web page that is not there",
-        Fault.status(404, body=b"<html><title>404 Not Found</title>This model is not found."),
-        BadReplyError,
-        r"answered 404 with a web page \('404 Not Found'\): see that this is the address",
-        ollama.ResponseError,
-    ),
-    (
-        "a web page that is busy",
-        Fault.status(503, body=b"<html>"),
-        OverloadedError,
-        "answered 503 with a web page$",
-        ollama.ResponseError,
-    ),
-    (
-        "no such model elsewhere",
-        Fault.status(404, body=b'{"error": "The model `tiny` does not exist."}'),
-        ModelMissingError,
-        "ollama pull tiny$",
-        ollama.ResponseError,
-    ),
-    ("not JSON", Fault.body(b"yes"), BadReplyError, "is not a reply", ValueError),
-    ("deep", Fault.body(b"[" * 500_000), BadReplyError, "is not a reply", RecursionError),
-    ("no body", Fault.body(b""), BadReplyError, "is not a reply", ValueError),
-    (
-        "error with 200",
-        Fault.body(b'{"error": "oops"}'),
-        BadReplyError,
-        "answered with an error instead of a reply: oops$",
-        ValueError,
-    ),
-    (
-        "error object with 200",
-        Fault.body(b'{"error": {"message": "no\\nroom", "type": "x"}}'),
-        BadReplyError,
-        "answered with an error instead of a reply: no room$",
-        ValueError,
-    ),
-    ("an array", Fault.body(b"[1]"), BadReplyError, "is not a reply", TypeError),
-    ("null", Fault.body(b"null"), BadReplyError, "is not a reply", TypeError),
-    (
-        "wrong shape",
-        Fault.body(b'{"message": {"role": "assistant", "content": 3}}'),
-        BadReplyError,
-        r"is not a reply \(message.content: Input should be a valid string\)",
-        ValueError,
-    ),
-    (
-        "error in a stream",
-        Fault.stream_error(),
-        BadReplyError,
-        "answered with an error instead of a reply: the model crashed$",
-        ValueError,
-    ),
-    ("empty", Fault.says(""), BadReplyError, "tiny at .* gave an empty reply", type(None)),
-]
 
 
 def free_port() -> int:

@@ -18,7 +18,7 @@ from prism.statechart.reasoner import Cost
 from prism.testing import FakeOllama, Fault
 from tests.kit.pools import ask, ask_in_turn, at_rest
 from tests.kit.reasoners import crowd
-from tests.kit.servers import HELLO, QUESTION, Connect, Serve
+from tests.kit.servers import BOTH, HELLO, QUESTION, Connect, Serve
 from tests.kit.waiting import until
 
 FOREVER = 60.0
@@ -83,6 +83,7 @@ def straggle() -> Iterator[Callable[[FakeOllama, int], None]]:
 Straggle = Callable[[FakeOllama, int], None]
 
 
+@BOTH
 async def test_a_straggler_is_asked_elsewhere(
     serve: Serve, connect: Connect, straggle: Straggle
 ) -> None:
@@ -121,6 +122,7 @@ async def test_the_cost_is_that_of_the_request_that_answered(
     assert cost.total_duration / 1e9 <= cost.request_seconds
 
 
+@BOTH
 async def test_a_straggler_of_a_lone_server_is_asked_again_there(
     server: FakeOllama, connect: Connect, straggle: Straggle
 ) -> None:
@@ -149,6 +151,7 @@ async def test_decision_questions_are_hedged(
     assert (reply.host, cost.attempts) == (servers[1].host, 2)
 
 
+@BOTH
 @pytest.mark.parametrize(
     ("settings", "seen"), [({}, FEWEST_SEEN), ({"hedge": True}, FEWEST_SEEN - 1)]
 )
@@ -165,6 +168,7 @@ async def test_nothing_is_hedged_unasked_or_unseen(
     assert cost.attempts == 1
 
 
+@BOTH
 async def test_a_hedge_takes_only_a_slot_that_nobody_wants(
     server: FakeOllama, connect: Connect, straggle: Straggle
 ) -> None:
@@ -187,6 +191,7 @@ async def test_a_hedge_takes_only_a_slot_that_nobody_wants(
     assert at_rest(pool)
 
 
+@BOTH
 async def test_a_hedge_that_fails_leaves_the_question_to_the_first(
     serve: Serve, connect: Connect
 ) -> None:
@@ -201,6 +206,7 @@ async def test_a_hedge_that_fails_leaves_the_question_to_the_first(
     assert at_rest(pool)
 
 
+@BOTH
 async def test_a_server_that_hangs_costs_no_time_out(serve: Serve, connect: Connect) -> None:
     """Where a server hangs, the other one answers before the time-out of the request."""
     first, second = (serve(latency=0.001) for _ in range(2))
@@ -211,6 +217,7 @@ async def test_a_server_that_hangs_costs_no_time_out(serve: Serve, connect: Conn
     assert at_rest(pool)
 
 
+@BOTH
 @pytest.mark.parametrize("steps", range(6))
 async def test_a_cancelled_question_takes_its_hedge_along(
     steps: int, serve: Serve, connect: Connect
@@ -240,6 +247,7 @@ async def test_a_cancelled_question_takes_its_hedge_along(
     assert len(await ask(pool, 8)) == 8
 
 
+@BOTH
 @pytest.mark.parametrize("seed", range(3))
 async def test_hedging_changes_no_decision(seed: int, serve: Serve, connect: Connect) -> None:
     """With a deterministic model the decisions are the same, whichever server was first."""

@@ -11,7 +11,8 @@ import pytest
 
 from prism.errors import LLMError, ModelMissingError, TimedOutError
 from prism.llm import OllamaPool
-from prism.llm._host import ModelSettings, OllamaHost
+from prism.llm._host import ModelSettings
+from prism.llm._ollama import OllamaHost
 from prism.statechart.reasoner import Cost
 from prism.testing import FakeOllama, Fault
 from tests.kit.servers import HELLO, Connect

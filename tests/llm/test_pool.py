@@ -17,7 +17,7 @@ from prism.llm._health import FAILURES_TO_OPEN
 from prism.statechart.reasoner import Cost
 from prism.testing import FakeOllama, Fault
 from tests.kit.pools import ask, at_rest, impatient
-from tests.kit.servers import HELLO, QUESTION, Connect, Serve
+from tests.kit.servers import BOTH, HELLO, QUESTION, Connect, Serve
 from tests.kit.waiting import until
 
 
@@ -67,6 +67,7 @@ def test_a_host_named_twice_counts_once() -> None:
     assert (pool.hosts, pool.concurrency) == (["a", "b"], 6)
 
 
+@BOTH
 @pytest.mark.parametrize("limit", [1, 3])
 async def test_concurrency_is_limited_on_each_host(
     serve: Serve, connect: Connect, limit: int
@@ -79,6 +80,7 @@ async def test_concurrency_is_limited_on_each_host(
     assert at_rest(pool)
 
 
+@BOTH
 async def test_questions_go_to_the_host_with_the_fewest_under_way(
     serve: Serve, connect: Connect
 ) -> None:
@@ -98,6 +100,7 @@ async def test_questions_go_to_the_host_with_the_fewest_under_way(
     assert at_rest(pool)
 
 
+@BOTH
 async def test_waiting_questions_are_served_in_order(serve: Serve, connect: Connect) -> None:
     """Those who wait get slots in the order in which they came; no newcomer comes in between."""
     server, served = serve(latency=0.01), []
@@ -115,6 +118,7 @@ async def test_waiting_questions_are_served_in_order(serve: Serve, connect: Conn
     assert served == [0, 1, 2, 3, 4, 5, 10, 11, 12, 13, 14]
 
 
+@BOTH
 @pytest.mark.parametrize("where", ["under way", "waiting"])
 async def test_a_cancelled_question_leaves_nothing_behind(
     server: FakeOllama, connect: Connect, where: str
@@ -166,6 +170,7 @@ async def test_no_waiter_is_forgotten(serve: Serve, connect: Connect, seed: int)
     await until(lambda: both.open_connections == chats.open_connections == 0)
 
 
+@BOTH
 async def test_a_server_without_the_model_loses_no_answer(serve: Serve, connect: Connect) -> None:
     """A question goes on from a server without the model, which counts; soon it is not asked."""
     lacking, good = serve(models=[]), serve()
@@ -176,6 +181,7 @@ async def test_a_server_without_the_model_loses_no_answer(serve: Serve, connect:
     assert cost.attempts == 20 + FAILURES_TO_OPEN == 20 + len(lacking.questions)
 
 
+@BOTH
 async def test_a_model_that_no_server_has_is_an_error(serve: Serve, connect: Connect) -> None:
     """A model that no server has is an error after each was asked once."""
     cost = Cost()
@@ -184,6 +190,7 @@ async def test_a_model_that_no_server_has_is_an_error(serve: Serve, connect: Con
     assert cost.attempts == 2
 
 
+@BOTH
 async def test_a_server_that_dies_and_comes_back_is_used_again(
     serve: Serve, connect: Connect
 ) -> None:
@@ -199,6 +206,7 @@ async def test_a_server_that_dies_and_comes_back_is_used_again(
     assert set(await ask(pool, 4)) == {mortal.host, other.host}
 
 
+@BOTH
 async def test_questions_under_way_survive_the_death_of_their_server(
     serve: Serve, connect: Connect
 ) -> None:
@@ -219,6 +227,7 @@ async def test_questions_under_way_survive_the_death_of_their_server(
         task.cancel()
 
 
+@BOTH
 async def test_the_cost_of_a_cancelled_question_is_known(
     server: FakeOllama, connect: Connect
 ) -> None:
@@ -234,6 +243,7 @@ async def test_the_cost_of_a_cancelled_question_is_known(
     assert cost.request_seconds is not None
 
 
+@BOTH
 async def test_a_question_without_a_slot_has_cost_nothing(
     server: FakeOllama, connect: Connect
 ) -> None:
@@ -276,6 +286,7 @@ async def test_refusals_count_if_the_next_server_fails(
     assert (cost.attempts, cost.host, caught.value.host) == (2, decides.host, decides.host)
 
 
+@BOTH
 @pytest.mark.parametrize(
     "fault", [Fault.drop(), Fault.status(503), Fault.status(404, "model 'tiny' not found")]
 )

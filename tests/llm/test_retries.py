@@ -12,14 +12,15 @@ from prism.errors import (
     UnreachableError,
 )
 from prism.llm._health import FAILURES_TO_OPEN, Throttle
-from prism.llm._pool import random_backoff
+from prism.llm._model_pool import random_backoff
 from prism.statechart.reasoner import Cost
 from prism.testing import FakeOllama, Fault
 from tests.kit.pools import ask, at_rest, impatient, open_at_once
-from tests.kit.servers import HELLO, Connect, Serve
+from tests.kit.servers import BOTH, HELLO, Connect, Serve
 from tests.kit.waiting import until
 
 
+@BOTH
 @pytest.mark.parametrize(
     "fault",
     [
@@ -42,6 +43,7 @@ async def test_a_retryable_failure_is_retried(
     assert (reply.text, cost.attempts, len(server.questions)) == ("Hello.", 3, 3)
 
 
+@BOTH
 @pytest.mark.parametrize("fault", [Fault.drop(), Fault.status(503)], ids=lambda fault: fault.name)
 async def test_the_last_attempt_raises_its_error(
     server: FakeOllama, connect: Connect, fault: Fault
@@ -54,6 +56,7 @@ async def test_the_last_attempt_raises_its_error(
     assert (cost.attempts, len(server.questions)) == (2, 2)
 
 
+@BOTH
 @pytest.mark.parametrize(
     "fault",
     [
@@ -80,6 +83,7 @@ async def test_a_permanent_failure_is_not_retried(
 INTERNAL = [Fault.status(500), Fault.status(520), Fault.body(b'{"error": "the runner died"}')]
 
 
+@BOTH
 @pytest.mark.parametrize("fault", INTERNAL, ids=["500", "520", "error in a 200"])
 async def test_an_internal_error_is_retried_once(
     server: FakeOllama, connect: Connect, fault: Fault
@@ -99,6 +103,7 @@ async def test_an_internal_error_is_retried_once(
     assert not pool.servers[0].breaker.is_open()
 
 
+@BOTH
 async def test_a_retry_goes_to_another_server(serve: Serve, connect: Connect) -> None:
     """A question that failed on one server goes to the other at once, whatever Retry-After says."""
     broken, good = serve(), serve()
@@ -108,6 +113,7 @@ async def test_a_retry_goes_to_another_server(serve: Serve, connect: Connect) ->
     assert (reply.host, cost.host, cost.attempts) == (good.host, good.host, 2)
 
 
+@BOTH
 async def test_retry_after_is_respected(server: FakeOllama, connect: Connect) -> None:
     """With Retry-After the second request does not come within the usual jitter."""
     server.fail(Fault.status(503, retry_after="20"))
@@ -119,6 +125,7 @@ async def test_retry_after_is_respected(server: FakeOllama, connect: Connect) ->
     task.cancel()
 
 
+@BOTH
 async def test_retry_after_is_respected_if_all_other_circuits_are_open(
     serve: Serve, connect: Connect
 ) -> None:
@@ -146,6 +153,7 @@ def test_backoff_grows_and_is_random(attempt: int, longest: float) -> None:
     assert longest / 2 < max(pauses) <= longest
 
 
+@BOTH
 @pytest.mark.parametrize(("slots", "queue_limit"), [(2, 1), (1, 0)])
 async def test_a_busy_server_opens_no_circuit(
     serve: Serve, connect: Connect, slots: int, queue_limit: int
@@ -161,6 +169,7 @@ async def test_a_busy_server_opens_no_circuit(
     assert at_rest(pool)
 
 
+@BOTH
 @pytest.mark.parametrize("code", [429, 503])
 @pytest.mark.parametrize("retry_after", [None, "0.1"])
 async def test_a_burst_of_refusals_loses_no_answer(
@@ -174,6 +183,7 @@ async def test_a_burst_of_refusals_loses_no_answer(
     assert len(server.questions) == 58
 
 
+@BOTH
 async def test_other_questions_respect_retry_after_too(
     server: FakeOllama, connect: Connect
 ) -> None:
@@ -189,6 +199,7 @@ async def test_other_questions_respect_retry_after_too(
     assert at_rest(pool)
 
 
+@BOTH
 async def test_a_server_that_is_always_busy_opens_its_circuit(
     server: FakeOllama, connect: Connect
 ) -> None:

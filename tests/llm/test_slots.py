@@ -6,7 +6,8 @@ import pytest
 
 from prism.errors import BudgetSpentError, CircuitOpenError
 from prism.llm._health import FAILURES_TO_OPEN, CircuitBreaker, Throttle
-from prism.llm._host import ModelSettings, OllamaHost
+from prism.llm._host import ModelSettings
+from prism.llm._ollama import OllamaHost
 from prism.llm._slots import Lease, Slots
 from prism.statechart.reasoner import Cost
 from tests.kit.clocks import Clock

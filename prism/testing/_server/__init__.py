@@ -1,1 +1,1 @@
-"""A fake Ollama server on loopback, with faults on demand."""
+"""Fake model servers on loopback, with faults on demand."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import h11
@@ -21,17 +21,53 @@ class Request:
         method: ``GET``, ``POST``, ...
         path: Path without host.
         body: The JSON of its body, None without a body.
+        headers: Its headers, their names in lower case.
     """
 
     method: str
     path: str
     body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """The forms in which a kind of server puts what a fault may send.
+
+    Args:
+        error: Returns the body of an error, given its text and the status.
+        tool_call: Returns the reply to a chat that calls a tool, given its name.
+    """
+
+    error: Callable[[str, int], Any]
+    tool_call: Callable[[str], Any]
+
+
+def _ollamas_tool_call(name: str) -> Any:
+    call = {"function": {"name": name, "arguments": {}}}
+    message = {"role": "assistant", "content": "", "tool_calls": [call]}
+    return {"model": "m", "created_at": "2026-01-01T00:00:00Z", "done": True, "message": message}
+
+
+OLLAMAS_FORMS = Forms(lambda message, _status: {"error": message}, _ollamas_tool_call)
 
 
 class Exchange:
-    """Reads requests from one connection and writes the answers to them."""
+    """Reads requests from one connection and writes the answers to them.
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    Args:
+        reader: Where the requests come from.
+        writer: Where the answers go.
+        forms: How an error and the like are put.
+    """
+
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        forms: Forms = OLLAMAS_FORMS,
+    ) -> None:
+        self.forms = forms
         self._reader = reader
         self._writer = writer
         self._http = h11.Connection(h11.SERVER)
@@ -49,6 +85,7 @@ class Exchange:
                         head.method.decode(),
                         head.target.decode(),
                         json.loads(body) if body else None,
+                        {name.decode(): value.decode("latin-1") for name, value in head.headers},
                     )
                 except ValueError as error:
                     await self.refuse(400, f"invalid JSON: {error}")
@@ -98,8 +135,8 @@ class Exchange:
     async def refuse(
         self, status: int, problem: str, headers: Iterable[tuple[str, str]] = ()
     ) -> None:
-        """Send an error as Ollama does."""
-        await self.respond(status, {"error": problem}, headers)
+        """Send an error in the form of the server."""
+        await self.respond(status, self.forms.error(problem, status), headers)
 
     async def begin(self, status: int, headers: Iterable[tuple[str, str]] = ()) -> None:
         """Send the head of a reply; the body is chunked unless the headers have its length."""

@@ -1,4 +1,4 @@
-"""Faults of a model server, for a `FakeOllama` to have."""
+"""Faults of a model server, for a `FakeOllama` or `FakeOpenAI` to have."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Fault:
 
         Args:
             code: HTTP status.
-            message: Text of the error, sent as Ollama sends it.
+            message: Text of the error, sent in the form of the server.
             retry_after: Value of the Retry-After header; None for no such header.
             body: Raw body instead of the message.
             headers: Further headers.
@@ -52,10 +52,11 @@ class Fault:
         if retry_after is not None:
             fields.append(("Retry-After", retry_after))
 
-        payload: Any = {"error": message or f"status {code}"} if body is None else body
-
         async def reply(exchange: Exchange) -> None:
-            await exchange.respond(code, payload, fields)
+            if body is None:
+                await exchange.refuse(code, message or f"status {code}", fields)
+            else:
+                await exchange.respond(code, body, fields)
 
         return cls(f"status {code}", reply)
 
@@ -150,11 +151,11 @@ class Fault:
         Args:
             name: Name of the tool.
         """
-        call = {"function": {"name": name, "arguments": {}}}
-        message = {"role": "assistant", "content": "", "tool_calls": [call]}
-        reply = {"model": "m", "created_at": "2026-01-01T00:00:00Z", "done": True}
 
-        return cls("tool call", cls.body(json.dumps({**reply, "message": message}).encode()).reply)
+        async def reply(exchange: Exchange) -> None:
+            await exchange.respond(200, exchange.forms.tool_call(name))
+
+        return cls("tool call", reply)
 
     @classmethod
     def says(cls, content: str) -> Fault:
@@ -163,5 +164,8 @@ class Fault:
 
     @classmethod
     def weighs(cls, probabilities: Mapping[str, Any]) -> Fault:
-        """Give a decision these probabilities, such as NaN or a sum that is not 1."""
+        """Give a decision these probabilities, such as NaN or a sum that is not 1.
+
+        A `FakeOpenAI` gives their logarithms, where a question asks for them.
+        """
         return cls("weighs", probabilities=probabilities)

@@ -23,7 +23,7 @@ class Asked:
     """A question that reached the server.
 
     Args:
-        path: ``/api/chat`` or ``/v1/systemone``.
+        path: ``/api/chat``, ``/v1/systemone`` or ``/v1/chat/completions``.
         model: Model asked.
         prompt: The last message of a chat; the state of a decision and, when choosing, its
             instructions.
@@ -41,6 +41,10 @@ class Asked:
     def schema(self) -> Mapping[str, Any] | None:
         """JSON Schema that a chat's answer is to follow; None for a text."""
         schema = self.body.get("format")
+        asked_for = self.body.get("response_format")
+        if isinstance(asked_for, dict) and isinstance(asked_for.get("json_schema"), dict):
+            schema = asked_for["json_schema"].get("schema")
+
         return schema if isinstance(schema, dict) else None
 
 
@@ -58,13 +62,20 @@ def read_question(path: str, body: Any) -> Asked:
         ]
     elif path == CHAT:
         prompt = str(body["messages"][-1]["content"])
-        schema = body.get("format")
-        if isinstance(schema, dict):
-            options = schema.get("properties", {}).get("next_state", {}).get("enum", [])
+        options = options_in(body.get("format"))
     else:
         prompt = body.get("prompt", "")
 
     return Asked(path, body["model"], prompt, tuple(dict.fromkeys(options)), body)
+
+
+def options_in(schema: Any) -> list[str]:
+    """Return the states that a schema allows as an answer, if it is one of states."""
+    if not isinstance(schema, dict):
+        return []
+
+    options: list[str] = schema.get("properties", {}).get("next_state", {}).get("enum", [])
+    return options
 
 
 def read_choices(asked: Asked) -> Iterator[tuple[str, Asked]]:
@@ -100,7 +111,7 @@ def choice_reply(
     return {
         "type": "choice",
         "choice": chosen,
-        "probabilities": _weights(chosen, options) if probabilities is None else probabilities,
+        "probabilities": weights_of(chosen, options) if probabilities is None else probabilities,
         "confidence": CHOSEN_PROBABILITY,
     }
 
@@ -131,7 +142,7 @@ def _text(content: Any) -> str:
     return content if isinstance(content, str) else json.dumps(content)
 
 
-def _weights(chosen: str, options: tuple[str, ...]) -> dict[str, float]:
+def weights_of(chosen: str, options: tuple[str, ...]) -> dict[str, float]:
     if len(options) == 1:
         return {chosen: 1.0}
 

@@ -1,0 +1,365 @@
+"""What every model server for tests shares: HTTP on loopback, slots, answers and faults."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, suppress
+from typing import Any, ClassVar, Self
+
+from prism.errors import FieldValueError
+from prism.testing._server.exchange import OLLAMAS_FORMS, Exchange, Forms, Request
+from prism.testing._server.faults import Fault
+from prism.testing._server.wire import Asked
+
+_HOST = "127.0.0.1"
+_START_SECONDS = 10
+_GONE_POLL_SECONDS = 0.05
+
+_ANY_QUESTION = ""
+"""Stands for the path of every question to a model, where faults are kept by path."""
+
+
+def first_option(asked: Asked) -> str:
+    """Choose the first option."""
+    return asked.options[0] if asked.options else "Hello."
+
+
+class ModelServer(ABC):
+    """Serves models on a free port of loopback, from a thread of its own.
+
+    Args:
+        models: Names of the models that it has.
+        choose: Returns the answer to a question, called in the server's thread.
+        write: Returns what a model writes where no options are offered, called in the server's
+            thread with the prompt and the schema of the answer, None for a text. By default what
+            `choose` returns.
+        latency: Seconds that each answer of a model takes, or a function that returns them, called
+            in the server's thread.
+        slots: Answers made at once, while further questions wait. None for no limit.
+        queue_limit: Questions that may wait before the next is refused with 503. None for no limit.
+        remember: Number of questions to keep, the latest ones; all by default.
+
+    Raises:
+        FieldValueError: If there is no slot.
+
+    Attributes:
+        latency: Seconds that each answer takes, or what returns them.
+        questions: The questions asked, in order of arrival.
+        asked: The number of questions asked.
+        most_at_once: The most answers that were being made at the same time.
+        busy_seconds: Seconds that slots were busy, added up over the slots.
+        open_connections: Connections that are open now.
+    """
+
+    _forms: ClassVar[Forms] = OLLAMAS_FORMS
+    """The forms in which it puts an error, and other things that a fault sends."""
+
+    _asking: ClassVar[Collection[str]]
+    """Paths that ask a model, so that a fault can change what it says."""
+
+    def __init__(
+        self,
+        models: Iterable[str],
+        *,
+        choose: Callable[[Asked], str],
+        write: Callable[[str, Mapping[str, Any] | None], Any] | None,
+        latency: float | Callable[[], float],
+        slots: int | None,
+        queue_limit: int | None,
+        remember: int | None,
+    ) -> None:
+        if slots is not None and slots < 1:
+            raise FieldValueError(f"slots must be 1 or more, or None for no limit, got {slots}")
+
+        self.models: tuple[str, ...] = tuple(models)
+        self.choose = choose
+        self.write = write
+        self.latency: float | Callable[[], float] = latency
+
+        self.questions: list[Asked] = []
+        self.asked: int = 0
+        self.most_at_once: int = 0
+        self.busy_seconds: float = 0.0
+        self.open_connections: int = 0
+
+        self._slots = slots
+        self._queue_limit = queue_limit
+        self._remember = remember
+        self._faults: dict[str, deque[Fault]] = {}
+        self._lasting: dict[str, Fault] = {}
+        self._running = 0
+        self._waiting = 0
+
+        self._port = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._stopping: asyncio.Event | None = None
+        self._free: asyncio.Semaphore | None = None
+
+    @property
+    def host(self) -> str:
+        """Address of the server, such as ``http://127.0.0.1:40001``."""
+        return f"http://{_HOST}:{self._port}"
+
+    @property
+    def url(self) -> str:
+        """The same address, by the name that test servers usually have for it."""
+        return self.host
+
+    def fail(self, *faults: Fault, path: str | None = None) -> None:
+        """Make the next questions fail, one with each fault; after them the server answers again.
+
+        Args:
+            faults: The faults, in order.
+            path: Path whose requests fail, such as ``/api/show``; by default questions to a model.
+
+        Raises:
+            FieldValueError: If a fault changes what a model says, and the path asks no model.
+        """
+        for fault in faults:
+            self._require_possible(fault, path)
+
+        self._faults.setdefault(path or _ANY_QUESTION, deque()).extend(faults)
+
+    def fail_always(self, fault: Fault, path: str | None = None) -> None:
+        """Make every question fail until `recover`.
+
+        Args:
+            fault: The fault.
+            path: As in `fail`.
+
+        Raises:
+            FieldValueError: As `fail`.
+        """
+        self._require_possible(fault, path)
+        self._lasting[path or _ANY_QUESTION] = fault
+
+    def recover(self) -> None:
+        """Forget all faults."""
+        self._faults.clear()
+        self._lasting.clear()
+
+    def start(self) -> None:
+        """Start serving, on the same port as before if it was stopped.
+
+        Raises:
+            RuntimeError: If it is running already.
+            OSError: If another process has taken the port.
+        """
+        if self._thread is not None:
+            raise RuntimeError(f"the fake server is running already, at {self.host}")
+
+        started: Future[None] = Future()
+        thread = threading.Thread(target=self._run, args=(started,), daemon=True)
+        thread.start()
+        started.result(timeout=_START_SECONDS)
+        self._thread = thread
+
+    def stop(self) -> None:
+        """Stop serving, and cut off all connections."""
+        loop, stopping, thread = self._loop, self._stopping, self._thread
+        if loop is not None and stopping is not None and thread is not None:
+            loop.call_soon_threadsafe(stopping.set)
+            thread.join(timeout=_START_SECONDS)
+
+        self._loop = self._stopping = self._thread = None
+
+    def __enter__(self) -> Self:
+        """Start serving."""
+        self.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Stop serving."""
+        self.stop()
+
+    def _run(self, started: Future[None]) -> None:
+        try:
+            asyncio.run(self._serve(started))
+        except Exception as error:
+            if started.done():
+                raise
+            started.set_exception(error)
+
+    async def _serve(self, started: Future[None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stopping = asyncio.Event()
+        self._free = None if self._slots is None else asyncio.Semaphore(self._slots)
+        self._running = self._waiting = self.open_connections = 0
+
+        server = await asyncio.start_server(self._connected, _HOST, self._port, backlog=1024)
+        self._port = server.sockets[0].getsockname()[1]
+        started.set_result(None)
+
+        await self._stopping.wait()
+        server.close()
+        await _cancel_all_others()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.open_connections += 1
+        try:
+            with suppress(ConnectionError, asyncio.CancelledError):
+                await self._converse(reader, Exchange(reader, writer, self._forms))
+        finally:
+            self.open_connections -= 1
+            writer.transport.abort()
+
+    async def _converse(self, reader: asyncio.StreamReader, exchange: Exchange) -> None:
+        while (request := await exchange.next_request()) is not None:
+            answering = asyncio.create_task(self._answer(request, exchange))
+            await self._unless_gone(reader, answering)
+            if not exchange.ready_for_next():
+                return
+
+    async def _unless_gone(
+        self, reader: asyncio.StreamReader, answering: asyncio.Task[None]
+    ) -> None:
+        """Wait for an answer, and cancel it when the client disconnects, as a real server does."""
+        try:
+            while not answering.done():
+                # a stream has no event for its end unless somebody reads it
+                await asyncio.wait({answering}, timeout=_GONE_POLL_SECONDS)
+                if reader.at_eof():
+                    answering.cancel()
+
+            await answering
+        finally:
+            answering.cancel()
+
+    async def _answer(self, request: Request, exchange: Exchange) -> None:
+        try:
+            fault = self._next_fault(request.path)
+            if fault is not None and fault.reply is not None:
+                await fault.reply(exchange)
+            else:
+                await self._route(request, exchange, fault)
+        except ConnectionError:
+            raise
+        except Exception as error:
+            # an error in the answering itself, such as in `choose`, is a 500 as on a real server
+            if exchange.nothing_sent():
+                await exchange.refuse(500, f"{type(error).__name__}: {error}")
+            else:
+                exchange.drop()
+
+    def _next_fault(self, path: str) -> Fault | None:
+        coming = self._faults.get(path)
+        return self._lasting.get(path) or (coming.popleft() if coming else None)
+
+    @abstractmethod
+    async def _route(self, request: Request, exchange: Exchange, fault: Fault | None) -> None:
+        """Answer a request."""
+
+    @abstractmethod
+    async def _reply(self, asked: Asked, exchange: Exchange, fault: Fault | None) -> None:
+        """Answer a question to a model that the server has."""
+
+    @abstractmethod
+    def _read(self, request: Request) -> Asked:
+        """Return the question of a request.
+
+        Raises:
+            AttributeError, IndexError, KeyError, TypeError: If the request lacks a part of it.
+        """
+
+    def _counts(self, asked: Asked) -> bool:  # noqa: ARG002
+        """Return True for what is a question, and not only a request to load a model."""
+        return True
+
+    async def _ask(self, request: Request, exchange: Exchange, fault: Fault | None) -> None:
+        try:
+            asked = self._read(request)
+        except (AttributeError, IndexError, KeyError, TypeError) as error:
+            await exchange.refuse(400, f"invalid request: {type(error).__name__}: {error}")
+            return
+
+        if self._counts(asked):
+            self._record(asked)
+
+        is_full = self._free is not None and self._free.locked()
+        if is_full and self._queue_limit is not None and self._waiting >= self._queue_limit:
+            await exchange.refuse(
+                503, "server busy, please try again. maximum pending requests exceeded"
+            )
+            return
+
+        async with self._slot():
+            await self._make_answer(asked, exchange, fault)
+
+    def _record(self, asked: Asked) -> None:
+        self.asked += 1
+        self.questions.append(asked)
+        if self._remember is not None:
+            del self.questions[: max(0, len(self.questions) - self._remember)]
+
+    @asynccontextmanager
+    async def _slot(self) -> AsyncIterator[None]:
+        """Wait for a slot, and count the time that it is in use."""
+        if self._free is not None:
+            self._waiting += 1
+            try:
+                await self._free.acquire()
+            finally:
+                self._waiting -= 1
+
+        began = time.monotonic()
+        self._running += 1
+        self.most_at_once = max(self.most_at_once, self._running)
+        try:
+            yield
+        finally:
+            self._running -= 1
+            self.busy_seconds += time.monotonic() - began
+            if self._free is not None:
+                self._free.release()
+
+    async def _make_answer(self, asked: Asked, exchange: Exchange, fault: Fault | None) -> None:
+        fault = fault or self._next_fault(_ANY_QUESTION)
+        if fault is not None and fault.reply is not None:
+            await fault.reply(exchange)
+            return
+
+        await asyncio.sleep(self.latency() if callable(self.latency) else self.latency)
+
+        if asked.model in self.models:
+            await self._reply(asked, exchange, fault)
+        else:
+            await exchange.refuse(404, f"model {asked.model!r} not found")
+
+    def _content(self, asked: Asked, fault: Fault | None) -> str:
+        """Return what the model writes."""
+        if fault is not None and fault.content is not None:
+            return fault.content
+        if asked.options:
+            return json.dumps({"next_state": self.choose(asked)})
+        if self.write is None:
+            return self.choose(asked)
+
+        text = self.write(asked.prompt, asked.schema)
+        return text if isinstance(text, str) else json.dumps(text)
+
+    def _require_possible(self, fault: Fault, path: str | None) -> None:
+        if fault.reply is None and path is not None and path not in self._asking:
+            raise FieldValueError(
+                f"a fault of kind {fault.name!r} changes what a model says, and {path} asks no "
+                "model"
+            )
+
+
+async def _cancel_all_others() -> None:
+    """Cancel every other task of the loop, also those that begin meanwhile."""
+    this = asyncio.current_task()
+    while others := asyncio.all_tasks() - {this}:
+        for task in others:
+            task.cancel()
+
+        await asyncio.wait(others)
+        # transports close, and connections accepted just now begin their conversation
+        await asyncio.sleep(0)

@@ -1,0 +1,180 @@
+"""OpenAI-compatible servers as a user asks them: ``--reasoner openai --host URL``."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prism.testing import FakeOpenAI
+from tests.kit.cognition import add, limited, thought
+from tests.kit.commands import Prism
+
+KEY = "sk-1234567890"
+RUN = ("simulate", "--agents", 12, "--rounds", 2)
+
+WORKFLOW = """\
+state_machine: {states: [looking], transitions: [looking->looking]}
+steps:
+  - {name: look, type: llm, in_state: looking, prompt: "Look {tick}", output: text}
+"""
+
+Serve = Callable[..., FakeOpenAI]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """Return a maker of running servers."""
+    with ExitStack() as servers:
+        yield lambda **settings: servers.enter_context(FakeOpenAI(**settings))
+
+
+def asking(*servers: FakeOpenAI) -> list[str]:
+    """Return the options that name the servers and their model."""
+    hosts = [part for server in servers for part in ("--host", server.host)]
+    return ["--reasoner", "openai", "--model", "llama3.2", *hosts]
+
+
+def decisions_in(folder: Path) -> list[dict[str, Any]]:
+    """Return the decisions of a run, in the order of its log."""
+    lines = (folder / "events.jsonl").read_text(encoding="utf-8").splitlines()
+    events = [json.loads(line) for line in lines]
+    return [event for event in events if event["event"] == "reasoner.decision"]
+
+
+def test_decisions_have_the_probabilities_that_a_server_gives(prism: Prism, serve: Serve) -> None:
+    """Where log-probabilities come back, each decision has those of its options, and is drawn."""
+    server = serve()
+    ran = prism(*RUN, *asking(server), "--out", "run")
+    assert (ran.status, ran.err) == (0, "")
+    decisions = decisions_in(prism.folder / "run")
+    assert len(decisions) > 10
+    for decision in decisions:
+        assert (decision["source"], decision["host"], decision["attempts"]) == (
+            "model",
+            server.host,
+            1,
+        )
+        assert list(decision["probabilities"]) == decision["options"]
+        assert sum(decision["probabilities"].values()) == pytest.approx(1, abs=1e-5)
+
+
+def test_without_log_probabilities_a_model_writes_its_choice(prism: Prism, serve: Serve) -> None:
+    """A server that gives none is asked to write one of the options, by a schema."""
+    server = serve(logprobs=False)
+    assert prism(*RUN, *asking(server), "--out", "run").status == 0
+    decisions = decisions_in(prism.folder / "run")
+    assert {decision["source"] for decision in decisions} == {"model"}
+    assert {decision["probabilities"] is None for decision in decisions} == {True}
+    assert server.questions[-1].options == tuple(decisions[-1]["options"])
+
+
+def test_several_servers_share_the_questions(prism: Prism, serve: Serve) -> None:
+    """Hosts are repeated as Ollama's are, and all of them answer."""
+    servers = [serve(latency=0.01), serve(latency=0.01)]
+    assert prism(*RUN, *asking(*servers), "--concurrency", 1, "--out", "run").status == 0
+    hosts = {decision["host"] for decision in decisions_in(prism.folder / "run")}
+    assert hosts == {server.host for server in servers}
+
+
+def test_what_a_server_refuses_is_said_once(prism: Prism, serve: Serve) -> None:
+    """A note says what a server does not take, and the run goes on without it."""
+    server = serve(refuses=["seed"])
+    ran = prism(*RUN, *asking(server))
+    assert ran.status == 0
+    assert ran.err.count("refuses seed, so it is asked without") == 1
+
+
+def test_a_run_is_replayed_from_its_log(prism: Prism, serve: Serve) -> None:
+    """Decisions of such a server are repeated without it, to the same bytes."""
+    assert prism(*RUN, *asking(serve()), "--out", "run").status == 0
+    assert prism(*RUN, "--replay", "run", "--out", "again").status == 0
+    first, again = (prism.folder / name / "events.jsonl" for name in ("run", "again"))
+    assert first.read_bytes() == again.read_bytes()
+
+
+@pytest.mark.parametrize("key", [KEY, "sk-another"])
+def test_the_key_is_in_no_file_and_no_message(prism: Prism, serve: Serve, key: str) -> None:
+    """A right key is sent and a wrong one is repeated by the server; neither is written down."""
+    server = serve(key=KEY)
+    prism = replace(prism, environment={"OPENAI_API_KEY": key})
+    ran = prism(*RUN, *asking(server), "--out", "run")
+    assert f"Bearer {key}" in server.authorizations
+    assert key not in ran.out + ran.err
+
+    files = [path for path in (prism.folder / "run").rglob("*") if path.is_file()]
+    assert len(files) > 1
+    assert not any(key.encode() in path.read_bytes() for path in files)
+    sources = {decision["source"] for decision in decisions_in(prism.folder / "run")}
+    assert sources == ({"model"} if key == KEY else {"fallback"})
+
+
+def test_a_doctor_sees_what_a_server_offers(prism: Prism, serve: Serve) -> None:
+    """Every check is a line, and a trial answer ends them."""
+    server = serve(refuses=["reasoning_effort"])
+    ran = prism("doctor", *asking(server))
+    assert (ran.status, ran.err) == (0, "")
+    lines = ran.out.splitlines()
+    told = [line.split(":")[0].split() for line in lines]
+    assert [step for _, step in told] == ["server", "model", "decisions", "load", "load", "answer"]
+    assert f"an OpenAI-compatible server at {server.host}" in lines[0]
+    assert "answers idle 90%, scrolling 10%" in lines[-1]
+    assert "it refuses reasoning_effort, so prism leaves that out" in lines[-1]
+
+
+def test_a_doctor_leaves_an_unlisted_model_to_the_answer(prism: Prism, serve: Serve) -> None:
+    """Some servers have more than they list; one that does not is wrong at the first question."""
+    ran = prism("doctor", *asking(serve(models=["other"])))
+    assert ran.status == 1
+    assert "ok    model: llama3.2 is not among its 1: other; " in ran.out
+    assert "wrong load: " in ran.out
+    assert "start the server with llama3.2, or name a model that it lists" in ran.out
+
+
+def test_a_workflow_asks_such_a_server(prism: Prism, serve: Serve) -> None:
+    """The steps of a workflow get their texts, and the run is kept with its kind of server."""
+    server = serve(write=lambda prompt, schema: f"saw {prompt}")
+    (prism.folder / "agent.yaml").write_text(WORKFLOW)
+    ran = prism("workflow", "run", "agent.yaml", "--turns", 2, *asking(server), "--out", "run")
+    assert ran.status == 0
+    assert [asked.prompt for asked in server.questions[-2:]] == ["Look 1", "Look 2"]
+    config = json.loads((prism.folder / "run" / "run.json").read_text())["config"]
+    assert (config["reasoner"], config["host"]) == ("openai", [server.host])
+
+
+def test_a_thinking_agent_asks_such_a_server(prism: Prism, serve: Serve) -> None:
+    """The cycles of a thinking agent get their replies."""
+
+    def say(prompt: str, *_more: Any) -> str:
+        thinks = "You are in the state thinking" in prompt
+        return thought("so far", "executing") if thinks else add("entry", "some words")
+
+    (prism.folder / "config.json").write_text(limited(500, 700).to_json())
+    files = ("--config", "config.json", "--memory", "memory.json")
+    ran = prism("think", *files, "--cycles", 4, *asking(serve(write=say)), "--out", "run")
+    assert ran.status == 0
+    config = json.loads((prism.folder / "run" / "run.json").read_text())["config"]
+    assert config["reasoner"] == "openai"
+    assert prism("think", "--resume", "run").err.endswith("there is nothing to resume\n")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("doctor",),
+        ("simulate", "--agents", 2),
+        ("think", "--config", "config.json", "--memory", "memory.json"),
+        ("workflow", "run", "agent.yaml"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_such_a_server_has_no_usual_address(prism: Prism, command: tuple[str, ...]) -> None:
+    """Without --host every command says what is missing."""
+    ran = prism(*command, "--reasoner", "openai", "--model", "m")
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err == (
+        "prism: --host must name an OpenAI-compatible server: they have no usual address\n"
+    )

@@ -1,0 +1,466 @@
+"""A server that speaks OpenAI's chat completions, asked once."""
+
+import asyncio
+import json
+import logging
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, ExitStack
+from typing import Any
+
+import pytest
+
+from prism.errors import (
+    BadReplyError,
+    DecisionsUnsupportedError,
+    FieldValueError,
+    LLMError,
+    TimedOutError,
+    UnreachableError,
+)
+from prism.llm import OpenAIPool
+from prism.statechart.reasoner import Cost, Reasoner
+from prism.testing import FakeOpenAI, Fault
+from tests.kit.proxies import Proxy
+from tests.kit.reasoners import crowd
+from tests.kit.server_faults import FAULTS
+from tests.kit.servers import HELLO, QUESTION
+
+KEY = "sk-1234567890"
+SCHEMA = {
+    "type": "object",
+    "properties": {"next_state": {"type": "string", "enum": ["idle"]}},
+    "required": ["next_state"],
+}
+LISTED = "start the server with tiny, or name a model that it lists$"
+SAID = {
+    "no model": LISTED,
+    "no such model elsewhere": LISTED,
+    "wrong shape": r"is not a reply \(it has no choices with a message\)",
+}
+"""What is said otherwise than of an Ollama server."""
+
+Serve = Callable[..., FakeOpenAI]
+Connect = Callable[..., OpenAIPool]
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
+    """Return a maker of running servers with the model ``tiny``; there is no key."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with ExitStack() as servers:
+
+        def make(**settings: Any) -> FakeOpenAI:
+            return servers.enter_context(FakeOpenAI(**{"models": ["tiny"], **settings}))
+
+        yield make
+
+
+@pytest.fixture
+async def connect() -> AsyncIterator[Connect]:
+    """Return a maker of pools, each closed when the test ends."""
+    async with AsyncExitStack() as pools:
+
+        def make(*servers: FakeOpenAI | str, **settings: Any) -> OpenAIPool:
+            hosts = [each if isinstance(each, str) else each.host for each in servers]
+            pool = OpenAIPool(hosts, "tiny", **{"timeout": 5, "attempts": 1, **settings})
+            pools.push_async_callback(pool.close)
+            return pool
+
+        yield make
+
+
+async def test_a_question_is_sent_as_the_server_expects_it(serve: Serve, connect: Connect) -> None:
+    """The request has model, messages, schema, temperature and seed where they belong."""
+    server = serve()
+    pool = connect(server, seed=7, temperature=0.5, think=None)
+    cost = Cost()
+    reply = await pool.chat(HELLO, format=SCHEMA, cost=cost)
+    assert (reply.text, reply.model, reply.host) == (
+        '{"next_state": "idle"}',
+        "tiny",
+        server.host,
+    )
+    assert (reply.input_tokens, reply.output_tokens) == (1, 2)
+    assert (cost.input_tokens, cost.output_tokens, cost.done_reason) == (1, 2, "stop")
+    (asked,) = server.questions
+    assert asked.path == "/v1/chat/completions"
+    strict = {**SCHEMA, "additionalProperties": False}
+    assert asked.body == {
+        "model": "tiny",
+        "messages": HELLO,
+        "temperature": 0.5,
+        "seed": 7,
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "answer", "schema": strict, "strict": True},
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("think", "sent"),
+    [
+        (
+            False,
+            {"reasoning_effort": "none", "chat_template_kwargs": {"enable_thinking": False}},
+        ),
+        (True, {"chat_template_kwargs": {"enable_thinking": True}}),
+        ("low", {"reasoning_effort": "low"}),
+        (None, {}),
+    ],
+)
+async def test_thinking_is_said_in_the_words_of_the_servers(
+    think: Any, sent: dict[str, Any], serve: Serve, connect: Connect
+) -> None:
+    """Whether a model may think is said to those who know either word for it."""
+    server = serve()
+    await connect(server, think=think).chat(HELLO)
+    body = server.questions[0].body
+    words = ("reasoning_effort", "chat_template_kwargs")
+    assert {name: body[name] for name in words if name in body} == sent
+
+
+PARTS = ["seed", "temperature", "response_format", "reasoning_effort", "chat_template_kwargs"]
+
+
+@pytest.mark.parametrize("part", PARTS)
+async def test_what_a_server_refuses_is_told_once_and_left_out(
+    part: str, serve: Serve, connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A part that is refused by name costs one request more, and is left out from then on."""
+    server = serve(refuses=[part])
+    pool, costs = connect(server), [Cost() for _ in range(3)]
+    with caplog.at_level(logging.WARNING, "prism.llm"):
+        for cost in costs:
+            await pool.chat(HELLO, format=SCHEMA, cost=cost)
+
+    assert [cost.attempts for cost in costs] == [2, 1, 1]
+    assert [part in asked.body for asked in server.questions] == [True, False, False, False]
+    (told,) = caplog.messages
+    assert told.startswith(f"tiny at {server.host} refuses {part}, so it is asked without: ")
+
+
+async def test_all_that_is_refused_is_left_out(
+    serve: Serve, connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    """However many parts are refused, by requests at the same time, each is told of once."""
+    server = serve(refuses=PARTS, latency=0.01)
+    pool = connect(server, concurrency=4)
+    await asyncio.gather(*(pool.chat(HELLO, format=SCHEMA) for _ in range(8)))
+    assert len(caplog.messages) == len(PARTS)
+    assert set(server.questions[-1].body) == {"model", "messages"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "fault"),
+    [
+        ({"think": "low"}, Fault.status(400, "reasoning_effort must be one of none, high")),
+        ({"think": True}, Fault.status(422, "chat_template_kwargs: extra inputs not permitted")),
+        ({"temperature": 0.5}, Fault.status(400, "temperature does not support 0.5")),
+        ({}, Fault.status(400, "the context is 4096 tokens")),
+        ({}, Fault.status(403, "no seed for you")),
+    ],
+)
+async def test_other_refusals_are_raised(
+    settings: dict[str, Any], fault: Fault, serve: Serve, connect: Connect
+) -> None:
+    """What the user has set is not dropped, and other refusals are not mistaken for one of it."""
+    server = serve()
+    server.fail(fault)
+    with pytest.raises(LLMError, match=r"answered 4\d\d"):
+        await connect(server, **settings).chat(HELLO)
+    assert len(server.questions) == 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "message"),
+    [pytest.param(*row, id=name) for name, *row, _ in FAULTS],
+)
+async def test_every_fault_has_its_class(
+    fault: Fault,
+    kind: type,
+    message: str,
+    serve: Serve,
+    connect: Connect,
+    request: pytest.FixtureRequest,
+) -> None:
+    """Every fault is the error of prism's tree that it is with Ollama, with its host and cost."""
+    server = serve()
+    server.fail(fault)
+    cost = Cost()
+    said = SAID.get(request.node.callspec.id, message)
+    with pytest.raises(LLMError, match=said) as caught:
+        await connect(server, timeout=0.2 if kind is TimedOutError else 5).chat(HELLO, cost=cost)
+
+    assert type(caught.value) is kind
+    assert caught.value.host == server.host
+    assert (cost.attempts, cost.host) == (1, server.host)
+
+
+async def test_a_tool_call_is_an_empty_reply(serve: Serve, connect: Connect) -> None:
+    """A reply that calls a tool says nothing, which is no reply to a question."""
+    server = serve()
+    server.fail(Fault.calls_tool())
+    with pytest.raises(BadReplyError, match="gave an empty reply"):
+        await connect(server).chat(HELLO)
+
+
+async def test_a_server_that_is_not_there_is_unreachable(serve: Serve, connect: Connect) -> None:
+    """The advice is not that for Ollama."""
+    server = serve()
+    server.stop()
+    with pytest.raises(UnreachableError, match="see that the server is running there, and that"):
+        await connect(server).chat(HELLO)
+
+
+@pytest.mark.parametrize("suffix", ["", "/", "/v1", "/v1/"])
+async def test_an_address_may_end_with_the_version(
+    suffix: str, serve: Serve, connect: Connect
+) -> None:
+    """The version is added where there is no path; both spellings are one host."""
+    server = serve()
+    pool = connect(f"{server.host}{suffix}", server)
+    assert len(pool.hosts) == 1
+    assert (await pool.chat(HELLO)).text == "Hello."
+    assert await pool.servers[0].models() == ["tiny"]
+
+
+async def test_a_path_of_its_own_is_kept(serve: Serve, connect: Connect) -> None:
+    """Where an address has a path, as behind a gateway, nothing is added to it."""
+    with pytest.raises(BadReplyError, match="answered 404: Not Found"):
+        await connect(f"{serve().host}/openai").chat(HELLO)
+
+
+async def test_a_proxy_of_the_environment_is_used(
+    proxy: Proxy, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server is asked through the proxy that the environment names, for replies as they are."""
+    monkeypatch.setenv("HTTP_PROXY", proxy.address)
+    proxy.body = json.dumps({"choices": [{"message": {"content": "by proxy"}}]}).encode()
+    assert (await connect("http://models.invalid").chat(HELLO)).text == "by proxy"
+    ((target, headers),) = proxy.requests
+    assert target == "http://models.invalid/v1/chat/completions"
+    assert headers["Accept-Encoding"] == "identity"
+
+
+# The key
+
+
+async def test_the_key_of_the_environment_is_sent(
+    serve: Serve, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every request has the key; without one it has no header for it."""
+    server = serve()
+    await connect(server).chat(HELLO)
+    monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}\n")
+    server.key = KEY
+    await connect(server).chat(HELLO)
+    assert server.authorizations == [None, f"Bearer {KEY}"]
+
+
+async def test_a_password_goes_before_the_key(
+    serve: Serve, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where an address has a name and password, they are sent and the key is not."""
+    server = serve()
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    pool = connect(server.host.replace("://", "://ann:secret@"))
+    await pool.chat(HELLO)
+    assert server.authorizations == ["Basic YW5uOnNlY3JldA=="]
+    assert pool.hosts == [server.host]
+
+
+LEAKS = [
+    Fault.status(401, f"Incorrect API key provided: {KEY}"),
+    Fault.status(429, body=f"<title>Key {KEY} has run out</title>".encode()),
+    Fault.body(json.dumps({"error": {"message": f"no such key {KEY}"}}).encode()),
+    Fault.body(f"<title>{KEY}</title>".encode()),
+    Fault.status(400, f"seed of {KEY}"),
+]
+
+
+@pytest.mark.parametrize("leak", LEAKS)
+async def test_a_key_that_a_server_repeats_is_shown_nowhere(
+    leak: Fault,
+    serve: Serve,
+    connect: Connect,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """No message, cause, log line or reply has the key, whatever the server sends."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    server = serve()
+    server.fail_always(leak)
+    with caplog.at_level(logging.DEBUG), pytest.raises(LLMError) as caught:
+        await connect(server).chat(HELLO)
+
+    found: BaseException | None = caught.value
+    while found is not None:
+        response = getattr(found, "response", None)
+        assert KEY not in f"{found} {found!r} {getattr(response, 'text', '')}"
+        found = found.__cause__ or found.__context__
+
+    assert KEY not in caplog.text
+
+
+@pytest.mark.parametrize("key", ["sk 1", "sk-ä", "sk\n-1", "sk\x00"])
+def test_a_key_that_no_header_can_carry_is_refused(
+    key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key with other characters is named by its variable, and not shown."""
+    monkeypatch.setattr("os.environ", {"OPENAI_API_KEY": key})
+    with pytest.raises(FieldValueError, match=r"^OPENAI_API_KEY must be") as caught:
+        OpenAIPool(["http://127.0.0.1:1"], "tiny")
+    assert key not in str(caught.value)
+
+
+# Decision questions
+
+
+async def test_log_probabilities_are_the_probabilities_of_the_options(
+    serve: Serve, connect: Connect
+) -> None:
+    """Options get letters, whose log-probabilities come back as those of the options."""
+    server = serve(choose=lambda asked: "B")
+    cost = Cost()
+    pool = connect(server)
+    reply = await pool.systemone("Ann is tired.", QUESTION, cost=cost)
+    assert reply.answers["q0"]["choice"] == "b"
+    assert reply.answers["q0"]["probabilities"] == pytest.approx({"a": 0.1, "b": 0.9})
+    assert (cost.attempts, reply.usage) == (
+        1,
+        {"input_tokens": cost.input_tokens, "output_tokens": cost.output_tokens},
+    )
+    (asked,) = server.questions
+    assert (asked.body["logprobs"], asked.body["top_logprobs"]) == (True, 20)
+    assert asked.options == ("A", "B")
+    assert pool.servers[0].known_to_decide is True
+
+
+@pytest.mark.parametrize(
+    ("settings", "requests"), [({"logprobs": False}, 1), ({"refuses": ["logprobs"]}, 1)]
+)
+async def test_without_log_probabilities_no_decision_is_asked_again(
+    settings: dict[str, Any], requests: int, serve: Serve, connect: Connect
+) -> None:
+    """A server that gives none has cost one request, and is asked no further decision."""
+    server = serve(**settings)
+    pool = connect(server)
+    for _ in range(3):
+        with pytest.raises(DecisionsUnsupportedError, match="takes no decision questions"):
+            await pool.systemone("Ann is tired.", QUESTION)
+    assert len(server.questions) == requests
+
+
+async def test_decisions_go_to_the_server_that_gives_log_probabilities(
+    serve: Serve, connect: Connect
+) -> None:
+    """Of two servers the one that gives none is left out, after a question has shown it."""
+    silent, server = serve(logprobs=False), serve()
+    pool = connect(silent, server)
+    hosts = {(await pool.systemone("Ann", QUESTION)).host for _ in range(6)}
+    assert (hosts, len(silent.questions), len(server.questions)) == ({server.host}, 1, 6)
+
+
+@pytest.mark.parametrize(
+    "fault", [Fault.status(500), Fault.status(400), Fault.body(b"{}")], ids=["500", "400", "{}"]
+)
+async def test_where_nobody_is_known_to_decide_all_chat(
+    fault: Fault, serve: Serve, connect: Connect
+) -> None:
+    """Beside a server that gives none, one that fails does not take the decisions along."""
+    useless, silent = serve(), serve(logprobs=False)
+    useless.fail_always(fault)
+    for order in ([useless, silent], [silent, useless]):
+        decisions = await Reasoner(connect(*order)).decide_many(crowd(20))
+        assert {decision.source for decision in decisions} == {"model"}
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (Fault.says("I would rather not."), "does not answer with one of the options"),
+        (Fault.says('{"next_state": "C"}'), "does not answer with one of the options"),
+        (Fault.weighs({"A": float("nan"), "B": "much"}), "do not show its choice"),
+        (Fault.weighs({"A": 0}), "do not show its choice"),
+    ],
+)
+async def test_an_answer_that_is_no_letter_is_a_bad_reply(
+    fault: Fault, message: str, serve: Serve, connect: Connect
+) -> None:
+    """What chooses no option, or shows no probability of it, is a bad reply of that host."""
+    server = serve()
+    await (pool := connect(server)).systemone("Ann", QUESTION)
+    server.fail(fault)
+    with pytest.raises(BadReplyError, match=message):
+        await pool.systemone("Ann", QUESTION)
+
+
+async def test_more_options_than_log_probabilities_are_not_asked(
+    serve: Serve, connect: Connect
+) -> None:
+    """Servers give twenty at most: a question with more options says what to do instead."""
+    server = serve()
+    criteria = {f"option {number}": None for number in range(21)}
+    question = {"q0": {"type": "choice", "instructions": "?", "criteria": criteria}}
+    with pytest.raises(BadReplyError, match=r"21 options are more than .*: ask in chat"):
+        await connect(server).systemone("Ann", question)
+    assert server.questions == []
+
+
+# Loading, and what there is
+
+
+async def test_loading_asks_for_one_token(serve: Serve, connect: Connect) -> None:
+    """A server loads its model for the first question, so that this one is made short."""
+    server = serve()
+    assert await connect(server).warm_up() == {server.host: None}
+    assert [asked.body["max_tokens"] for asked in server.questions] == [1]
+
+
+@pytest.mark.parametrize("body", [b"{}", b"[]", b'{"data": 3}'])
+async def test_a_list_of_models_that_is_none_is_a_bad_reply(
+    body: bytes, serve: Serve, connect: Connect
+) -> None:
+    """Whatever is sent instead of a list is said to be no reply."""
+    server = serve()
+    server.fail(Fault.body(body), path="/v1/models")
+    with pytest.raises(BadReplyError, match="it has no list of models"):
+        await connect(server).servers[0].models()
+
+
+async def test_connections_end_with_the_pool(serve: Serve) -> None:
+    """Closing a pool closes its connections, and the next question makes new ones."""
+    server = serve()
+    async with OpenAIPool([server.host], "tiny") as pool:
+        await pool.chat(HELLO)
+        assert server.open_connections == 1
+        await pool.close()
+        await pool.chat(HELLO)
+    async with asyncio.timeout(5):
+        while server.open_connections:
+            await asyncio.sleep(0)
+
+
+WITHOUT = """
+import sys
+sys.modules["openai"] = None
+from prism.errors import MissingExtraError
+from prism.llm import OllamaPool, OpenAIPool
+OllamaPool(["http://127.0.0.1:1"], "tiny")
+try:
+    OpenAIPool(["http://127.0.0.1:1"], "tiny")
+except MissingExtraError as error:
+    print(error)
+"""
+
+
+def test_the_package_is_needed_only_where_it_is_used() -> None:
+    """Without the openai package Ollama is asked as ever, and a pool of it names the extra."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert "needs the package 'openai'" in done.stdout
+    assert "[openai]" in done.stdout

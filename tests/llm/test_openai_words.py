@@ -1,0 +1,222 @@
+"""What a request to an OpenAI-compatible server says, and what is read from its reply."""
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism.llm._openai_words import (
+    Completion,
+    LetteredChoice,
+    part_refused,
+    read_completion,
+    response_format,
+)
+
+STATE = "Ann is tired."
+OPTIONS = ["engaging_like", "engaging_reply", "composing"]
+QUESTION = {
+    "type": "choice",
+    "instructions": "What now?",
+    "criteria": dict(zip(OPTIONS, ["Like it", None, "Write"], strict=True)),
+}
+
+
+def token(text: str, chance: float = 1.0, **likeliest: float) -> dict[str, Any]:
+    """Return a token as servers send it, with the likeliest in its place."""
+    listed = [{"token": each, "logprob": math.log(p)} for each, p in likeliest.items()]
+    return {"token": text, "logprob": math.log(chance), "top_logprobs": listed}
+
+
+def reply(content: Any, tokens: Any = None, **more: Any) -> dict[str, Any]:
+    """Return a reply to a chat."""
+    choice = {"message": {"content": content}, "logprobs": {"content": tokens}}
+    return {"choices": [choice], **more}
+
+
+def read(text: str, *tokens: dict[str, Any]) -> dict[str, Any]:
+    """Read the choice among `OPTIONS` in a reply of some tokens."""
+    return LetteredChoice.of(STATE, QUESTION).read(read_completion(reply(text, list(tokens))))
+
+
+def test_options_get_letters() -> None:
+    """The prompt has what the question is about first, then the options by letter and meaning."""
+    choice = LetteredChoice.of(STATE, QUESTION)
+    assert choice.letters == dict(zip("ABC", OPTIONS, strict=True))
+    assert choice.prompt == (
+        "Ann is tired.\n\nWhat now?\n\nOptions:\nA: engaging_like (Like it)\nB: engaging_reply\n"
+        "C: composing (Write)\n\nRespond with JSON only, with the letter of one option:\n"
+        '{"next_state": "<letter>"}\n'
+    )
+    assert choice.schema["properties"]["next_state"]["enum"] == ["A", "B", "C"]
+
+
+WRAPPED = ["{}", ' "{}', '"{}"', '{}"}}', '":"{}', " {}", "▁{}", "Ġ{}", '{}"}}\n']
+
+
+@pytest.mark.parametrize("form", WRAPPED)
+def test_a_letter_is_found_however_it_is_cut_into_tokens(form: str) -> None:
+    """Quotes, braces and spaces may be in one token with the letter, as tokenizers have it."""
+    likeliest = {form.format("B"): 0.6, form.format("A"): 0.3, form.format("x"): 0.1}
+    found = read(
+        '{"next_state": "B"}',
+        token('{"next_state'),
+        token(form.format("B"), 0.6, **likeliest),
+    )
+    assert found["choice"] == "engaging_reply"
+    assert found["probabilities"] == pytest.approx(
+        {"engaging_like": 1 / 3, "engaging_reply": 2 / 3, "composing": 0.0}
+    )
+    assert found["confidence"] == pytest.approx(2 / 3)
+
+
+def test_forms_of_one_letter_are_added_up() -> None:
+    """A letter with and without a space before it are two tokens, and one option."""
+    found = read("B", token("B", 0.4, **{"B": 0.4, " B": 0.2, " A": 0.4}))
+    assert found["probabilities"] == pytest.approx(
+        {"engaging_like": 0.4, "engaging_reply": 0.6, "composing": 0.0}
+    )
+
+
+def test_the_answer_counts_and_not_the_thoughts_before_it() -> None:
+    """Of several tokens with the letter the last one is that of the answer."""
+    found = read(
+        '<think>B? Or A</think>{"next_state": "B"}',
+        token("B", 0.1, B=0.1, A=0.9),
+        token("A", 0.5, A=0.5, B=0.5),
+        token("B", 0.8, B=0.8, C=0.2),
+    )
+    assert found["probabilities"]["engaging_reply"] == pytest.approx(0.8)
+
+
+def test_a_token_that_is_not_among_the_likeliest_counts() -> None:
+    """What was written has its own probability, also where the list leaves it out."""
+    found = read("C", token("C", 0.1, A=0.6, B=0.3))
+    assert found["choice"] == "composing"
+    assert found["probabilities"]["composing"] == pytest.approx(0.1)
+
+
+@given(
+    st.lists(st.floats(1e-6, 1), min_size=3, max_size=3),
+    st.sampled_from("ABC"),
+    st.floats(0, 0.5),
+)
+def test_probabilities_are_those_of_the_letters_alone(
+    weights: list[float], letter: str, rest: float
+) -> None:
+    """Whatever goes to other tokens, those of the options sum to one in the same proportions."""
+    total = sum(weights) / (1 - rest)
+    chances = dict(zip("ABC", (weight / total for weight in weights), strict=True))
+    found = read(letter, token(letter, chances[letter], **chances, x=max(rest, 1e-9)))
+    assert list(found["probabilities"]) == OPTIONS
+    assert sum(found["probabilities"].values()) == pytest.approx(1)
+    expected = [weight / sum(weights) for weight in weights]
+    assert list(found["probabilities"].values()) == pytest.approx(expected)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["choices", "message", "content", "logprobs", "token", "top_logprobs", "logprob"]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(JSON, JSON, JSON)
+def test_whatever_a_server_sends_is_a_completion_or_a_value_error(
+    whole: Any, content: Any, tokens: Any
+) -> None:
+    """No reply of any shape raises anything else, and what is read has the right types."""
+    for body in (whole, {"choices": whole}, reply(content, tokens), reply("B", [tokens])):
+        try:
+            said = read_completion(body)
+            assert isinstance(said.text, str)
+            found = LetteredChoice.of(STATE, QUESTION).read(said)
+        except ValueError:
+            continue
+
+        assert sum(found["probabilities"].values()) == pytest.approx(1)
+
+
+def test_tokens_without_alternatives_are_no_probabilities() -> None:
+    """A server that gives the token's own log-probability alone gives none of the options."""
+    assert read_completion(reply("B", [token("B", 0.5)])).tokens == []
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("hi", "hi"),
+        (None, ""),
+        ([{"type": "text", "text": "h"}, {"type": "image"}, {"type": "text", "text": "i"}], "hi"),
+        (3, ""),
+    ],
+)
+def test_a_text_may_come_in_parts(content: Any, text: str) -> None:
+    """Content is a text or a list of parts; anything else says nothing."""
+    assert read_completion(reply(content)).text == text
+
+
+def test_counts_are_read_where_they_are() -> None:
+    """Tokens are those of ``usage``; without it they are unknown."""
+    told = {"prompt_tokens": 5, "completion_tokens": 2}
+    assert read_completion(reply("x", usage=told)) == Completion("x", 5, 2, [])
+    assert read_completion(reply("x", usage=None)) == Completion("x", None, None, [])
+
+
+@pytest.mark.parametrize(
+    ("schema", "strict"),
+    [
+        ({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}, True),
+        ({"type": "object", "properties": {"a": {"type": "string"}}}, False),
+        ({"type": "object", "properties": {"a": {"type": "array"}}, "required": ["a"]}, False),
+        ({"type": "object"}, False),
+        ({"type": "string"}, False),
+        ({}, False),
+    ],
+)
+def test_a_schema_is_strict_only_if_that_changes_nothing(
+    schema: dict[str, Any], strict: bool
+) -> None:
+    """Only a flat object whose members are all required is closed; others go as they are."""
+    before = json.dumps(schema)
+    sent = response_format(schema)["json_schema"]
+    assert sent.get("strict", False) is strict
+    closed = {"additionalProperties": False} if strict else {}
+    assert sent["schema"] == {**schema, **closed}
+    assert json.dumps(schema) == before
+
+
+REFUSALS = [
+    ("Unsupported parameter: 'reasoning_effort' is not supported.", "reasoning_effort"),
+    ("response_format.type: Input should be 'text'", "response_format"),
+    ("Failed to parse grammar", "response_format"),
+    ("body -> logprobs: extra inputs are not permitted", "logprobs"),
+    ("top_logprobs must be at most 5", "logprobs"),
+    ("qwen does not support thinking", "chat_template_kwargs"),
+    ("'temperature' does not support 0.0 with this model", "temperature"),
+    ("Use 'max_completion_tokens' instead of max_tokens", "max_tokens"),
+    ("the context is full", None),
+]
+
+
+@pytest.mark.parametrize(("message", "part"), REFUSALS)
+def test_a_refusal_names_a_part(message: str, part: str | None) -> None:
+    """What a server refuses is found by its words, if it was sent at all."""
+    sent = {
+        *("logprobs", "response_format", "chat_template_kwargs", "reasoning_effort"),
+        *("seed", "temperature", "max_tokens"),
+    }
+    assert part_refused(message, sent) == part
+    assert part_refused(message, {"model", "messages"}) is None

@@ -1,0 +1,142 @@
+"""An OpenAI-compatible server that others wrote: llmock, in an environment of its own.
+
+It obeys JSON schemas, injects faults, and judges how its clients deal with them.
+"""
+
+import json
+import socket
+import subprocess
+import sys
+import venv
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prism.llm import OpenAIPool
+from prism.statechart import Reasoner, TextCall, Writer
+from prism.statechart.reasoner import Cost
+from tests.kit.commands import Prism
+from tests.kit.reasoners import crowd
+from tests.kit.servers import HELLO
+from tests.kit.waiting import wait_until
+
+pytestmark = pytest.mark.slow
+
+PACKAGE = "llmock==0.2.2"
+MODEL = "gpt-4o"
+SCHEMA = {
+    "type": "object",
+    "properties": {"mood": {"type": "string"}, "age": {"type": "integer"}},
+    "required": ["mood", "age"],
+}
+
+Serve = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def llmock(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make an environment with the server, and give its command."""
+    folder = tmp_path_factory.mktemp("llmock")
+    venv.create(folder, with_pip=True)
+    commands = folder / ("Scripts" if sys.platform == "win32" else "bin")
+    install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", PACKAGE]
+    subprocess.run([commands / "python", *install], check=True)
+    return commands / "llmock"
+
+
+@pytest.fixture
+def serve(llmock: Path) -> Iterator[Serve]:
+    """Return a maker of running servers, given their options, that returns their address."""
+    with ExitStack() as servers:
+
+        def make(*options: str) -> str:
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", 0))
+                port = str(probe.getsockname()[1])
+
+            line = [llmock, "serve", "--port", port, "--log-level", "warning", *options]
+            process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            servers.callback(process.wait)
+            servers.callback(process.terminate)
+
+            wait_until(lambda: listens(port))
+            return f"http://127.0.0.1:{port}"
+
+        yield make
+
+
+def listens(port: str) -> bool:
+    """Return True if something listens; a request would count in what the server reports."""
+    try:
+        socket.create_connection(("127.0.0.1", int(port))).close()
+    except ConnectionError:
+        return False
+
+    return True
+
+
+def verdict(llmock: Path, host: str) -> dict[str, Any]:
+    """Return what a server says of its clients."""
+    done = subprocess.run(
+        [llmock, "report", "--url", host, "--json"], capture_output=True, text=True, check=False
+    )
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+async def test_decisions_keep_to_the_options(serve: Serve) -> None:
+    """It gives no log-probabilities, so that every decision is a chat bound by a schema."""
+    async with OpenAIPool([serve()], MODEL) as pool:
+        decisions = await Reasoner(pool).decide_many(crowd(40))
+    assert {decision.source for decision in decisions} == {"model"}
+    assert all(decision.cost and decision.cost.input_tokens for decision in decisions)
+
+
+async def test_texts_and_data_are_written(serve: Serve) -> None:
+    """A text is what it says, and JSON follows its schema."""
+    async with OpenAIPool([serve("--response-style", "hello")], MODEL) as pool:
+        text, data = await Writer(pool).write_many(
+            [
+                TextCall("ada", "greeting", "Say hello."),
+                TextCall("ada", "mood", "How is Ada?", SCHEMA, json.loads),
+            ]
+        )
+    assert text.value.startswith("Hello!")
+    assert (type(data.value["mood"]), type(data.value["age"])) == (str, int)
+
+
+@pytest.mark.parametrize("status", ["429", "503", "502"])
+async def test_it_finds_no_fault_with_the_retries(serve: Serve, llmock: Path, status: str) -> None:
+    """Where a third of its answers fail, all questions are answered, and it has no complaint."""
+    host = serve("--error-rate", f"{status}=0.3")
+    costs = [Cost() for _ in range(20)]
+    async with OpenAIPool([host], MODEL, attempts=12) as pool:
+        for cost in costs:
+            await pool.chat(HELLO, cost=cost)
+
+    found = verdict(llmock, host)
+    assert found["faults_injected"] > 0
+    assert found["attempts"] == sum(cost.attempts for cost in costs)
+    assert (found["passed"], found["findings"]) == (True, [])
+
+
+async def test_a_second_server_answers_what_the_first_cannot(serve: Serve) -> None:
+    """Beside a server that always fails inside, another one answers everything."""
+    hosts = [serve("--error-rate", "500=1"), serve()]
+    async with OpenAIPool(hosts, MODEL) as pool:
+        decisions = await Reasoner(pool).decide_many(crowd(60))
+        assert {decision.source for decision in decisions} == {"model"}
+        assert pool.servers[0].breaker.is_open()
+
+
+def test_the_command_line_asks_it(prism: Prism, serve: Serve) -> None:
+    """A doctor finds it well, and a simulation has its decisions from it."""
+    asking = ("--reasoner", "openai", "--host", serve(), "--model", MODEL)
+    assert prism("doctor", *asking).status == 0
+    ran = prism("simulate", "--agents", 10, "--rounds", 2, *asking, "--json")
+    totals = json.loads(ran.stdout)["results"]["totals"]
+    assert totals["decisions_answered"] == totals["decisions_asked"] > 0
+    assert totals["fallbacks"] == {}
