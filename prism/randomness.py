@@ -6,13 +6,16 @@ a resumed run. The numbers are blocks of BLAKE2b (RFC 7693) over the key and a c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from heapq import heappop, heappush
 from itertools import accumulate
 from struct import unpack
+from typing import TypeVar
 
 __all__ = ["RandomStream", "Taken", "index_at"]
+
+ItemT = TypeVar("ItemT")
 
 _BLOCK = 64
 _NUMBERS_IN_BLOCK = 8
@@ -63,6 +66,51 @@ class RandomStream:
             weights: Non-negative numbers, not all zero; they need not sum to one.
         """
         return index_at(self.random(), weights)
+
+    def chance(self, probability: float) -> bool:
+        """Return True with a probability from 0 to 1."""
+        return self.random() < probability
+
+    def between(self, low: float, high: float) -> float:
+        """Draw a float, uniform from ``low`` to below ``high``."""
+        return low + (high - low) * self.random()
+
+    def choice(self, items: Sequence[ItemT]) -> ItemT:
+        """Draw one of several items, each as likely as the others.
+
+        Raises:
+            IndexError: If there are none.
+        """
+        return items[int(self.random() * len(items))]
+
+    def shuffled(self, items: Iterable[ItemT]) -> list[ItemT]:
+        """Return items in a random order, as a new list; a set has no order to begin from.
+
+        Raises:
+            TypeError: If they are a set, whose order differs between processes.
+        """
+        if isinstance(items, (set, frozenset)):
+            raise TypeError("a set has another order in every process: give a list, or sorted(...)")
+
+        order = list(items)
+        for last in range(len(order) - 1, 0, -1):
+            other = int(self.random() * (last + 1))
+            order[last], order[other] = order[other], order[last]
+
+        return order
+
+    def sample(self, items: Iterable[ItemT], number: int) -> list[ItemT]:
+        """Draw several of the items, none of them twice.
+
+        Raises:
+            ValueError: If there are not so many.
+            TypeError: If they are a set, whose order differs between processes.
+        """
+        order = self.shuffled(items)
+        if not 0 <= number <= len(order):
+            raise ValueError(f"cannot draw {number} of {len(order)} items")
+
+        return order[:number]
 
     def take(self) -> Taken:
         """Draw a number with its place in the sequence, so that it can be put back."""

@@ -99,3 +99,26 @@ def test_numbers_that_are_put_back_are_drawn_again(taken: int, data: st.DataObje
         for _ in range(len(back) + 10)
     ]
     assert again == [numbers[place] for place in sorted(back)] + numbers[taken:]
+
+
+@given(seed=st.integers(), items=st.lists(st.integers(), min_size=1), number=st.integers(0, 5))
+def test_items_are_drawn_from_what_is_given(seed: int, items: list[int], number: int) -> None:
+    """A shuffled list has the same items, a sample some of them, and a choice is one of them."""
+    stream = RandomStream(seed, "a")
+    assert sorted(stream.shuffled(items)) == sorted(items)
+    assert stream.choice(items) in items
+    assert 2 <= stream.between(2, 3) <= 3
+    assert stream.chance(1)
+    assert not stream.chance(0)
+    if number <= len(items):
+        places = stream.sample(range(len(items)), number)
+        assert len(set(places)) == number
+    else:
+        with pytest.raises(ValueError, match="cannot draw"):
+            stream.sample(items, number)
+
+
+def test_a_set_has_no_order_to_draw_from() -> None:
+    """Shuffling a set is refused: its order is another one in every process."""
+    with pytest.raises(TypeError, match="a set has another order"):
+        RandomStream(1).shuffled({1, 2})

@@ -40,6 +40,7 @@ from prism.workflow import WorkflowRun
 from prism.workflow._agent import WorkflowAgent
 from prism.workflow._workflow import Workflow
 from tests.kit.cognition import all_that_happens, interrupted_run
+from tests.kit.worlds import Medley, run_logged
 
 DOCS = Path(__file__).parent.parent / "docs"
 S = AgentState
@@ -282,6 +283,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
         "simulations": simulations,
         "turns": [run_turns(folder)],
         "cycles": [read(interrupted_run(folder) / "events.jsonl")],
+        "worlds": [run_logged(folder, Medley()).events()],
         "texts": [asyncio.run(of_texts(folder))],
         "own": [read(folder / "own.jsonl")],
         "earlier": [EARLIER],
@@ -354,7 +356,7 @@ def test_optional_keys_are_sometimes_missing(seen: Lines) -> None:
 
 def test_lines_of_a_simulation_have_round_and_tick(logs: dict[str, list[Lines]]) -> None:
     """Lines of a simulation begin with event, time, round and tick; logs with a start event."""
-    for lines in (*logs["simulations"], *logs["turns"]):
+    for lines in (*logs["simulations"], *logs["turns"], *logs["worlds"]):
         assert all([*line][:4] == ["event", "timestamp", "round", "tick"] for line in lines)
     whole = [lines for name, found in logs.items() if name != "texts" for lines in found]
     for lines in whole:

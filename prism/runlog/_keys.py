@@ -6,6 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+WORLD_EVENTS = "world."
+"""How the names of a world's own events begin."""
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:

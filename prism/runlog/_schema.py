@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,7 @@ from prism.runlog._keys import (
     TRIGGER,
     TURN,
     WHOLE,
+    WORLD_EVENTS,
     Event,
     Key,
     Kind,
@@ -73,6 +75,8 @@ EVENTS = (
                     Key("rounds", COUNT, "Rounds to run."),
                     Key("ticks_per_round", COUNT, "Steps of each agent in a round."),
                     Key("seed", WHOLE, "Seed of all random numbers."),
+                    Key("world", TEXT, "Name of the world's class."),
+                    Key("parameters", OBJECT, "The world's parameters, by name."),
                 )
             ),
         ),
@@ -80,12 +84,13 @@ EVENTS = (
     Event(
         events.AGENT_JOINED,
         "info",
-        "An agent joins a run, before the first round. In a social feed all keys are present, but "
-        "`attributes` only if there are any.",
+        "An agent joins a run, before the first round. In a social feed all keys but `chart` are "
+        "present, and `attributes` only if there are any.",
         (
             AGENT,
             *optional(
                 (
+                    CHART,
                     Key("display_name", TEXT, "Display name."),
                     Key("archetype", or_null(TEXT), "Archetype of its behaviour, if any."),
                     Key("interests", TEXTS, "Topics that interest it."),
@@ -120,6 +125,16 @@ EVENTS = (
             ),
             *COUNTED,
             *optional(COUNTED_IN_FEED),
+            Key("measures", OBJECT, "What a world's measures came to, by name.", required=False),
+        ),
+    ),
+    Event(
+        events.TREATMENT_APPLIED,
+        "info",
+        "A treatment was applied at the beginning of a round.",
+        (
+            Key("treatment", TEXT, "Name of the treatment."),
+            Key("parameters", OBJECT, "The world's parameters that it changed, as they are now."),
         ),
     ),
     Event(
@@ -494,7 +509,10 @@ def json_schema(*, strict: bool = False) -> dict[str, Any]:
         }
         for event in EVENTS
     ]
-    known = {"properties": {"event": {"enum": [event.name for event in EVENTS]}}} if strict else {}
+    # the events of a world are named by its author
+    own = {"pattern": f"^{re.escape(WORLD_EVENTS)}"}
+    names = {"anyOf": [{"enum": [event.name for event in EVENTS]}, own]}
+    known = {"properties": {"event": names}} if strict else {}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:prism-statecharts:run-log:{events.SCHEMA_VERSION}" + ":strict" * strict,
@@ -546,7 +564,8 @@ one definition by `python -m prism.runlog._schema docs`, and a test checks every
 A log is a file of JSON objects, one a line, in UTF-8 and in the order of events. A reader must
 ignore unknown events and keys: they may be added without a new version number, and an application
 may write its own events into the same file. The number changes when a reader would have to change.
-Keys marked "optional" may be absent; all others are always present.
+Keys marked "optional" may be absent; all others are always present. Names that begin with `world.`
+are those of a world's own events, with keys of its own.
 
 ## Every line
 """

@@ -24,6 +24,7 @@ __all__ = [
     "SCHEMA_VERSION",
     "TEXT_WRITTEN",
     "TRANSITION",
+    "TREATMENT_APPLIED",
     "WORKFLOW_ACTION",
     "WORKFLOW_REFUSED",
     "WORKFLOW_RESET",
@@ -49,6 +50,7 @@ ROUND_ENDED = "round.ended"
 POST_PUBLISHED = "post.published"
 POST_LIKED = "post.liked"
 POST_WEIGHED = "post.weighed"
+TREATMENT_APPLIED = "treatment.applied"
 RUN_ENDED = "run.ended"
 
 WORKFLOW_STEP = "workflow.step"

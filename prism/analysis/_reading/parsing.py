@@ -14,7 +14,16 @@ from prism.runlog._keys import COMMON, Key
 from prism.runlog._reader import Block
 from prism.runlog._schema import EVENTS
 
-OBJECTS = ("probabilities", "context", "attributes", "action", "result", "kept_older")
+OBJECTS = (
+    "probabilities",
+    "context",
+    "attributes",
+    "action",
+    "result",
+    "kept_older",
+    "parameters",
+    "measures",
+)
 """Keys of objects. Their own keys vary, so they are kept as JSON text, made by `objects_of`."""
 
 _COLUMN_TYPES = {

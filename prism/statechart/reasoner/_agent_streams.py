@@ -25,12 +25,15 @@ class AgentStreams:
     def of(self, agent: Any) -> RandomStream:
         """Return ``agent.random`` where that is a `RandomStream`, else a stream kept for the agent.
 
+        An agent that draws for itself, too, has ``decision_random`` beside it, which comes first.
+
         That one belongs to the agent's id or name, or, for an agent without any, to its place in
         the order in which such agents were first asked.
         """
-        own = getattr(agent, "random", None)
-        if isinstance(own, RandomStream):
-            return own
+        for attribute in ("decision_random", "random"):
+            own = getattr(agent, attribute, None)
+            if isinstance(own, RandomStream):
+                return own
 
         name = given_name(agent)
         if name is None:

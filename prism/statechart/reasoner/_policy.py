@@ -31,6 +31,8 @@ class PolicyReasoner(BaseReasoner):
     duck type: ``agent.archetype.inclinations`` and ``agent.relevance(context)``; without them every
     option is equally likely.
 
+    A question with weights of its own is drawn by these.
+
     Draws come from ``agent.random`` where that is a `RandomStream` of the agent's own, as in a
     simulation, else from a stream keyed by this reasoner's seed and the agent's id.
 
@@ -60,6 +62,10 @@ class PolicyReasoner(BaseReasoner):
 
     def probabilities(self, question: Question) -> list[float]:
         """Return the probability of every option, in the options' order; they sum to one."""
+        if question.weights is not None:
+            given = [question.weights.get(option, 0.0) for option in question.options]
+            return [weight / sum(given) for weight in given]
+
         utilities = self._utilities(question)
         highest = max(utilities)
         weights = [exp((utility - highest) / self._temperature) for utility in utilities]

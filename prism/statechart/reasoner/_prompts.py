@@ -129,6 +129,9 @@ def answer_schema(options: Sequence[Any]) -> dict[str, Any]:
 def chat_prompt(question: Question, descriptions: Mapping[Any, str] = STATE_DESCRIPTIONS) -> str:
     """Build the prompt for a question, from what its agent says of itself."""
     agent = question.agent
+    if _is_of_a_world(question):
+        return _own_prompt(question, descriptions)
+
     return build_reasoner_prompt(
         agent_name=_name_of(agent),
         agent_interests=_interests_of(agent),
@@ -143,6 +146,10 @@ def chat_prompt(question: Question, descriptions: Mapping[Any, str] = STATE_DESC
 
 def decision_state(agent: Any) -> str:
     """Describe an agent to a decision model, once for all questions of a request."""
+    persona = _persona_of(agent)
+    if persona is not None:
+        return persona
+
     return (
         f"{_name_of(agent)} is a social media user.\n"
         f"Interests: {', '.join(_interests_of(agent))}\n"
@@ -155,13 +162,22 @@ def decision_question(
 ) -> dict[str, Any]:
     """Build one choice question for a decision model; its criteria are the options' meanings."""
     situation = f'The user is in the "{state_text(question.state)}" state'
-    instructions = (
+    whose = "the user's"
+    if _is_of_a_world(question):
+        situation, whose = f'You are in the "{state_text(question.state)}" state', "your"
+
+    instructions = question.prompt or (
         f'{situation} and received the "{question.trigger}" event.\n\n'
         f"{format_context(question.context)}\n\n"
-        "Choose the user's next state."
+        f"Choose {whose} next state."
     )
     criteria = {
-        state_text(option): _description(option, descriptions) for option in question.options
+        state_text(option): (
+            _description(option, descriptions)
+            if not _is_of_a_world(question)
+            else _meaning(question, option, descriptions)
+        )
+        for option in question.options
     }
 
     return {"type": "choice", "instructions": instructions, "criteria": criteria}
@@ -229,6 +245,43 @@ def format_context(context: Any) -> str:
         lines.append(f"Topics: {', '.join(_listed(topics))}")
 
     return "\n".join(lines)
+
+
+def _own_prompt(question: Question, descriptions: Mapping[Any, str]) -> str:
+    """Put what the question itself says between who the agent is and what it can choose."""
+    options = "\n".join(
+        f"- {state_text(option)}: {_meaning(question, option, descriptions)}"
+        for option in question.options
+    )
+    persona = _persona_of(question.agent) or f"You are {_name_of(question.agent)}."
+    told = question.prompt or (
+        f'You are in the "{state_text(question.state)}" state, and the event '
+        f'"{question.trigger}" has occurred.\n\n{format_context(question.context)}'
+    )
+    reply = 'Respond with JSON only:\n{"next_state": "<state_value>"}'
+
+    return f"{persona}\n\n{told}\n\nChoose one of these:\n{options}\n\n{reply}\n"
+
+
+def _is_of_a_world(question: Question) -> bool:
+    """Return whether a question speaks for itself, so that nothing is said of social media."""
+    return question.prompt is not None or callable(getattr(question.agent, "persona", None))
+
+
+def _meaning(question: Question, option: Any, descriptions: Mapping[Any, str]) -> str:
+    # not those of a social feed: a state of another enum may have the text of one of its states
+    own: Mapping[Any, str] = getattr(question.agent, "meanings", None) or {}
+    return own.get(option) or (
+        state_text(option).replace("_", " ")
+        if descriptions is STATE_DESCRIPTIONS
+        else _description(option, descriptions)
+    )
+
+
+def _persona_of(agent: Any) -> str | None:
+    """Return what an agent of a world says of itself; None for any other agent."""
+    persona = getattr(agent, "persona", None)
+    return str(persona()) if callable(persona) else None
 
 
 def _together(choices: Sequence[_Choice]) -> Iterator[Request]:

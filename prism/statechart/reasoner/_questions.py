@@ -25,6 +25,9 @@ class Question:
         trigger: The event that opened the question.
         options: The targets to choose from, distinct, in the chart's order.
         context: What the event is about, such as the post being evaluated.
+        weights: How likely each option is where no model decides; relative numbers, 0 or more, of
+            which an option that is missing has 0.
+        prompt: What to tell a model, in place of the default prompt's account of agent and event.
 
     Raises:
         ReasonerError: (a ValueError) if there are no options.
@@ -35,6 +38,8 @@ class Question:
     trigger: str
     options: tuple[Any, ...]
     context: Any = None
+    weights: Mapping[Any, float] | None = None
+    prompt: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse a question that has no answer."""

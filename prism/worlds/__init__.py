@@ -1,0 +1,49 @@
+"""Worlds of a researcher's own: agents of any charts, what they share, and how they act.
+
+A world's class declares its parameters, its state, its steps, measures and treatments; `Run` runs
+it, and `WorldRun` is a run that `prism.runs` keeps, resumes and replays.
+"""
+
+from prism.worlds._agent import Agent, Message, Thing
+from prism.worlds._fields import one_of, param, state, uniform, whole
+from prism.worlds._networks import (
+    Network,
+    from_edges,
+    grid,
+    random_graph,
+    ring,
+    scale_free,
+    small_world,
+)
+from prism.worlds._options import WorldRun
+from prism.worlds._results import WorldResults, WorldRound
+from prism.worlds._run import Run
+from prism.worlds._ticks import Decider
+from prism.worlds._world import World, during, measure, treatment
+
+__all__ = [
+    "Agent",
+    "Decider",
+    "Message",
+    "Network",
+    "Run",
+    "Thing",
+    "World",
+    "WorldResults",
+    "WorldRound",
+    "WorldRun",
+    "during",
+    "from_edges",
+    "grid",
+    "measure",
+    "one_of",
+    "param",
+    "random_graph",
+    "ring",
+    "scale_free",
+    "small_world",
+    "state",
+    "treatment",
+    "uniform",
+    "whole",
+]

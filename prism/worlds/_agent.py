@@ -1,0 +1,404 @@
+"""Agents and Things: what takes part in a world, and what it shares."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+
+from prism.errors import AgentError, DefinitionError, SimulationError
+from prism.randomness import RandomStream
+from prism.statechart import Statechart
+from prism.worlds._fields import Fields, unknown_field
+
+HISTORY_DEPTH = 50
+"""Transitions that an agent remembers."""
+
+
+class Host(Protocol):
+    """What an agent needs of the run that it takes part in.
+
+    Attributes:
+        fires: Takes what an agent fires, or refuses it; None while it is carried out at once.
+        unawaited: A decision that was asked for and not awaited yet.
+        may_ask: Whether a step is under way, in which a decision can wait for its answer.
+        meanings: What states mean, for a model.
+    """
+
+    fires: Callable[[Any, str, Any, Any], Any] | None
+    unawaited: Any
+    may_ask: bool
+    meanings: Mapping[Any, str]
+
+    def stream_of(self, agent: Any) -> RandomStream:
+        """Return an agent's random numbers for what goes on now."""
+
+    def decision_stream_of(self, agent: Any) -> RandomStream:
+        """Return the random numbers of an agent's decisions in this round."""
+
+    def send(self, message: Any, to: Any) -> None:
+        """Deliver a message."""
+
+    def settle(self, asked: Asked) -> Any:
+        """Carry out what leaves nothing to decide; return the asked itself if it is a question."""
+
+
+def _require_known(cls: Fields, given: Mapping[str, Any]) -> None:
+    unknown = [name for name in given if name not in cls.fields]
+    if unknown:
+        raise TypeError(unknown_field(cls, unknown[0]))
+
+
+def _refuse_constructor(cls: Any, base: type) -> None:
+    if "__init__" in vars(cls):
+        raise DefinitionError(
+            f"{cls.__name__}.__init__ would not run again on resuming: declare fields with their "
+            f"types, which {base.__name__} sets, and do the rest in the world's setup"
+        )
+
+
+class Thing(metaclass=Fields):
+    """Something that agents share and that is no agent, such as a bid or a document.
+
+    Fields are declared in the class. Two agents that hold one Thing hold the same one after a
+    resume, too.
+    """
+
+    __slots__ = ("__weakref__",)
+
+    def __init__(self, **given: Any) -> None:
+        """Set the fields that are given, and the others to their defaults."""
+        cls = type(self)
+        _require_known(cls, given)
+        for name, field in cls.fields.items():
+            if name in given:
+                setattr(self, name, given[name])
+            elif field.declared.is_required:
+                raise TypeError(f"{cls.__name__} needs {name}: {cls.__name__}({name}=...)")
+            elif field.declared.draw is not None:
+                raise DefinitionError(
+                    f"{cls.__name__}.{name} is drawn, which only a field of an agent is: draw it "
+                    "with agent.random or world.random, and give it"
+                )
+            else:
+                setattr(self, name, field.declared.value())
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Refuse a constructor, which restoring a Thing would pass by."""
+        super().__init_subclass__(**options)
+        _refuse_constructor(cls, Thing)
+
+    def __repr__(self) -> str:
+        """Show the fields."""
+        shown = ", ".join(f"{name}={getattr(self, name, None)!r}" for name in type(self).fields)
+        return f"{type(self).__name__}({shown})"
+
+
+class Message(Thing):
+    """What one agent has sent to another.
+
+    Attributes:
+        sender: Who sent it.
+        content: What it says: any value that a field may hold.
+    """
+
+    sender: Any
+    content: Any = None
+
+
+class _Parts:
+    """The slots of an agent that its class does not declare."""
+
+    __slots__ = (
+        "__weakref__",
+        "_begin_state",
+        "_chart",
+        "_decision_random",
+        "_given",
+        "_host",
+        "_kind",
+        "_place",
+        "_random",
+        "_state",
+        "_state_history",
+        "_ticks_in_state",
+        "inbox",
+        "neighbours",
+    )
+
+    if TYPE_CHECKING:
+        inbox: deque[Message]
+        neighbours: Sequence[Self]
+
+
+class Agent(_Parts, metaclass=Fields):
+    """Somebody who takes part in a world, with states of its own.
+
+    A class declares its chart and its fields. Fields that are not given are set, or drawn, when the
+    agent joins a run.
+
+    Args:
+        agent_id: Its id; by default its kind and a number, such as ``person_1``.
+        name: What it is called; by default its id.
+
+    Attributes:
+        chart: The chart of the class.
+        timeout_threshold: Longest dwell time in ticks, in a state for which the chart sets no
+            limit; None for no limit.
+        inbox: Messages that it has been sent, oldest first.
+        neighbours: Agents that it is connected to in the world's network.
+    """
+
+    __slots__ = ("agent_id", "name")
+
+    chart: ClassVar[Statechart[Any]]
+    timeout_threshold: ClassVar[int | None] = None
+    _prism_kept: ClassVar[bool] = True
+
+    agent_id: str = ""
+    name: str = ""
+
+    def __init__(self, **given: Any) -> None:
+        """Note the fields that are given."""
+        _require_known(type(self), given)
+        self._given = given
+        self._host: Host | None = None
+        self._begin_state: Any = None
+        self.agent_id = self.name = ""
+        for name, value in given.items():
+            setattr(self, name, value)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Refuse a constructor, which would run again on resuming with other arguments."""
+        super().__init_subclass__(**options)
+        _refuse_constructor(cls, Agent)
+
+    if TYPE_CHECKING:
+
+        @property
+        def state(self) -> Any:
+            """Current state; read only."""
+
+    else:
+        # in C, as steps look at the states of others all the time
+        state = property(attrgetter("_state"), doc="Current state; read only.")
+
+    @property
+    def ticks_in_state(self) -> int:
+        """Ticks since the last transition."""
+        return int(self._ticks_in_state)
+
+    @property
+    def state_history(self) -> Sequence[Any]:
+        """The last transitions, oldest first, each a `StateTransition`."""
+        return tuple(self._state_history)
+
+    @property
+    def random(self) -> RandomStream:
+        """Random numbers of this agent's steps in this round."""
+        stream: RandomStream | None = self._random
+        return stream if stream is not None else self._joined("random").stream_of(self)
+
+    @property
+    def decision_random(self) -> RandomStream:
+        """Random numbers of this agent's decisions in this round, for reasoners that draw."""
+        return self._joined("decision_random").decision_stream_of(self)
+
+    @property
+    def meanings(self) -> Mapping[Any, str]:
+        """What each state means, for a model."""
+        return self._joined("meanings").meanings
+
+    def fire(self, trigger: str, context: Any = None) -> Any:
+        """Make the first transition that an event enables; see `Statechart.fire`.
+
+        In a `together` world it is made at the end of the tick.
+
+        Args:
+            trigger: Name of the event.
+            context: What it is about, such as another agent.
+
+        Returns:
+            The state now; None if nothing applied, or it is put off.
+        """
+        host = self._host
+        if host is None or host.fires is not None:
+            fires = self._joined("fire").fires
+            assert fires is not None
+            return fires(self, trigger, context, None)
+
+        return self._chart.fire(self, trigger, context)
+
+    def decide(
+        self,
+        trigger: str,
+        context: Any = None,
+        *,
+        weights: Mapping[Any, float] | None = None,
+        prompt: str | None = None,
+    ) -> Awaitable[Any]:
+        """Make the transition that an event calls for; the reasoner decides if several are enabled.
+
+        ``await`` it, in a step that is ``async``. All decisions of a tick are asked together, and
+        applied in the order of the agents whose steps they belong to.
+
+        Args:
+            trigger: Name of the event.
+            context: What it is about, such as another agent.
+            weights: How likely each target is where no model decides; relative numbers. By default
+                all are equally likely.
+            prompt: What to tell a model. Who the agent is and what the targets mean is told
+                besides.
+
+        Returns:
+            The state now; None if nothing applied, or the agent had moved when the answer came.
+        """
+        return Asked(self, trigger, context, weights, prompt)
+
+    def receive(self) -> Awaitable[Message | None]:
+        """Wait, within the tick, for the next message.
+
+        Returns:
+            The oldest message, taken out of the inbox; None if nobody sends one in this tick.
+        """
+        return Receiving(self)
+
+    def send(self, to: Agent, content: Any = None) -> None:
+        """Send another agent a message, which is in its inbox at once.
+
+        In a `together` world it arrives at the end of the tick.
+
+        Args:
+            to: Who gets it.
+            content: What it says: any value that a field may hold.
+        """
+        self._joined("send").send(Message(sender=self, content=content), to)
+
+    def begin_in(self, state: Any) -> None:
+        """Begin in another state than the chart's initial one; in `World.setup` only.
+
+        Raises:
+            SimulationError: If the run is under way.
+            DefinitionError: If the chart has no such state.
+        """
+        if self._host is not None and not getattr(self._host, "is_setting_up", False):
+            raise SimulationError(
+                f"agent {self.agent_id!r} is under way: begin_in belongs into setup or populate, "
+                "later its state changes by fire"
+            )
+
+        chart = type(self).chart
+        if not any(state is each for each in chart.definition.states):
+            raise DefinitionError(f"chart {chart.name!r} of {type(self).__name__} has no {state!r}")
+
+        self._begin_state = state
+        if self._host is not None:
+            self._state = state
+
+    def persona(self) -> str:
+        """Say who the agent is, for a model; override it to say more."""
+        return f"You are {self.name}."
+
+    def __repr__(self) -> str:
+        """Show kind, id and state."""
+        state = getattr(self, "_state", None)
+        return f"<{type(self).__name__} {self.agent_id or '?'}{f' in {state}' if state else ''}>"
+
+    def __getattr__(self, name: str) -> Any:
+        """Say why there is no such attribute; called only where there is none."""
+        cls = type(self)
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name in cls.fields or name in _Parts.__slots__:
+            raise AttributeError(
+                f"{cls.__name__}.{name.removeprefix('_')} has no value yet: it gets one when the "
+                "agent joins a run"
+            )
+
+        raise AttributeError(unknown_field(cls, name))
+
+    def _joined(self, doing: str) -> Host:
+        host: Host | None = self._host
+        if host is None:
+            raise AgentError(
+                f"{type(self).__name__}.{doing} needs a run, which the agent has not joined: let "
+                "the world's populate return it"
+            )
+
+        return host
+
+
+class Asked:
+    """A decision of an agent: carried out at once, or a question to wait for.
+
+    Args:
+        agent: Who decides.
+        trigger: The event.
+        context: What it is about.
+        weights: How likely each target is.
+        prompt: What to tell a model.
+    """
+
+    __slots__ = ("agent", "context", "prompt", "question", "since", "trigger", "weights")
+
+    def __init__(
+        self,
+        agent: Any,
+        trigger: str,
+        context: Any,
+        weights: Mapping[Any, float] | None,
+        prompt: str | None,
+    ) -> None:
+        self.agent = agent
+        self.trigger = trigger
+        self.context = context
+        self.weights = weights
+        self.prompt = prompt
+        self.question: Any = None
+        self.since: Any = None
+        host = agent._joined("decide")
+        if not host.may_ask:
+            raise SimulationError(
+                f"agent {agent.agent_id!r}: decide belongs into a step (@during), where it can "
+                "wait for its answer; here, use fire"
+            )
+
+        host.unawaited = self
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        """Carry out what leaves nothing to decide, else hand the question to the run."""
+        host = self.agent._host
+        host.unawaited = None
+        settled = host.settle(self)
+
+        return (yield self) if settled is self else settled
+
+
+class Receiving:
+    """An agent's wait for a message.
+
+    Args:
+        agent: Who waits.
+    """
+
+    __slots__ = ("agent",)
+
+    def __init__(self, agent: Any) -> None:
+        self.agent = agent
+        host = agent._joined("receive")
+        if not host.may_ask:
+            raise SimulationError(
+                f"agent {agent.agent_id!r}: receive belongs into a step (@during); here, look into "
+                "inbox"
+            )
+
+        host.unawaited = self
+
+    def __await__(self) -> Generator[Any, Any, Message | None]:
+        """Return the oldest message, else hand the wait to the run."""
+        self.agent._host.unawaited = None
+        if not self.agent.inbox:
+            yield self
+
+        return self.agent.inbox.popleft() if self.agent.inbox else None

@@ -1,0 +1,359 @@
+"""What agents, Things and worlds declare: fields with slots, each with how it gets its value."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from importlib import import_module
+from types import FunctionType, GenericAlias, MemberDescriptorType, UnionType
+from typing import (
+    Any,
+    ClassVar,
+    Literal,
+    TypeVar,
+    Union,
+    cast,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
+
+from prism.errors import DefinitionError, FieldTypeError, FieldValueError
+from prism.randomness import RandomStream
+from prism.statechart._engine.arguments import did_you_mean
+
+ValueT = TypeVar("ValueT")
+
+MISSING: Any = object()
+
+Draw = Callable[[RandomStream], Any]
+
+_MUTABLE = (list, dict, set, frozenset, deque, bytearray)
+_CLASS_VARIABLE = re.compile(r"^(?:typing\.|t\.)?ClassVar\b")
+_SET = re.compile(r"\b(?:set|frozenset|Set|FrozenSet|MutableSet|AbstractSet)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What a class says of one field: where its value comes from, and whether it is kept.
+
+    Args:
+        default: The value, if there is one.
+        make: Makes the value, such as ``list``.
+        draw: Draws the value.
+        kept: Whether a checkpoint keeps it.
+        is_state: Whether it was declared by `state`, so that it may change.
+        help: What it means.
+        least: Smallest value.
+        most: Largest value.
+    """
+
+    default: Any = MISSING
+    make: Callable[[], Any] | None = None
+    draw: Draw | None = None
+    kept: bool = True
+    is_state: bool = False
+    help: str = ""
+    least: float | None = None
+    most: float | None = None
+
+    @property
+    def is_required(self) -> bool:
+        """Whether there is no value unless one is given."""
+        return self.default is MISSING and self.make is None and self.draw is None
+
+    def value(self, stream: Callable[[], RandomStream] | None = None) -> Any:
+        """Return the value that nobody gave."""
+        if self.make is not None:
+            return self.make()
+        if self.draw is not None:
+            assert stream is not None
+            return self.draw(stream())
+
+        return self.default
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a class.
+
+    Args:
+        name: Its name.
+        owner: Name of the class that declares it.
+        annotation: Its type as the class has it.
+        declared: What the class says of it.
+    """
+
+    name: str
+    owner: str
+    annotation: Any
+    declared: Declared
+
+
+@overload
+def state(default: type[ValueT], *, kept: bool = True) -> ValueT: ...
+@overload
+def state(default: FunctionType, *, kept: bool = True) -> Any: ...
+@overload
+def state(default: ValueT, *, kept: bool = True) -> ValueT: ...
+def state(default: Any = MISSING, *, kept: bool = True) -> Any:
+    """Declare a field that changes in the course of a run.
+
+    Args:
+        default: The value at first, or, for a list, dict or deque, what makes it: ``state(list)``.
+        kept: Whether a checkpoint keeps it; if not, `World.recall` makes it again from the log.
+
+    Raises:
+        DefinitionError: If the default is a list, dict or set that all would share.
+    """
+    if callable(default) and not isinstance(default, Enum):
+        return Declared(make=default, kept=kept, is_state=True)
+
+    _refuse_shared(default, f"state({type(default).__name__})")
+
+    return Declared(default, kept=kept, is_state=True)
+
+
+def param(
+    default: ValueT = MISSING,
+    help: str = "",  # noqa: A002
+    *,
+    least: float | None = None,
+    most: float | None = None,
+) -> ValueT:
+    """Declare a parameter of a world, which only a treatment changes.
+
+    Args:
+        default: Its value where none is given; without it the parameter is required.
+        help: What it means, for ``prism world show``.
+        least: Smallest value.
+        most: Largest value.
+
+    Raises:
+        DefinitionError: If the default is a list, dict or set.
+    """
+    _refuse_shared(default, "a tuple")
+
+    return cast(ValueT, Declared(default, help=help, least=least, most=most))
+
+
+def uniform(low: float, high: float) -> float:
+    """Declare a number that is drawn once for each agent, uniform from ``low`` to ``high``."""
+    if not low <= high:
+        raise DefinitionError(f"uniform({low!r}, {high!r}): the first must not be the larger")
+
+    return cast(float, Declared(draw=lambda stream: stream.between(low, high)))
+
+
+def whole(least: int, most: int) -> int:
+    """Declare a whole number that is drawn once for each agent, both ends included."""
+    if not least <= most:
+        raise DefinitionError(f"whole({least!r}, {most!r}): the first must not be the larger")
+
+    return cast(int, Declared(draw=lambda stream: least + stream.index(most - least + 1)))
+
+
+def one_of(*options: ValueT) -> ValueT:
+    """Declare a value that is drawn once for each agent from several, each as likely."""
+    if not options:
+        raise DefinitionError("one_of() needs something to draw from")
+    for option in options:
+        _refuse_shared(option, "tuples")
+
+    return cast(ValueT, Declared(draw=lambda stream: stream.choice(options)))
+
+
+# for type checkers `uniform(0, 1)` is a default like any other, so they are told of no specifiers
+@dataclass_transform(kw_only_default=True, eq_default=False)
+class Fields(type):
+    """Makes a class whose objects have slots for exactly the fields that it declares."""
+
+    fields: Mapping[str, Field]
+
+    def __new__(
+        metacls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
+    ) -> Any:
+        """Take the declarations out of the class body, and give them slots."""
+        own = _declared_in(name, namespace)
+        for each in own:
+            namespace.pop(each, None)
+        if "__slots__" not in namespace:
+            inherited = {each for base in bases for each in getattr(base, "fields", ())}
+            namespace["__slots__"] = tuple(each for each in own if each not in inherited)
+
+        made = super().__new__(metacls, name, bases, namespace, **options)
+        above = [getattr(base, "fields", {}) for base in reversed(bases)]
+        made.fields = {each: of for fields in above for each, of in fields.items()} | own
+        _refuse_open(made)
+
+        return made
+
+    def __init__(cls, name: str, bases: tuple[type, ...], namespace: Any, **_options: Any) -> None:
+        """Take the options of the class, which are used already."""
+        super().__init__(name, bases, namespace)
+
+
+def type_problems(cls: Fields) -> list[str]:
+    """Return the fields of a class whose types say that they cannot be kept."""
+    hints = hints_of(cls)
+    return [
+        f"{field.owner}.{name}: {_words_of(field.annotation)} cannot be kept: {mend}"
+        for name, field in cls.fields.items()
+        if field.declared.kept and (mend := _mend_of(hints.get(name, field.annotation)))
+    ]
+
+
+def hints_of(cls: type) -> dict[str, Any]:
+    """Return the types of a class's fields as far as they can be resolved, else as text."""
+    try:
+        return get_type_hints(cls)
+    except Exception:  # a type that is imported for type checkers only, or defined in a function
+        return {}
+
+
+def check_value(field: Field, hint: Any, value: Any) -> None:
+    """Refuse a parameter of another type, or out of its range.
+
+    Raises:
+        FieldTypeError: If it is of another type.
+        FieldValueError: If it is too small or too large.
+    """
+    where = f"{field.owner}.{field.name}"
+    if not _is_a(hint, value):
+        raise FieldTypeError(f"{where} must be {_words_of(hint)}, got {value!r}")
+
+    least, most = field.declared.least, field.declared.most
+    below, above = least is not None and value < least, most is not None and value > most
+    if below or above or (isinstance(value, float) and value != value):
+        ends = [f"at least {least}"] * (least is not None) + [f"at most {most}"] * (
+            most is not None
+        )
+        raise FieldValueError(f"{where} must be {' and '.join(ends) or 'a number'}, got {value!r}")
+
+
+def unknown_field(cls: Fields, name: str) -> str:
+    """Return what is wrong with a field that nobody declared, and what to do."""
+    return (
+        f"{cls.__name__} has no field {name!r}, and what is not declared would be lost on "
+        f"resuming: declare  {name}: int = state(...)  with its type"
+        + did_you_mean(name, list(cls.fields))
+        * bool(cls.fields)
+    )
+
+
+def _declared_in(owner: str, namespace: Mapping[str, Any]) -> dict[str, Field]:
+    annotations = _annotations_of(namespace)
+    found = {}
+    for name, annotation in annotations.items():
+        if name.startswith("__") or _is_class_variable(annotation):
+            continue
+
+        given = namespace.get(name, MISSING)
+        if not isinstance(given, Declared):
+            _refuse_shared(given, f"state({type(given).__name__})", f"{owner}.{name}: ")
+            given = Declared(given)
+
+        found[name] = Field(name, owner, annotation, given)
+
+    for name, value in namespace.items():
+        if isinstance(value, Declared) and name not in annotations:
+            raise DefinitionError(f"{owner}.{name} needs its type: {name}: float = ...")
+
+    return found
+
+
+def _annotations_of(namespace: Mapping[str, Any]) -> Mapping[str, Any]:
+    if "__annotations__" in namespace or sys.version_info < (3, 14):
+        return cast(Mapping[str, Any], namespace.get("__annotations__", {}))
+
+    # from Python 3.14 on annotations are evaluated when they are asked for
+    library: Any = import_module("annotationlib")
+    annotate = library.get_annotate_from_class_namespace(namespace)
+    if annotate is None:
+        return {}
+
+    found = library.call_annotate_function(annotate, library.Format.FORWARDREF)
+    return cast(Mapping[str, Any], found)
+
+
+def _is_class_variable(annotation: Any) -> bool:
+    if isinstance(annotation, str):
+        return _CLASS_VARIABLE.match(annotation) is not None
+
+    return annotation is ClassVar or get_origin(annotation) is ClassVar
+
+
+def _refuse_open(cls: Any) -> None:
+    """Refuse a class whose objects take any attribute, since a base has no slots."""
+    if cls.__dictoffset__ == 0:
+        return
+
+    open_bases = [base.__name__ for base in cls.__mro__[1:] if "__dict__" in vars(base)]
+    raise DefinitionError(
+        f"{cls.__name__} would take attributes that nobody declared, as "
+        f"{', '.join(open_bases) or 'one of its bases'} has no slots: write  __slots__ = ()  there"
+    )
+
+
+def _refuse_shared(value: Any, mend: str, where: str = "") -> None:
+    if isinstance(value, _MUTABLE):
+        kind = type(value).__name__
+        raise DefinitionError(f"{where}the {kind} {value!r} would be shared by all: use {mend}")
+
+
+def _mend_of(hint: Any) -> str | None:
+    """Return what to use in place of a type that cannot be kept; None if nothing speaks for it."""
+    if isinstance(hint, str):
+        return _NOT_A_SET if _SET.search(hint) else None
+    if hint in (set, frozenset) or get_origin(hint) in _SETS:
+        item = ", ".join(_words_of(each) for each in get_args(hint)) or "..."
+        return f"use dict[{item}, None], which has an order"
+    if isinstance(hint, type) and not isinstance(hint, GenericAlias):
+        return "use a number, a text, or a Thing" if hint in _UNKEPT else None
+
+    return next((mend for each in get_args(hint) if (mend := _mend_of(each))), None)
+
+
+_NOT_A_SET = "use a dict[..., None], which has an order"
+_SETS = (set, frozenset)
+_UNKEPT = (bytes, bytearray, complex, object, RandomStream, FunctionType)
+
+
+def _words_of(hint: Any) -> str:
+    if isinstance(hint, str):
+        return hint
+    if isinstance(hint, type) and not get_args(hint):
+        return hint.__name__
+
+    return str(hint).replace("typing.", "")
+
+
+def _is_a(hint: Any, value: Any) -> bool:
+    """Return whether a value is of a type, as far as this can be told."""
+    origin = get_origin(hint)
+    if origin is Literal:
+        return value in get_args(hint)
+    if origin in (Union, UnionType):
+        return any(_is_a(each, value) for each in get_args(hint))
+    if isinstance(origin, type):
+        return isinstance(value, origin)
+    if not isinstance(hint, type):
+        return True
+    if hint is float:
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+
+    return isinstance(value, hint)
+
+
+def slot_of(cls: type, name: str) -> MemberDescriptorType:
+    """Return what reads and writes a field past any check."""
+    found = next(vars(base)[name] for base in cls.__mro__ if name in vars(base))
+    return cast(MemberDescriptorType, found)

@@ -1,0 +1,368 @@
+"""What agents and their world need of the run that they are in."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from math import isfinite
+from typing import Any
+
+from prism.errors import AgentError, FieldValueError, SimulationError
+from prism.randomness import RandomStream
+from prism.runlog import SimulatedClock
+from prism.runlog._keys import WORLD_EVENTS
+from prism.statechart import Question
+from prism.statechart._identity import identify
+from prism.statechart.states import state_text
+from prism.telemetry._loggers import EventLogger, active_logger
+from prism.worlds._agent import HISTORY_DEPTH, Agent, Asked, Message
+from prism.worlds._fields import Fields, unknown_field
+from prism.worlds._kinds import Kind
+from prism.worlds._world import RESERVED, World
+
+_EVENT_NAME = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*")
+_NO_ATTRIBUTE = re.compile(r"'(\w+)' object (?:has no )?attribute '(\w+)'(?: is read-only)?$")
+
+SETTING_UP = "setup"
+ENDING = "end"
+
+
+class RunHost:
+    """One run, as its agents and its world see it.
+
+    Args:
+        world: The world.
+        seed: Seed of every random number.
+        clock: The run's clock.
+        logger: Where the world's own events go.
+
+    Attributes:
+        agents: The population, in the order in which it acts.
+        acting: The agent whose step is under way.
+        fires: Takes what agents fire, or refuses it; None while it is carried out at once.
+        sends: Takes messages; None while they are delivered at once.
+        unawaited: A decision that was asked for and not awaited yet.
+        may_ask: Whether a step is under way.
+        may_set_parameters: Whether a treatment is being applied.
+        refusing: Why nothing may change now; None if it may.
+        meanings: What states mean, for a model.
+    """
+
+    def __init__(
+        self, world: World[Any], seed: int, clock: SimulatedClock, logger: EventLogger | None
+    ) -> None:
+        self.agents: list[Any] = []
+        self.acting: Any = None
+        self.fires: Callable[[Any, str, Any, Any], Any] | None = self._refuse_fire
+        self.sends: Callable[[Message, Any], None] | None = None
+        self.unawaited: Any = None
+        self.may_ask: bool = False
+        self.may_set_parameters: bool = False
+        self.refusing: str | None = None
+        self.meanings: Mapping[Any, str] = world.meanings
+        self._world = world
+        self._seed = seed
+        self._clock = clock
+        self._logger = logger
+        self._phase = SETTING_UP
+        self._world_random: RandomStream | None = None
+        self._networks = 0
+        self._able: dict[tuple[type, Any], int] = {}
+        # events of setup wait for those that begin the run
+        self._buffer: list[tuple[str, dict[str, Any]]] | None = []
+
+    @property
+    def round(self) -> int:
+        """The round, counted from 1; 0 before the first."""
+        return self._clock.round
+
+    @property
+    def tick(self) -> int:
+        """The tick of the round."""
+        return self._clock.tick
+
+    @property
+    def is_setting_up(self) -> bool:
+        """Whether the first round has not begun."""
+        return self._phase == SETTING_UP
+
+    def populate(self, agents: Iterable[Any]) -> list[type[Agent]]:
+        """Take in the population; return its kinds, in the order in which they appear.
+
+        Raises:
+            AgentError: If somebody is no agent, or in a run already.
+            FieldValueError: If there is nobody, or two have one id.
+        """
+        numbers: dict[type, int] = {}
+        taken: dict[str, Agent] = {}
+        for agent in agents:
+            if not isinstance(agent, Agent):
+                raise AgentError(
+                    f"{type(self._world).__name__}.populate must return agents, got {agent!r}"
+                )
+            if agent._host is not None:
+                raise AgentError(
+                    f"agent {agent.agent_id!r} is in the population twice, or in another run: "
+                    "make new agents"
+                )
+
+            kind = type(agent)
+            numbers[kind] = numbers.get(kind, 0) + 1
+            given = agent._given
+            agent.agent_id = given.get("agent_id") or f"{kind.__name__.lower()}_{numbers[kind]}"
+            agent.name = given.get("name") or agent.agent_id
+            agent._host = self
+            if taken.setdefault(agent.agent_id, agent) is not agent:
+                raise FieldValueError(
+                    f"agent ids must be unique, used more than once: {agent.agent_id}"
+                )
+
+        if not taken:
+            raise FieldValueError("a run needs at least one agent")
+
+        self.agents[:] = taken.values()
+
+        return list(numbers)
+
+    def join(self, kinds: Mapping[type, Kind]) -> None:
+        """Give every agent its chart, its state, and the fields that were not given."""
+        for place, agent in enumerate(self.agents):
+            kind = kinds[type(agent)]
+            kind.agents.append(agent)
+            agent._kind, agent._chart, agent._place = kind, kind.chart, place
+            begin = agent._begin_state
+            agent._state = kind.chart.initial if begin is None else begin
+            agent._ticks_in_state = 0
+            agent._state_history = deque(maxlen=HISTORY_DEPTH)
+            agent._random = agent._decision_random = None
+            agent.neighbours, agent.inbox = (), deque()
+            self._fill(agent)
+
+    def begin_phase(self, phase: str) -> None:
+        """Give everybody new random numbers: for a round, or for its end."""
+        self._phase = phase
+        self._world_random = None
+        for agent in self.agents:
+            agent._random = agent._decision_random = None
+
+    def stream_of(self, agent: Any) -> RandomStream:
+        """Return an agent's random numbers for what goes on now.
+
+        Raises:
+            SimulationError: If nothing may be drawn now.
+        """
+        self._require_drawing(f"agent {agent.agent_id!r}")
+        key = self.round if self._phase == "" else f"{self._phase}{self.round}"
+        stream = RandomStream(self._seed, "step", agent.agent_id, key)
+        agent._random = stream
+
+        return stream
+
+    def decision_stream_of(self, agent: Any) -> RandomStream:
+        """Return the random numbers of an agent's decisions in this round."""
+        stream: RandomStream | None = agent._decision_random
+        if stream is None:
+            stream = agent._decision_random = RandomStream(self._seed, agent.agent_id, self.round)
+
+        return stream
+
+    def world_stream(self) -> RandomStream:
+        """Return the world's random numbers for what goes on now.
+
+        Raises:
+            SimulationError: If nothing may be drawn now, or the order of agents would decide.
+        """
+        self._require_drawing("the world")
+        if self.acting is not None and self._world.together:
+            raise SimulationError(
+                f"{type(self._world).__name__} is a together world, in which the order of agents "
+                "decides nothing: let steps draw from agent.random"
+            )
+        if self._world_random is None:
+            # a part more than a decision's key has, as an agent may be called "world"
+            self._world_random = RandomStream(self._seed, "world", self._phase, self.round)
+
+        return self._world_random
+
+    def network_stream(self) -> RandomStream:
+        """Return the random numbers of the next network."""
+        self._networks += self._phase == SETTING_UP
+        return RandomStream(self._seed, "network", self._phase, f"{self.round}.{self._networks}")
+
+    def send(self, message: Message, to: Any) -> None:
+        """Deliver a message.
+
+        Raises:
+            AgentError: If it is for somebody else than an agent of the run.
+            SimulationError: If nothing may change now.
+        """
+        if getattr(to, "_host", None) is not self:
+            raise AgentError(f"a message is for an agent of the world, got {to!r}")
+        if self.refusing is not None:
+            raise SimulationError(f"nothing can be sent: {self.refusing}")
+
+        if self.sends is None:
+            to.inbox.append(message)
+        else:
+            self.sends(message, to)
+
+    def settle(self, asked: Asked) -> Any:
+        """Carry out what leaves nothing to decide; return the asked itself if it is a question."""
+        agent = asked.agent
+        chart, state = agent._chart, agent._state
+        if state in chart.definition.decision_states:
+            options = chart.enabled_targets(agent, asked.trigger, asked.context)
+            if len(options) > 1:
+                if asked.weights is not None:
+                    _require_weights(asked, options)
+
+                asked.question = Question(
+                    agent,
+                    state,
+                    asked.trigger,
+                    tuple(options),
+                    asked.context,
+                    asked.weights,
+                    asked.prompt,
+                )
+                asked.since = last_record(agent)
+                return asked
+
+        return agent.fire(asked.trigger, asked.context)
+
+    def log(self, event: str, keys: Mapping[str, Any]) -> None:
+        """Write an event of the world's own.
+
+        Raises:
+            FieldValueError: If its name, or that of a key, cannot be one.
+            SimulationError: If nothing may be logged now.
+        """
+        if self.refusing is not None:
+            raise SimulationError(f"world.{event} cannot be logged: {self.refusing}")
+        if not _EVENT_NAME.fullmatch(event):
+            raise FieldValueError(
+                f"an event's name must be small letters, digits and underscores, got {event!r}"
+            )
+        if reserved := [name for name in keys if name in RESERVED]:
+            raise FieldValueError(
+                f"world.{event}: the key {reserved[0]!r} is that of every line: use another name"
+            )
+
+        logger = active_logger(self._logger)
+        if logger is None and self._buffer is None:
+            return
+
+        named = {"agent_id" if name == "agent" else name: value for name, value in keys.items()}
+        told = identify(named) or {}
+        if self._buffer is not None:
+            self._buffer.append((WORLD_EVENTS + event, told))
+        elif logger is not None:
+            logger.info(WORLD_EVENTS + event, **told)
+
+    def able_to_be_in(self, state: Any) -> int:
+        """Return the number of agents whose chart has a state."""
+        # not by the state alone: states of two charts with one text are equal
+        key = type(state), state
+        if key not in self._able:
+            self._able[key] = sum(
+                any(state is each for each in agent._chart.definition.states)
+                for agent in self.agents
+            )
+
+        return self._able[key]
+
+    def end_setup(self, *, is_resumed: bool) -> None:
+        """Write what `setup` has logged; a run that is resumed has written it already."""
+        buffered, self._buffer = self._buffer or [], None
+        logger = active_logger(self._logger)
+        if logger is not None and not is_resumed:
+            for event, keys in buffered:
+                logger.info(event, **keys)
+
+    @contextmanager
+    def only_looking(self, reason: str) -> Iterator[None]:
+        """Refuse every change and every draw inside the block."""
+        before, self.refusing, self.fires = self.fires, reason, self._refuse_fire
+        try:
+            yield
+        finally:
+            self.refusing, self.fires = None, before
+
+    @contextmanager
+    def explaining(self) -> Iterator[None]:
+        """Say where an exception of the user's code was raised, and what is to be declared."""
+        try:
+            yield
+        except AttributeError as error:
+            found = _NO_ATTRIBUTE.search(str(error))
+            cls = None if found is None else self._class_named(found[1])
+            told = error
+            if found is not None and cls is not None:
+                told = AttributeError(unknown_field(cls, found[2]))
+            elif "property 'state'" in str(error):
+                told = AttributeError(
+                    f"{error}: it changes by fire and decide, in setup by begin_in"
+                )
+
+            self._note_place(told)
+            if told is error:
+                raise
+            raise told from error
+        except Exception as error:
+            self._note_place(error)
+            raise
+
+    def _note_place(self, error: BaseException) -> None:
+        if self.acting is not None:
+            error.add_note(f"in the step of {self.acting!r}, round {self.round}, tick {self.tick}")
+
+    def _class_named(self, name: str) -> Fields | None:
+        classes: list[Any] = [type(self._world), *{type(agent) for agent in self.agents}]
+        return next((cls for cls in classes if cls.__name__ == name), None)
+
+    def _fill(self, agent: Any) -> None:
+        for name, field in type(agent).fields.items():
+            if name in agent._given or name in Agent.fields:
+                continue
+            if field.declared.is_required:
+                raise AgentError(
+                    f"{type(agent).__name__}.{name} has no value: give it one, "
+                    f"{type(agent).__name__}({name}=...), or a default in the class"
+                )
+
+            def stream(name: str = name) -> RandomStream:
+                return RandomStream(self._seed, "field", agent.agent_id, name)
+
+            setattr(agent, name, field.declared.value(stream))
+
+    def _require_drawing(self, who: str) -> None:
+        if self.refusing is not None:
+            raise SimulationError(f"{who} cannot draw random numbers: {self.refusing}")
+
+    def _refuse_fire(self, agent: Any, trigger: str, _context: Any, _chosen: Any) -> Any:
+        reason = self.refusing or "setup prepares agents by begin_in, before the first round"
+        raise SimulationError(f"agent {agent.agent_id!r} cannot fire {trigger!r}: {reason}")
+
+
+def last_record(agent: Any) -> Any:
+    """Return the last transition of an agent: another one if it has moved, even if it came back."""
+    history: Sequence[Any] = agent._state_history
+    return history[-1] if history else None
+
+
+def _require_weights(asked: Asked, options: Sequence[Any]) -> None:
+    weights = asked.weights or {}
+    where = f"agent {asked.agent.agent_id!r}: the weights of {asked.trigger!r}"
+    strangers = [key for key in weights if key not in asked.agent._chart.definition.states]
+    if strangers:
+        raise FieldValueError(f"{where} must be by states of its chart, got {strangers[0]!r}")
+    for key, weight in weights.items():
+        if not (isinstance(weight, (int, float)) and isfinite(weight) and weight >= 0):
+            raise FieldValueError(
+                f"{where} must be numbers, 0 or more, got {weight!r} for {state_text(key)!r}"
+            )
+    if not sum(weights.get(option, 0) for option in options) > 0:
+        listed = ", ".join(map(state_text, options))
+        raise FieldValueError(f"{where} must be above 0 for at least one of {listed}")

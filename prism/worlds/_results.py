@@ -1,0 +1,109 @@
+"""What a run of a world comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Measured = float | int | None
+
+
+@dataclass(frozen=True, slots=True)
+class WorldRound:
+    """One round.
+
+    Args:
+        number: The round, counted from 1.
+        states: Agents in each state at its last tick.
+        measures: What the measures came to, by name; None where there was nothing to measure.
+        agent_ticks: Agents times ticks.
+        transitions: Transitions between states.
+        decisions_asked: Questions put to the reasoner.
+        decisions_answered: Those that it answered itself; the others took the fallback.
+        timeouts: Time-outs by the state that was left.
+    """
+
+    number: int
+    states: Mapping[str, int]
+    measures: Mapping[str, Measured]
+    agent_ticks: int
+    transitions: int
+    decisions_asked: int
+    decisions_answered: int
+    timeouts: Mapping[str, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the round as plain data."""
+        return {
+            "round": self.number,
+            "states": dict(self.states),
+            **_counts_of(self),
+            "timeouts": dict(sorted(self.timeouts.items())),
+            "measures": dict(self.measures),
+        }
+
+    @classmethod
+    def from_event(cls, event: Mapping[str, Any]) -> WorldRound:
+        """Read what `to_dict` returned, in a line of a log."""
+        return cls(
+            event["round"],
+            event["states"],
+            event["measures"],
+            event["agent_ticks"],
+            event["transitions"],
+            event["decisions_asked"],
+            event["decisions_answered"],
+            event["timeouts"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WorldResults:
+    """A whole run.
+
+    Args:
+        agents: Number of agents.
+        rounds: Every round, in order.
+    """
+
+    agents: int
+    rounds: tuple[WorldRound, ...]
+
+    def series(self, measure: str) -> list[Measured]:
+        """Return what a measure came to in every round.
+
+        Raises:
+            KeyError: If there is no such measure.
+        """
+        return [each.measures[measure] for each in self.rounds]
+
+    def totals(self) -> dict[str, Any]:
+        """Return the counts of all rounds together, as plain data."""
+        sums = {
+            name: sum(_counts_of(each)[name] for each in self.rounds)
+            for name in ("agent_ticks", "transitions", "decisions_asked", "decisions_answered")
+        }
+        states = sorted({state for each in self.rounds for state in each.timeouts})
+        timeouts = {
+            state: sum(each.timeouts.get(state, 0) for each in self.rounds) for state in states
+        }
+
+        return {**sums, "timeouts": timeouts}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the results as plain data, the same for the same run."""
+        return {
+            "agents": self.agents,
+            "totals": self.totals(),
+            "rounds": [each.to_dict() for each in self.rounds],
+        }
+
+
+def _counts_of(each: WorldRound) -> dict[str, int]:
+    return {
+        "agent_ticks": each.agent_ticks,
+        "transitions": each.transitions,
+        "decisions_asked": each.decisions_asked,
+        "decisions_answered": each.decisions_answered,
+    }

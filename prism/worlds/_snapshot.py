@@ -1,0 +1,270 @@
+"""Fields as JSON, and back: what a checkpoint keeps of agents, Things and the world.
+
+A column holds one field of all agents of a kind, so that a field of plain numbers or texts costs
+hardly anything. Whatever JSON has no form for is an object with one key that says what it is::
+
+    {"t": [...]}    a tuple             {"a": 7}              the eighth agent
+    {"q": [...]}    a deque             {"o": 3}              the fourth Thing
+    {"d": [[...]]}  a dict, as pairs    {"e": [class, name]}  a member of an enum
+    {"n": "nan"}    a number that JSON does not have
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
+from math import isfinite
+from typing import Any
+
+from prism.errors import SimulationError
+from prism.worlds._agent import Agent, Thing
+
+Column = list[Any]
+
+_PLAIN = {int, str, bool, type(None)}
+_WITH_FLOATS = {*_PLAIN, float}
+_LARGEST = 2**63
+
+
+class CannotKeepError(Exception):
+    """A value that a checkpoint has no form for; the message says what to use instead."""
+
+
+class Encoder:
+    """Turns fields into plain data.
+
+    Args:
+        agents: The population.
+        home: Module of the world's class, whose classes are called by their bare names.
+    """
+
+    def __init__(self, agents: Sequence[Agent], home: str) -> None:
+        self._agents = agents
+        self._home = home
+        self._things: dict[int, int] = {}
+        self._waiting: list[Thing] = []
+        # kept alive, so that no other object gets an address that is noted
+        self._seen: dict[int, tuple[Any, str]] = {}
+        self._where = ""
+
+    def column(self, owners: Sequence[Any], read: Callable[[Any], Any], name: str) -> Column:
+        """Return one field of several objects.
+
+        Raises:
+            SimulationError: If a value cannot be kept; names class, object and field.
+        """
+        values = [read(owner) for owner in owners]
+        if _is_plain(values):
+            return values
+
+        encode, done = self.value, []
+        for owner, value in zip(owners, values, strict=True):
+            self._where = f"{type(owner).__name__}.{name} of {_name_of(owner)}"
+            try:
+                done.append(encode(value))
+            except CannotKeepError as problem:
+                raise SimulationError(f"{self._where} cannot be kept: {problem}") from None
+            except RecursionError:
+                raise SimulationError(
+                    f"{self._where} cannot be kept: it holds itself: use a Thing"
+                ) from None
+
+        return done
+
+    def things(self) -> list[list[Any]]:
+        """Return the Things that were met, in that order, and those that these refer to."""
+        done: list[list[Any]] = []
+        # a Thing that is written may refer to others, which come last
+        while len(done) < len(self._waiting):
+            thing = self._waiting[len(done)]
+            fields = [
+                self.column([thing], lambda each, name=name: getattr(each, name), name)[0]  # type: ignore[misc]
+                for name in type(thing).fields
+            ]
+            done.append([self._class_name(type(thing)), fields])
+
+        return done
+
+    def value(self, value: Any) -> Any:
+        """Return one value.
+
+        Raises:
+            CannotKeepError: If there is no form for it.
+        """
+        kind = type(value)
+        if kind in _PLAIN or kind is float:
+            return value if _is_plain((value,)) else {"n": repr(value)}
+        if kind is list:
+            self._note(value)
+            return list(value) if _is_plain(value) else list(map(self.value, value))
+        if kind is tuple:
+            return {"t": list(map(self.value, value))}
+        if isinstance(value, Agent):
+            return {"a": self._place_of(value)}
+        if isinstance(value, Thing):
+            return {"o": self._number_of(value)}
+        if isinstance(value, Enum):
+            return {"e": [self._class_name(kind), value.name]}
+        if kind is deque:
+            self._note(value)
+            return {"q": [list(map(self.value, value)), value.maxlen]}
+        if kind is dict:
+            self._note(value)
+            return {"d": [[self.value(key), self.value(item)] for key, item in value.items()]}
+
+        raise CannotKeepError(f"{_shown(value)} is a {kind.__name__}: {_mend(value)}")
+
+    def _note(self, container: Any) -> None:
+        known = self._seen.get(id(container))
+        if known is not None:
+            raise CannotKeepError(
+                f"it is the same {type(container).__name__} as that in {known[1]}, and they would "
+                "be two after a resume: put it into a Thing, or into the world"
+            )
+
+        self._seen[id(container)] = container, self._where
+
+    def _place_of(self, agent: Agent) -> int:
+        place: int | None = getattr(agent, "_place", None)
+        if place is None or place >= len(self._agents) or self._agents[place] is not agent:
+            raise CannotKeepError(f"{agent!r} is not among the agents of the world")
+
+        return place
+
+    def _number_of(self, thing: Thing) -> int:
+        number = self._things.setdefault(id(thing), len(self._things))
+        if number == len(self._waiting):
+            self._class_name(type(thing))
+            self._waiting.append(thing)
+
+        return number
+
+    def _class_name(self, cls: type) -> str:
+        home = "" if cls.__module__ == self._home else cls.__module__
+        name = f"{home}:{cls.__qualname__}"
+        if find_class(name, self._home) is not cls:
+            raise CannotKeepError(
+                f"the class {cls.__qualname__} cannot be found again: define it at the top of a "
+                "module, under its own name"
+            )
+
+        return name
+
+
+class Decoder:
+    """Turns plain data into fields.
+
+    Args:
+        agents: The population.
+        home: Module of the world's class.
+        things: What `Encoder.things` returned.
+    """
+
+    def __init__(self, agents: Sequence[Agent], home: str, things: Iterable[Sequence[Any]]) -> None:
+        self._agents = agents
+        self._home = home
+        described = list(things)
+        # all exist before any is filled, as they may refer to each other
+        self._things = [self._empty(name) for name, _ in described]
+        for thing, (_, values) in zip(self._things, described, strict=True):
+            for name, value in zip(type(thing).fields, values, strict=True):
+                setattr(thing, name, self.value(value))
+
+    def value(self, value: Any) -> Any:
+        """Return one value as it was."""
+        if type(value) is list:
+            return list(map(self.value, value))
+        if type(value) is not dict:
+            return value
+
+        ((form, content),) = value.items()
+
+        return _FORMS[form](self, content)
+
+    def _empty(self, name: str) -> Thing:
+        cls = find_class(name, self._home)
+        if not (isinstance(cls, type) and issubclass(cls, Thing)):
+            raise SimulationError(
+                f"the run to resume has Things of a class {name!r}: there is none"
+            )
+
+        return cls.__new__(cls)
+
+    def _member(self, content: Sequence[str]) -> Enum:
+        cls = find_class(content[0], self._home)
+        if not (isinstance(cls, type) and issubclass(cls, Enum)):
+            raise SimulationError(f"the run to resume has an enum {content[0]!r}: there is none")
+
+        return cls[content[1]]
+
+    def _dict(self, pairs: Iterable[Sequence[Any]]) -> dict[Any, Any]:
+        return {self.value(key): self.value(item) for key, item in pairs}
+
+    def _deque(self, content: Sequence[Any]) -> deque[Any]:
+        return deque(map(self.value, content[0]), maxlen=content[1])
+
+    def _tuple(self, content: Iterable[Any]) -> tuple[Any, ...]:
+        return tuple(map(self.value, content))
+
+
+_FORMS: Mapping[str, Callable[[Decoder, Any], Any]] = {
+    "t": Decoder._tuple,
+    "q": Decoder._deque,
+    "d": Decoder._dict,
+    "e": Decoder._member,
+    "a": lambda decoder, place: decoder._agents[place],
+    "o": lambda decoder, number: decoder._things[number],
+    "n": lambda _, text: float(text) if text in ("nan", "inf", "-inf") else int(text),
+}
+
+
+def find_class(name: str, home: str) -> Any:
+    """Return a class by module and name; only modules that are loaded are looked into."""
+    module, _, path = name.partition(":")
+    found: Any = sys.modules.get(module or home)
+    for part in path.split("."):
+        found = getattr(found, part, None)
+
+    return found
+
+
+def _is_plain(values: Sequence[Any]) -> bool:
+    """Return True if JSON gives values back as they are."""
+    kinds = set(map(type, values))
+    if kinds <= _PLAIN:
+        return int not in kinds or all(
+            -_LARGEST <= value < _LARGEST for value in values if type(value) is int
+        )
+    if not kinds <= _WITH_FLOATS:
+        return False
+
+    return all(
+        isfinite(value) and (type(value) is float or abs(value) < _LARGEST)
+        for value in values
+        if type(value) in (int, float)
+    )
+
+
+def _name_of(owner: Any) -> str:
+    return owner.agent_id if isinstance(owner, Agent) else f"the {type(owner).__name__}"
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _mend(value: Any) -> str:
+    if isinstance(value, (set, frozenset)):
+        return "use a dict[..., None], which has an order"
+    if type(value).__module__.partition(".")[0] == "numpy":
+        return "convert it with .item() or .tolist()"
+    if callable(value):
+        return "keep a name, and look it up"
+
+    return (
+        "fields hold numbers, texts, enums, lists, dicts, tuples, deques, agents and Things; let "
+        "its class derive from Thing"
+    )

@@ -1,0 +1,322 @@
+"""A tick: every agent's step, and then waves of decisions and messages until nobody waits."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from prism.errors import ReasonerError, SimulationError
+from prism.statechart import Decision, Question
+from prism.statechart._definition import TIMEOUT
+from prism.statechart.states import state_text
+from prism.telemetry._loggers import EventLogger, active_logger
+from prism.telemetry.events import ANSWER_DISCARDED
+from prism.worlds._agent import Asked, Receiving
+from prism.worlds._elsewhere import drawing_nowhere_else
+from prism.worlds._host import RunHost, last_record
+from prism.worlds._world import World
+
+MOST_WAVES = 10_000
+"""Waves of one tick; a step that asks again and again would go on for ever."""
+
+
+class Decider(Protocol):
+    """Who decides the open questions of a world."""
+
+    async def decide_many(
+        self, questions: Sequence[Question], *, logger: EventLogger | None = None
+    ) -> list[Decision]:
+        """Answer several questions, in their order."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """What happened in a round.
+
+    Attributes:
+        decisions_asked: Questions put to the reasoner.
+        decisions_answered: Those that it answered itself; the others took the fallback.
+        timeouts: Time-outs by the state that was left.
+    """
+
+    decisions_asked: int = 0
+    decisions_answered: int = 0
+    timeouts: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(slots=True)
+class Waiting:
+    """A step that waits.
+
+    Args:
+        owner: Whose step it is.
+        running: The step.
+        wanted: What it waits for.
+        was_late: Whether another question of the same agent went before it.
+        is_open: Whether its question is asked in this wave.
+        answer: What it goes on with, if its question turned out to need no asking.
+    """
+
+    owner: Any
+    running: Coroutine[Any, Any, Any]
+    wanted: Asked | Receiving
+    was_late: bool = False
+    is_open: bool = False
+    answer: Any = None
+
+
+class Ticks:
+    """Runs the ticks of a world.
+
+    Args:
+        world: The world.
+        host: Its run.
+        reasoner: Who decides.
+        logger: Where events go.
+
+    Attributes:
+        counts: What has happened in this round.
+        open_questions: Number of questions without an answer; other threads may look.
+    """
+
+    def __init__(
+        self, world: World[Any], host: RunHost, reasoner: Decider, logger: EventLogger | None
+    ) -> None:
+        self.counts: Counts = Counts()
+        self.open_questions: int = 0
+        self._world = world
+        self._host = host
+        self._reasoner = reasoner
+        self._logger = logger
+        self._waiting: list[Waiting] = []
+        self._turns = [(agent, agent._kind.steps, agent._kind.limits) for agent in host.agents]
+
+    async def run(self) -> None:
+        """Run one tick; nothing that it began is left running."""
+        host, world = self._host, self._world
+        with host.explaining():
+            try:
+                with drawing_nowhere_else():
+                    world.tick_begins()
+                    host.may_ask = True
+                    self._steps()
+
+                await self._waves()
+                with drawing_nowhere_else():
+                    self._finish()
+                    host.may_ask, host.acting = False, None
+                    world.tick_ends()
+            finally:
+                host.may_ask = False
+                for left in self._waiting:
+                    left.running.close()
+                self._waiting.clear()
+
+        host.acting = None
+
+    def _steps(self) -> None:
+        host, world = self._host, self._world
+        for agent, steps, limits in self._turns:
+            ticks = agent._ticks_in_state = agent._ticks_in_state + 1
+            if limits is not None and self._times_out(agent, limits, ticks):
+                continue
+
+            # the state now, as an agent before this one may have changed it
+            step = steps.get(agent._state)
+            if step is None:
+                continue
+
+            host.acting = agent
+            running = step(world, agent)
+            if running is not None:
+                self._advance(agent, running, None)
+            elif host.unawaited is not None:
+                self._refuse_unawaited()
+
+    def _times_out(self, agent: Any, limits: Mapping[Any, float], ticks: int) -> bool:
+        """Fire a time-out that is due; return whether it took the agent's turn."""
+        state = agent._state
+        if not is_due(agent, limits, ticks) or agent._chart.fire(agent, TIMEOUT) is None:
+            return False
+
+        self.counts.timeouts[state_text(state)] += 1
+        return True
+
+    def _finish(self) -> None:
+        """Do what waits for the end of the tick."""
+
+    def _advance(self, owner: Any, running: Coroutine[Any, Any, Any], value: Any) -> None:
+        """Let a step go on until it waits, or ends."""
+        self._host.acting = owner
+        try:
+            wanted = running.send(value)
+        except StopIteration:
+            if self._host.unawaited is not None:
+                self._refuse_unawaited()
+            return
+        except AttributeError:
+            if not hasattr(running, "send"):
+                raise SimulationError(
+                    f"the step of {owner!r} returned {running!r}, which nobody takes: return "
+                    "nothing"
+                ) from None
+            raise
+
+        if self._host.unawaited is not None:
+            running.close()
+            self._refuse_unawaited()
+        if type(wanted) is not Asked and type(wanted) is not Receiving:
+            running.close()
+            raise SimulationError(
+                f"the step of {owner!r} awaits {wanted!r}: a step awaits only decide and receive "
+                "of an agent; what takes longer than a tick is a state of the chart"
+            )
+
+        self._waiting.append(Waiting(owner, running, wanted))
+
+    async def _waves(self) -> None:
+        for _ in range(MOST_WAVES):
+            if not self._waiting:
+                return
+
+            wave, self._waiting = self._in_order(self._waiting), []
+            try:
+                await self._wave(wave)
+            except BaseException:
+                # those that have gone on are closed already, or wait
+                for each in wave:
+                    each.running.close()
+                raise
+
+        owner = self._waiting[0].owner
+        raise SimulationError(
+            f"the step of {owner!r} still waits after {MOST_WAVES} answers and messages in one "
+            "tick: let it end, and go on in the next"
+        )
+
+    async def _wave(self, wave: Sequence[Waiting]) -> None:
+        """Ask all open questions together, and let steps go on in the order of the agents."""
+        late = self._open(wave)
+        questions = [
+            each.wanted.question for each in wave if each.is_open and isinstance(each.wanted, Asked)
+        ]
+        decisions = iter(await self._ask(questions))
+        with drawing_nowhere_else():
+            self._go_on(wave, late, decisions)
+
+    def _go_on(
+        self, wave: Sequence[Waiting], late: set[int], decisions: Iterator[Decision]
+    ) -> None:
+        # those who wait for a message that nobody will send any more get none
+        is_quiet = not any(type(each.wanted) is Asked or each.wanted.agent.inbox for each in wave)
+
+        for each in wave:
+            if id(each) in late:
+                self._waiting.append(each)
+            elif each.is_open and isinstance(each.wanted, Asked):
+                each.is_open = False
+                self._host.acting = each.owner
+                self._advance(each.owner, each.running, self._apply(each.wanted, next(decisions)))
+            elif type(each.wanted) is Asked or is_quiet or each.wanted.agent.inbox:
+                self._advance(each.owner, each.running, each.answer)
+            else:
+                self._waiting.append(each)
+
+    def _open(self, wave: Sequence[Waiting]) -> set[int]:
+        """Choose what is asked in a wave: one question an agent; return those that are too late.
+
+        A second question to an agent waits for the first one's answer. If the agent has moved by
+        then, it is not asked at all.
+        """
+        taken: set[int] = set()
+        late: set[int] = set()
+        for each in wave:
+            asked = each.wanted
+            if type(asked) is not Asked:
+                continue
+            if id(asked.agent) in taken:
+                each.was_late = True
+                late.add(id(each))
+                continue
+
+            each.is_open = True
+            if each.was_late:
+                self._host.acting = each.owner
+                has_moved = last_record(asked.agent) is not asked.since
+                each.answer = None if has_moved else self._host.settle(asked)
+                each.is_open = each.answer is asked
+
+            if each.is_open:
+                taken.add(id(asked.agent))
+
+        return late
+
+    async def _ask(self, questions: list[Question]) -> list[Decision]:
+        if not questions:
+            return []
+
+        self.open_questions = len(questions)
+        try:
+            decisions = await self._reasoner.decide_many(questions, logger=self._logger)
+        finally:
+            self.open_questions = 0
+
+        self.counts.decisions_asked += len(questions)
+        self.counts.decisions_answered += sum(each.source != "fallback" for each in decisions)
+        for question, decision in zip(questions, decisions, strict=True):
+            if decision.chosen not in question.options:
+                options = ", ".join(map(state_text, question.options))
+                raise ReasonerError(
+                    f"agent {question.agent.agent_id!r}: the reasoner chose {decision.chosen!r}, "
+                    f"which is not one of {options}"
+                )
+
+        return decisions
+
+    def _apply(self, asked: Asked, decision: Decision) -> Any:
+        """Carry out an answer; return the state now, or None if the agent has moved."""
+        agent, question = asked.agent, asked.question
+        if last_record(agent) is not asked.since:
+            self._discard(asked, decision.chosen)
+            return None
+
+        return agent._chart.fire_to(
+            agent, asked.trigger, decision.chosen, asked.context, asked_in=question.state
+        )
+
+    def _discard(self, asked: Asked, chosen: Any) -> None:
+        # two may turn to one agent in a tick, which is nothing to warn a programmer of
+        logger, agent = active_logger(self._logger), asked.agent
+        if logger is None:
+            return
+
+        logger.warning(
+            ANSWER_DISCARDED,
+            chart=agent._chart.name,
+            agent_id=agent.agent_id,
+            trigger=asked.trigger,
+            asked_in=state_text(asked.question.state),
+            now_in=state_text(agent._state),
+            chosen=state_text(chosen),
+            reason="moved",
+        )
+
+    def _in_order(self, waiting: list[Waiting]) -> list[Waiting]:
+        """Return who waits in the order in which they go on: that of the agents."""
+        return waiting
+
+    def _refuse_unawaited(self) -> None:
+        left, self._host.unawaited = self._host.unawaited, None
+        call = "receive()" if isinstance(left, Receiving) else f"decide({left.trigger!r}, ...)"
+        raise SimulationError(
+            f"agent {left.agent.agent_id!r}: {call} was not awaited, so that nothing came of it: "
+            "write  await  before it, in a step that is  async def"
+        )
+
+
+def is_due(agent: Any, limits: Mapping[Any, float], ticks: int) -> bool:
+    """Return whether an agent has been in its state for longer than its limit."""
+    limit = limits.get(agent._state, agent.timeout_threshold)
+    return limit is not None and ticks > limit

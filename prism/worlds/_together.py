@@ -1,0 +1,193 @@
+"""Ticks of a world whose agents all act on what was there when the tick began.
+
+What an agent fires and sends waits for the end of the tick, and so does what it writes into its own
+fields: after its turn they are again what they were, until all have acted.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from copy import copy
+from operator import attrgetter
+from typing import Any
+
+from prism.errors import SimulationError
+from prism.statechart import Decision
+from prism.statechart._definition import TIMEOUT
+from prism.statechart.states import state_text
+from prism.telemetry._loggers import EventLogger
+from prism.worlds._agent import Agent, Asked, Message
+from prism.worlds._fields import Fields, slot_of
+from prism.worlds._host import RunHost
+from prism.worlds._kinds import Kind
+from prism.worlds._ticks import Decider, Ticks, Waiting, is_due
+from prism.worlds._world import World
+
+_CONTAINERS = (list, dict, deque)
+
+
+class TogetherTicks(Ticks):
+    """Runs the ticks of a world whose agents all act on what was there when the tick began."""
+
+    def __init__(
+        self, world: World[Any], host: RunHost, reasoner: Decider, logger: EventLogger | None
+    ) -> None:
+        super().__init__(world, host, reasoner, logger)
+        self._made: list[tuple[str, Any, str, Any, Any]] = []
+        self._sent: list[tuple[str, Message, Any]] = []
+        self._written: dict[int, tuple[Any, tuple[Any, ...]]] = {}
+        self._fields = {id(kind): _OwnFields(kind) for kind in _kinds_of(host.agents)}
+        for agent in host.agents:
+            agent.__class__ = self._fields[id(agent._kind)].guarded
+
+    def _steps(self) -> None:
+        host, world = self._host, self._world
+        host.fires, host.sends = self._put_off, self._put_off_message
+        count_tick = slot_of(Agent, "_ticks_in_state").__set__
+        for agent in host.agents:
+            host.acting = agent
+            ticks, limits = agent._ticks_in_state + 1, agent._kind.limits
+            count_tick(agent, ticks)
+            if limits is not None and is_due(agent, limits, ticks):
+                self._put_off(agent, TIMEOUT, None, None)
+                continue
+
+            step = agent._kind.steps.get(agent._state)
+            if step is None:
+                continue
+
+            own = self._fields[id(agent._kind)]
+            before = own.lend(agent)
+            running = step(world, agent)
+            if running is not None:
+                super()._advance(agent, running, None)
+            elif host.unawaited is not None:
+                self._refuse_unawaited()
+
+            self._take_back(agent, own, before)
+
+        host.acting = None
+
+    def _advance(self, owner: Any, running: Coroutine[Any, Any, Any], value: Any) -> None:
+        own = self._fields[id(owner._kind)]
+        before = own.lend(owner)
+        if owner._place in self._written:
+            own.write(owner, self._written.pop(owner._place)[1])
+
+        super()._advance(owner, running, value)
+        self._take_back(owner, own, before)
+
+    def _take_back(self, agent: Any, own: _OwnFields, before: tuple[Any, ...]) -> None:
+        """Keep what an agent has written of itself for the end of the tick."""
+        after = own.read(agent)
+        if any(map(_differs, after, before)):
+            self._written[agent._place] = agent, after
+
+        own.write(agent, before)
+
+    def _apply(self, asked: Asked, decision: Decision) -> Any:
+        self._put_off(asked.agent, asked.trigger, asked.context, decision.chosen)
+        return decision.chosen
+
+    def _put_off(self, agent: Any, trigger: str, context: Any, chosen: Any) -> None:
+        actor = self._host.acting or agent
+        self._made.append((actor.agent_id, agent, trigger, context, chosen))
+
+    def _put_off_message(self, message: Message, to: Any) -> None:
+        self._sent.append((message.sender.agent_id, message, to))
+
+    def _finish(self) -> None:
+        """Write, fire and send in an order that does not depend on that of the agents."""
+        self._host.fires = self._host.sends = self._host.acting = None
+        for agent, values in self._written.values():
+            self._fields[id(agent._kind)].write(agent, values)
+        self._written.clear()
+
+        made, self._made = sorted(self._made, key=lambda each: each[0]), []
+        began_in = {id(each[1]): each[1]._state for each in made}
+        for _, agent, trigger, context, chosen in made:
+            if chosen is not None:
+                state = began_in[id(agent)]
+                agent._chart.fire_to(agent, trigger, chosen, context, asked_in=state)
+            elif agent._chart.fire(agent, trigger, context) is not None and trigger == TIMEOUT:
+                self.counts.timeouts[state_text(began_in[id(agent)])] += 1
+
+        sent, self._sent = sorted(self._sent, key=lambda each: each[0]), []
+        for _, message, to in sent:
+            to.inbox.append(message)
+
+    def _in_order(self, waiting: list[Waiting]) -> list[Waiting]:
+        return sorted(waiting, key=lambda each: each.owner.agent_id)
+
+
+class _OwnFields:
+    """The fields of a kind: read and written all at once, and guarded against other agents.
+
+    Args:
+        kind: The kind.
+
+    Attributes:
+        guarded: A class of the same agents that refuses what another agent writes.
+    """
+
+    def __init__(self, kind: Kind) -> None:
+        names = [name for name in kind.cls.fields if name not in Agent.fields]
+        self._slots = [slot_of(kind.cls, name) for name in names]
+        self._read: Callable[[Any], Any] = attrgetter(*names) if names else lambda _: ()
+        self._is_single = len(names) == 1
+        self.guarded: type = _guarded(kind.cls)
+
+    def read(self, agent: Any) -> tuple[Any, ...]:
+        """Return the values of all fields."""
+        values: Any = self._read(agent)
+        return (values,) if self._is_single else values
+
+    def lend(self, agent: Any) -> tuple[Any, ...]:
+        """Return the values of all fields; the agent gets copies of those it could change."""
+        values = self.read(agent)
+        if any(type(value) in _CONTAINERS for value in values):
+            self.write(
+                agent, [copy(each) if type(each) in _CONTAINERS else each for each in values]
+            )
+
+        return values
+
+    def write(self, agent: Any, values: Sequence[Any]) -> None:
+        """Set all fields, past the guard."""
+        for slot, value in zip(self._slots, values, strict=True):
+            slot.__set__(agent, value)
+
+
+def _guarded(cls: type[Agent]) -> type:
+    def refuse_others(self: Any, name: str, value: Any) -> None:
+        host = self._host
+        if host.acting is not None and host.acting is not self:
+            raise SimulationError(
+                f"{cls.__name__}.{name} of {self.agent_id!r} cannot be set in the step of "
+                f"{host.acting.agent_id!r}: in a together world agents change themselves alone; "
+                "send a message, or let tick_ends do it"
+            )
+
+        object.__setattr__(self, name, value)
+
+    body: Mapping[str, Any] = {
+        "__slots__": (),
+        "__module__": cls.__module__,
+        "__qualname__": cls.__qualname__,
+        "__setattr__": refuse_others,
+    }
+
+    return Fields(cls.__name__, (cls,), dict(body))
+
+
+def _differs(new: Any, old: Any) -> bool:
+    """Return whether a step has changed a field; a copy that it left alone is no change."""
+    if new is old:
+        return False
+
+    return not (type(new) is type(old) and type(new) in _CONTAINERS and new == old)
+
+
+def _kinds_of(agents: Sequence[Any]) -> list[Kind]:
+    return list({id(agent._kind): agent._kind for agent in agents}.values())

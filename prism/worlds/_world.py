@@ -1,0 +1,395 @@
+"""A world: what agents share, what each state calls for, and what is measured and treated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, get_args, get_origin, overload
+
+from prism.errors import DefinitionError, FieldTypeError, SimulationError
+from prism.randomness import RandomStream
+from prism.worlds._agent import Agent
+from prism.worlds._fields import Fields, check_value, hints_of, unknown_field
+from prism.worlds._networks import Network
+
+AgentT = TypeVar("AgentT", bound=Agent)
+KindT = TypeVar("KindT", bound=Agent)
+MethodT = TypeVar("MethodT", bound=Callable[..., Any])
+
+DEFAULT_ROUNDS = 10
+
+STEP = "_prism_step"
+MEASURE = "_prism_measure"
+TREATMENT = "_prism_treatment"
+
+RESERVED = ("event", "timestamp", "round", "tick")
+
+
+class WorldHost(Protocol):
+    """What a world needs of its run.
+
+    Attributes:
+        agents: The population.
+        round: The round, counted from 1; 0 before the first.
+        tick: The tick of the round.
+        may_set_parameters: Whether a treatment is being applied.
+        refusing: Why nothing may change now; None if it may.
+    """
+
+    agents: Sequence[Any]
+    round: int
+    tick: int
+    may_set_parameters: bool
+    refusing: str | None
+
+    def world_stream(self) -> RandomStream:
+        """Return the world's random numbers for this round."""
+
+    def network_stream(self) -> RandomStream:
+        """Return the random numbers of the next network."""
+
+    def log(self, event: str, keys: Mapping[str, Any]) -> None:
+        """Write an event of the world's own."""
+
+    def able_to_be_in(self, state: Enum) -> int:
+        """Return the number of agents whose chart has a state."""
+
+
+class _Parts:
+    """The slots of a world that its class does not declare."""
+
+    __slots__ = ("_host", "_network")
+
+
+class World(_Parts, Generic[AgentT], metaclass=Fields):
+    """What a simulation runs: agents of one or several kinds, what they share, and how they act.
+
+    A class declares parameters as plain fields (``friends: int = 6``), and what changes by
+    `state`. Methods marked with `during` are the steps of agents in a state, those marked with
+    `measure` are measured at the end of every round, and those marked with `treatment` change
+    parameters in the course of a run.
+
+    Args:
+        parameters: Parameters by name; the others have their defaults.
+
+    Attributes:
+        rounds: Rounds of a run that does not say how many.
+        ticks: Ticks in a round, of a run that does not say how many.
+        together: Whether all agents of a tick act on what was there when it began.
+        meanings: What states mean, for a model.
+        network: Who is connected with whom; set it in `setup`.
+
+    Raises:
+        TypeError: If there is no such parameter, or one is missing.
+        FieldTypeError: If a parameter is of another type.
+        FieldValueError: If a parameter is out of its range.
+    """
+
+    __slots__ = ()
+
+    rounds: ClassVar[int] = DEFAULT_ROUNDS
+    ticks: ClassVar[int] = 1
+    together: ClassVar[bool] = False
+    meanings: ClassVar[Mapping[Any, str]] = {}
+
+    def __init__(self, **parameters: Any) -> None:
+        """Set parameters and state."""
+        cls = type(self)
+        known = parameters_of(cls)
+        unknown = [name for name in parameters if name not in known]
+        if unknown:
+            raise TypeError(_unknown_parameter(cls, unknown[0]))
+
+        hints = hints_of(cls)
+        for name, field in cls.fields.items():
+            if name in parameters:
+                check_value(field, hints.get(name, field.annotation), parameters[name])
+                value = parameters[name]
+            elif field.declared.is_required:
+                raise TypeError(f"{cls.__name__} needs {name}: {cls.__name__}({name}=...)")
+            elif field.declared.draw is not None:
+                raise DefinitionError(
+                    f"{cls.__name__}.{name} is drawn, which only a field of an agent is: draw it "
+                    "in setup, with self.random"
+                )
+            else:
+                value = field.declared.value()
+
+            object.__setattr__(self, name, value)
+
+        object.__setattr__(self, "_host", None)
+        object.__setattr__(self, "_network", None)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Refuse a constructor."""
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            raise DefinitionError(
+                f"{cls.__name__}.__init__ would run again on resuming: declare fields with their "
+                "types, and do the rest in setup"
+            )
+
+    # What the world is
+
+    @property
+    def agents(self) -> Sequence[AgentT]:
+        """All agents, in the order in which they act."""
+        return self._hosted("agents").agents
+
+    @property
+    def round(self) -> int:
+        """The round, counted from 1; 0 in `setup`."""
+        return self._hosted("round").round
+
+    @property
+    def tick(self) -> int:
+        """The tick of the round, counted from 1; 0 outside of ticks."""
+        return self._hosted("tick").tick
+
+    @property
+    def random(self) -> RandomStream:
+        """Random numbers of the world itself in this round; an agent has its own."""
+        return self._hosted("random").world_stream()
+
+    @property
+    def network(self) -> Network[AgentT]:
+        """Who is connected with whom.
+
+        Raises:
+            SimulationError: If none has been set.
+        """
+        network: Network[AgentT] | None = self._network
+        if network is None:
+            raise SimulationError(
+                f"{type(self).__name__} has no network: set one in setup, such as  "
+                "self.network = small_world(self, 6, 0.1)"
+            )
+
+        return network
+
+    @network.setter
+    def network(self, network: Network[AgentT]) -> None:
+        object.__setattr__(self, "_network", network)
+        # setup runs again on resuming, and makes its network again
+        if self._host is not None and self._host.round > 0:
+            network.has_changed = True
+
+        network.wire()
+
+    def of(self, kind: type[KindT]) -> Sequence[KindT]:
+        """Return the agents of one kind, in their order."""
+        everybody: Sequence[Any] = self.agents
+        return [agent for agent in everybody if isinstance(agent, kind)]
+
+    def in_state(self, state: Enum) -> Sequence[AgentT]:
+        """Return the agents that are in a state, in their order."""
+        return [agent for agent in self.agents if agent._state is state]
+
+    def count(self, state: Enum) -> int:
+        """Return how many agents are in a state."""
+        return sum(agent._state is state for agent in self.agents)
+
+    def share(self, state: Enum) -> float:
+        """Return the share of the agents that are in a state, of those whose chart has it."""
+        able = self._hosted("share").able_to_be_in(state)
+        return self.count(state) / able if able else 0.0
+
+    def log(self, event: str, **keys: Any) -> None:
+        """Write an event of the world's own, as ``world.<event>``.
+
+        Args:
+            event: Its name.
+            keys: What happened. Agents are written by their ids, one called ``agent`` under
+                ``agent_id``.
+        """
+        self._hosted("log").log(event, keys)
+
+    # Hooks
+
+    def populate(self, agents: int) -> Iterable[AgentT]:
+        """Make the population; by default so many agents of the world's one kind.
+
+        Args:
+            agents: How many the run asks for.
+        """
+        kinds: Sequence[Any] = kinds_of(type(self))
+        if len(kinds) != 1:
+            names = " | ".join(kind.__name__ for kind in kinds) or "several kinds"
+            raise DefinitionError(
+                f"{type(self).__name__} is a world of {names}: define populate(self, agents), "
+                "which returns them in the order in which they act"
+            )
+
+        return [kinds[0]() for _ in range(agents)]
+
+    def setup(self) -> None:
+        """Prepare the world before the first round; it runs again on resuming."""
+
+    def round_begins(self) -> None:
+        """Do what is due at the beginning of a round."""
+
+    def tick_begins(self) -> None:
+        """Do what is due before the agents' steps."""
+
+    def tick_ends(self) -> None:
+        """Do what is due after the agents' steps."""
+
+    def round_ends(self) -> None:
+        """Do what is due at the end of a round, after it has been measured."""
+
+    def recall(self, event: Mapping[str, Any]) -> None:
+        """Make ``state(kept=False)`` again from an event of the world's own, on resuming.
+
+        Args:
+            event: A line of the log whose name begins with ``world.``.
+        """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refuse what nobody declared, and parameters outside of treatments."""
+        cls, host = type(self), self._host
+        field = cls.fields.get(name)
+        if field is None:
+            if name != "network":
+                raise AttributeError(unknown_field(cls, name))
+        elif not field.declared.is_state and not (host is None or host.may_set_parameters):
+            raise AttributeError(
+                f"{cls.__name__}.{name} is a parameter, which only a @treatment changes: declare "
+                f"{name}: {_text(field.annotation)} = state(...) if it changes by itself"
+            )
+
+        if host is not None and host.refusing is not None:
+            raise SimulationError(f"{cls.__name__}.{name} cannot be set: {host.refusing}")
+
+        object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        """Say why there is no such attribute; called only where there is none."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise AttributeError(unknown_field(type(self), name))
+
+    def _hosted(self, doing: str) -> WorldHost:
+        host: WorldHost | None = self._host
+        if host is None:
+            raise SimulationError(
+                f"{type(self).__name__}.{doing} needs a run: Run({type(self).__name__}(), 100)"
+            )
+
+        return host
+
+
+def during(*states: Enum) -> Callable[[MethodT], MethodT]:
+    """Mark a method as the step of agents in some states: ``step(self, agent)``.
+
+    A step that decides, or waits for a message, is ``async``.
+
+    Args:
+        states: The states.
+
+    Raises:
+        DefinitionError: If none is named.
+    """
+    if not states or not all(isinstance(each, Enum) for each in states):
+        raise DefinitionError("@during needs states: write  @during(Mind.SPREADER)")
+
+    def mark(method: MethodT) -> MethodT:
+        setattr(method, STEP, states)
+        return method
+
+    return mark
+
+
+def measure(method: MethodT) -> MethodT:
+    """Mark a method, without arguments, that returns a number to be kept every round."""
+    setattr(method, MEASURE, True)
+    return method
+
+
+@overload
+def treatment(method: MethodT, /) -> MethodT: ...
+@overload
+def treatment(*, round: int) -> Callable[[MethodT], MethodT]: ...
+def treatment(method: Any = None, *, round: int | None = None) -> Any:  # noqa: A002
+    """Mark a method, without arguments, that changes parameters.
+
+    Args:
+        method: The method.
+        round: The round at whose beginning it is applied; by default only where the run asks for
+            it, as in ``treatments=["warning@12"]``.
+    """
+
+    def mark(method: Any) -> Any:
+        setattr(method, TREATMENT, round if round is not None else 0)
+        return method
+
+    return mark if method is None else mark(method)
+
+
+def parameters_of(cls: Fields) -> list[str]:
+    """Return the names of a world's parameters."""
+    return [name for name, field in cls.fields.items() if not field.declared.is_state]
+
+
+def kinds_of(cls: type) -> tuple[type[Agent], ...]:
+    """Return the kinds of agents that a world's class names: ``World[Buyer | Seller]``."""
+    for base in cls.__mro__:
+        for written in vars(base).get("__orig_bases__", ()):
+            origin = get_origin(written)
+            if isinstance(origin, type) and issubclass(origin, World):
+                named = [
+                    each for given in get_args(written) for each in (get_args(given) or (given,))
+                ]
+                kinds = [each for each in named if isinstance(each, type)]
+                if kinds:
+                    return tuple(kinds)
+
+    return ()
+
+
+def parsed_parameters(cls: Fields, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters whose texts stand for values of other types, as a command line has them.
+
+    Raises:
+        TypeError: If there is no such parameter.
+        FieldTypeError: If a text is no such value.
+    """
+    hints, known = hints_of(cls), parameters_of(cls)
+    parsed = {}
+    for name, value in given.items():
+        if name not in known:
+            raise TypeError(_unknown_parameter(cls, name))
+
+        hint = hints.get(name)
+        try:
+            parsed[name] = _value_of(hint, value) if isinstance(value, str) else value
+        except (ValueError, KeyError):
+            raise FieldTypeError(
+                f"{cls.__name__}.{name} must be {_text(cls.fields[name].annotation)}, got {value!r}"
+            ) from None
+
+    return parsed
+
+
+def _value_of(hint: Any, text: str) -> Any:
+    if hint is bool:
+        return {"true": True, "false": False, "yes": True, "no": False}[text.lower()]
+    if hint in (int, float):
+        return hint(text)
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return hint(text)
+
+    return text
+
+
+def _unknown_parameter(cls: Fields, name: str) -> str:
+    known = parameters_of(cls)
+    if name in cls.fields:
+        return f"{cls.__name__}.{name} is state, not a parameter: set it in setup"
+
+    listed = f"the parameters {', '.join(known)}" if known else "no parameters"
+
+    return f"{cls.__name__} has no parameter {name!r}: it has {listed}"
+
+
+def _text(annotation: Any) -> str:
+    return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "...")

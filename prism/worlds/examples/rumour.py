@@ -1,0 +1,65 @@
+"""A rumour in a small world, after Daley and Kendall (1964)."""
+
+from enum import StrEnum
+
+from prism.statechart import Statechart, Transition
+from prism.worlds import Agent, World, during, measure, small_world, treatment, uniform
+
+
+class Mind(StrEnum):
+    """What a person knows of the rumour, and does with it."""
+
+    IGNORANT = "ignorant"
+    SPREADER = "spreader"
+    STIFLER = "stifler"
+
+
+class Person(Agent):
+    """Somebody who may hear the rumour and tell it to friends."""
+
+    chart = Statechart(
+        Mind,
+        [
+            Transition("hears", Mind.IGNORANT, Mind.SPREADER),
+            Transition("hears", Mind.IGNORANT, Mind.IGNORANT),
+            Transition("tires", Mind.SPREADER, Mind.STIFLER),
+        ],
+        initial=Mind.IGNORANT,
+        name="rumour",
+        decision_states=[Mind.IGNORANT],
+    )
+    trust: float = uniform(0, 1)
+
+
+class Rumour(World[Person]):
+    """People who tell a rumour to their friends until they meet those who know it."""
+
+    rounds = 40
+    friends: int = 6
+    rewired: float = 0.1
+    tiring: float = 0.3
+
+    def setup(self) -> None:
+        """Connect people, and let one of them know."""
+        self.network = small_world(self, self.friends, self.rewired)
+        self.agents[0].begin_in(Mind.SPREADER)
+
+    @during(Mind.SPREADER)
+    async def talk(self, person: Person) -> None:
+        """Tell a friend, who may believe it, or tire of the rumour if the friend knows it."""
+        friend = person.random.choice(person.neighbours)
+        if friend.state is Mind.IGNORANT:
+            odds = {Mind.SPREADER: friend.trust, Mind.IGNORANT: 1 - friend.trust}
+            await friend.decide("hears", person, weights=odds)
+        elif person.random.chance(self.tiring):
+            person.fire("tires")
+
+    @treatment
+    def warning(self) -> None:
+        """Make people tire of the rumour soon."""
+        self.tiring = 0.9
+
+    @measure
+    def reached(self) -> float:
+        """Return the share of the people who know the rumour."""
+        return 1 - self.share(Mind.IGNORANT)

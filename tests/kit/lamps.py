@@ -1,0 +1,56 @@
+"""A small world of lamps, whose steps tests define."""
+
+from enum import StrEnum
+from typing import Any
+
+from prism.statechart import Question, Statechart, Transition
+from prism.worlds import Agent, World, state
+
+
+class Light(StrEnum):
+    """States of a lamp."""
+
+    OFF = "off"
+    ON = "on"
+    BROKEN = "broken"
+
+
+class Lamp(Agent):
+    """An agent with a decision in one state and a time-out in another."""
+
+    chart = Statechart(
+        Light,
+        [
+            Transition("pressed", Light.OFF, Light.ON),
+            Transition("pressed", Light.OFF, Light.BROKEN),
+            Transition("pressed", Light.ON, Light.OFF),
+            Transition("timeout", Light.BROKEN, Light.OFF),
+        ],
+        Light.OFF,
+        name="lamp",
+        decision_states=[Light.OFF],
+        timeouts={Light.BROKEN: 3},
+    )
+    watts = 40
+    heard: list[Any] = state(list)
+    pressed: int = state(0)
+
+
+def to_on(question: Question) -> bool:
+    """Match every question."""
+    return True
+
+
+SWITCH_ON = {to_on: Light.ON}
+
+
+class Room(World[Lamp]):
+    """A world whose steps tests override."""
+
+    rounds = 1
+    closed: list[str] = state(list)
+    mode: str = ""
+
+    def other(self, lamp: Lamp) -> Lamp:
+        """Return the first lamp, or the second one of the first."""
+        return self.agents[1] if lamp is self.agents[0] else self.agents[0]

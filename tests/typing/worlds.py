@@ -1,0 +1,96 @@
+"""Types of a user's world; checked by test_typing.py, never run."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Any, assert_type
+
+from prism.runs import Outcome, begin
+from prism.statechart import Statechart, Transition
+from prism.worlds import (
+    Agent,
+    Network,
+    Run,
+    Thing,
+    World,
+    WorldResults,
+    WorldRun,
+    during,
+    measure,
+    param,
+    small_world,
+    state,
+    treatment,
+    uniform,
+    whole,
+)
+
+
+class View(StrEnum):
+    """States."""
+
+    OPEN = "open"
+    SURE = "sure"
+
+
+class Paper(Thing):
+    """What people read."""
+
+    title: str
+    readers: int = 0
+
+
+class Citizen(Agent):
+    """Somebody with a view."""
+
+    chart = Statechart(View, [Transition("settles", View.OPEN, View.SURE)], View.OPEN)
+    trust: float = uniform(0, 1)
+    age: int = whole(18, 90)
+    read: list[Paper] = state(list)
+    hero: Agent | None = state(None)
+
+
+class Town(World[Citizen]):
+    """People who read."""
+
+    rounds = 5
+    friends: int = param(4, "friends of each", least=2)
+    pace: float = 0.5
+    papers: dict[str, Paper] = state(dict)
+
+    def setup(self) -> None:
+        """Connect people."""
+        self.network = small_world(self, self.friends, 0.1)
+        self.papers["news"] = Paper(title="News")
+
+    @during(View.OPEN)
+    async def reads(self, citizen: Citizen) -> None:
+        """Read with a friend."""
+        friend = citizen.random.choice(citizen.neighbours)
+        assert_type(friend, Citizen)
+        friend.read.append(self.papers["news"])
+        await friend.decide("settles", citizen, weights={View.SURE: friend.trust})
+
+    @treatment(round=3)
+    def campaign(self) -> None:
+        """Quicken the pace."""
+        self.pace = 0.9
+
+    @measure
+    def mean_age(self) -> float:
+        """Return the mean age."""
+        return sum(each.age for each in self.agents) / len(self.agents)
+
+
+run = Run(Town(friends=6), [Citizen(name="Ada", trust=0.3), Citizen()], rounds=3)
+assert_type(run.world.friends, int)
+assert_type(run.world.agents, Sequence[Citizen])
+assert_type(run.world.network, Network[Citizen])
+assert_type(run.world.agents[0].read, list[Paper])
+assert_type(run.world.agents[0].state, Any)
+assert_type(run.run(), WorldResults)
+assert_type(begin(WorldRun(Town, 20), "runs/town"), Outcome[WorldResults])
+
+Town(freinds=6)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+Town(friends="six")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+Citizen(trsut=0.3)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+Paper()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]

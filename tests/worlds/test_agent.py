@@ -1,0 +1,49 @@
+"""Agents: what a model is told of them, and what they are called."""
+
+from typing import Any
+
+import pytest
+
+from prism.errors import FieldValueError
+from prism.statechart import Question
+from prism.statechart.reasoner._prompts import chat_prompt, decision_question, decision_state
+from prism.worlds import Run
+from prism.worlds.examples import Rumour, Vaccination
+from prism.worlds.examples.rumour import Person
+from prism.worlds.examples.vaccination import Parent, View
+
+
+def question_of(prompt: str | None) -> Question:
+    """Return a question of a parent in a run."""
+    (parent, *_) = Run(Vaccination(), [Parent(name=name, trust=0.9) for name in "ABCDE"]).agents
+    return Question(parent, View.UNDECIDED, "considers", tuple(View), {"done": 2}, prompt=prompt)
+
+
+@pytest.mark.parametrize("prompt", [None, "Your doctor asks."])
+def test_a_model_is_told_of_the_world_and_not_of_social_media(prompt: str | None) -> None:
+    """Persona, prompt and meanings are told in chat and in decisions; a default says the event."""
+    question = question_of(prompt)
+    wire: Any = decision_question(question)
+    decision = f"{decision_state(question.agent)} {wire['instructions']} {wire['criteria']}"
+    for text in (chat_prompt(question), decision):
+        assert "You are A, who has a small child. You trust your doctor." in text
+        assert (prompt or "considers") in text
+        assert ("done: 2" in text) is (prompt is None)
+        assert "Refuse for good" in text
+        assert "social media" not in text
+        assert "the user" not in text.lower()
+
+
+def test_agents_are_called_by_kind_and_number() -> None:
+    """An agent without an id is its kind and number, and its name is its id."""
+    run = Run(Rumour(), [*(Person() for _ in range(8)), Person(agent_id="ada", name="Ada")])
+    assert [(each.agent_id, each.name) for each in run.agents[-2:]] == [
+        ("person_8", "person_8"),
+        ("ada", "Ada"),
+    ]
+
+
+def test_two_agents_with_one_id_are_refused() -> None:
+    """Ids are unique in a run."""
+    with pytest.raises(FieldValueError, match="used more than once: ada"):
+        Run(Rumour(), [Person(agent_id="ada") for _ in range(8)])

@@ -1,0 +1,168 @@
+"""A run of a world as options, and as what run.json says of it."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from signal import SIGKILL
+from typing import Any
+
+import pytest
+
+import prism
+from prism import runs
+from prism.errors import InputError
+from prism.worlds import Run, World, WorldRun
+from prism.worlds.examples import Rumour
+from prism.worlds.examples.rumour import Person
+from tests.kit.worlds import Medley, run_in
+
+CHILD = """
+import os, signal, sys
+from pathlib import Path
+from prism import runs
+from prism.worlds import WorldRun
+
+folder, doomed = Path("run"), int(sys.argv[1])
+
+def on_round(summary):
+    if summary.number == doomed:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+if (folder / "run.json").exists():
+    runs.resume(folder, WorldRun, on_round=on_round, checkpoint_every=0)
+else:
+    options = WorldRun("mine.py:Mine", 12, seed=1, rounds=6, parameters={"plan": "3"})
+    runs.begin(options, folder, on_round=on_round, checkpoint_every=0)
+"""
+
+MINE = """
+from tests.kit.worlds import Medley
+
+class Mine(Medley):
+    pass
+"""
+
+
+def child(folder: Path, doomed: int) -> int:
+    """Run a world of a file in a process of its own, which kills itself after a round."""
+    (folder / "mine.py").write_text(MINE)
+    environment = {**os.environ, "PYTHONPATH": str(Path(prism.__file__).parents[1])}
+    line = [sys.executable, "-c", CHILD, str(doomed)]
+    return subprocess.run(line, cwd=folder, env=environment, timeout=120, check=False).returncode
+
+
+def test_a_killed_run_of_a_file_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
+    """Processes that are killed after one round and another leave what one alone leaves."""
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    whole.mkdir()
+    killed.mkdir()
+    assert child(whole, 0) == 0
+    assert [child(killed, doomed) for doomed in (1, 4, 5, 0)] == [-SIGKILL] * 3 + [0]
+    for name in ("events.jsonl", "run.json"):
+        assert (killed / "run" / name).read_bytes() == (whole / "run" / name).read_bytes()
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_at_any_instant_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
+    """A process that is killed again and again, whatever it does just then, loses nothing."""
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    whole.mkdir()
+    killed.mkdir()
+    assert child(whole, 0) == 0
+
+    (killed / "mine.py").write_text(MINE)
+    environment = {**os.environ, "PYTHONPATH": str(Path(prism.__file__).parents[1])}
+    summary = killed / "run" / "run.json"
+    seconds = 0.2
+    while not (summary.exists() and b'"results"' in summary.read_bytes()):
+        with subprocess.Popen(
+            [sys.executable, "-c", CHILD, "0"], cwd=killed, env=environment
+        ) as run:
+            time.sleep(seconds)
+            run.kill()
+        seconds += 0.07
+
+    for name in ("events.jsonl", "run.json"):
+        assert (killed / "run" / name).read_bytes() == (whole / "run" / name).read_bytes()
+
+
+def test_run_json_says_what_the_run_is(tmp_path: Path) -> None:
+    """World, all parameters, treatments and the digest of the code are in run.json."""
+    options = WorldRun(
+        Rumour, 20, seed=2, rounds=3, parameters={"friends": "4"}, treatments=("warning@2",)
+    )
+    run_in(tmp_path, options)
+    summary = json.loads((tmp_path / "run.json").read_text())
+    config = summary["config"]
+    assert config["world"] == "prism.worlds.examples.rumour:Rumour"
+    assert config["parameters"] == {"friends": 4, "rewired": 0.1, "tiring": 0.3}
+    assert config["treatments"] == ["warning@2"]
+    assert len(config["inputs"]["prism.worlds.examples.rumour"]) == 64
+    assert summary["results"]["rounds"][0]["measures"].keys() == {"reached"}
+
+    made = WorldRun.from_config(config, tmp_path / "run.json")
+    assert made.to_config() == config
+
+
+def test_defaults_are_those_of_the_class() -> None:
+    """Rounds and ticks that nobody gives are those of the world's class."""
+    options = WorldRun(Medley)
+    assert (options.rounds, options.ticks_per_round) == (5, 2)
+    assert options.is_repeatable
+    assert options.deadline is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({"world": "nowhere:World"}, "there is no module 'nowhere'"),
+        ({"world": "prism.worlds.examples.rumour:Rumor"}, "no world 'Rumor': it has Rumour"),
+        ({"world": "Rumour"}, "must be package.module:Name or file.py:Name"),
+        ({"world": "missing.py:World"}, "there is no such file"),
+        ({"parameters": {"tirng": "1"}}, "'parameters': Rumour has no parameter 'tirng'"),
+        ({"parameters": {"friends": "many"}}, "Rumour.friends must be int, got 'many'"),
+        ({"seed": 2**60}, "between"),
+    ],
+)
+def test_what_no_run_can_be_is_refused(arguments: dict[str, Any], problem: str) -> None:
+    """An unknown world, parameter or value is refused by name."""
+    with pytest.raises(InputError, match=problem):
+        WorldRun(**{"world": Rumour, **arguments})
+
+
+def test_a_world_in_a_function_is_refused() -> None:
+    """A class that no other process finds cannot be kept."""
+
+    class Local(World[Person]):
+        """Defined here only."""
+
+    with pytest.raises(InputError, match="define it at the top of a module"):
+        WorldRun(Local)
+
+
+@pytest.mark.parametrize("missing", ["world", "agents", "parameters", "inputs"])
+def test_a_damaged_configuration_is_refused(missing: str, tmp_path: Path) -> None:
+    """A configuration without one of its keys is refused by that key."""
+    config = WorldRun(Rumour).to_config()
+    del config[missing]
+    with pytest.raises(InputError, match="something else" if missing == "world" else missing):
+        WorldRun.from_config(config, tmp_path / "run.json")
+
+
+def test_replaying_takes_the_decisions_of_the_log(tmp_path: Path) -> None:
+    """`prism.runs.replay` writes the log again."""
+    run_in(tmp_path / "first", WorldRun(Medley, 12, seed=1))
+    runs.replay(tmp_path / "first", WorldRun, tmp_path / "again")
+    logs = [(tmp_path / name / "events.jsonl").read_bytes() for name in ("first", "again")]
+    assert logs[0] == logs[1]
+    assert b'"policy"' in logs[0]
+
+
+def test_preparing_makes_a_run() -> None:
+    """What `prepare` returns makes the run of the options."""
+    run = WorldRun(Rumour, 12, rounds=2).prepare()(None, None)
+    assert isinstance(run, Run)
+    assert len(run.agents) == 12

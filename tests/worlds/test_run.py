@@ -1,0 +1,393 @@
+"""What holds for a run of any world: the shipped ones, and one that does everything at random."""
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import prism
+from prism import runs
+from prism.errors import FieldValueError, InputError, SimulationError
+from prism.runlog import RunLog, SimulatedClock
+from prism.runs import ModelOptions
+from prism.statechart import PolicyReasoner
+from prism.testing import FakeOllama, LateReasoner
+from prism.worlds import Run, World, WorldRun, during, measure, state, uniform
+from prism.worlds.examples import Rumour, Schelling, Vaccination
+from prism.worlds.examples.rumour import Mind, Person
+from prism.worlds.examples.schelling import Resident
+from tests.kit.worlds import SHIPPED, Medley, run_in, run_logged
+
+WORLDS = [*SHIPPED.items(), (Medley, 12)]
+
+CHILD = """
+import sys
+from pathlib import Path
+from prism.worlds import WorldRun
+from tests.kit.worlds import run_in
+run_in(Path(sys.argv[1]), WorldRun(sys.argv[2], int(sys.argv[3]), seed=4))
+"""
+
+
+def address(cls: type[World[Any]]) -> str:
+    """Return where a world's class is."""
+    return f"{cls.__module__}:{cls.__name__}"
+
+
+@pytest.mark.parametrize(("world", "agents"), WORLDS)
+def test_any_process_writes_the_same_bytes(
+    world: type[World[Any]], agents: int, tmp_path: Path
+) -> None:
+    """Two processes with other hash seeds, and this one, leave the same log and run.json."""
+    left = {run_in(tmp_path / "here", WorldRun(world, agents, seed=4))}
+    for hashes in ("1", "2"):
+        folder = tmp_path / hashes
+        environment = {
+            **os.environ,
+            "PYTHONHASHSEED": hashes,
+            "PYTHONPATH": str(Path(prism.__file__).parents[1]),
+        }
+        line = [sys.executable, "-c", CHILD, str(folder), address(world), str(agents)]
+        subprocess.run(line, env=environment, check=True, timeout=120)
+        left.add((folder / "events.jsonl").read_bytes() + (folder / "run.json").read_bytes())
+
+    assert len(left) == 1
+
+
+@pytest.mark.parametrize(("world", "agents"), WORLDS)
+@given(seed=st.integers(0, 99), waits=st.integers(0, 99), concurrency=st.integers(1, 9))
+@settings(max_examples=3)
+def test_when_answers_come_changes_nothing(
+    world: type[World[Any]],
+    agents: int,
+    seed: int,
+    waits: int,
+    concurrency: int,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """Answers that overtake each other, however many at once, leave the log as it is."""
+    folder = tmp_path_factory.mktemp("runs")
+    late = LateReasoner(PolicyReasoner(seed), concurrency=concurrency, seed=waits)
+    at_once = run_logged(folder, world(), agents, seed=seed)
+    assert run_logged(folder, world(), agents, seed=seed, reasoner=late).log == at_once.log
+
+
+@pytest.mark.parametrize(("world", "agents"), WORLDS)
+def test_a_run_that_is_stopped_goes_on_to_the_same_bytes(
+    world: type[World[Any]], agents: int, tmp_path: Path
+) -> None:
+    """Stopped after every round and resumed each time, a run leaves the same log and run.json."""
+    options = WorldRun(world, agents, seed=3, rounds=5)
+    whole = run_in(tmp_path / "whole", options)
+    assert run_in(tmp_path / "stopped", options, stops=range(1, 6)) == whole
+
+
+@given(plan=st.integers(0, 999), seed=st.integers(0, 999), stops=st.sets(st.integers(1, 5)))
+@settings(max_examples=12)
+def test_any_random_world_goes_on_to_the_same_bytes(
+    plan: int, seed: int, stops: set[int], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Fields, networks, messages and Things of a random world survive being stopped."""
+    folder = tmp_path_factory.mktemp("runs")
+    options = WorldRun(Medley, 9, seed=seed, parameters={"plan": plan})
+    assert run_in(folder / "a", options) == run_in(folder / "b", options, stops)
+
+
+@given(plan=st.integers(0, 999), seed=st.integers(0, 999), rounds=st.integers(1, 4))
+@settings(max_examples=15)
+def test_a_snapshot_that_is_restored_is_taken_again(plan: int, seed: int, rounds: int) -> None:
+    """A new run that is restored has the same fields, its Things still shared."""
+    first = Run(Medley(plan=plan), 9, seed=seed, rounds=rounds)
+    first.run()
+    kept = first.snapshot()
+    again = Run(Medley(plan=plan), 9, seed=seed, rounds=rounds)
+    again.restore(kept, [])
+
+    assert again.snapshot() == kept
+    for walker in first.world.agents:
+        note = getattr(walker, "note", None)
+        if note is not None:
+            place = next(n for n, each in enumerate(first.world.notes) if each is note)
+            other = again.world.agents[first.world.agents.index(walker)]
+            assert other.note is again.world.notes[place]
+            assert other.note.by is other
+
+
+def by_prompt(asked: Any) -> str:
+    """Choose by the prompt alone."""
+    return str(asked.options[sum(map(ord, asked.prompt)) % len(asked.options)])
+
+
+def test_a_model_and_its_replay_write_the_same_bytes(tmp_path: Path) -> None:
+    """The replay of a run with a model is that run, also if it is stopped and resumed."""
+    with FakeOllama(choose=by_prompt) as server:
+        model = ModelOptions("llama3.2", host=(server.url,), mode="chat")
+        options = WorldRun(Vaccination, 12, rounds=4, reasoner=model)
+        runs.begin(options, tmp_path / "model")
+        asked = server.questions
+
+    assert "Your doctor offers a measles vaccination" in asked[0].prompt
+    assert "- accepts: Have your child vaccinated" in asked[0].prompt
+    log = (tmp_path / "model" / "events.jsonl").read_bytes()
+    assert log.count(b'"source":"model"') == len(asked)
+
+    replayed = options.replaying(tmp_path / "model")
+    run_in(tmp_path / "whole", replayed)
+    run_in(tmp_path / "stopped", replayed, stops=[1, 3])
+    for name in ("whole", "stopped"):
+        assert (tmp_path / name / "events.jsonl").read_bytes() == log
+
+
+class Drawing(PolicyReasoner):
+    """Draws numbers that it has no use for."""
+
+    async def answer(self, questions: Any) -> Any:
+        """Draw, and answer."""
+        for question in questions:
+            for _ in range(3):
+                question.agent.decision_random.random()
+        return await super().answer(questions)
+
+
+class Wider(Person):
+    """A person with one more field."""
+
+    height: float = uniform(1, 2)
+
+
+class WiderRumour(Rumour):
+    """A rumour with more state, more events, another measure, and draws of the world's own."""
+
+    extra: float = state(0.0)
+
+    def populate(self, agents: int) -> list[Person]:
+        """Make people with one more field."""
+        return [Wider(agent_id=f"person_{number}") for number in range(1, agents + 1)]
+
+    def tick_ends(self) -> None:
+        """Draw numbers, and log."""
+        self.extra = self.random.random()
+        self.log("drawn", extra=self.extra)
+
+    @measure
+    def drawn(self) -> float:
+        """Return the number."""
+        return self.extra
+
+
+def test_what_is_added_shifts_nobody_elses_draws(tmp_path: Path) -> None:
+    """Another field, measure, event or draw of the world's leaves transitions and decisions."""
+    names = ("statechart.transition", "reasoner.decision")
+    plain = run_logged(tmp_path, Rumour(), 60, seed=5)
+    wider = run_logged(tmp_path, WiderRumour(), 60, seed=5)
+    assert wider.told(*names) == plain.told(*names) != []
+
+
+def test_a_reasoner_that_draws_more_shifts_no_step(tmp_path: Path) -> None:
+    """The draws of steps, and so the first tick's questions, do not depend on the reasoner."""
+    plain = run_logged(tmp_path, Medley(), 12, rounds=1, ticks=1)
+    other = run_logged(tmp_path, Medley(), 12, rounds=1, ticks=1, reasoner=Drawing(0))
+    for agent, twin in zip(plain.run.agents, other.run.agents, strict=True):
+        assert [agent.random.random() for _ in range(3)] == [twin.random.random() for _ in range(3)]
+
+
+def test_an_agent_that_is_added_shifts_no_fields_of_others() -> None:
+    """What is drawn for an agent depends on the seed and its id alone."""
+    few, many = Run(Rumour(), 10, seed=1), Run(Rumour(), 30, seed=1)
+    assert [each.trust for each in many.agents[:10]] == [each.trust for each in few.agents]
+    assert len({each.trust for each in many.agents}) == 30
+
+
+@given(order=st.permutations(range(20)), seed=st.integers(0, 99))
+@settings(max_examples=8)
+def test_together_the_order_of_agents_changes_no_state(order: list[int], seed: int) -> None:
+    """In a together world a population in another order comes to the same states and fields."""
+
+    def fields(places: list[int]) -> dict[str, Any]:
+        people = [Resident(agent_id=f"r{place}") for place in places]
+        run = Run(Schelling(width=6), people, seed=seed, rounds=6)
+        run.run()
+        return {each.agent_id: (each.state, each.group, each.house) for each in run.agents}
+
+    assert fields(order) == fields(list(range(20)))
+
+
+def test_setup_is_logged_once(tmp_path: Path) -> None:
+    """The events of setup are in the log once, after those of the agents, however often it ran."""
+    options = WorldRun(Medley, 8)
+    run_in(tmp_path, options, stops=[1, 2, 3])
+    log = (tmp_path / "events.jsonl").read_bytes()
+    names = [line.split(b'"')[3] for line in log.splitlines()]
+    assert names[:9] == [b"run.started"] + [b"agent.joined"] * 8
+    assert Counter(names)[b"world.opened"] == 1
+
+
+def test_counts_are_those_of_the_log(tmp_path: Path) -> None:
+    """A round's transitions, decisions and time-outs are those that the log has."""
+    done = run_logged(tmp_path, Medley(), 16, seed=2)
+    for summary in done.run.finished:
+        lines = [each for each in done.events() if each["round"] == summary.number]
+        found = Counter(each["event"] for each in lines)
+        assert summary.transitions == found["statechart.transition"]
+        assert summary.decisions_asked == found["reasoner.decision"]
+        timeouts = Counter(each["from_state"] for each in lines if each.get("trigger") == "timeout")
+        assert summary.timeouts == timeouts
+
+
+def test_a_treatment_changes_parameters_from_its_round_on(tmp_path: Path) -> None:
+    """A treatment is applied once, at its round, and the log says what it changed."""
+    done = run_logged(tmp_path, Rumour(), 20, treatments=["warning@7"])
+    (applied,) = done.events("treatment.applied")
+    assert (applied["round"], applied["treatment"]) == (7, "warning")
+    assert applied["parameters"] == {"tiring": 0.9}
+    assert done.run.world.tiring == 0.9
+
+
+@pytest.mark.parametrize(
+    ("treatments", "problem"),
+    [
+        (["warnign@7"], "has no treatment 'warnign': it has warning"),
+        (["warning"], "needs its round: write warning@12"),
+        (["warning@99"], "the run has the rounds 1 to 40"),
+    ],
+)
+def test_a_treatment_that_cannot_be_is_refused(treatments: list[str], problem: str) -> None:
+    """An unknown treatment, or one without a round of the run, is refused before the run."""
+    with pytest.raises(FieldValueError, match=problem):
+        Run(Rumour(), 20, treatments=treatments)
+
+
+class Meddling(Rumour):
+    """A world with a measure that does what it must not."""
+
+    how: str = "draw"
+    drawn: float = state(0.0)
+
+    @measure
+    def meddles(self) -> float:
+        """Do something."""
+        person: Any = self.agents[1]
+        if self.how == "draw":
+            return person.random.random()
+        if self.how == "draw for the world":
+            return self.random.random()
+        if self.how == "fire":
+            person.fire("hears")
+        elif self.how == "set":
+            self.drawn = 1.0
+        elif self.how == "log":
+            self.log("measured")
+        elif self.how == "send":
+            person.send(self.agents[0])
+        elif self.how == "change":
+            person.trust += 1
+        return 0.0 if self.how != "infinite" else float("inf")
+
+
+@pytest.mark.parametrize(
+    ("how", "problem"),
+    [
+        ("draw", "agent 'person_2' cannot draw random numbers: a measure only looks"),
+        ("draw for the world", "the world cannot draw"),
+        ("fire", "'person_2' cannot fire 'hears': a measure only looks"),
+        ("set", "Meddling.drawn cannot be set: a measure only looks"),
+        ("log", "world.measured cannot be logged: a measure only looks"),
+        ("send", "nothing can be sent: a measure only looks"),
+        ("change", r"changes a field \(trust\)"),
+        ("infinite", "Meddling.meddles must return a finite number"),
+    ],
+)
+def test_a_measure_only_looks(how: str, problem: str) -> None:
+    """A measure that draws, changes, fires, logs or sends is refused in the first round."""
+    with pytest.raises(SimulationError, match=problem):
+        Run(Meddling(how=how), 20).run()
+
+
+def test_a_world_and_a_run_are_used_once() -> None:
+    """Neither a world nor a run can be run a second time: both have changed."""
+    world = Rumour()
+    run = Run(world, 20, rounds=1)
+    run.run()
+    with pytest.raises(SimulationError, match="make a new one"):
+        run.run()
+    with pytest.raises(SimulationError, match="this Rumour is in a run already"):
+        Run(world, 20)
+
+
+@pytest.mark.parametrize("option", ["rounds", "ticks"])
+@pytest.mark.parametrize("value", [0, -1, 1.5, True])
+def test_rounds_and_ticks_are_counts(option: str, value: Any) -> None:
+    """Rounds and ticks are whole numbers from 1 on."""
+    with pytest.raises(FieldValueError, match=f"{option} must be a whole number"):
+        Run(Rumour(), 20, **{option: value})
+
+
+def test_another_population_is_refused_on_resuming() -> None:
+    """A snapshot of other agents is not restored."""
+    kept = Run(Rumour(), 10).snapshot()
+    with pytest.raises(SimulationError, match="other agents"):
+        Run(Rumour(), 11).restore(kept, [])
+
+
+def test_a_changed_world_is_refused_on_resuming(tmp_path: Path) -> None:
+    """Parameters and the digest of the code stand in run.json; other code is refused."""
+    code = tmp_path / "my_rumour.py"
+    code.write_text("from prism.worlds.examples.rumour import Rumour as R\nclass Mine(R): pass\n")
+    options = WorldRun(f"{code}:Mine", 12, rounds=4, parameters={"friends": "4"})
+    with pytest.raises(KeyboardInterrupt):
+        runs.begin(options, tmp_path / "run", on_round=interrupt, checkpoint_every=0)
+
+    code.write_text(code.read_text() + "\n# changed\n")
+    with pytest.raises(InputError, match=r"my_rumour.py: is not what it was"):
+        runs.resume(tmp_path / "run", WorldRun)
+
+
+def interrupt(_summary: Any) -> None:
+    """End a run after a round."""
+    raise KeyboardInterrupt
+
+
+def test_a_run_without_a_log_is_that_with_one(tmp_path: Path) -> None:
+    """Whether anybody listens changes no result."""
+    logged = run_logged(tmp_path, Medley(), 12, seed=6)
+    silent = Run(Medley(), 12, seed=6)
+    assert silent.run().to_dict()["rounds"] == [each.to_dict() for each in logged.run.finished]
+
+
+def test_histories_are_those_of_the_run_after_a_resume(tmp_path: Path) -> None:
+    """A resumed run's agents remember the transitions that they made before."""
+    clock = SimulatedClock()
+    with RunLog(tmp_path / "a.jsonl", clock) as log:
+        first = Run(Rumour(), 20, rounds=30, logger=log.logger, clock=clock)
+        first.run()
+    lines = run_logged(tmp_path, Rumour(), 20, rounds=30).events()
+    again = Run(Rumour(), 20, rounds=30)
+    again.restore(first.snapshot(), lines)
+
+    moved = [each for each in first.agents if each.state_history]
+    assert len(moved) > 1
+    for agent, twin in zip(first.agents, again.agents, strict=True):
+        assert twin.state_history == agent.state_history
+    assert again.agents[0].state in (Mind.SPREADER, Mind.STIFLER)
+
+
+class Reading(World[Person]):
+    """A world whose step waits for nothing of prism's."""
+
+    @during(Mind.IGNORANT)
+    def look(self, person: Person) -> None:
+        """Look only."""
+        assert person.ticks_in_state > 0
+
+
+def test_time_passes_for_everybody() -> None:
+    """Ticks in a state are counted for agents that do nothing, too."""
+    run = Run(Reading(), 5, rounds=3, ticks=4)
+    run.run()
+    assert [each.ticks_in_state for each in run.agents] == [12] * 5

@@ -1,0 +1,145 @@
+"""Fields as JSON, and back."""
+
+from collections import deque
+from enum import Enum
+from math import isnan
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism.errors import SimulationError
+from prism.worlds import Run, Thing, World, state
+from tests.kit.worlds import Mood, Note, Walker
+
+
+class Holder(World[Walker]):
+    """A world that holds anything."""
+
+    rounds = 1
+    held: Any = state(None)
+
+
+class Odd(Enum):
+    """An enum whose values are no texts."""
+
+    ONE = 1
+    PAIR = (1, 2)
+
+
+HASHABLE = st.one_of(
+    st.integers(),
+    st.floats(allow_nan=False),
+    st.text(),
+    st.booleans(),
+    st.none(),
+    st.sampled_from([*Mood, *Odd]),
+)
+VALUES = st.recursive(
+    HASHABLE,
+    lambda inner: st.one_of(
+        st.lists(inner),
+        st.lists(inner).map(tuple),
+        st.lists(inner).map(lambda items: deque(items, maxlen=5)),
+        st.dictionaries(st.one_of(HASHABLE, st.tuples(HASHABLE, HASHABLE)), inner),
+    ),
+    max_leaves=12,
+)
+
+
+def kept(value: Any) -> tuple[Any, Run[Holder]]:
+    """Return what a value is after a checkpoint, and the run that it is in."""
+    first = Run(Holder(), 3)
+    first.world.held = value(first) if callable(value) else value
+    snapshot = orjson.loads(orjson.dumps(first.snapshot()))
+    again = Run(Holder(), 3)
+    again.restore(snapshot, [])
+
+    return again.world.held, again
+
+
+@given(value=VALUES)
+def test_any_value_comes_back(value: Any) -> None:
+    """Numbers of any size, texts, enums, lists, tuples, deques and dicts come back as they are."""
+    found, _ = kept(value)
+    assert repr(found) == repr(value)
+
+
+@given(value=st.sampled_from([float("inf"), -float("inf"), 2**200, -(2**64)]))
+def test_numbers_that_json_does_not_have_come_back(value: Any) -> None:
+    """Infinite and very large numbers come back, alone and among others."""
+    assert kept([value, 1])[0] == [value, 1]
+    assert isnan(kept(float("nan"))[0])
+
+
+def test_agents_and_things_come_back_as_they_are_shared() -> None:
+    """An agent comes back as that of the new run; a Thing that two refer to is one again."""
+
+    def build(run: Run[Holder]) -> list[Any]:
+        first, second = Note(text="a", by=run.agents[1]), Note(text="b")
+        first.earlier, second.earlier = second, first
+        return [first, first, second, {run.agents[0]: (second,)}]
+
+    (one, same, other, by_agent), run = kept(build)
+    assert one is same
+    assert (one.earlier, other.earlier) == (other, one)
+    assert one.by is run.agents[1]
+    assert by_agent == {run.agents[0]: (other,)}
+
+
+class Unkept:
+    """An object of some class."""
+
+
+def circle(_run: Any) -> list[Any]:
+    """Return a list that holds itself."""
+    items: list[Any] = []
+    items.append(items)
+    return items
+
+
+def local_thing(_run: Any) -> Thing:
+    """Return a Thing of a class that nobody finds again."""
+
+    class Hidden(Thing):
+        """A class in a function."""
+
+    return Hidden()
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ({1, 2}, r"Holder.held of the Holder cannot be kept: \{1, 2\} is a set: use a dict"),
+        (Unkept(), "is a Unkept: fields hold numbers"),
+        (lambda run: [print], "is a builtin_function_or_method: keep a name"),
+        (b"x", "is a bytes"),
+        (circle, "it is the same list|it holds itself"),
+        (lambda run: Walker(), "is not among the agents of the world"),
+        (local_thing, "Hidden cannot be found again: define it at the top of a module"),
+        ([type("Strange", (int,), {})(3)], "is a Strange"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused(value: Any, problem: str) -> None:
+    """The first checkpoint names class, field and value, and what to use instead."""
+    with pytest.raises(SimulationError, match=problem):
+        kept(value)
+
+
+def test_a_list_of_two_agents_is_refused() -> None:
+    """A list that two agents hold would be two after a resume, so it is refused by both names."""
+    run = Run(Holder(), 3)
+    run.agents[0].met = run.agents[2].met
+    problem = "Walker.met of walker_3 cannot be kept: it is the same list as that in Walker.met of"
+    with pytest.raises(SimulationError, match=problem):
+        run.snapshot()
+
+
+def test_what_cannot_be_kept_is_told_in_the_first_round() -> None:
+    """A run that nobody keeps tells it, too, at the end of its first round."""
+    run = Run(Holder(), 3)
+    run.world.held = {1}
+    with pytest.raises(SimulationError, match="cannot be kept"):
+        run.run()

@@ -1,0 +1,267 @@
+"""Steps, waves of decisions and messages, and what a step must not do."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prism.errors import ReasonerError, SimulationError
+from prism.statechart import Decision, PolicyReasoner
+from prism.testing import FailingReasoner, RecordingReasoner, ScriptedReasoner
+from prism.worlds import Message, Run, during
+from tests.kit.lamps import SWITCH_ON, Lamp, Light, Room, to_on
+from tests.kit.worlds import Medley, run_logged
+
+
+class Pressing(Room):
+    """Every lamp that is off decides for itself; then it says what it is."""
+
+    @during(Light.OFF)
+    async def press(self, lamp: Lamp) -> None:
+        """Decide, and note the state."""
+        lamp.heard.append(await lamp.decide("pressed"))
+
+
+def test_the_questions_of_a_tick_are_asked_together() -> None:
+    """One call of the reasoner has the questions of all agents, in their order."""
+    reasoner = RecordingReasoner(ScriptedReasoner(SWITCH_ON))
+    run = Run(Pressing(), 5, reasoner=reasoner)
+    run.run()
+    (batch,) = reasoner.batches
+    assert [question.agent for question in batch] == list(run.agents)
+    assert [lamp.heard for lamp in run.agents] == [[Light.ON]] * 5
+
+
+class Crowding(Room):
+    """All lamps press the first one."""
+
+    @during(Light.OFF)
+    async def press(self, lamp: Lamp) -> None:
+        """Press the first lamp."""
+        lamp.heard.append(await self.agents[0].decide("pressed", lamp))
+
+
+def test_who_comes_too_late_asks_nothing(tmp_path: Path) -> None:
+    """Of those who turn to one agent, the first is answered; for the others it has moved."""
+    reasoner = RecordingReasoner(ScriptedReasoner([Light.ON]))
+    done = run_logged(tmp_path, Crowding(), 4, reasoner=reasoner)
+    assert len(reasoner.questions) == 1
+    assert [lamp.heard for lamp in done.run.agents] == [[Light.ON], [None], [None], [None]]
+    assert not done.events("statechart.answer_discarded")
+
+
+class Interrupting(Room):
+    """The second lamp, which is on, switches the first one on and off again while it is asked."""
+
+    def setup(self) -> None:
+        """Begin with the second lamp on."""
+        self.agents[1].begin_in(Light.ON)
+
+    @during(Light.OFF)
+    async def press(self, lamp: Lamp) -> None:
+        """Decide."""
+        lamp.heard.append(await lamp.decide("pressed"))
+
+    @during(Light.ON)
+    def meddle(self, lamp: Lamp) -> None:
+        """Switch the other lamp on and off."""
+        first = self.other(lamp)
+        first.fire("pressed")
+        first.fire("pressed")
+
+
+def test_an_answer_is_not_applied_to_an_agent_that_has_moved(tmp_path: Path) -> None:
+    """An agent that moved while it was asked keeps its state, even if it came back."""
+    reasoner = ScriptedReasoner({to_on: Light.BROKEN})
+    done = run_logged(tmp_path, Interrupting(), 2, reasoner=reasoner)
+    first = done.run.agents[0]
+    assert (first.state, first.heard) == (Light.OFF, [None])
+    (discarded,) = done.events("statechart.answer_discarded")
+    assert (discarded["agent_id"], discarded["chosen"]) == ("lamp_1", "broken")
+    assert discarded["reason"] == "moved"
+
+
+class Timing(Room):
+    """A step that would stop what times out."""
+
+    rounds = 6
+
+    def setup(self) -> None:
+        """Break the first lamp."""
+        self.agents[0].begin_in(Light.BROKEN)
+
+    @during(Light.BROKEN)
+    def wait(self, lamp: Lamp) -> None:
+        """Count the steps."""
+        lamp.pressed += 1
+
+
+def test_a_time_out_takes_the_turn_of_the_step() -> None:
+    """An agent times out after more ticks than its limit, in place of a step."""
+    run = Run(Timing(), 1)
+    results = run.run()
+    assert [each.timeouts for each in results.rounds] == [{}, {}, {}, {"broken": 1}, {}, {}]
+    assert (run.agents[0].pressed, run.agents[0].state) == (3, Light.OFF)
+
+
+class Talking(Room):
+    """The first lamp asks, the second one answers, and the first hears it, in one tick."""
+
+    @during(Light.OFF)
+    async def talk(self, lamp: Lamp) -> None:
+        """Ask or answer."""
+        if lamp is self.agents[0]:
+            lamp.send(self.agents[1], "how are you?")
+        message = await lamp.receive()
+        assert message is None or isinstance(message, Message)
+        lamp.heard.append(message and message.content)
+        if lamp is self.agents[1] and message is not None:
+            lamp.send(message.sender, "off, as always")
+
+
+def test_messages_go_to_and_fro_within_a_tick() -> None:
+    """A message is received in the tick in which it was sent; who gets none goes on with None."""
+    run = Run(Talking(), 3)
+    run.run()
+    heard = [lamp.heard for lamp in run.agents]
+    assert heard == [["off, as always"], ["how are you?"], [None]]
+
+
+async def endless(lamp: Lamp) -> None:
+    """Wait for messages for ever."""
+    while True:
+        await lamp.receive()
+
+
+async def forgetful(lamp: Lamp) -> None:
+    """Forget the second await."""
+    await lamp.receive()
+    lamp.receive()
+
+
+async def raising(_lamp: Lamp) -> None:
+    """Raise an error."""
+    raise ValueError("mine")
+
+
+async def at_once(do: Callable[[], Any]) -> None:
+    """Do what needs no waiting."""
+    do()
+
+
+MISTAKES: dict[str, Callable[["Wrong", Any], Awaitable[Any]]] = {
+    "sleeps": lambda _, lamp: asyncio.sleep(0),
+    "forgets await": lambda _, lamp: at_once(lambda: lamp.decide("pressed")),
+    "forgets the second await": lambda _, lamp: forgetful(lamp),
+    "raises": lambda _, lamp: raising(lamp),
+    "declares nothing": lambda _, lamp: at_once(lambda: setattr(lamp, "colour", "red")),
+    "writes a constant": lambda _, lamp: at_once(lambda: setattr(lamp, "watts", 60)),
+    "sets a state": lambda _, lamp: at_once(lambda: setattr(lamp, "state", Light.ON)),
+    "never ends": lambda _, lamp: endless(lamp),
+    "weighs strangers": lambda _, lamp: lamp.decide("pressed", weights={Medley: 1}),
+    "weighs nothing": lambda _, lamp: lamp.decide("pressed", weights={Light.OFF: 1}),
+    "weighs less than nothing": lambda _, lamp: lamp.decide("pressed", weights={Light.ON: -1}),
+    "begins again": lambda _, lamp: at_once(lambda: lamp.begin_in(Light.ON)),
+    "sets a parameter": lambda world, _: at_once(lambda: setattr(world, "mode", "other")),
+    "sends away": lambda _, lamp: at_once(lambda: lamp.send(Lamp())),
+    "logs the time": lambda world, _: at_once(lambda: world.log("seen", tick=1)),
+    "logs badly": lambda world, _: at_once(lambda: world.log("Has Blanks")),
+}
+
+
+class Wrong(Room):
+    """The last lamp does what it must not, while the others wait for a decision."""
+
+    @during(Light.OFF)
+    async def go_wrong(self, lamp: Lamp) -> None:
+        """Do something wrong, and note the end."""
+        try:
+            if lamp is not self.agents[-1] or not self.mode:
+                await lamp.decide("pressed")
+            else:
+                await MISTAKES[self.mode](self, lamp)
+        finally:
+            self.closed.append(lamp.agent_id)
+
+
+@pytest.mark.parametrize(
+    ("mode", "error", "problem"),
+    [
+        ("sleeps", SimulationError, "awaits None: a step awaits only decide and receive"),
+        ("forgets await", SimulationError, r"decide\('pressed', ...\) was not awaited"),
+        ("forgets the second await", SimulationError, r"receive\(\) was not awaited"),
+        ("raises", ValueError, "mine"),
+        ("declares nothing", AttributeError, "Lamp has no field 'colour', and what is not"),
+        ("writes a constant", AttributeError, "Lamp has no field 'watts', and what is not"),
+        ("sets a state", AttributeError, "it changes by fire and decide, in setup by begin_in"),
+        ("never ends", SimulationError, "still waits after 10000 answers"),
+        ("weighs strangers", ValueError, "must be by states of its chart"),
+        ("weighs nothing", ValueError, "above 0 for at least one of on, broken"),
+        ("weighs less than nothing", ValueError, "must be numbers, 0 or more, got -1 for 'on'"),
+        ("begins again", SimulationError, "begin_in belongs into setup"),
+        ("sets a parameter", AttributeError, "Wrong.mode is a parameter, which only a @treatment"),
+        ("sends away", TypeError, "a message is for an agent of the world"),
+        ("logs the time", ValueError, "the key 'tick' is that of every line"),
+        ("logs badly", ValueError, "must be small letters"),
+    ],
+)
+def test_a_wrong_step_is_refused_and_leaves_nothing_running(
+    mode: str, error: type[Exception], problem: str
+) -> None:
+    """The message says what to do; all steps that waited are closed when it is raised."""
+    world = Wrong(mode=mode)
+    with pytest.raises(error, match=problem) as raised:
+        Run(world, 3).run()
+
+    assert sorted(world.closed) == ["lamp_1", "lamp_2", "lamp_3"]
+    assert any("in the step of <Lamp lamp_" in note for note in raised.value.__notes__)
+
+
+@pytest.mark.parametrize("failure", [RuntimeError("down"), KeyboardInterrupt()])
+def test_a_reasoner_that_fails_leaves_nothing_running(failure: BaseException) -> None:
+    """What a reasoner raises ends the run, and all steps that waited are closed."""
+    world = Wrong(mode="")
+    with pytest.raises(type(failure)):
+        Run(world, 3, reasoner=FailingReasoner(failure, at=2)).run()
+    assert sorted(world.closed) == ["lamp_1", "lamp_2", "lamp_3"]
+
+
+def test_an_answer_outside_the_options_is_refused() -> None:
+    """A reasoner that chooses what is not to be chosen is named."""
+    reasoner = FailingReasoner(Decision(Light.OFF, "policy"), PolicyReasoner())
+    with pytest.raises(ReasonerError, match=r"'lamp_1': the reasoner chose .* not one of on, br"):
+        Run(Pressing(), 2, reasoner=reasoner).run()
+
+
+class Plain(Room):
+    """Steps that are no coroutines."""
+
+    @during(Light.OFF)
+    def step(self, lamp: Lamp) -> Any:
+        """Do something."""
+        if self.mode == "returns":
+            return 1
+        if self.mode == "decides":
+            lamp.decide("pressed")
+        return None
+
+
+@pytest.mark.parametrize(
+    ("mode", "problem"),
+    [("returns", "returned 1, which nobody takes"), ("decides", "was not awaited")],
+)
+def test_a_plain_step_returns_nothing_and_waits_for_nothing(mode: str, problem: str) -> None:
+    """A plain step that returns a value, or decides, is refused."""
+    with pytest.raises(SimulationError, match=problem):
+        Run(Plain(mode=mode), 1).run()
+
+
+def test_decisions_belong_into_steps() -> None:
+    """Outside of a step nothing can wait for an answer."""
+    run = Run(Plain(), 1)
+    with pytest.raises(SimulationError, match="decide belongs into a step"):
+        run.agents[0].decide("pressed")
+    with pytest.raises(SimulationError, match="receive belongs into a step"):
+        run.agents[0].receive()

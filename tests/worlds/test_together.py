@@ -1,0 +1,102 @@
+"""Ticks in which all act on what was there when the tick began."""
+
+from typing import Any
+
+import pytest
+
+from prism.errors import SimulationError
+from prism.testing import ScriptedReasoner
+from prism.worlds import Run, during
+from tests.kit.lamps import SWITCH_ON, Lamp, Light, Room
+
+
+class Twins(Room):
+    """A together world: what agents do shows at the end of the tick."""
+
+    together = True
+
+    @during(Light.OFF)
+    async def look(self, lamp: Lamp) -> None:
+        """Note what the other lamp is, then change."""
+        other = self.other(lamp)
+        lamp.heard += [other.state, other.pressed, len(other.heard)]
+        lamp.pressed += 1
+        if self.mode == "writes":
+            other.pressed = 7
+        if self.mode == "draws":
+            self.random.random()
+        lamp.send(other, lamp.name)
+        made = await lamp.decide("pressed")
+        assert lamp.pressed == 1, "what it has written it finds again"
+        lamp.pressed += made is Light.ON
+
+
+def test_together_all_see_the_beginning_of_the_tick() -> None:
+    """States, fields and messages of a tick show when all have acted."""
+    run = Run(Twins(), 2, reasoner=ScriptedReasoner(SWITCH_ON))
+    run.run()
+    for lamp in run.agents:
+        assert lamp.heard == [Light.OFF, 0, 0]
+        assert (lamp.state, lamp.pressed) == (Light.ON, 2)
+        assert [each.content for each in lamp.inbox] == [
+            "lamp_2" if lamp.name == "lamp_1" else "lamp_1"
+        ]
+
+
+@pytest.mark.parametrize(
+    ("mode", "problem"),
+    [
+        ("writes", "Lamp.pressed of 'lamp_2' cannot be set in the step of 'lamp_1'"),
+        ("draws", "let steps draw from agent.random"),
+    ],
+)
+def test_together_refuses_what_makes_the_order_matter(mode: str, problem: str) -> None:
+    """Another agent's fields and the world's random numbers are refused in a step."""
+    with pytest.raises(SimulationError, match=problem):
+        Run(Twins(mode=mode), 2).run()
+
+
+class Waning(Room):
+    """A together world in which lamps that break time out."""
+
+    together = True
+    rounds = 6
+
+    def setup(self) -> None:
+        """Break the lamps."""
+        for lamp in self.agents:
+            lamp.begin_in(Light.BROKEN)
+
+    @during(Light.BROKEN)
+    def look(self, lamp: Lamp) -> None:
+        """Note what the other lamp is."""
+        lamp.heard.append(self.other(lamp).state)
+
+
+def test_together_time_outs_show_at_the_end_of_the_tick() -> None:
+    """All lamps time out in one tick, and none sees another one do so."""
+    run = Run(Waning(), 3)
+    results = run.run()
+    assert [each.timeouts for each in results.rounds] == [{}, {}, {}, {"broken": 3}, {}, {}]
+    assert [lamp.heard for lamp in run.agents] == [[Light.BROKEN] * 3] * 3
+
+
+class Waiting(Room):
+    """A together world whose step waits for a message that comes when the tick is over."""
+
+    together = True
+    rounds = 2
+
+    @during(Light.OFF)
+    async def talk(self, lamp: Lamp) -> None:
+        """Send, and wait."""
+        lamp.send(self.other(lamp), lamp.name)
+        message: Any = await lamp.receive()
+        lamp.heard.append(message and message.content)
+
+
+def test_together_messages_are_received_in_the_next_tick() -> None:
+    """A message of a together world arrives at the end of its tick."""
+    run = Run(Waiting(), 2)
+    run.run()
+    assert [lamp.heard for lamp in run.agents] == [[None, "lamp_2"], [None, "lamp_1"]]
