@@ -22,6 +22,7 @@ from prism.runlog._reader import locate_log
 from prism.runlog._replay import _events
 from prism.runs import ModelOptions, ReasonerOptions, ReplayOptions
 from prism.runs._options import (
+    REASONER_KINDS,
     check_config,
     digest,
     make_writer,

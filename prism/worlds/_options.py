@@ -21,7 +21,9 @@ from prism.runs._options import (
     check_config,
     digest,
     make_reasoner,
+    naming,
     read_reasoner,
+    require_unchanged,
     require_writable,
 )
 from prism.telemetry._loggers import EventLogger
@@ -161,11 +163,8 @@ class WorldRun:
         if "world" not in config:
             raise InputError("holds a run of something else than a world", path=path)
 
-        reasoner = config.get("reasoner")
-        of_reasoner = REASONER_KINDS.get(reasoner, {}) if isinstance(reasoner, str) else {}
-        needed = {name: kind for name, kind in of_reasoner.items() if name in ("model", "replay")}
-        check_config(config, path, {**_KINDS, **needed}, of_reasoner)
-        try:
+        check_config(config, path, _KINDS)
+        with naming(path):
             run = cls(
                 world=config["world"],
                 agents=config["agents"],
@@ -176,13 +175,8 @@ class WorldRun:
                 treatments=tuple(config["treatments"]),
                 reasoner=read_reasoner(config),
             )
-        except InputError as error:
-            raise InputError(error.problem, path=path, field=error.field) from None
 
-        for name, found in run._digests().items():
-            if config["inputs"].get(name) != found:
-                problem = f"is not what it was when the run in {path.parent} began: put it back"
-                raise InputError(problem, path=name)
+        require_unchanged(config["inputs"], run._digests(), path)
 
         return run
 
