@@ -54,7 +54,6 @@ SUB_ROOMS = {
         "_run",
     ),
     "prism.cognition": (
-        "_tokens",
         "_prompts",
         "_config",
         "_memory",
