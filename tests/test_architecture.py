@@ -75,6 +75,7 @@ SUB_ROOMS = {
         "_networks",
         "_world",
         "_kinds",
+        "_notes",
         "_host",
         "_snapshot",
         "_ticks",

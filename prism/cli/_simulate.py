@@ -140,6 +140,30 @@ def simulate(
             "be resumed.",
         ),
     ] = None,
+    attributes: Annotated[
+        list[str] | None,
+        model_option(
+            metavar="NAMES",
+            help="Attributes of the agents, with commas between them, that the model is told.",
+        ),
+    ] = None,
+    memory: Annotated[
+        int | None,
+        model_option(
+            min=1, help="How many things an agent remembers when it decides. None by default."
+        ),
+    ] = None,
+    memory_tokens: Annotated[
+        int | None,
+        model_option(min=1, help="Tokens that these may take; the oldest go. 400 by default."),
+    ] = None,
+    reasons: Annotated[
+        bool,
+        model_option(
+            "--reasons",
+            help="Ask for a reason beside the choice, and log it. Decision models give none.",
+        ),
+    ] = False,
     replay: Annotated[
         Path | None,
         model_option(
@@ -207,6 +231,10 @@ def simulate(
         "deadline": deadline,
         "cache": cache,
         "stop_at_fallbacks": stop_at_fallbacks,
+        "attributes": _columns(attributes) or None,
+        "memory": memory,
+        "memory_tokens": memory_tokens,
+        "reasons": reasons or None,
     }
     folder = None if out is None else own_folder("--out", out)
     with _screen(folder) as screen:

@@ -19,7 +19,8 @@ from prism.llm import DEFAULT_HOST, AnswerCache, ModelPool, OllamaPool, OpenAIPo
 from prism.runlog import ReplayReasoner
 from prism.runs._credentials import without_credentials
 from prism.runs._stopping import StoppingReasoner
-from prism.statechart import BaseReasoner, Budget, Reasoner
+from prism.statechart import BaseReasoner, Budget, Reasoner, Recollection
+from prism.statechart.reasoner._recollection import DEFAULT_TOKENS
 from prism.statechart.reasoner._writer import Writer
 
 Kinds = Mapping[str, Any]
@@ -68,6 +69,10 @@ class ModelOptions:
         stop_at_fallbacks: The share of the last 200 decisions, above 0 and up to 1, that ends the
             run if they fell back.
         server: How the servers are spoken to: ``ollama``, or ``openai`` for OpenAI-compatible ones.
+        attributes: Attributes of the agents that the model is told.
+        memory: How many things agents remember when they decide.
+        memory_tokens: How many tokens these may take; 400 by default.
+        reasons: Whether the model is asked for a reason beside its choice; None for no.
 
     Raises:
         InputError: If there is no such mode, pick, way to think or server, the address of an
@@ -90,6 +95,10 @@ class ModelOptions:
     cache: Path | None = None
     stop_at_fallbacks: float | None = None
     server: Server = "ollama"
+    attributes: tuple[str, ...] | None = None
+    memory: int | None = None
+    memory_tokens: int | None = None
+    reasons: bool | None = None
 
     KINDS: ClassVar[Kinds] = {
         "model": str,
@@ -107,6 +116,10 @@ class ModelOptions:
         "deadline": int | float,
         "cache": str,
         "stop_at_fallbacks": int | float,
+        "attributes": list,
+        "memory": int,
+        "memory_tokens": int,
+        "reasons": bool,
     }
 
     def __post_init__(self) -> None:
@@ -123,6 +136,9 @@ class ModelOptions:
         if self.server == "openai" and not self.host:
             problem = "must name an OpenAI-compatible server: they have no usual address"
             raise InputError(problem, field="host")
+
+        if self.memory_tokens is not None and self.memory is None:
+            raise InputError("needs a memory: how many things to remember", field="memory_tokens")
 
         share = self.stop_at_fallbacks
         if share is not None and not 0 < share <= 1:
@@ -164,8 +180,9 @@ def read_reasoner(config: Mapping[str, Any]) -> ReasonerOptions:
 
     given = {name: value for name, value in config.items() if name in ModelOptions.KINDS}
     given.pop("credentials", None)
-    if "host" in given:
-        given["host"] = tuple(given["host"])
+    for name in ("host", "attributes"):
+        if name in given:
+            given[name] = tuple(given[name])
     if "cache" in given:
         given["cache"] = Path(given["cache"])
 
@@ -196,6 +213,7 @@ def make_reasoner(options: ModelOptions | ReplayOptions, seed: int, fallback: An
         "pick": options.pick or "draw",
         "fallback": fallback,
         "seed": seed,
+        **_told(options),
         **_limits(options),
     }
     pool, stop_at = _make_pool(options, seed), options.stop_at_fallbacks
@@ -218,11 +236,27 @@ def make_writer(options: ModelOptions, seed: int) -> Writer:
         FieldValueError: If an option lies outside its range.
         InputError: If an option applies to decisions only, or the file of answers cannot be used.
     """
-    for name in ("mode", "pick", "stop_at_fallbacks"):
+    for name in ("mode", "pick", "stop_at_fallbacks", *_TOLD):
         if getattr(options, name) is not None:
             raise InputError("applies to decisions, and this run has a model write", field=name)
 
     return Writer(_make_pool(options, seed), seed=seed, **_limits(options))
+
+
+_TOLD = ("attributes", "memory", "memory_tokens", "reasons")
+"""Options of what a model is told for a decision."""
+
+
+def _told(options: ModelOptions) -> dict[str, Any]:
+    memory = None
+    if options.memory is not None:
+        memory = Recollection(options.memory, options.memory_tokens or DEFAULT_TOKENS)
+
+    return {
+        "attributes": options.attributes or (),
+        "memory": memory,
+        "reasons": bool(options.reasons),
+    }
 
 
 def _limits(options: ModelOptions) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from prism.agents import SeedPost, SocialAgent
@@ -12,6 +13,7 @@ from prism.errors import FieldValueError
 from prism.runlog import SimulatedClock
 from prism.social._composing import Composer
 from prism.social._posts import Draft, Network, Post, Reader
+from prism.social._recollecting import recollect
 from prism.social._results import Activity, Results, RoundSummary, summarize
 from prism.social._snapshot import Event, describe_readers, restore_readers
 from prism.statechart import (
@@ -244,7 +246,15 @@ class SocialWorld:
             )
 
         if len(options) > 1:
-            return Question(agent, agent.state, DECIDES, tuple(options), post)
+            return Question(
+                agent,
+                agent.state,
+                DECIDES,
+                tuple(options),
+                post,
+                chart=self.chart.definition,
+                recall=partial(recollect, self.network, agent),
+            )
 
         # one option leaves nothing to decide
         self._fire(agent, IGNORES, post)

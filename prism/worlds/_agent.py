@@ -40,6 +40,9 @@ class Host(Protocol):
     def send(self, message: Any, to: Any) -> None:
         """Deliver a message."""
 
+    def note(self, agent: Any, text: str) -> None:
+        """Keep a note for an agent to remember."""
+
     def settle(self, asked: Asked) -> Any:
         """Carry out what leaves nothing to decide; return the asked itself if it is a question."""
 
@@ -118,6 +121,7 @@ class _Parts:
         "_given",
         "_host",
         "_kind",
+        "_notes",
         "_place",
         "_random",
         "_state",
@@ -274,6 +278,16 @@ class Agent(_Parts, metaclass=Fields):
             content: What it says: any value that a field may hold.
         """
         self._joined("send").send(Message(sender=self, content=content), to)
+
+    def note(self, text: str) -> None:
+        """Note something that the agent will remember, for a model (``Reasoner(memory=...)``).
+
+        The last 50 notes are kept, also in checkpoints.
+
+        Args:
+            text: What it is; a line ends where the text breaks one.
+        """
+        self._joined("note").note(self, text)
 
     def begin_in(self, state: Any) -> None:
         """Begin in another state than the chart's initial one; in `World.setup` only.

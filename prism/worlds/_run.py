@@ -36,6 +36,7 @@ from prism.worlds._agent import Agent
 from prism.worlds._elsewhere import drawing_nowhere_else
 from prism.worlds._host import ENDING, RunHost
 from prism.worlds._kinds import Kind, make_kinds, parts_of, treatments_by_round
+from prism.worlds._notes import kept_notes, restore_notes
 from prism.worlds._results import Measured, WorldResults, WorldRound
 from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._ticks import Counts, Decider, Ticks
@@ -118,6 +119,7 @@ class Run(Generic[WorldT]):
         self._treatments = treatments_by_round(world, self._parts, treatments, self.rounds)
         self._transitions = 0
         self._host = RunHost(world, seed, self.clock, logger)
+        self._host.remembers = getattr(self.reasoner, "memory", None) is not None
         object.__setattr__(world, "_host", self._host)
         with self._host.explaining(), drawing_nowhere_else():
             self._kinds = self._populate(agents)
@@ -360,6 +362,7 @@ class Run(Generic[WorldT]):
                 "states": [agent._state.value for agent in kind.agents],
                 "ticks": [agent._ticks_in_state for agent in kind.agents],
                 "inboxes": self._inboxes(kind, code),
+                **kept_notes(kind.agents),
                 "fields": {
                     name: code.column(kind.agents, read, name)
                     for name, read in kind.column_readers()
@@ -455,6 +458,7 @@ def _restore_kind(kind: Kind, kept: Mapping[str, Any], code: Decoder) -> None:
     for name, column in kept["fields"].items():
         for agent, value in zip(kind.agents, column, strict=True):
             object.__setattr__(agent, name, code.value(value))
+    restore_notes(kind.agents, kept)
     for place, messages in kept["inboxes"]:
         kind.agents[place].inbox.extend(code.value(messages))
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from prism.errors import ReasonerError, SimulationError
 from prism.statechart import Decision, Question
 from prism.statechart._definition import TIMEOUT
+from prism.statechart.reasoner._recollection import stay_in_words
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.telemetry.events import ANSWER_DISCARDED
@@ -281,6 +282,10 @@ class Ticks:
         if last_record(agent) is not asked.since:
             self._discard(asked, decision.chosen)
             return None
+
+        if self._host.remembers and decision.chosen == question.state:
+            stays = stay_in_words(question.state, asked.trigger, asked.context)
+            self._host.remember(agent, stays)
 
         return agent._chart.fire_to(
             agent, asked.trigger, decision.chosen, asked.context, asked_in=question.state

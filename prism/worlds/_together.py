@@ -115,7 +115,7 @@ class TogetherTicks(Ticks):
 
         sent, self._sent = sorted(self._sent, key=lambda each: each[0]), []
         for _, message, to in sent:
-            to.inbox.append(message)
+            self._host.deliver(message, to)
 
     def _in_order(self, waiting: list[Waiting]) -> list[Waiting]:
         return sorted(waiting, key=lambda each: each.owner.agent_id)
