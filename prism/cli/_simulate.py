@@ -147,13 +147,13 @@ def simulate(
             help="Attributes of the agents, with commas between them, that the model is told.",
         ),
     ] = None,
-    memory: Annotated[
+    remember: Annotated[
         int | None,
         model_option(
             min=1, help="How many things an agent remembers when it decides. None by default."
         ),
     ] = None,
-    memory_tokens: Annotated[
+    remember_tokens: Annotated[
         int | None,
         model_option(min=1, help="Tokens that these may take; the oldest go. 400 by default."),
     ] = None,
@@ -232,8 +232,8 @@ def simulate(
         "cache": cache,
         "stop_at_fallbacks": stop_at_fallbacks,
         "attributes": _columns(attributes) or None,
-        "memory": memory,
-        "memory_tokens": memory_tokens,
+        "remember": remember,
+        "remember_tokens": remember_tokens,
         "reasons": reasons or None,
     }
     folder = None if out is None else own_folder("--out", out)

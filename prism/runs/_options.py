@@ -70,8 +70,8 @@ class ModelOptions:
             run if they fell back.
         server: How the servers are spoken to: ``ollama``, or ``openai`` for OpenAI-compatible ones.
         attributes: Attributes of the agents that the model is told.
-        memory: How many things agents remember when they decide.
-        memory_tokens: How many tokens these may take; 400 by default.
+        remember: How many things agents remember when they decide.
+        remember_tokens: How many tokens these may take; 400 by default.
         reasons: Whether the model is asked for a reason beside its choice; None for no.
 
     Raises:
@@ -96,8 +96,8 @@ class ModelOptions:
     stop_at_fallbacks: float | None = None
     server: Server = "ollama"
     attributes: tuple[str, ...] | None = None
-    memory: int | None = None
-    memory_tokens: int | None = None
+    remember: int | None = None
+    remember_tokens: int | None = None
     reasons: bool | None = None
 
     KINDS: ClassVar[Kinds] = {
@@ -117,8 +117,8 @@ class ModelOptions:
         "cache": str,
         "stop_at_fallbacks": int | float,
         "attributes": list,
-        "memory": int,
-        "memory_tokens": int,
+        "remember": int,
+        "remember_tokens": int,
         "reasons": bool,
     }
 
@@ -137,8 +137,8 @@ class ModelOptions:
             problem = "must name an OpenAI-compatible server: they have no usual address"
             raise InputError(problem, field="host")
 
-        if self.memory_tokens is not None and self.memory is None:
-            raise InputError("needs a memory: how many things to remember", field="memory_tokens")
+        if self.remember_tokens is not None and self.remember is None:
+            raise InputError("needs remember: how many things", field="remember_tokens")
 
         share = self.stop_at_fallbacks
         if share is not None and not 0 < share <= 1:
@@ -243,14 +243,14 @@ def make_writer(options: ModelOptions, seed: int) -> Writer:
     return Writer(_make_pool(options, seed), seed=seed, **_limits(options))
 
 
-_TOLD = ("attributes", "memory", "memory_tokens", "reasons")
+_TOLD = ("attributes", "remember", "remember_tokens", "reasons")
 """Options of what a model is told for a decision."""
 
 
 def _told(options: ModelOptions) -> dict[str, Any]:
     memory = None
-    if options.memory is not None:
-        memory = Recollection(options.memory, options.memory_tokens or DEFAULT_TOKENS)
+    if options.remember is not None:
+        memory = Recollection(options.remember, options.remember_tokens or DEFAULT_TOKENS)
 
     return {
         "attributes": options.attributes or (),

@@ -279,15 +279,15 @@ class Agent(_Parts, metaclass=Fields):
         """
         self._joined("send").send(Message(sender=self, content=content), to)
 
-    def note(self, text: str) -> None:
-        """Note something that the agent will remember, for a model (``Reasoner(memory=...)``).
+    def remember(self, text: str) -> None:
+        """Note what the agent is to remember, for a model: see `prism.statechart.Recollection`.
 
         The last 50 notes are kept, also in checkpoints.
 
         Args:
             text: What it is; a line ends where the text breaks one.
         """
-        self._joined("note").note(self, text)
+        self._joined("remember").note(self, text)
 
     def begin_in(self, state: Any) -> None:
         """Begin in another state than the chart's initial one; in `World.setup` only.

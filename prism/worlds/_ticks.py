@@ -283,13 +283,17 @@ class Ticks:
             self._discard(asked, decision.chosen)
             return None
 
-        if self._host.remembers and decision.chosen == question.state:
-            stays = stay_in_words(question.state, asked.trigger, asked.context)
-            self._host.remember(agent, stays)
+        self._remember_staying(asked, decision)
 
         return agent._chart.fire_to(
             agent, asked.trigger, decision.chosen, asked.context, asked_in=question.state
         )
+
+    def _remember_staying(self, asked: Asked, decision: Decision) -> None:
+        state = asked.question.state
+        if self._host.remembers and decision.chosen == state:
+            stays = stay_in_words(state, asked.trigger, asked.context)
+            self._host.remember(asked.agent, stays)
 
     def _discard(self, asked: Asked, chosen: Any) -> None:
         # two may turn to one agent in a tick, which is nothing to warn a programmer of

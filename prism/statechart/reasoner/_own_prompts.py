@@ -24,7 +24,7 @@ OwnPrompt = Template | Callable[[Question], str]
 """A prompt as it is kept, its template read."""
 
 PROMPT_LOGGER: logging.Logger = logging.getLogger("prism.statechart.prompts")
-"""Where it is said, once, that a chart has no prompt of its own."""
+"""Where it is said, once, what a prompt does not do: no log is other for it."""
 
 FIELDS: Mapping[str, str] = {
     "name": "name of the agent",

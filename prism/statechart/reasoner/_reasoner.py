@@ -20,7 +20,14 @@ from prism.randomness import RandomStream, Taken, index_at
 from prism.statechart._identity import agent_name
 from prism.statechart.reasoner._agent_streams import AgentStreams
 from prism.statechart.reasoner._answer_store import AnswerStore, ReplyCache
-from prism.statechart.reasoner._clients import adapt, check_client, check_model, has_slots
+from prism.statechart.reasoner._clients import (
+    adapt,
+    check_client,
+    check_model,
+    depends_on,
+    has_slots,
+    require_model,
+)
 from prism.statechart.reasoner._cost import Budget, Cost, require_positive
 from prism.statechart.reasoner._decision_requests import decision_requests
 from prism.statechart.reasoner._dispatch import (
@@ -33,7 +40,7 @@ from prism.statechart.reasoner._dispatch import (
 )
 from prism.statechart.reasoner._mode import ModeFinder
 from prism.statechart.reasoner._model_client import Reply
-from prism.statechart.reasoner._own_prompts import OwnPrompts, Prompts
+from prism.statechart.reasoner._own_prompts import PROMPT_LOGGER, OwnPrompts, Prompts
 from prism.statechart.reasoner._prompts import (
     STATE_DESCRIPTIONS,
     Kind,
@@ -197,6 +204,7 @@ class Reasoner(BaseReasoner):
         self.memory: Recollection | None = (
             Recollection(memory) if isinstance(memory, int) else memory
         )
+        self._has_said = False
         self._settings = PromptSettings(
             descriptions,
             None if prompt is None else OwnPrompts(prompt, has_memory=memory is not None),
@@ -273,6 +281,9 @@ class Reasoner(BaseReasoner):
     async def _find(self, questions: Sequence[Question]) -> list[Found]:
         """Return what the model says to each question."""
         kind = self._kind or await self._find_kind()
+        if kind == "decision":
+            self._say_without_reasons()
+
         make = chat_requests if kind == "chat" else decision_requests
         requests = make(questions, self._settings)
         placed: dict[int, Found] = {}
@@ -280,6 +291,15 @@ class Reasoner(BaseReasoner):
         await self._ask_all(chats, placed)
 
         return [placed[number] for number in range(len(questions))]
+
+    def _say_without_reasons(self) -> None:
+        if self._settings.asks_reason and not self._has_said:
+            self._has_said = True
+            PROMPT_LOGGER.warning(
+                "%s is asked for probabilities, with which it gives no reasons: to have reasons, "
+                "ask in mode chat",
+                self._model or "the model",
+            )
 
     async def _find_kind(self) -> Kind:
         """Return how to ask: as server and model want it, or in chat while that is unknown."""
@@ -461,28 +481,8 @@ def _kind_by(mode: Mode, client: Any) -> Kind | None:
     return None if callable(getattr(client, "systemone", None)) else "chat"
 
 
-def depends_on(client: Any, model: str | None, seed: int) -> list[Any]:
-    """Return what a reply depends on besides the question, as far as the client says."""
-    settings = [getattr(client, name, None) for name in ("model", "temperature", "seed", "think")]
-    return [
-        model,
-        seed,
-        *(value if isinstance(value, (str, int, float)) else None for value in settings),
-    ]
-
-
 def _text_or_none(value: Any) -> str | None:
     return value if isinstance(value, str) else None
-
-
-def require_model(client: object, model: str | None) -> None:
-    """Refuse to keep answers whose model is unknown."""
-    if model is None and not isinstance(getattr(client, "model", None), str):
-        raise ReasonerError(
-            f"a cache keeps answers by model, and {type(client).__name__} names none: "
-            "give Reasoner a model, any name that stands for the model and for what else the "
-            "answers depend on"
-        )
 
 
 def _require_one_of(name: str, value: str, known: Sequence[str]) -> None:

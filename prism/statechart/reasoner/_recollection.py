@@ -25,7 +25,7 @@ class Recollection:
     """What a model is told that an agent remembers: the last things that happened to it.
 
     In the social feed these are the posts that it saw, what it did about them, and what it wrote;
-    in a world its notes (`prism.worlds.Agent.note`), its messages and its transitions; for any
+    in a world its notes (`prism.worlds.Agent.remember`), its messages and its transitions; for any
     other agent the transitions of its ``state_history``. The newest are kept if not all fit, and
     the prompt says that earlier ones are left out.
 
