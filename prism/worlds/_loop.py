@@ -186,7 +186,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
     def _make_stage(self, agents: int | Iterable[Any], logger: EventLogger | None) -> Stage:
         world = self.world
         setting = Setting(world, self._parts, self._seed, self.clock, logger, self.reasoner)
-        make: Callable[[Setting], Stage] = world._prism_stage or AgentStage
+        make: Callable[[Setting], Stage] = type(world)._prism_stage or AgentStage
         stage = make(setting)
         object.__setattr__(world, "_host", stage.host)
         with stage.host.explaining(), drawing_nowhere_else():
