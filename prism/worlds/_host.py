@@ -6,7 +6,6 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from math import isfinite
 from typing import Any
 
@@ -22,7 +21,7 @@ from prism.telemetry._loggers import EventLogger, active_logger
 from prism.worlds._agent import HISTORY_DEPTH, Agent, Asked, Message
 from prism.worlds._fields import Fields, unknown_field
 from prism.worlds._kinds import Kind
-from prism.worlds._notes import add_note, recollect
+from prism.worlds._notes import add_note, remembered
 from prism.worlds._world import RESERVED, ParameterView, World
 
 _EVENT_NAME = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*")
@@ -50,8 +49,10 @@ class RunHost:
         may_ask: Whether a step is under way.
         may_set_parameters: Whether a treatment is being applied.
         refusing: Why nothing may change now; None if it may.
+        late: Why a step may not change the world now; None if it may.
         meanings: What states mean, for a model.
         remembers: Whether a model is told what agents remember.
+        parameters: The world's parameters, as they are now.
     """
 
     def __init__(
@@ -65,9 +66,10 @@ class RunHost:
         self.may_ask: bool = False
         self.may_set_parameters: bool = False
         self.refusing: str | None = None
+        self.late: str | None = None
         self.meanings: Mapping[Any, str] = world.meanings
         self.remembers: bool = False
-        self._parameters = ParameterView(world)
+        self.parameters: Mapping[str, Any] = ParameterView(world)
         self._world = world
         self._seed = seed
         self._clock = clock
@@ -153,6 +155,10 @@ class RunHost:
         for agent in self.agents:
             agent._random = agent._decision_random = None
 
+    def begin_ending(self) -> None:
+        """Begin the end of a round, which has random numbers of its own."""
+        self.begin_phase(ENDING)
+
     def stream_of(self, agent: Any) -> RandomStream:
         """Return an agent's random numbers for what goes on now.
 
@@ -181,6 +187,8 @@ class RunHost:
             SimulationError: If nothing may be drawn now, or the order of agents would decide.
         """
         self._require_drawing("the world")
+        if self.late is not None:
+            raise SimulationError(f"the world cannot draw random numbers: {self.late}")
         if self.acting is not None and self._world.together:
             raise SimulationError(
                 f"{type(self._world).__name__} is a together world, in which the order of agents "
@@ -265,8 +273,8 @@ class RunHost:
                     asked.weights,
                     asked.prompt,
                     chart.definition,
-                    self._parameters,
-                    partial(recollect, agent),
+                    self.parameters,
+                    remembered(agent) if self.remembers else None,
                 )
                 asked.since = last_record(agent)
                 return asked
@@ -360,8 +368,9 @@ class RunHost:
             error.add_note(f"in the step of {self.acting!r}, round {self.round}, tick {self.tick}")
 
     def _class_named(self, name: str) -> Fields | None:
-        classes: list[Any] = [type(self._world), *{type(agent) for agent in self.agents}]
-        return next((cls for cls in classes if cls.__name__ == name), None)
+        classes: list[type] = [type(self._world), *{type(agent) for agent in self.agents}]
+        fitting = (cls for cls in classes if cls.__name__ == name and isinstance(cls, Fields))
+        return next(fitting, None)
 
     def _fill(self, agent: Any) -> None:
         for name, field in type(agent).fields.items():

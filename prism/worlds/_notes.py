@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -29,13 +29,17 @@ def add_note(agent: Any, time: float, text: str) -> None:
     agent._notes.append((time, sum(1 for _ in same), " ".join(text.split())))
 
 
-def recollect(agent: Any, most: int) -> Sequence[str]:
-    """Return the last notes and transitions of an agent in words, oldest first.
+def remembered(agent: Any) -> Callable[[int], Sequence[str]]:
+    """Return what gives the last notes and transitions of an agent, as they are now.
 
-    Args:
-        agent: The agent.
-        most: How many at most.
+    Not as they are when a prompt is made of them: others may send the agent messages meanwhile.
     """
+    things = _in_order(agent)
+    return lambda most: things[-most:]
+
+
+def _in_order(agent: Any) -> Sequence[str]:
+    """Return notes and transitions of an agent in words, oldest first."""
     things: list[tuple[float, int, int, Any]] = []
     place, last = 0, None
     for record in agent._state_history:
@@ -47,9 +51,8 @@ def recollect(agent: Any, most: int) -> Sequence[str]:
         things.append((time, before, number + 1, text))
 
     things.sort(key=lambda thing: thing[:3])
-    newest = [thing for *_, thing in things[-most:]]
 
-    return [thing if isinstance(thing, str) else transition_in_words(thing) for thing in newest]
+    return [thing if isinstance(thing, str) else transition_in_words(thing) for *_, thing in things]
 
 
 def _time_of(record: Any) -> float:

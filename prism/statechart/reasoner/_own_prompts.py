@@ -197,4 +197,8 @@ class OwnPrompts:
 
 def _is_field(name: str) -> bool:
     whose, _, own = name.partition(".")
-    return whose in _OPEN and not own.startswith("_") if own else name in FIELDS
+    if not own:
+        return name in FIELDS
+
+    # no chain of attributes, and nothing private
+    return whose in _OPEN and own.isidentifier() and not own.startswith("_")

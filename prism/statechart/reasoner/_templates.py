@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 NAME: re.Pattern[str] = re.compile(r"\{([^\W\d]\w*)\}")
-DOTTED_NAME: re.Pattern[str] = re.compile(r"\{([^\W\d]\w*(?:\.[^\W\d]\w*)?)\}")
-"""A name, or a name of something named: ``{agent.age}``."""
+DOTTED_NAME: re.Pattern[str] = re.compile(r"\{([^\W\d]\w*(?:\.\w+)*)\}")
+"""A name, or one of something named, ``{agent.age}``; a chain is for the reader to refuse."""
 
 MAX_CHARACTERS = 4_000_000
 """The longest prompt: a few lines can name a long variable very often."""
