@@ -20,6 +20,7 @@ from prism.simulation._world import (
     World,
 )
 from prism.statechart import Budget, PolicyReasoner
+from prism.statechart.reasoner._by_agent import costs_told, models_told
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.telemetry.events import (
     DECISION,
@@ -137,7 +138,7 @@ class Loop(Generic[SummaryT, ResultsT_co]):
                 await self._asking.close()
 
             results = self.world.results(self.finished)
-            self._emit(RUN_ENDED, **results.totals.to_dict())
+            self._emit(RUN_ENDED, **results.totals.to_dict(), **costs_told(self.reasoner))
 
         return results
 
@@ -197,6 +198,7 @@ class Loop(Generic[SummaryT, ResultsT_co]):
             rounds=self.rounds,
             ticks_per_round=self.ticks_per_round,
             seed=self._seed,
+            **models_told(self.world.agents, self.reasoner),
         )
         self.world.begin()
 

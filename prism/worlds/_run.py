@@ -18,6 +18,7 @@ from prism.statechart import Budget, PolicyReasoner, StateTransition
 from prism.statechart._engine.writing import make_record
 from prism.statechart._identity import identify
 from prism.statechart.inspection._fits import require_fit
+from prism.statechart.reasoner._by_agent import costs_told, models_told
 from prism.statechart.states import state_text
 from prism.statechart.transitions import shared_edge
 from prism.telemetry._loggers import EventLogger, active_logger
@@ -169,7 +170,7 @@ class Run(Generic[WorldT]):
                     on_round(self.finished[-1])
 
             results = WorldResults(len(self.agents), tuple(self.finished))
-            self._emit(RUN_ENDED, **results.totals())
+            self._emit(RUN_ENDED, **results.totals(), **costs_told(self.reasoner))
 
         return results
 
@@ -239,6 +240,7 @@ class Run(Generic[WorldT]):
             seed=self._seed,
             world=type(self.world).__name__,
             parameters=self._parameters(),
+            **models_told(self.agents, self.reasoner),
         )
         if active_logger(self._logger) is not None:
             for agent in self.agents:
