@@ -50,7 +50,7 @@ def read_models(path: Path) -> tuple[dict[str, Any], tuple[ModelAssignment, ...]
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"at line (\d+)", str(error))
-        number = int(line.group(1)) if line else None
+        number = int(line.group(1)) if line else len(text.splitlines())
         raise InputError(f"is not valid TOML: {error}", path=path, line=number) from None
 
     reader = _Reader(path, text)
@@ -114,7 +114,12 @@ class _Reader:
         return InputError(problem, path=self._path, line=self._line(keys), field=".".join(keys))
 
     def _line(self, keys: tuple[str, ...]) -> int | None:
-        return self._lines.get(keys) or (self._line(keys[:-1]) if len(keys) > 1 else None)
+        """Return the line of a key or table, else of what is in it, else of what it is in."""
+        if keys in self._lines:
+            return self._lines[keys]
+
+        inside = (line for each, line in self._lines.items() if each[: len(keys)] == keys)
+        return next(inside, None) or (self._line(keys[:-1]) if keys else None)
 
 
 def _lines_of(text: str) -> Iterator[tuple[tuple[str, ...], int]]:
