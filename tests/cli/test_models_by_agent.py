@@ -93,6 +93,11 @@ def test_each_agent_has_its_model(
     jsonschema.validate(first, json_schema(strict=True))
     jsonschema.validate(last, json_schema(strict=True))
 
+    said = prism("status", "run").out.splitlines()
+    costs = last["costs"]["large"]
+    tokens = costs["input_tokens"] + costs["output_tokens"]
+    assert said[2] == f"  large: {costs['calls']} calls, {tokens:,} tokens"
+
     summary = json.loads((prism.folder / "run" / "run.json").read_text())
     assert summary["spent"]["by_model"] == last["costs"]
     # both models of the one server together
