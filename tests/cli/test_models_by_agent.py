@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from prism.errors import PrismError
 from prism.runlog._schema import json_schema
+from prism.runs import ModelOptions, begin
+from prism.social import SocialRun
 from prism.testing import FakeOllama, FakeOpenAI
 from tests.kit.commands import Prism
+from tests.kit.dice import StoppedError, stop_after
 
 jsonschema = pytest.importorskip("jsonschema")
 
@@ -105,31 +107,25 @@ def test_each_agent_has_its_model(
     assert {asked.body["temperature"] for asked in servers[1].questions[1:]} == {0.7}
 
 
-def test_a_run_is_replayed_and_resumed(
-    prism: Prism, models: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_is_replayed_and_resumed(prism: Prism, models: Path) -> None:
     """A replay writes the same log, models and costs included; a run that broke off goes on."""
     assert prism(*RUN, "--models", models, "--out", "run").status == 0
     assert prism(*RUN, "--replay", "run", "--out", "again").status == 0
     log = (prism.folder / "run" / "events.jsonl").read_bytes()
     assert (prism.folder / "again" / "events.jsonl").read_bytes() == log
 
-    from prism.social._world import SocialWorld
-
-    end_round = SocialWorld.end_round
-
-    def stop(world: SocialWorld, number: int) -> Any:
-        if number == 2:
-            raise PrismError("stopped")
-        return end_round(world, number)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(SocialWorld, "end_round", stop)
-        broken = prism(*RUN, "--models", models, "--out", "broken", "--checkpoint-every", 0)
-    assert broken.status != 0
+    options = SocialRun("60", rounds=2, reasoner=ModelOptions.from_file(models))
+    broken = prism.folder / "broken"
+    with pytest.raises(StoppedError):
+        begin(
+            options,
+            broken,
+            on_round=lambda summary: stop_after(1)(summary.number),
+            checkpoint_every=0,
+        )
     models.unlink()  # what it said is in run.json
-    assert prism("simulate", "--resume", "broken").status == 0
-    events = events_of(prism.folder / "broken")
+    assert prism("simulate", "--resume", broken).status == 0
+    events = events_of(broken)
     calls = sum(event["attempts"] for event in events if event["event"] == "reasoner.decision")
     assert sum(costs["calls"] for costs in events[-1]["costs"].values()) == calls
 
