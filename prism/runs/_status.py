@@ -195,7 +195,7 @@ def _spent(found: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     ):
         return None
 
-    needed = [(spent, ("calls", "tokens"))]
+    needed: list[tuple[Mapping[str, Any], tuple[str, ...]]] = [(spent, ("calls", "tokens"))]
     needed += [(each, ("calls", "input_tokens", "output_tokens")) for each in by_model.values()]
     is_whole = all(_count(each, name) is not None for each, names in needed for name in names)
 
