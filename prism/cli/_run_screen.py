@@ -16,6 +16,7 @@ from prism.errors import InputError, TooManyFallbacksError
 from prism.llm._openai import LOGGER as SERVER_LOGGER
 from prism.runs import Observer, RunFolder, Runnable
 from prism.runs._folder import SUMMARY_NAME, read_summary
+from prism.runs._makers import LOGGER as MODELS_LOGGER
 from prism.statechart.reasoner._dispatch import BUDGET_LOGGER
 from prism.statechart.reasoner._own_prompts import PROMPT_LOGGER
 
@@ -96,7 +97,8 @@ def run_screen(
 @contextmanager
 def _showing_notes(screen: RunScreen) -> Iterator[None]:
     """Show what is not in the run's log: about agents, a budget, prompts or a server."""
-    loggers = (logging.getLogger("prism.agents"), BUDGET_LOGGER, PROMPT_LOGGER, SERVER_LOGGER)
+    names = (BUDGET_LOGGER, PROMPT_LOGGER, SERVER_LOGGER, MODELS_LOGGER)
+    loggers = (logging.getLogger("prism.agents"), *names)
     handler = _NoteHandler(screen)
     for logger in loggers:
         logger.addHandler(handler)
