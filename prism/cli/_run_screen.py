@@ -31,6 +31,8 @@ _OPTIONS = {
     "context_file": "--context",
     "variables": "--set",
     "server": "--reasoner",
+    "parameters": "--set",
+    "treatments": "--treat",
 }
 """Parameters that are called otherwise on the command line."""
 

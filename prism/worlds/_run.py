@@ -36,6 +36,7 @@ from prism.worlds._agent import Agent
 from prism.worlds._elsewhere import drawing_nowhere_else
 from prism.worlds._host import ENDING, RunHost
 from prism.worlds._kinds import Kind, make_kinds, parts_of, treatments_by_round
+from prism.worlds._people import AgentTable
 from prism.worlds._results import Measured, WorldResults, WorldRound
 from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._ticks import Counts, Decider, Ticks
@@ -58,7 +59,7 @@ class Run(Generic[WorldT]):
 
     Args:
         world: The world; a run takes it for itself.
-        agents: How many agents the world's `populate` is to make, or the agents.
+        agents: How many agents the world's `populate` is to make, the agents, or a table of them.
         rounds: Number of rounds; by default what the world's class says.
         ticks: Ticks in a round; by default what the world's class says.
         seed: Seed of every random number.
@@ -89,7 +90,7 @@ class Run(Generic[WorldT]):
     def __init__(
         self,
         world: WorldT,
-        agents: int | Iterable[Agent] = DEFAULT_AGENTS,
+        agents: int | Iterable[Agent] | AgentTable = DEFAULT_AGENTS,
         *,
         rounds: int | None = None,
         ticks: int | None = None,
@@ -211,8 +212,13 @@ class Run(Generic[WorldT]):
 
     # Beginning
 
-    def _populate(self, agents: int | Iterable[Agent]) -> dict[type, Kind]:
-        given = self.world.populate(agents) if isinstance(agents, int) else agents
+    def _populate(self, agents: int | Iterable[Agent] | AgentTable) -> dict[type, Kind]:
+        given = agents
+        if isinstance(agents, int):
+            given = self.world.populate(agents)
+        elif isinstance(agents, AgentTable):
+            given = agents.agents_of(self.world)
+
         classes = self._host.populate(given)
         kinds = make_kinds(self.world, classes, self._parts, self._logger, self._count_transition)
         self._host.join(kinds)
@@ -250,6 +256,7 @@ class Run(Generic[WorldT]):
         own = {
             name: getattr(agent, name) for name in type(agent).fields if name not in Agent.fields
         }
+        own |= agent._attributes
         self._emit(
             AGENT_JOINED,
             agent_id=agent.agent_id,
@@ -374,8 +381,12 @@ class Run(Generic[WorldT]):
         }
         network = world._network
 
+        attributes = [dict(agent._attributes) for agent in self.agents]
+
         return {
             "kinds": kinds,
+            # only where a table has been read: others are kept as they always were
+            **({"attributes": attributes} if any(attributes) else {}),
             "world": of_world,
             "network": None if network is None else network.snapshot(),
             "things": code.things(),
@@ -399,6 +410,8 @@ class Run(Generic[WorldT]):
         code = Decoder(self.agents, type(world).__module__, snapshot["things"])
         for kind, kept in zip(self._kinds.values(), snapshot["kinds"], strict=True):
             _restore_kind(kind, kept, code)
+        for agent, attributes in zip(self.agents, snapshot.get("attributes", ()), strict=False):
+            agent._take({}, attributes)
         for name, value in snapshot["world"].items():
             object.__setattr__(world, name, code.value(value))
         if snapshot["network"] is not None:
