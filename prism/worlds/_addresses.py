@@ -147,7 +147,7 @@ def _load_file(path: Path) -> ModuleType:
 
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None or not path.is_file():
-        raise InputError("there is no such file", path=path)
+        raise InputError(f"names {path}, but there is no such file", field="world")
     if path.stem in sys.modules:
         raise InputError(
             f"has the name of the module {path.stem!r}, which is loaded: name it otherwise",

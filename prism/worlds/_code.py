@@ -58,7 +58,8 @@ def code_of(cls: type[World[Any]], place: str) -> dict[str, Path]:
 
 def _reached(path: Path, root: Path, top: str, package: str) -> list[Path]:
     """Return a file and all that it imports from below a folder, each once, in order."""
-    waiting, found = [(path, package)], dict[Path, None]()
+    # the packages around a module are run before it
+    waiting, found = [(path, package), *_files_of(package, root)], dict[Path, None]()
     while waiting:
         file, inside = waiting.pop()
         if file in found:
@@ -93,7 +94,7 @@ def _names_imported(file: Path, package: str) -> Iterator[str]:
 
 def _files_of(name: str, root: Path) -> Iterator[tuple[Path, str]]:
     """Yield the files that an import of a module runs, each with the package it belongs to."""
-    parts = name.split(".")
+    parts = name.split(".") if name else []
     for count in range(1, len(parts) + 1):
         place = root.joinpath(*parts[:count])
         if (inside := place / "__init__.py").is_file():

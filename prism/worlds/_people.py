@@ -97,6 +97,11 @@ class AgentTable:
             return [_kind_of(record, kinds)() for record in self._records]
 
         made = list(world.populate(len(self)))
+        if others := [agent for agent in made if not isinstance(agent, Agent)]:
+            raise InputError(
+                f"is for agents of a world's own; {type(others[0]).__name__} takes nothing from it",
+                path=self.path,
+            )
         if len(made) != len(self):
             raise InputError(
                 f"has {len(self):,} rows, but {type(world).__name__}.populate made {len(made):,} "
@@ -111,6 +116,14 @@ class AgentTable:
             return kept_cells(self._records, names)
 
         return [kept_values(record, names) for record in self._records]
+
+
+def population(world: World[Any], agents: int | Iterable[Agent] | AgentTable) -> Iterable[Any]:
+    """Return the agents of a run, who are given, counted, or in a table."""
+    if isinstance(agents, AgentTable):
+        return agents.agents_of(world)
+
+    return world.populate(agents) if isinstance(agents, int) else agents
 
 
 def _records(path: Path, keep: Sequence[str]) -> list[Record]:

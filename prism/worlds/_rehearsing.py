@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from operator import attrgetter
 from pathlib import Path
 from traceback import walk_tb
 from types import ModuleType
@@ -179,14 +180,8 @@ def _unkept(run: Run[Any]) -> dict[str, Any]:
                 continue
             code = Encoder(run.agents, type(run.world).__module__)
             those = [each for each in owners if type(each) is cls]
-            try:
-                found[f"{cls.__name__}.{name}"] = code.column(
-                    those,
-                    lambda each, name=name: getattr(each, name),
-                    name,  # type: ignore[misc]
-                )
-            except SimulationError:  # there is no form for it
-                continue
+            with suppress(SimulationError):  # there is no form for it
+                found[f"{cls.__name__}.{name}"] = code.column(those, attrgetter(name), name)
 
     return found
 

@@ -36,7 +36,7 @@ from prism.worlds._agent import Agent
 from prism.worlds._elsewhere import drawing_nowhere_else
 from prism.worlds._host import ENDING, RunHost
 from prism.worlds._kinds import Kind, make_kinds, parts_of, treatments_by_round
-from prism.worlds._people import AgentTable
+from prism.worlds._people import AgentTable, population
 from prism.worlds._results import Measured, WorldResults, WorldRound
 from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._ticks import Counts, Decider, Ticks
@@ -213,13 +213,7 @@ class Run(Generic[WorldT]):
     # Beginning
 
     def _populate(self, agents: int | Iterable[Agent] | AgentTable) -> dict[type, Kind]:
-        given = agents
-        if isinstance(agents, int):
-            given = self.world.populate(agents)
-        elif isinstance(agents, AgentTable):
-            given = agents.agents_of(self.world)
-
-        classes = self._host.populate(given)
+        classes = self._host.populate(population(self.world, agents))
         kinds = make_kinds(self.world, classes, self._parts, self._logger, self._count_transition)
         self._host.join(kinds)
         for kind in kinds.values():

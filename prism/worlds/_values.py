@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -27,6 +28,9 @@ def read_value(hint: Any, value: Any) -> Any:
     Raises:
         ValueError: If it stands for no value of the type.
     """
+    if hint is Any:
+        return value
+
     origin = get_origin(hint)
     if origin in (Union, UnionType):
         return _of_several(get_args(hint), value)
@@ -105,7 +109,7 @@ def _among(options: Sequence[Any], value: Any) -> Any:
 def words_of_type(hint: Any, annotation: Any) -> str:
     """Return a type as a message names it: an enum and a `Literal` with their values."""
     if isinstance(hint, type) and issubclass(hint, Enum):
-        return f"one of {', '.join(str(each.value) for each in hint)}"
+        return f"one of {', '.join(map(_shown, hint))}"
     if get_origin(hint) is Literal:
         return f"one of {', '.join(map(str, get_args(hint)))}"
     if get_origin(hint) in (Union, UnionType):
@@ -116,11 +120,16 @@ def words_of_type(hint: Any, annotation: Any) -> str:
     return annotation if isinstance(annotation, str) else _name_of(annotation)
 
 
+def _shown(option: Enum) -> str:
+    return option.value if isinstance(option.value, str) else option.name
+
+
 def _name_of(annotation: Any) -> str:
     if isinstance(annotation, type) and not get_args(annotation):
         return annotation.__name__
 
-    return str(annotation).replace("typing.", "")
+    # without the modules of what it is made of
+    return re.sub(r"\b[\w.]+\.(?=\w)", "", str(annotation))
 
 
 def plain_value(value: Any) -> Any:
