@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from shlex import quote
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import typer
@@ -16,6 +17,7 @@ from prism.errors import InputError, TooManyFallbacksError
 from prism.llm._openai import LOGGER as SERVER_LOGGER
 from prism.runs import Observer, RunFolder, Runnable
 from prism.runs._folder import SUMMARY_NAME, read_summary
+from prism.runs._makers import LOGGER as MODELS_LOGGER
 from prism.statechart.reasoner._dispatch import BUDGET_LOGGER
 
 
@@ -88,7 +90,7 @@ def run_screen(
         progress: Makes the progress bar, given the run.
         kept: Says what an interruption has left, before how the run is resumed.
     """
-    with _hinting_at(folder, command, kept), _naming_options(), ExitStack() as stack:
+    with _hinting_at(folder, command, kept), naming_options(), ExitStack() as stack:
         screen = RunScreen(stack, progress)
         stack.enter_context(_showing_notes(screen))
         yield screen
@@ -97,7 +99,7 @@ def run_screen(
 @contextmanager
 def _showing_notes(screen: RunScreen) -> Iterator[None]:
     """Show what is not in the run's log: about a file of agents, a budget or a server."""
-    loggers = (logging.getLogger("prism.agents"), BUDGET_LOGGER, SERVER_LOGGER)
+    loggers = (logging.getLogger("prism.agents"), BUDGET_LOGGER, SERVER_LOGGER, MODELS_LOGGER)
     handler = _NoteHandler(screen)
     for logger in loggers:
         logger.addHandler(handler)
@@ -118,15 +120,20 @@ class _NoteHandler(logging.Handler):
 
 
 @contextmanager
-def _naming_options() -> Iterator[None]:
-    """Name the option where a value is refused that was not read from a file."""
+def naming_options(names: Mapping[str, str] = MappingProxyType({})) -> Iterator[None]:
+    """Name the option where a value is refused that was not read from a file.
+
+    Args:
+        names: Fields that are called otherwise, such as arguments.
+    """
     try:
         yield
     except InputError as error:
         # what begins with an underscore is a variable of prism's own, and no option
         if error.field is None or error.path is not None or error.field.startswith("_"):
             raise
-        raise InputError(f"{option_of(error.field)} {error.problem}") from None
+        name = names.get(error.field) or option_of(error.field)
+        raise InputError(f"{name} {error.problem}") from None
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from prism.cli._chart_argument import import_from_here
+from prism.cli._run_screen import naming_options
 from prism.cli._screen import Screen, note, plain, plain_table, pour, say
 from prism.cli._simulate import columns
 from prism.cli._simulate_world import Parameters, Treatments, settings
@@ -24,6 +25,8 @@ worlds = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
+
+_ARGUMENTS = {"world": "WORLD"}
 
 WorldArgument = Annotated[
     str,
@@ -83,8 +86,10 @@ def show(world: WorldArgument, as_json: AsJson = False) -> None:
     prism world show mine.py:Mine --json
     """
     import_from_here()
-    address = address_of(world)
-    about = about_world(load_world(address), address)
+    with naming_options(_ARGUMENTS):
+        address = address_of(world)
+        about = about_world(load_world(address), address)
+
     if as_json:
         pour(json.dumps(about, indent=2) + "\n")
         return
@@ -193,16 +198,18 @@ def check(
     prism world check mine.py:Mine --agents people.csv --keep age --set beta=0.3
     """
     import_from_here()
-    found = rehearse(
-        world,
-        agents,
-        rounds=rounds,
-        ticks=ticks,
-        seed=seed,
-        parameters=settings(parameters),
-        treatments=treatments,
-        keep=columns(keep),
-    )
+    with naming_options(_ARGUMENTS):
+        found = rehearse(
+            world,
+            agents,
+            rounds=rounds,
+            ticks=ticks,
+            seed=seed,
+            parameters=settings(parameters),
+            treatments=treatments,
+            keep=columns(keep),
+        )
+
     if as_json:
         pour(json.dumps([asdict(each) for each in found], indent=2) + "\n")
     else:

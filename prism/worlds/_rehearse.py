@@ -375,7 +375,7 @@ def _where(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
 
 def _fields(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     before, after = one["snapshot"], other["snapshot"]
-    columns_of = zip(one["kinds"], before["kinds"], after["kinds"], strict=False)
+    columns_of = zip(one["kinds"], before.get("kinds", ()), after.get("kinds", ()), strict=False)
     for kind, kept, found in columns_of:
         if kept["ids"] != found["ids"]:
             return "the population"

@@ -192,6 +192,7 @@ def test_options_of_worlds_need_one(given: tuple[str, str], prism: Prism) -> Non
     assert (ran.status, ran.err) == (2, f"prism: {given[0]} needs --world\n")
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_to_the_same_bytes(mine: Prism) -> None:
     """A run that is killed is told by status, and resumed; not with another file beside it."""
     line = ("simulate", "--world", "own_mine.py", "--agents", "people.csv", "--keep", "trust")

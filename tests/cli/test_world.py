@@ -64,6 +64,7 @@ def test_a_world_is_shown_as_data(prism: Prism) -> None:
     assert about["doc"] == Market.__doc__
 
 
+@pytest.mark.slow
 def test_a_good_world_is_checked_without_findings(prism: Prism) -> None:
     """Exit status 0 says that nothing was found."""
     ran = prism("world", "check", "rumour", "--agents", 12, "--rounds", 2, "--set", "friends=4")
@@ -83,11 +84,11 @@ def test_findings_are_lines_with_status_1(prism: Prism) -> None:
 
 def test_wrong_input_is_refused(prism: Prism) -> None:
     """No such world, parameter or value: one line, and status 2."""
-    for line in (
-        ("show", "nobody"),
-        ("check", "rumour", "--set", "tirng=1"),
-        ("check", "rumour", "--agents", "0"),
+    for line, problem in (
+        (("show", "nobody"), "WORLD must be package.module:Name, file.py:Name or one of"),
+        (("check", "rumour", "--set", "tirng=1"), "--set Rumour has no parameter 'tirng'"),
+        (("check", "rumour", "--agents", "0"), "--agents must be 1 or more, got 0"),
     ):
         ran = prism("world", *line)
         assert (ran.status, ran.out) == (2, "")
-        assert ran.err.startswith("prism: --")
+        assert ran.err.startswith(f"prism: {problem}")
