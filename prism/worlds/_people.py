@@ -123,7 +123,9 @@ def population(world: World[Any], agents: int | Iterable[Agent] | AgentTable) ->
     if isinstance(agents, AgentTable):
         return agents.agents_of(world)
 
-    return world.populate(agents) if isinstance(agents, int) else agents
+    made: Iterable[Any] = world.populate(agents) if isinstance(agents, int) else agents
+
+    return made
 
 
 def _records(path: Path, keep: Sequence[str]) -> list[Record]:

@@ -220,7 +220,8 @@ def test_a_killed_run_goes_on_to_the_same_bytes(mine: Prism) -> None:
 
 def test_a_run_ends_where_too_many_decisions_fall_back(mine: Prism) -> None:
     """A model that fails ends the run of a world, too, and says how it goes on."""
-    with FakeOllama(models=["tiny"], default=Fault.status(500)) as server:
+    with FakeOllama(models=["tiny"]) as server:
+        server.fail_always(Fault.status(400, "no"))
         ran = mine(
             *("simulate", "--world", "own_mine.py", "--agents", 30, "--rounds", 20),
             *("--reasoner", "ollama", "--model", "tiny", "--mode", "chat", "--host", server.host),
