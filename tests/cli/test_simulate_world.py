@@ -223,7 +223,7 @@ def test_a_run_ends_where_too_many_decisions_fall_back(mine: Prism) -> None:
     with FakeOllama(models=["tiny"]) as server:
         server.fail_always(Fault.status(400, "no"))
         ran = mine(
-            *("simulate", "--world", "own_mine.py", "--agents", 30, "--rounds", 20),
+            *("simulate", "--world", "own_mine.py", "--agents", 300, "--rounds", 1),
             *("--reasoner", "ollama", "--model", "tiny", "--mode", "chat", "--host", server.host),
             *("--stop-at-fallbacks", "0.5", "--out", "run"),
         )
