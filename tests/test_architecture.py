@@ -54,7 +54,6 @@ SUB_ROOMS = {
         "_run",
     ),
     "prism.cognition": (
-        "_tokens",
         "_prompts",
         "_config",
         "_memory",
@@ -78,6 +77,7 @@ SUB_ROOMS = {
         "_world",
         "_people",
         "_kinds",
+        "_notes",
         "_host",
         "_snapshot",
         "_decider",

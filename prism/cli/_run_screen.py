@@ -19,6 +19,7 @@ from prism.runs import Observer, RunFolder, Runnable
 from prism.runs._folder import SUMMARY_NAME, read_summary
 from prism.runs._makers import LOGGER as MODELS_LOGGER
 from prism.statechart.reasoner._dispatch import BUDGET_LOGGER
+from prism.statechart.reasoner._own_prompts import PROMPT_LOGGER
 
 
 class Progress(AbstractContextManager[Any], Protocol):
@@ -98,8 +99,9 @@ def run_screen(
 
 @contextmanager
 def _showing_notes(screen: RunScreen) -> Iterator[None]:
-    """Show what is not in the run's log: about a file of agents, a budget or a server."""
-    loggers = (logging.getLogger("prism.agents"), BUDGET_LOGGER, SERVER_LOGGER, MODELS_LOGGER)
+    """Show what is not in the run's log: about agents, a budget, prompts or a server."""
+    names = (BUDGET_LOGGER, PROMPT_LOGGER, SERVER_LOGGER, MODELS_LOGGER)
+    loggers = (logging.getLogger("prism.agents"), *names)
     handler = _NoteHandler(screen)
     for logger in loggers:
         logger.addHandler(handler)

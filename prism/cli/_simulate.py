@@ -164,6 +164,30 @@ def simulate(
             "be resumed.",
         ),
     ] = None,
+    attributes: Annotated[
+        list[str] | None,
+        model_option(
+            metavar="NAMES",
+            help="Attributes of the agents, with commas between them, that the model is told.",
+        ),
+    ] = None,
+    remember: Annotated[
+        int | None,
+        model_option(
+            min=1, help="How many things an agent remembers when it decides. None by default."
+        ),
+    ] = None,
+    remember_tokens: Annotated[
+        int | None,
+        model_option(min=1, help="Tokens that these may take; the oldest go. 400 by default."),
+    ] = None,
+    reasons: Annotated[
+        bool,
+        model_option(
+            "--reasons",
+            help="Ask for a reason beside the choice, and log it. Decision models give none.",
+        ),
+    ] = False,
     replay: Annotated[
         Path | None,
         model_option(
@@ -236,6 +260,10 @@ def simulate(
         "deadline": deadline,
         "cache": cache,
         "stop_at_fallbacks": stop_at_fallbacks,
+        "attributes": _columns(attributes) or None,
+        "remember": remember,
+        "remember_tokens": remember_tokens,
+        "reasons": reasons or None,
     }
     _refuse_what_is_of_others(context, world)
     folder = None if out is None else own_folder("--out", out)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol, cast
 
 from prism.agents import SeedPost, SocialAgent
 from prism.agents._attributes import plain_attributes
 from prism.errors import FieldValueError
 from prism.social._posts import Draft, Network, Post, Reader
+from prism.social._recollecting import recollect
 from prism.social._results import Activity, Results, RoundSummary, summarize
 from prism.social._snapshot import describe_readers, require_same_readers, restore_readers
 from prism.statechart import (
@@ -353,7 +355,16 @@ class FeedStage:
             )
 
         if len(options) > 1:
-            return Question(agent, agent.state, DECIDES, tuple(options), post)
+            return Question(
+                agent,
+                agent.state,
+                DECIDES,
+                tuple(options),
+                post,
+                chart=self.chart.definition,
+                parameters=self.host.parameters,
+                recall=partial(recollect, self.network, agent),
+            )
 
         # one option leaves nothing to decide
         self._fire(agent, IGNORES, post)

@@ -43,6 +43,9 @@ class Host(Protocol):
     def send(self, message: Any, to: Any) -> None:
         """Deliver a message."""
 
+    def note(self, agent: Any, text: str) -> None:
+        """Keep a note for an agent to remember."""
+
     def settle(self, asked: Asked) -> Any:
         """Carry out what leaves nothing to decide; return the asked itself if it is a question."""
 
@@ -122,6 +125,7 @@ class _Parts:
         "_given",
         "_host",
         "_kind",
+        "_notes",
         "_place",
         "_random",
         "_state",
@@ -287,6 +291,16 @@ class Agent(_Parts, metaclass=Fields):
             content: What it says: any value that a field may hold.
         """
         self._joined("send").send(Message(sender=self, content=content), to)
+
+    def remember(self, text: str) -> None:
+        """Note what the agent is to remember, for a model: see `prism.statechart.Recollection`.
+
+        The last 50 notes are kept, also in checkpoints.
+
+        Args:
+            text: What it is; a line ends where the text breaks one.
+        """
+        self._joined("remember").note(self, text)
 
     def begin_in(self, state: Any) -> None:
         """Begin in another state than the chart's initial one; in `World.setup` only.

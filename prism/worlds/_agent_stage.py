@@ -22,6 +22,7 @@ from prism.worlds._asking import asking_with
 from prism.worlds._decider import Event
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import Kind, make_kinds
+from prism.worlds._notes import kept_notes, restore_notes
 from prism.worlds._overlap import OverlapTicks
 from prism.worlds._people import AgentTable, population
 from prism.worlds._results import Measured, WorldResults, WorldRound
@@ -66,6 +67,7 @@ class AgentStage:
             setting.logger if self._asking is None else self._asking.logger
         )
         self.host: RunHost = RunHost(world, setting.seed, setting.clock, self.logger)
+        self.host.remembers = getattr(setting.reasoner, "memory", None) is not None
 
     @property
     def open_questions(self) -> int:
@@ -189,6 +191,7 @@ class AgentStage:
                 "states": [agent._state.value for agent in kind.agents],
                 "ticks": [agent._ticks_in_state for agent in kind.agents],
                 "inboxes": self._inboxes(kind, code),
+                **kept_notes(kind.agents),
                 "fields": {
                     name: code.column(kind.agents, read, name)
                     for name, read in kind.column_readers()
@@ -273,6 +276,7 @@ def _restore_kind(kind: Kind, kept: Mapping[str, Any], code: Decoder) -> None:
     for name, column in kept["fields"].items():
         for agent, value in zip(kind.agents, column, strict=True):
             object.__setattr__(agent, name, code.value(value))
+    restore_notes(kind.agents, kept)
     for place, messages in kept["inboxes"]:
         kind.agents[place].inbox.extend(code.value(messages))
 

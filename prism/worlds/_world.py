@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, get_args, get_origin, overload
 
@@ -342,6 +342,34 @@ def parameters_of(cls: Fields) -> list[str]:
 def parameters_told(world: World[Any]) -> dict[str, Any]:
     """Return a world's parameters as a log has them."""
     return identify({name: getattr(world, name) for name in parameters_of(type(world))}) or {}
+
+
+class ParameterView(Mapping[str, Any]):
+    """The parameters of a world, as they are now.
+
+    Args:
+        world: The world.
+    """
+
+    __slots__ = ("_names", "_world")
+
+    def __init__(self, world: World[Any]) -> None:
+        self._world = world
+        self._names = parameters_of(type(world))
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a parameter; a KeyError if there is none of the name."""
+        if name not in self._names:
+            raise KeyError(name)
+        return getattr(self._world, name)
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names."""
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        """Return their number."""
+        return len(self._names)
 
 
 def kinds_of(cls: type) -> tuple[type[Agent], ...]:
