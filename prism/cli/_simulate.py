@@ -18,6 +18,7 @@ from prism.cli._options import (
     MaxCalls,
     MaxTokens,
     ModelName,
+    RecordPrompts,
     Resume,
     Thinking,
     Timeout,
@@ -157,6 +158,7 @@ def simulate(
             "Without it nothing is written. A folder that holds a run is refused.",
         ),
     ] = None,
+    record_prompts: RecordPrompts = False,
     resume: Resume = None,
     checkpoint_every: Annotated[
         float,
@@ -207,6 +209,7 @@ def simulate(
         "deadline": deadline,
         "cache": cache,
         "stop_at_fallbacks": stop_at_fallbacks,
+        "record_prompts": record_prompts or None,
     }
     folder = None if out is None else own_folder("--out", out)
     with _screen(folder) as screen:

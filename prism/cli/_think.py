@@ -21,6 +21,7 @@ from prism.cli._options import (
     MaxTokens,
     ModelName,
     Patience,
+    RecordPrompts,
     Resume,
     ServerKind,
     Thinking,
@@ -125,6 +126,7 @@ def think(
             "Without it only the memory is written. A folder that holds a run is refused.",
         ),
     ] = None,
+    record_prompts: RecordPrompts = False,
     resume: Resume = None,
     as_json: AsJson = False,
 ) -> None:
@@ -170,6 +172,7 @@ def think(
         "max_tokens": max_tokens,
         "deadline": deadline,
         "cache": cache,
+        "record_prompts": record_prompts or None,
     }
     of_the_run = {
         "config": config,

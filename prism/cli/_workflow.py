@@ -20,6 +20,7 @@ from prism.cli._options import (
     MaxTokens,
     ModelName,
     Patience,
+    RecordPrompts,
     Resume,
     ServerKind,
     Thinking,
@@ -119,6 +120,7 @@ def run(
             "Without it nothing is written. A folder that holds a run is refused.",
         ),
     ] = None,
+    record_prompts: RecordPrompts = False,
     resume: Resume = None,
     checkpoint_every: Annotated[
         float,
@@ -166,6 +168,7 @@ def run(
         "max_tokens": max_tokens,
         "deadline": deadline,
         "cache": cache,
+        "record_prompts": record_prompts or None,
     }
     folder = None if out is None else own_folder("--out", out)
     with _screen(folder) as screen:

@@ -68,6 +68,7 @@ class ModelOptions:
         stop_at_fallbacks: The share of the last 200 decisions, above 0 and up to 1, that ends the
             run if they fell back.
         server: How the servers are spoken to: ``ollama``, or ``openai`` for OpenAI-compatible ones.
+        record_prompts: Whether every prompt and reply is kept in the run's folder; None for no.
 
     Raises:
         InputError: If there is no such mode, pick, way to think or server, the address of an
@@ -90,6 +91,7 @@ class ModelOptions:
     cache: Path | None = None
     stop_at_fallbacks: float | None = None
     server: Server = "ollama"
+    record_prompts: bool | None = None
 
     KINDS: ClassVar[Kinds] = {
         "model": str,
@@ -107,6 +109,7 @@ class ModelOptions:
         "deadline": int | float,
         "cache": str,
         "stop_at_fallbacks": int | float,
+        "record_prompts": bool,
     }
 
     def __post_init__(self) -> None:

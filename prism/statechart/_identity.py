@@ -304,6 +304,7 @@ def announce(
     reason: str | None = None,
     probabilities: Mapping[str, float] | None = None,
     cost: Mapping[str, Any] | None = None,
+    decision_id: str | None = None,
 ) -> None:
     """Log one decision; a fallback is a warning, which is shown even without structlog.
 
@@ -319,6 +320,7 @@ def announce(
         reason: Why the fallback was taken.
         probabilities: Probability of every option by its text, where known.
         cost: The keys of what it took, if a model was asked.
+        decision_id: Under which id its prompt is recorded, if it is.
     """
     awaited = _awaited.get()
     if awaited is not None:
@@ -337,16 +339,19 @@ def announce(
         "source": source,
         "reason": reason,
         "probabilities": probabilities,
-        "context": _identified(context),
+        "context": identified(context),
         **(cost or {}),
     }
+    # only where prompts are recorded: other logs have the keys they always had
+    if decision_id is not None:
+        keys["decision_id"] = decision_id
     if source == "fallback":
         report_warning(given, DECISION, **keys)
     elif active is not None:
         active.info(DECISION, **keys)
 
 
-def _identified(context: object) -> dict[str, Any] | None:
+def identified(context: object) -> dict[str, Any] | None:
     """Return what identifies a context, or its class if that cannot be read."""
     try:
         return identify(context)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from prism.errors import ReasonerError
@@ -62,6 +62,7 @@ class Decision:
         reason: Why the fallback was taken.
         probabilities: Probability of every option by its text, where the chooser knows them.
         cost: What it took, if a model was asked.
+        decision_id: Under which id its prompt is recorded, if it is.
     """
 
     chosen: Any
@@ -69,6 +70,7 @@ class Decision:
     reason: str | None = None
     probabilities: Mapping[str, float] | None = None
     cost: Cost | None = None
+    decision_id: str | None = field(default=None, compare=False)
 
 
 class BaseReasoner(ABC):
@@ -143,6 +145,7 @@ def _announce(given: EventLogger | None, question: Question, decision: Decision)
         reason=decision.reason,
         probabilities=decision.probabilities,
         cost=None if cost is None else cost_told(cost),
+        decision_id=decision.decision_id,
     )
 
 
