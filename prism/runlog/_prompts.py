@@ -6,7 +6,7 @@ import gzip
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
@@ -31,10 +31,14 @@ PRIVATE = (
 )
 """What to know before such a file is passed on."""
 
+Tell = Callable[[str], object]
+"""Receives what cannot be read."""
+
 _VERSION = 1
 _BLOCK_BYTES = 1 << 18
 _MOST_WAITING = 4
 _LEVEL = 6
+_NOT_READ = "is cut off or damaged: not a JSON object"
 _OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
 
 
@@ -160,7 +164,7 @@ class PromptLog:
 
 
 def read_prompts(
-    run: PathLike[str] | str, *, on_fault: Callable[[str], object] | None = None
+    run: PathLike[str] | str, *, on_fault: Tell | None = None
 ) -> Iterator[dict[str, Any]]:
     """Read what a model was asked and what it said in a run, in the order of the answers.
 
@@ -188,28 +192,64 @@ def read_prompts(
     return _records(path, on_fault)
 
 
+def find_prompts(
+    run: PathLike[str] | str, ids: Iterable[str], on_fault: Tell
+) -> dict[str, dict[str, Any]]:
+    """Return the records of some ids, as far as there are any.
+
+    Args:
+        run: The folder of the run.
+        ids: The ids.
+        on_fault: Called with what cannot be read.
+    """
+    path = prompts_of(Path(run))
+    if not path.is_file():
+        return {}
+
+    left = {orjson.dumps({"id": one})[:-1] + b",": one for one in ids}
+    found: dict[str, dict[str, Any]] = {}
+    for line, number in _lines(path, on_fault):
+        # the id comes first, so that the others need not be parsed
+        start = line[: line.find(b'",') + 2]
+        if start in left:
+            record = _read(line)
+            if record is None:
+                _tell(path, number, _NOT_READ, on_fault)
+            else:
+                found[left.pop(start)] = record
+        if not left:
+            break
+
+    return found
+
+
 def prompts_of(run: Path) -> Path:
     """Return the file of a run's prompts, whether or not it is there."""
     return run / PROMPTS_NAME if run.is_dir() else run
 
 
-def _records(path: Path, on_fault: Callable[[str], object] | None) -> Iterator[dict[str, Any]]:
+def _records(path: Path, on_fault: Tell | None) -> Iterator[dict[str, Any]]:
     is_first = True
+    for line, number in _lines(path, on_fault):
+        record = _read(line)
+        if record is None:
+            _tell(path, number, _NOT_READ, on_fault)
+        elif is_first:
+            _check_header(path, record)
+        else:
+            yield record
+
+        is_first = False
+
+
+def _lines(path: Path, on_fault: Tell | None) -> Iterator[tuple[bytes, int]]:
+    """Yield the lines that can be read, each with its number."""
     for block in read_blocks(path):
         if block.fault is not None:
             _tell(path, block.first_line, block.fault, on_fault)
-            continue
 
-        for number, line in enumerate(BytesIO(block.data), start=block.first_line):
-            record = _read(line)
-            if record is None:
-                _tell(path, number, "is cut off or damaged: not a JSON object", on_fault)
-            elif is_first:
-                _check_header(path, record)
-            else:
-                yield record
-
-            is_first = False
+        numbered = enumerate(BytesIO(block.data), start=block.first_line)
+        yield from ((line, number) for number, line in numbered)
 
 
 def _check_header(path: Path, header: Mapping[str, Any]) -> None:
@@ -221,7 +261,7 @@ def _check_header(path: Path, header: Mapping[str, Any]) -> None:
         raise InputError(problem, path=path, line=1)
 
 
-def _tell(path: Path, line: int, problem: str, on_fault: Callable[[str], object] | None) -> None:
+def _tell(path: Path, line: int, problem: str, on_fault: Tell | None) -> None:
     if on_fault is None:
         raise InputError(problem, path=path, line=line)
 
@@ -229,23 +269,21 @@ def _tell(path: Path, line: int, problem: str, on_fault: Callable[[str], object]
 
 
 def _read(line: bytes) -> dict[str, Any] | None:
-    # orjson refuses halves of characters, which a model may have sent
-    for loads in (orjson.loads, json.loads):
-        try:
-            record = loads(line)
-        except ValueError:
-            continue
+    try:
+        record = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
 
-        return record if isinstance(record, dict) else None
-
-    return None
+    return record if isinstance(record, dict) else None
 
 
 def _line(record: Mapping[str, Any]) -> bytes:
     try:
         return orjson.dumps(record, default=str, option=_OPTIONS)
     except TypeError:
-        return json.dumps(record, default=str).encode() + b"\n"
+        # halves of characters, which a model may have written, and no UTF-8 can hold
+        text = json.dumps(record, default=str, ensure_ascii=False, separators=(",", ":"))
+        return text.encode("utf-8", "replace") + b"\n"
 
 
 def _opened(path: Path, kept: int) -> BinaryIO:
