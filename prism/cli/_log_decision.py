@@ -14,7 +14,7 @@ import typer
 from prism.cli._screen import Screen, note, plain, plain_table, pour, say, shown
 from prism.errors import InputError
 from prism.runlog._asked import Asked, asked_in, find_asked
-from prism.runlog._prompts import PROMPTS_NAME, find_prompts
+from prism.runlog._prompts import PROMPTS_NAME, choice_text, find_prompts
 from prism.runlog._reader import locate_log
 from prism.runs._folder import SUMMARY_NAME, read_summary
 from prism.telemetry.events import DECISION, TRANSITION
@@ -150,7 +150,7 @@ def _print(
         return
 
     _text("Prompt" if record.get("asked") != "decision" else "Told", record.get("prompt"))
-    _text("Question", record.get("choice"))
+    _text("Question", choice_text(record))
     _text("Reply", record.get("reply"))
     if served is not None:
         _heading(f"Answered by the request of {served['id']}")
@@ -193,7 +193,7 @@ def _source(event: Mapping[str, Any]) -> str:
 
 
 def _cost(event: Mapping[str, Any]) -> str:
-    parts = [f"{event['latency']:.3f} s", f"{event.get('attempts')} requests"]
+    parts = [f"{event['latency']:.3f} s", f"requests: {event.get('attempts')}"]
     if event.get("model"):
         where = f" at {event['host']}" if event.get("host") else ""
         parts.append(f"{event['model']}{where}")

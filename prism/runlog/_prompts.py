@@ -223,6 +223,19 @@ def find_prompts(
     return found
 
 
+def choice_text(record: Mapping[str, Any]) -> str | None:
+    """Return a decision question as text: what was asked, and what each option meant."""
+    choice = record.get("choice")
+    if not isinstance(choice, dict):
+        return None
+
+    criteria = choice.get("criteria")
+    meanings = criteria.items() if isinstance(criteria, dict) else ()
+    options = "\n".join(f"- {option}: {meaning}" for option, meaning in meanings)
+
+    return f"{choice.get('instructions')}\n\n{options}"
+
+
 def prompts_of(run: Path) -> Path:
     """Return the file of a run's prompts, whether or not it is there."""
     return run / PROMPTS_NAME if run.is_dir() else run

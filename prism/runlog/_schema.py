@@ -26,6 +26,7 @@ from prism.runlog._keys import (
     COUNTED_IN_FEED,
     COUNTS,
     CYCLE,
+    DECISION_ID,
     ERROR,
     FAULT,
     FROM,
@@ -36,6 +37,7 @@ from prism.runlog._keys import (
     SHARE,
     STEP,
     TEXT,
+    TEXT_ID,
     TEXTS,
     TO,
     TRIGGER,
@@ -213,7 +215,7 @@ EVENTS = (
             Key("reason", or_null(TEXT), "Why the fallback was taken; null otherwise."),
             Key("probabilities", or_null(CHANCES), "Probability of each option, if known."),
             CONTEXT,
-            *optional((*COST, *KNOWN_COST)),
+            *optional((*COST, *KNOWN_COST, DECISION_ID)),
         ),
     ),
     Event(
@@ -238,7 +240,7 @@ EVENTS = (
                 "`failed` if no usable text came.",
             ),
             Key("reason", or_null(TEXT), "Why it failed; null otherwise."),
-            *optional((*COST, *KNOWN_COST)),
+            *optional((*COST, *KNOWN_COST, TEXT_ID)),
         ),
     ),
     Event(

@@ -111,8 +111,9 @@ async def _judge(
 
 def record_prompts(run: Any, record: PromptRecord) -> None:
     """Have those who ask a model in a run record what they ask."""
-    for who in (run.reasoner, getattr(run, "writer", None)):
-        # also those of other rooms that hand it on to the models they hold
+    asking: list[Any] = [run.reasoner, getattr(run, "writer", None)]
+    for who in asking:
+        # whatever else has such an attribute hands it on to the models that it holds
         if hasattr(who, "record"):
             who.record = record
 
