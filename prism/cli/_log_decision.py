@@ -20,7 +20,6 @@ from prism.runs._folder import SUMMARY_NAME, read_summary
 from prism.telemetry.events import DECISION, TRANSITION
 
 _MOST_LISTED = 40
-_SHARE = "{:.3f}"
 
 
 def decision(
@@ -116,8 +115,8 @@ def _row(asked: Asked) -> Iterator[str]:
     if event["event"] == DECISION:
         yield f"{event.get('state')} on {event.get('trigger')}"
         yield str(event.get("chosen"))
-        chance = (event.get("probabilities") or {}).get(event.get("chosen"))
-        yield "" if chance is None else _SHARE.format(chance)
+        chance = _dict_of(event.get("probabilities")).get(str(event.get("chosen")))
+        yield "" if chance is None else _number(chance)
     else:
         yield f"text {event.get('key')}"
         yield _brief(str(event.get("text")))
@@ -141,11 +140,11 @@ def _print(
         table.add_row(name, plain(text))
 
     screen.print(table)
-    chances = event.get("probabilities") or {}
+    chances = _dict_of(event.get("probabilities"))
     if chances:
         _heading("Probabilities")
         for option, chance in chances.items():
-            say(f"  {_SHARE.format(chance)}  {option}")
+            say(f"  {_number(chance)}  {option}")
     if record is None:
         return
 
@@ -169,7 +168,7 @@ def _facts(
         yield "question", f"{event.get('state')} on {event.get('trigger')}"
         if event.get("context"):
             yield "about", json.dumps(event["context"], ensure_ascii=False)
-        yield "options", ", ".join(event.get("options") or ())
+        yield "options", ", ".join(map(str, _list_of(event.get("options"))))
         yield "chosen", str(event.get("chosen"))
     else:
         yield "text", str(event.get("key"))
@@ -193,7 +192,7 @@ def _source(event: Mapping[str, Any]) -> str:
 
 
 def _cost(event: Mapping[str, Any]) -> str:
-    parts = [f"{event['latency']:.3f} s", f"requests: {event.get('attempts')}"]
+    parts = [f"{_number(event['latency'])} s", f"requests: {event.get('attempts')}"]
     if event.get("model"):
         where = f" at {event['host']}" if event.get("host") else ""
         parts.append(f"{event['model']}{where}")
@@ -204,7 +203,7 @@ def _cost(event: Mapping[str, Any]) -> str:
 def _tokens(of: Mapping[str, Any]) -> Iterator[str]:
     for name, verb in (("input_tokens", "read"), ("output_tokens", "written")):
         if of.get(name) is not None:
-            yield f"{of[name]:,} tokens {verb}"
+            yield f"{of[name]} tokens {verb}"
 
 
 def _what_came(event: Mapping[str, Any], outcome: Mapping[str, Any] | None) -> str:
@@ -236,7 +235,7 @@ def _print_attempts(attempts: list[Mapping[str, Any]]) -> None:
     _heading("Attempts" if attempts else "No request was sent")
     for number, attempt in enumerate(attempts, start=1):
         seconds = attempt.get("seconds")
-        parts = [str(attempt.get("began")), "" if seconds is None else f"{seconds:.3f} s"]
+        parts = [str(attempt.get("began")), "" if seconds is None else f"{_number(seconds)} s"]
         if attempt.get("model"):
             parts.append(f"{attempt['model']} at {attempt.get('host', 'its server')}")
 
@@ -245,6 +244,19 @@ def _print_attempts(attempts: list[Mapping[str, Any]]) -> None:
             say(f"     failed: {attempt['fault']}")
         if attempt.get("reply"):
             _lines(str(attempt["reply"]), indent="     ")
+
+
+def _number(value: Any) -> str:
+    # a log may hold anything
+    return f"{value:.3f}" if isinstance(value, (int, float)) else str(value)
+
+
+def _dict_of(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list_of(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _text(heading: str, content: Any) -> None:

@@ -7,10 +7,10 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from io import BytesIO
+from io import BytesIO, FileIO
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import orjson
 
@@ -82,6 +82,7 @@ class PromptLog:
         self._file = _opened(self.path, 0 if go_on is None else go_on["bytes"])
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="prism-prompts")
         self._waiting: list[Future[None]] = []
+        self._failure: OSError | None = None
         if go_on is None:
             header = {"prism": __version__, "prompts": _VERSION, "private": PRIVATE}
             self._lines += orjson.dumps(header, option=_OPTIONS)
@@ -155,10 +156,16 @@ class PromptLog:
 
     def _write(self, block: bytes) -> None:
         # without a time, so that the same run writes the same bytes where its replies are the same
-        member = gzip.compress(block, _LEVEL, mtime=0)
+        left = memoryview(gzip.compress(block, _LEVEL, mtime=0))
         try:
-            self._file.write(member)
+            # nothing can be read after a block that is not whole
+            if self._failure is not None:
+                raise self._failure
+
+            while left:
+                left = left[self._file.write(left) :]
         except OSError as error:
+            self._failure = error
             problem = error.strerror or str(error)
             raise OSError(error.errno, problem, str(self.path)) from error
 
@@ -299,11 +306,11 @@ def _line(record: Mapping[str, Any]) -> bytes:
         return text.encode("utf-8", "replace") + b"\n"
 
 
-def _opened(path: Path, kept: int) -> BinaryIO:
+def _opened(path: Path, kept: int) -> FileIO:
     """Open a file that only its owner may read, and cut it off after what is kept."""
     flags = os.O_RDWR | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, flags if kept else flags | os.O_CREAT | os.O_EXCL, 0o600)
-    file = os.fdopen(descriptor, "r+b", buffering=0)
+    file = FileIO(descriptor, "r+b")
     try:
         length = os.fstat(descriptor).st_size
         if length < kept:

@@ -84,8 +84,14 @@ def _notable(decisions: Iterable[Asked]) -> dict[str, tuple[str, Asked]]:
 
 def _chance(event: Mapping[str, Any]) -> float | None:
     """Return the probability of what was chosen, where another option had a greater one."""
-    chances = event.get("probabilities") or {}
-    chance = chances.get(event.get("chosen"))
+    given = event.get("probabilities")
+    chances = {
+        option: chance
+        for option, chance in (given if isinstance(given, dict) else {}).items()
+        # a log may hold anything
+        if isinstance(chance, (int, float))
+    }
+    chance = chances.get(str(event.get("chosen")))
     if chance is None or chance >= max(chances.values()):
         return None
 
