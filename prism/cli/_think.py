@@ -20,10 +20,12 @@ from prism.cli._options import (
     MaxCalls,
     MaxTokens,
     ModelName,
+    Models,
     Patience,
     RecordPrompts,
     Resume,
     ServerKind,
+    Temperature,
     Thinking,
     Timeout,
     keeping_option,
@@ -102,6 +104,8 @@ def think(
     model: ModelName = None,
     host: Hosts = None,
     think: Thinking = None,
+    temperature: Temperature = None,
+    models: Models = None,
     timeout: Timeout = None,
     patience: Patience = None,
     max_calls: MaxCalls = None,
@@ -166,6 +170,7 @@ def think(
         "server": reasoner,
         "host": tuple(host) if host else None,
         "think": think,
+        "temperature": temperature,
         "timeout": timeout,
         "patience": patience,
         "max_calls": max_calls,
@@ -186,7 +191,7 @@ def think(
     given = {name: value for name, value in of_the_run.items() if is_given(context, name)}
     folder = None if out is None else own_folder("--out", out)
     with _screen(folder) as screen:
-        writer = writer_options(model, replay, asked)
+        writer = writer_options(model, replay, asked, models)
         options = _new_run(given, writer) if replay is None else _recorded(replay, given)
         outcome = runs.begin(options, folder, on_round=screen.round_ended, observer=screen)
 
