@@ -20,6 +20,7 @@ from prism.llm._doctor import try_out, try_text
 from prism.llm._host import ModelHost
 from prism.statechart import Reasoner
 from prism.statechart.reasoner._by_agent import ReasonerByAgent, WriterByAgent, costs_told
+from prism.statechart.reasoner._recording import PromptRecord
 from prism.statechart.reasoner._writer import Writer
 
 QUIET_SECONDS = 2.0
@@ -139,6 +140,13 @@ async def _judge(
         return failure if isinstance(failure, LLMError) else error
 
     return None
+
+
+def record_prompts(run: Any, record: PromptRecord) -> None:
+    """Have those who ask a model in a run record what they ask."""
+    for who in (run.reasoner, getattr(run, "writer", None)):
+        for asker in askers_in(who):
+            asker.record = record
 
 
 @contextmanager

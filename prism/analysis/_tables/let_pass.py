@@ -30,12 +30,14 @@ _READ = (
     *("round", "tick", "agent_id", "from_state", "to_state", "trigger", "context", "post_id"),
     *("relevance", "threshold", "state", "options", "chosen", "source", "reason", "probabilities"),
     "said",
+    "decision_id",
 )
 _SHOWN = (
     *("run", "line", "round", "tick", "post_id", "relevance", "threshold", "topics", "options"),
     *("chosen", "why", "trigger", "source", "reason", "probabilities", "said"),
-    *("author_id", "kind", "text"),
+    *("author_id", "kind", "text", "decision_id"),
 )
+_OF_DECISION = ("source", "reason", "probabilities", "said", "decision_id")
 _OF_POST = ("author_id", "kind", "topics", "text")
 _SCHEMA = {
     "run": pl.UInt32(),
@@ -59,7 +61,8 @@ def let_pass(logs: RunLogs, agent_id: str) -> pl.DataFrame:
         open; none if it was not weighed), ``chosen`` (the state it went to), ``why`` (a phrase),
         ``trigger``, ``source``, ``reason``, ``probabilities`` (JSON) and ``said`` (the reason that
         a model gave) of the decision (null if there was nothing to decide), ``author_id``, ``kind``
-        and ``text`` of the post. With ``run`` first if there are several.
+        and ``text`` of the post, and the ``decision_id`` where prompts were recorded. With ``run``
+        first if there are several.
 
     Raises:
         InputError: If the logs have no such agent.
@@ -117,7 +120,7 @@ def _row(event: Mapping[str, Any], look: _Look) -> dict[str, Any]:
         "threshold": weighed.get("threshold"),
         "options": decided.get("options") or _only_option(event),
         "chosen": event["to_state"],
-        **{name: decided.get(name) for name in ("source", "reason", "probabilities", "said")},
+        **{name: decided.get(name) for name in _OF_DECISION},
     }
     return {**known, "why": _why(known)}
 

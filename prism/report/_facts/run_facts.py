@@ -29,6 +29,7 @@ from prism.report._facts.counts import (
     visit_counts,
 )
 from prism.report._facts.parsed_once import parsed_once
+from prism.report._facts.recorded import Recorded, recorded_of
 from prism.report._facts.trees import TreePost, grow
 
 MOST_CHARACTERS = 200
@@ -67,6 +68,7 @@ class RunFacts:
         cycles: From `cycle_counts`.
         trees: The largest cascades of more than one post.
         charts: The charts that are known, as diagrams by name.
+        recorded: Decisions worth a look, with their prompts, where those were recorded.
     """
 
     run: Run
@@ -91,6 +93,7 @@ class RunFacts:
     cycles: pl.DataFrame
     trees: tuple[tuple[TreePost, ...], ...]
     charts: Mapping[str, Diagram] = field(default_factory=dict)
+    recorded: tuple[Recorded, ...] = ()
 
     @property
     def chart_names(self) -> list[str | None]:
@@ -175,7 +178,8 @@ def facts_of(
         trees = tuple(grow(root, _of(posts, run.label)) for root in roots[run.label])
         followed = [chart for chart in familiar if _has_all(chart, own["traffic"])]
         known = {chart.name: chart for chart in (*followed, *map(_showable_chart, charts))}
-        facts.append(RunFacts(run, **own, trees=trees, charts=known))
+        recorded = recorded_of(run.path)
+        facts.append(RunFacts(run, **own, trees=trees, charts=known, recorded=recorded))
 
     return tuple(facts), notes
 

@@ -20,6 +20,7 @@ from prism.report._sections import (
     engagement,
     faults,
     numbers,
+    recorded,
     states,
     steps,
 )
@@ -93,6 +94,9 @@ _STEPS = _Kind("steps", "Steps of the workflow", steps.EXPLANATION, steps.NOTHIN
 _CYCLES = _Kind("cycles", "Cycles", cycles.EXPLANATION, cycles.NOTHING, cycles.make)
 _COSTS = _Kind("costs", "Costs", costs.EXPLANATION, costs.NOTHING, costs.make)
 _FAULTS = _Kind("faults", "What went wrong", faults.EXPLANATION, faults.NOTHING, faults.make)
+_RECORDED = _Kind(
+    "prompts", "Prompts worth a look", recorded.EXPLANATION, recorded.NOTHING, recorded.make
+)
 _BY_RUN = (
     _Kind("chart", "The chart and its traffic", diagram.EXPLANATION, diagram.NOTHING, diagram.make),
     _Kind("states", "Agents in each state", states.EXPLANATION, states.NOTHING, states.make),
@@ -140,5 +144,6 @@ def make_sections(runs: Sequence[RunFacts], figures: PageFigures) -> list[Sectio
         *_CYCLES.of_any(runs, figures),
         *(kind.of(runs, figures) for kind in _BY_RUN if has_feed or not kind.is_of_feed),
         *_COSTS.of_any(runs, figures),
+        *_RECORDED.of_any(runs, figures),
         Section("agents", "Agents", agents.EXPLANATION, together=agents.make(runs, figures)),
     ]
