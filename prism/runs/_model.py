@@ -18,6 +18,7 @@ from prism.errors import (
 from prism.llm import AnswerCache, ModelPool
 from prism.llm._doctor import try_out, try_text
 from prism.llm._host import ModelHost
+from prism.runs._event_loop import run_to_end
 from prism.statechart import Reasoner
 from prism.statechart.reasoner._writer import Writer
 
@@ -57,7 +58,7 @@ def load_model(
     if not isinstance(pool, ModelPool):
         return
 
-    found = asyncio.run(
+    found = run_to_end(
         _warm_up(pool, deadline, note, quiet_seconds, try_text if writes else try_out)
     )
     troubles = [" ".join(trouble.split()) for trouble in found]

@@ -10,6 +10,7 @@ from typing import Any, Generic
 
 from prism.errors import FieldValueError, SimulationError
 from prism.runlog import SimulatedClock
+from prism.runs._event_loop import run_to_end
 from prism.simulation._asking import asking_with
 from prism.simulation._world import (
     BatchDecider,
@@ -112,7 +113,7 @@ class Loop(Generic[SummaryT, ResultsT_co]):
                 if on_round is not None:
                     on_round(summary)
 
-            return asyncio.run(self._run_and_close(after_round))
+            return run_to_end(self._run_and_close(after_round))
 
     async def arun(self, on_round: Callable[[SummaryT], object] | None = None) -> ResultsT_co:
         """Run to the end; the async twin of `run`.

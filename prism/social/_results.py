@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from prism.runs import RoundFrames
+from prism.runs._frames import frames_of
 from prism.social._posts import Network, Post
 
 LARGEST_CASCADES = 5
@@ -146,6 +148,14 @@ class Results:
     rounds: tuple[RoundSummary, ...]
     totals: Activity
     cascades: tuple[Cascade, ...]
+
+    def to_frames(self) -> RoundFrames:
+        """Return the rounds as polars frames.
+
+        Raises:
+            MissingExtraError: If polars is not installed, which the extra ``analysis`` brings.
+        """
+        return frames_of([each.to_dict() for each in self.rounds])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the results as plain data, the same for the same run."""

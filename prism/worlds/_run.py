@@ -14,6 +14,7 @@ from prism.errors import FieldValueError, SimulationError
 from prism.runlog import SimulatedClock
 from prism.runlog._clock import Moment
 from prism.runlog._keys import WORLD_EVENTS
+from prism.runs._event_loop import run_to_end
 from prism.statechart import Budget, PolicyReasoner, StateTransition
 from prism.statechart._engine.writing import make_record
 from prism.statechart._identity import identify
@@ -147,7 +148,7 @@ class Run(Generic[WorldT]):
         Raises:
             SimulationError: If it has been run before.
         """
-        return asyncio.run(self._run_and_close(on_round))
+        return run_to_end(self._run_and_close(on_round))
 
     async def arun(self, on_round: Callable[[WorldRound], object] | None = None) -> WorldResults:
         """Run the rounds that are left; the async twin of `run`.

@@ -264,7 +264,7 @@ class RunLogs:
         if not self._with_parameters:
             return table
 
-        values = as_columns([run.parameters for run in self.runs])
+        values = as_columns([run.parameters for run in self.runs], otherwise="parameters")
         labels = [run.label for run in self.runs]
         added = {
             f"parameter_{name}" if name in columns else name: pl.col("run").replace_strict(

@@ -115,23 +115,22 @@ class KeysFound:
             )
 
 
-def as_columns(objects: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+def as_columns(objects: Sequence[Mapping[str, Any]], *, otherwise: str) -> pl.DataFrame:
     """Return objects as rows, with a column for each key that any of them has.
 
     A column has the type that has room for all its values: true or false, whole number, number,
     text, or else JSON text.
 
-    Raises:
-        InputError: If there are more keys than a table has room for.
+    Args:
+        objects: The objects, read from JSON.
+        otherwise: Name of one column of JSON text, if there are more keys than a table has room
+            for.
     """
     found: dict[str, set[Kind]] = {}
     for each in objects:
         _add_kinds(found, each)
     if len(found) > _MOST_KEYS:
-        raise InputError(
-            f"there are more than {_MOST_KEYS:,} different names, too many for the columns of a "
-            "table"
-        )
+        return pl.DataFrame({otherwise: [_as_json(each) for each in objects]})
 
     kinds = {key: _in_one_cell(_common(several)) for key, several in found.items()}
     readers = [(key, _READERS[kind]) for key, kind in kinds.items()]
@@ -139,6 +138,12 @@ def as_columns(objects: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     schema = {key: _COLUMN_TYPES[kind] for key, kind in kinds.items()}
 
     return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def read_object(text: str | None) -> Mapping[str, Any]:
+    """Return an object of JSON, empty if a text is of something else."""
+    value = orjson.loads(text or "{}")
+    return value if isinstance(value, dict) else {}
 
 
 def _add_kinds(

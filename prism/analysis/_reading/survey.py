@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
-import orjson
 import polars as pl
 
 from prism.analysis._reading.notes import Note, NoteKind
 from prism.analysis._reading.parsing import Parsed, empty, objects_of, parse
 from prism.analysis._reading.runs import MOST_LINES_NAMED, RUN_FACTS, Run, RunsOfFile, is_known
+from prism.analysis._reading.scanning import read_object
 from prism.runlog._reader import CUT_OFF, Block
 from prism.telemetry.events import (
     ACTION_FAILED,
@@ -205,7 +204,7 @@ class FileSurvey:
         """Add the number of its run to each line, where runs may begin or end among the lines."""
         begun = boundaries.filter(event=RUN_STARTED)
         facts = {
-            line: {**known, "parameters": _read_object(parameters)}
+            line: {**known, "parameters": read_object(parameters)}
             for line, parameters, known in zip(
                 begun["line"],
                 begun["parameters"],
@@ -243,11 +242,6 @@ def _boundaries(block: Block, counts: Mapping[str, int]) -> pl.DataFrame:
     begins = found.select(pl.when(pl.col("event") == RUN_STARTED).then("line")).to_series()
 
     return found.with_columns(objects_of(block, begins, ["parameters"]))
-
-
-def _read_object(text: str | None) -> Mapping[str, Any]:
-    value = orjson.loads(text or "{}")
-    return value if isinstance(value, dict) else {}
 
 
 def _split(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from math import isfinite
 from typing import Any
 
-import orjson
 import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import TableMerger, merge_by_sum
-from prism.analysis._reading.scanning import as_columns, names_shown
+from prism.analysis._reading.scanning import as_columns, names_shown, read_object
 from prism.errors import InputError
 from prism.runlog._keys import WORLD_EVENTS
 from prism.telemetry.events import ROUND_ENDED, TREATMENT_APPLIED
@@ -79,7 +78,7 @@ def parameters(logs: RunLogs) -> pl.DataFrame:
     numbers = dict.fromkeys(names[1:], pl.Int64())
     schema = {"run": pl.String(), "world": pl.String(), **numbers}
     table = pl.DataFrame(facts, schema=schema, orient="row")
-    values = as_columns([run.parameters for run in logs.runs])
+    values = as_columns([run.parameters for run in logs.runs], otherwise="parameters")
     renamed = {name: f"parameter_{name}" for name in values.columns if name in schema}
 
     return table.with_columns(values.rename(renamed))
@@ -143,13 +142,8 @@ def _measured(logs: RunLogs) -> Iterator[tuple[int, int | None, str, float | Non
     for frame in logs.blocks(ROUND_ENDED, columns=("round", "measures")):
         ended = frame.drop_nulls("measures").select("run", "round", "measures")
         for run, number, text in ended.iter_rows():
-            for name, value in _object(text).items():
+            for name, value in read_object(text).items():
                 yield run, number, name, _number(value)
-
-
-def _object(text: str) -> Mapping[str, Any]:
-    value = orjson.loads(text)
-    return value if isinstance(value, dict) else {}
 
 
 def _number(value: Any) -> float | None:
