@@ -17,4 +17,5 @@ pytest_plugins = [
     "tests.kit.runs",
     "tests.kit.servers",
     "tests.kit.structlogs",
+    "tests.kit.world_runs",
 ]
