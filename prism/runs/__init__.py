@@ -4,16 +4,17 @@ Anything can be run that goes on in rounds and describes itself as plain data: s
 `RunOptions`.
 """
 
+from prism.runs._assigned import ModelAssignment
 from prism.runs._folder import RunFolder
 from prism.runs._frames import RoundFrames
 from prism.runs._live import LiveTable
+from prism.runs._makers import make_reasoner
 from prism.runs._options import (
     ModelOptions,
     ReasonerOptions,
     ReplayOptions,
     check_config,
     digest,
-    make_reasoner,
     read_reasoner,
     require_writable,
 )
@@ -23,6 +24,7 @@ from prism.runs._status import RunState, RunStatus, find_runs, run_status
 
 __all__ = [
     "LiveTable",
+    "ModelAssignment",
     "ModelOptions",
     "Observer",
     "Outcome",

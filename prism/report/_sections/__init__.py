@@ -12,6 +12,7 @@ from prism.report._figures.page_figures import PageFigures
 from prism.report._sections import (
     agents,
     cascades,
+    costs,
     cycles,
     decisions,
     diagram,
@@ -102,6 +103,7 @@ class _Kind:
 # Only where there is something, and then at the top.
 _STEPS = _Kind("steps", "Steps of the workflow", steps.EXPLANATION, steps.NOTHING, steps.make)
 _CYCLES = _Kind("cycles", "Cycles", cycles.EXPLANATION, cycles.NOTHING, cycles.make)
+_COSTS = _Kind("costs", "Costs", costs.EXPLANATION, costs.NOTHING, costs.make)
 _FAULTS = _Kind("faults", "What went wrong", faults.EXPLANATION, faults.NOTHING, faults.make)
 _OF_WORLDS = (
     _Kind("measures", "Measures", measures.EXPLANATION, measures.NOTHING, measures.make),
@@ -159,6 +161,7 @@ def make_sections(runs: Sequence[RunFacts], figures: PageFigures) -> list[Sectio
         *_STEPS.of_any(runs, figures),
         *_CYCLES.of_any(runs, figures),
         *(kind.of(runs, figures) for kind in due),
+        *_COSTS.of_any(runs, figures),
         Section("agents", "Agents", agents.EXPLANATION, together=agents.make(runs, figures)),
     ]
 
