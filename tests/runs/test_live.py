@@ -83,7 +83,7 @@ def test_a_feed_has_its_states_and_counts() -> None:
 def test_a_column_that_a_round_lacks_is_refused() -> None:
     """A misspelt name is told with those there are."""
     with pytest.raises(ValueError, match="no 'reched' to show: it has reached, ignorant"):
-        Run(Rumour(), 5, rounds=1).run(on_round=LiveTable(["reched"]))
+        Run(Rumour(), 10, rounds=1).run(on_round=LiveTable(["reched"]))
 
 
 def test_a_notebook_has_one_table_with_the_latest_rounds(notebook: Notebook) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from prism.drawing import printable
 from prism.report._facts.run_facts import MOST_CHARACTERS, RunFacts
 from prism.report._figures.html_table import cell
 
@@ -50,4 +51,5 @@ def _cell(value: Any) -> Markup:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"
+    shortened = text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"
+    return printable(shortened)
