@@ -14,6 +14,7 @@ from prism.analysis._reading.merging import merge_by_first
 from prism.analysis._reading.notes import Note
 from prism.analysis._reading.parsing import TYPES
 from prism.analysis._tables.agent_story import no_such_agent
+from prism.analysis._tables.engagement import remark_no_feed
 from prism.statechart import AgentState
 from prism.statechart.social import DECIDES, IGNORES, ROUND_ENDS
 from prism.telemetry.events import DECISION, POST_PUBLISHED, POST_WEIGHED, TRANSITION
@@ -69,6 +70,7 @@ def let_pass(logs: RunLogs, agent_id: str) -> pl.DataFrame:
     """
     found = pl.DataFrame(list(_rows(_events_of(logs, agent_id))), schema=_SCHEMA, orient="row")
     _remark_missing(logs, found)
+    remark_no_feed(logs, found["run"])
 
     table = found.join(
         _posts(logs, found), on=["run", "post_id"], how="left", maintain_order="left"
