@@ -39,6 +39,7 @@ from prism.telemetry.events import AGENT_JOINED, POST_LIKED, POST_PUBLISHED, POS
 from prism.worlds._asking import asking_with
 from prism.worlds._decider import Event
 from prism.worlds._host import RunHost
+from prism.worlds._people import AgentTable, population
 from prism.worlds._results import Measured
 from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._stage import Setting
@@ -153,7 +154,7 @@ class FeedStage:
         """Number of questions without an answer; other threads may look."""
         return self._asking.open_questions
 
-    def populate(self, agents: int | Iterable[SocialAgent]) -> None:
+    def populate(self, agents: int | Iterable[SocialAgent] | AgentTable) -> None:
         """Take in the population, or have the feed make so many agents.
 
         Raises:
@@ -162,7 +163,7 @@ class FeedStage:
                 among them.
         """
         feed = self._feed
-        self.agents[:] = feed.populate(agents) if isinstance(agents, int) else agents
+        self.agents[:] = population(feed, agents)
         require_fit(self.agents, self.chart.definition, _NEEDS)
         self._seeds = list(feed.opening())
         _check(self.agents, self._seeds)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from operator import attrgetter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from prism.errors import AgentError, DefinitionError, SimulationError
@@ -14,6 +15,8 @@ from prism.worlds._fields import Fields, unknown_field
 
 HISTORY_DEPTH = 50
 """Transitions that an agent remembers."""
+
+_NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 class Host(Protocol):
@@ -115,6 +118,7 @@ class _Parts:
 
     __slots__ = (
         "__weakref__",
+        "_attributes",
         "_begin_state",
         "_chart",
         "_decision_random",
@@ -167,6 +171,7 @@ class Agent(_Parts, metaclass=Fields):
         """Note the fields that are given."""
         _require_known(type(self), given)
         self._given = given
+        self._attributes: Mapping[str, Any] = _NONE
         self._host: Host | None = None
         self._begin_state: Any = None
         self.agent_id = self.name = ""
@@ -208,6 +213,14 @@ class Agent(_Parts, metaclass=Fields):
     def decision_random(self) -> RandomStream:
         """Random numbers of this agent's decisions in this round, for reasoners that draw."""
         return self._joined("decision_random").decision_stream_of(self)
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        """Kept columns of the table that the agent comes from, beyond its fields; read only.
+
+        Each is an attribute of the agent, too: ``agent.age``.
+        """
+        return self._attributes
 
     @property
     def meanings(self) -> Mapping[Any, str]:
@@ -310,6 +323,18 @@ class Agent(_Parts, metaclass=Fields):
         if self._host is not None:
             self._state = state
 
+    def _take(self, given: Mapping[str, Any], attributes: Mapping[str, Any]) -> None:
+        """Take over what a table says, before the run begins.
+
+        Args:
+            given: Fields and their values.
+            attributes: What is kept beyond the fields.
+        """
+        self._given = {**self._given, **given}
+        self._attributes = MappingProxyType(dict(attributes))
+        for name, value in given.items():
+            setattr(self, name, value)
+
     def persona(self) -> str:
         """Say who the agent is, for a model; override it to say more."""
         return f"You are {self.name}."
@@ -329,6 +354,8 @@ class Agent(_Parts, metaclass=Fields):
                 f"{cls.__name__}.{name.removeprefix('_')} has no value yet: it gets one when the "
                 "agent joins a run"
             )
+        if name in self._attributes:
+            return self._attributes[name]
 
         raise AttributeError(unknown_field(cls, name))
 

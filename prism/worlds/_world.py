@@ -12,6 +12,7 @@ from prism.statechart._identity import identify
 from prism.worlds._agent import Agent
 from prism.worlds._fields import Fields, check_value, hints_of, unknown_field
 from prism.worlds._networks import Network
+from prism.worlds._values import read_value, words_of_type
 
 AgentT = TypeVar("AgentT", bound=Agent)
 KindT = TypeVar("KindT", bound=Agent)
@@ -400,26 +401,14 @@ def parsed_parameters(cls: Fields, given: Mapping[str, Any]) -> dict[str, Any]:
         if name not in known:
             raise TypeError(_unknown_parameter(cls, name))
 
-        hint = hints.get(name)
+        hint = hints.get(name, Any)
         try:
-            parsed[name] = _value_of(hint, value) if isinstance(value, str) else value
-        except (ValueError, KeyError):
-            raise FieldTypeError(
-                f"{cls.__name__}.{name} must be {_text(cls.fields[name].annotation)}, got {value!r}"
-            ) from None
+            parsed[name] = read_value(hint, value)
+        except ValueError:
+            wanted = words_of_type(hint, cls.fields[name].annotation)
+            raise FieldTypeError(f"{cls.__name__}.{name} must be {wanted}, got {value!r}") from None
 
     return parsed
-
-
-def _value_of(hint: Any, text: str) -> Any:
-    if hint is bool:
-        return {"true": True, "false": False, "yes": True, "no": False}[text.lower()]
-    if hint in (int, float):
-        return hint(text)
-    if isinstance(hint, type) and issubclass(hint, Enum):
-        return hint(text)
-
-    return text
 
 
 def _unknown_parameter(cls: Fields, name: str) -> str:
