@@ -144,7 +144,10 @@ class ModelOptions:
             raise InputError(problem, field="host")
 
         if self.remember_tokens is not None and self.remember is None:
-            raise InputError("needs remember: how many things", field="remember_tokens")
+            raise InputError(
+                "limits what is remembered: say how many things, too, with remember",
+                field="remember_tokens",
+            )
 
         share = self.stop_at_fallbacks
         if share is not None and not 0 < share <= 1:
