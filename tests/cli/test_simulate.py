@@ -1,6 +1,7 @@
 """``prism simulate`` as a user runs it."""
 
 import json
+import re
 import socket
 import sqlite3
 from pathlib import Path
@@ -401,6 +402,16 @@ def test_a_world_is_asked_with_memories_attributes_and_reasons(
     assert [asked[name] for name in ("remember", "attributes", "reasons")] == [2, ["trust"], True]
     story = prism("log", "agent", "parent_1", "run").out
     assert 'saying "I prefer undecided."' in " ".join(story.split())
+
+    template = prism.folder / "prompt.txt"
+    template.write_text("{name}: {agent.trust}\n{situation}", encoding="utf-8")
+    world = ("--world", "vaccination", "--agents", "6", "--rounds", "1")
+    asking = ("--reasoner", "ollama", "--model", "tiny", "--host", server.host, "--mode", "chat")
+    assert prism("simulate", *world, *asking, "--prompt", template).status == 0
+    assert re.match(r"parent_6: 0\.\d+\nYour doctor", server.questions[-1].prompt)
+    template.write_text("{nme}", encoding="utf-8")
+    ran = prism("simulate", *world, *asking, "--prompt", template)
+    assert ran.err.startswith("prism: prompt names {nme}, which is no field: there are name,")
 
     alone = prism(
         *("simulate", "--reasoner", "ollama", "--model", "tiny", "--remember-tokens", "9")
