@@ -183,9 +183,31 @@ def define_open_base() -> None:
         chart = CHART
 
 
+def define_hiding_fields() -> None:
+    """Declare fields with the names of what every world has."""
+
+    class Hiding(World[Plain]):
+        """Wrong."""
+
+        rounds: int = 5  # type: ignore[misc]
+        agents: int = 7  # type: ignore[assignment]
+
+
+def define_hidden_chart() -> None:
+    """Give the chart a type."""
+
+    class Charted(Agent):
+        """Wrong."""
+
+        chart: Any = CHART  # type: ignore[misc]
+
+
 @pytest.mark.parametrize(
     ("define", "problem"),
     [
+        (define_hiding_fields, "hide World.rounds: set it without a type, rounds = ...; the field"),
+        (define_hiding_fields, "Hiding.agents would hide World.agents: give it another name"),
+        (define_hidden_chart, "hide Agent.chart: set it without a type, chart = ..."),
         (define_shared_default, r"Sharing.items: the list \[\] would be shared .* state\(list\)"),
         (define_no_type, "Untyped.items needs its type"),
         (define_constructor, "Constructed.__init__ would not run again on resuming"),
@@ -256,6 +278,11 @@ class Misshapen(World[Plain]):
     async def round_begins(self) -> None:  # type: ignore[override]
         """Be async."""
 
+    @measure
+    def count(self) -> int:  # type: ignore[override]
+        """Have the name of a method of every world."""
+        return 0
+
 
 @pytest.mark.parametrize(
     ("world", "make", "problems"),
@@ -271,7 +298,8 @@ class Misshapen(World[Plain]):
         (
             Misshapen,
             lambda: Plain(age=1),
-            ["lonely must take self and an agent alone", "slow is async", "round_begins is async"],
+            ["lonely must take self and an agent alone", "slow is async", "round_begins is async"]
+            + ["Misshapen.count would hide World.count"],
         ),
     ],
 )
