@@ -18,11 +18,14 @@ from prism.cli._options import (
     MaxCalls,
     MaxTokens,
     ModelName,
+    Models,
     Resume,
+    Temperature,
     Thinking,
     Timeout,
     keeping_option,
     model_option,
+    model_options,
 )
 from prism.cli._results import RoundProgress, print_results
 from prism.cli._run_screen import (
@@ -42,8 +45,8 @@ from prism.runs import (
     ReasonerOptions,
     ReplayOptions,
 )
+from prism.runs._assigned import Mode, Pick
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
-from prism.runs._options import Mode, Pick
 from prism.social import Results, SocialRun
 from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
 from prism.social._run import DEFAULT_AGENTS
@@ -107,6 +110,8 @@ def simulate(
         Pick | None, model_option(help="Draw from the probabilities, or take the likeliest.")
     ] = None,
     think: Thinking = None,
+    temperature: Temperature = None,
+    models: Models = None,
     concurrency: Annotated[
         int | None,
         model_option(min=1, help="Questions under way at once on each server. 4 by default."),
@@ -198,6 +203,7 @@ def simulate(
         "mode": mode,
         "pick": pick,
         "think": think,
+        "temperature": temperature,
         "concurrency": concurrency,
         "timeout": timeout,
         "patience": patience,
@@ -210,7 +216,7 @@ def simulate(
     }
     folder = None if out is None else own_folder("--out", out)
     with _screen(folder) as screen:
-        decider = _decider(reasoner, replay, asked)
+        decider = _decider(reasoner, replay, models, asked)
         run = SocialRun(agents, posts, rounds, ticks, seed, decider, _columns(keep))
         outcome = runs.begin(
             run,
@@ -243,10 +249,20 @@ def _resume(folder: Path, hosts: list[str], checkpoint_every: float, *, as_json:
 
 
 def _decider(
-    reasoner: Literal["policy", "ollama", "openai"], replay: Path | None, asked: dict[str, Any]
+    reasoner: Literal["policy", "ollama", "openai"],
+    replay: Path | None,
+    models: Path | None,
+    asked: dict[str, Any],
 ) -> ReasonerOptions:
     """Return who decides; refuse options of a model where none is asked."""
+    if models is not None and replay is None:
+        return model_options(
+            models, {**asked, "server": None if reasoner == "policy" else reasoner}
+        )
+
     given = {name: value for name, value in asked.items() if value is not None}
+    if models is not None:
+        given["models"] = models
     if reasoner != "policy" and replay is None:
         if "model" not in given:
             shown = "'ollama list' shows" if reasoner == "ollama" else "the server lists"

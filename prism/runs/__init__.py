@@ -4,14 +4,15 @@ Anything can be run that goes on in rounds and describes itself as plain data: s
 `RunOptions`.
 """
 
+from prism.runs._assigned import ModelAssignment
 from prism.runs._folder import RunFolder
+from prism.runs._makers import make_reasoner
 from prism.runs._options import (
     ModelOptions,
     ReasonerOptions,
     ReplayOptions,
     check_config,
     digest,
-    make_reasoner,
     read_reasoner,
     require_writable,
 )
@@ -20,6 +21,7 @@ from prism.runs._running import Observer, Outcome, begin, replay, resume
 from prism.runs._status import RunState, RunStatus, find_runs, run_status
 
 __all__ = [
+    "ModelAssignment",
     "ModelOptions",
     "Observer",
     "Outcome",

@@ -18,11 +18,11 @@ from prism.errors import InputError
 from prism.runlog import SimulatedClock
 from prism.runlog._reader import locate_log
 from prism.runs import ModelOptions, ReasonerOptions, ReplayOptions
+from prism.runs._makers import make_reasoner
 from prism.runs._options import (
     REASONER_KINDS,
     check_config,
     digest,
-    make_reasoner,
     naming,
     read_reasoner,
     require_unchanged,
@@ -35,6 +35,9 @@ from prism.telemetry._loggers import EventLogger
 DEFAULT_AGENTS = "100"
 
 _POLICY = "policy"
+_CHART = "social_media"
+"""Name of the chart of `prism.statechart.social_media_chart`, which agents do not say."""
+
 _MOST_SEED = 2**53
 """The largest whole number that every reader of JSON reads exactly."""
 
@@ -115,7 +118,7 @@ class SocialRun:
         reasoner = (
             None
             if self.reasoner is None
-            else make_reasoner(self.reasoner, self.seed, AgentState.SCROLLING)
+            else make_reasoner(self.reasoner, self.seed, AgentState.SCROLLING, chart=_CHART)
         )
 
         def make(logger: EventLogger | None, clock: SimulatedClock | None) -> Simulation:

@@ -16,11 +16,11 @@ from prism.files._durable import is_stream
 from prism.runlog import SimulatedClock
 from prism.runlog._reader import locate_log
 from prism.runs import ModelOptions, ReasonerOptions, ReplayOptions
+from prism.runs._makers import make_reasoner
 from prism.runs._options import (
     REASONER_KINDS,
     check_config,
     digest,
-    make_reasoner,
     naming,
     read_reasoner,
     require_unchanged,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from prism import runs
 from prism.errors import InputError, TooManyFallbacksError
 from prism.runs import ModelOptions
-from prism.runs._options import make_reasoner
+from prism.runs._makers import make_reasoner
 from prism.runs._stopping import WINDOW, StoppingReasoner
 from prism.social import SocialRun
 from prism.statechart import AgentState
@@ -118,6 +118,7 @@ class Quiet(runs.Observer):
 
 
 @pytest.mark.parametrize("rounds", [0, 1])
+@pytest.mark.slow
 def test_a_run_that_was_stopped_is_resumed(rounds: int, server: FakeOllama, tmp_path: Path) -> None:
     """A run that ends early, in its first round or later, goes on when its model is back."""
 
