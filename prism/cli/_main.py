@@ -25,6 +25,7 @@ from prism.cli._simulate import simulate
 from prism.cli._status import status
 from prism.cli._think import thinking
 from prism.cli._workflow import workflows
+from prism.cli._world import worlds
 from prism.errors import PrismError, TooManyFallbacksError
 
 _INTERRUPTED = 130
@@ -52,6 +53,7 @@ app.add_typer(logs, name="log")
 app.add_typer(memories, name="memory")
 app.add_typer(thinking, name="think")
 app.add_typer(workflows, name="workflow")
+app.add_typer(worlds, name="world")
 
 
 def _print_version(asked: bool) -> None:

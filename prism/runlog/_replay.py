@@ -133,7 +133,14 @@ class ReplayReasoner(BaseReasoner):
 
         source: Source = event["source"] if self._verbatim else "replay"
 
-        return Decision(chosen, source, event["reason"], event["probabilities"], _cost_of(event))
+        return Decision(
+            chosen,
+            source,
+            event["reason"],
+            event["probabilities"],
+            _cost_of(event),
+            said=event.get("said"),
+        )
 
 
 class ReplayWriter(BaseWriter):
