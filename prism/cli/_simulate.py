@@ -260,7 +260,7 @@ def simulate(
         "deadline": deadline,
         "cache": cache,
         "stop_at_fallbacks": stop_at_fallbacks,
-        "attributes": _columns(attributes) or None,
+        "attributes": columns(attributes) or None,
         "remember": remember,
         "remember_tokens": remember_tokens,
         "reasons": reasons or None,
