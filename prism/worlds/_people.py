@@ -121,7 +121,7 @@ class AgentTable:
 def population(world: Any, agents: int | Iterable[Any] | AgentTable) -> Iterable[Any]:
     """Return the agents of a run, who are given, counted, or in a table."""
     if isinstance(agents, AgentTable):
-        return agents.agents_of(world)
+        return world._from_table(agents)
 
     made: Iterable[Any] = world.populate(agents) if isinstance(agents, int) else agents
 
