@@ -48,7 +48,7 @@ class Places(World[Plain]):
     """A world with a parameter of each kind."""
 
     size: int
-    share: float = param(0.5, "a share", least=0, most=1)
+    part: float = param(0.5, "a share", least=0, most=1)
     level: Level = Level.LOW
     open: bool = False
     name: str = "here"
@@ -99,11 +99,11 @@ def test_an_unknown_name_is_refused(make: Callable[[], Any], problem: str) -> No
         ("size", "3", FieldTypeError),
         ("size", 3.0, FieldTypeError),
         ("size", True, FieldTypeError),
-        ("share", "x", FieldTypeError),
-        ("share", True, FieldTypeError),
-        ("share", 1.5, FieldValueError),
-        ("share", -1, FieldValueError),
-        ("share", float("nan"), FieldValueError),
+        ("part", "x", FieldTypeError),
+        ("part", True, FieldTypeError),
+        ("part", 1.5, FieldValueError),
+        ("part", -1, FieldValueError),
+        ("part", float("nan"), FieldValueError),
         ("level", "low", FieldTypeError),
         ("open", 1, FieldTypeError),
     ],
@@ -118,7 +118,7 @@ def test_a_parameter_of_another_type_or_range_is_refused(
 
 def test_a_whole_number_is_a_float() -> None:
     """A parameter that is a float takes a whole number."""
-    assert Places(size=3, share=1).share == 1
+    assert Places(size=3, part=1).part == 1
 
 
 def test_a_field_without_a_value_names_the_agent_class() -> None:
@@ -298,8 +298,12 @@ class Misshapen(World[Plain]):
         (
             Misshapen,
             lambda: Plain(age=1),
-            ["lonely must take self and an agent alone", "slow is async", "round_begins is async"]
-            + ["Misshapen.count would hide World.count"],
+            [
+                "lonely must take self and an agent alone",
+                "slow is async",
+                "round_begins is async",
+                "Misshapen.count would hide World.count",
+            ],
         ),
     ],
 )
