@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 # What a reader of edge lists would take for the end of a name, of a line, or for a comment.
 _NOT_IN_EDGES = ("\t", "\n", "\r", "#")
 
+_SHOWN_OF_FEED = (
+    *("agent_id", "archetype", "state", "weighed", "decisions", "fallbacks"),
+    *("posts", "replies", "reshares", "likes"),
+)
+
 
 class NetworkFormat(StrEnum):
     """The formats of a table, and two of a network."""
@@ -50,8 +55,13 @@ def agents(runs: Runs, as_format: Format = None, out: Out = None) -> None:
     """Describe every agent: what it is, and how much it did."""
     from prism.analysis import agents as describe
 
-    shown = ("agent_id", "archetype", "state", "weighed", "decisions", "fallbacks", "posts")
-    show(runs, describe, as_format, out, (*shown, "replies", "reshares", "likes"))
+    chosen = choose_format(as_format, out)
+    table = make(runs, describe)
+    shown = [name for name in table.columns if name != "display_name"]
+    if "archetype" in table.columns:  # of a feed, which has more columns than fit
+        shown = list(_SHOWN_OF_FEED)
+
+    write(table, chosen, out, shown, reads=runs)
 
 
 def interactions(runs: Runs, as_format: OfNetwork = None, out: Out = None) -> None:

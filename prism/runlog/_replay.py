@@ -140,7 +140,8 @@ class ReplayReasoner(BaseReasoner):
             event["reason"],
             event["probabilities"],
             _cost_of(event),
-            event.get("decision_id") if self._verbatim else None,
+            said=event.get("said"),
+            decision_id=event.get("decision_id") if self._verbatim else None,
         )
 
 

@@ -224,6 +224,12 @@ EVENTS = (
             Key("reason", or_null(TEXT), "Why the fallback was taken; null otherwise."),
             Key("probabilities", or_null(CHANCES), "Probability of each option, if known."),
             CONTEXT,
+            Key(
+                "said",
+                TEXT,
+                "The reason that the model gave beside its choice, where the run asks for one.",
+                required=False,
+            ),
             *optional((*COST, *KNOWN_COST, DECISION_ID)),
         ),
     ),

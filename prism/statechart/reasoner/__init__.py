@@ -16,6 +16,7 @@ from prism.statechart.reasoner._prompts import (
 )
 from prism.statechart.reasoner._questions import BaseReasoner, Decision, Question
 from prism.statechart.reasoner._reasoner import Reasoner
+from prism.statechart.reasoner._recollection import Recollection
 from prism.statechart.reasoner._recording import PromptRecord
 from prism.statechart.reasoner._replies import parse_reasoner_response
 from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
@@ -35,6 +36,7 @@ __all__ = [
     "Question",
     "Reasoner",
     "ReasonerByAgent",
+    "Recollection",
     "TextCall",
     "Writer",
     "WriterByAgent",

@@ -12,8 +12,17 @@ from prism.errors import BudgetSpentError, LLMError, ReasonerError, TimedOutErro
 from prism.statechart.reasoner._clients import takes_check
 from prism.statechart.reasoner._cost import Budget, Cost
 from prism.statechart.reasoner._model_client import ChoiceReply, ModelClient, Reply, TextReply
-from prism.statechart.reasoner._prompts import MOST_DECISION_BYTES, Request, answer_schema
-from prism.statechart.reasoner._replies import parse_reasoner_response, read_probabilities
+from prism.statechart.reasoner._prompts import (
+    MOST_DECISION_BYTES,
+    MOST_REASON_CHARACTERS,
+    Request,
+    answer_schema,
+)
+from prism.statechart.reasoner._replies import (
+    parse_reasoner_response,
+    read_probabilities,
+    read_reason,
+)
 
 if TYPE_CHECKING:
     from asyncio import Semaphore, Task, Timeout
@@ -160,7 +169,8 @@ class Dispatcher:
         def lacks(said: TextReply) -> int:
             return lacking_in(text_of(said), request)
 
-        schema = answer_schema(request.questions[0].options)
+        options, asks_reason = request.questions[0].options, request.asks_reason
+        schema = answer_schema(options, asks_reason=asks_reason)
         return await self._chat(request.text, schema, lacks, cost)
 
     async def _chat(
@@ -459,6 +469,11 @@ def chosen_in(reply: Reply, request: Request, number: int) -> Any:
         ReasonerError: If it names none.
     """
     return parse_reasoner_response(reply.text, list(request.questions[number].options))
+
+
+def reason_in(reply: Reply) -> str | None:
+    """Return the reason that a chat's reply gives beside its choice, if it gives one."""
+    return read_reason(reply.text, MOST_REASON_CHARACTERS)
 
 
 def chances_in(reply: Reply, request: Request, number: int) -> Mapping[str, float]:

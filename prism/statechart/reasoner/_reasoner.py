@@ -20,19 +20,36 @@ from prism.randomness import RandomStream, Taken, index_at
 from prism.statechart._identity import agent_name
 from prism.statechart.reasoner._agent_streams import AgentStreams
 from prism.statechart.reasoner._answer_store import AnswerStore, ReplyCache
-from prism.statechart.reasoner._clients import adapt, check_client, check_model, has_slots
+from prism.statechart.reasoner._clients import (
+    adapt,
+    check_client,
+    check_model,
+    depends_on,
+    has_slots,
+    require_model,
+)
 from prism.statechart.reasoner._cost import Budget, Cost, require_positive
-from prism.statechart.reasoner._dispatch import Dispatcher, Flight, Outcome, chances_in, chosen_in
+from prism.statechart.reasoner._decision_requests import decision_requests
+from prism.statechart.reasoner._dispatch import (
+    Dispatcher,
+    Flight,
+    Outcome,
+    chances_in,
+    chosen_in,
+    reason_in,
+)
 from prism.statechart.reasoner._mode import ModeFinder
 from prism.statechart.reasoner._model_client import Reply
+from prism.statechart.reasoner._own_prompts import PROMPT_LOGGER, OwnPrompts, Prompts
 from prism.statechart.reasoner._prompts import (
     STATE_DESCRIPTIONS,
     Kind,
+    PromptSettings,
     Request,
     chat_requests,
-    requests_for,
 )
 from prism.statechart.reasoner._questions import BaseReasoner, Decision, Question, Source
+from prism.statechart.reasoner._recollection import Recollection
 from prism.statechart.reasoner._recording import PromptRecord, Recording
 from prism.telemetry._loggers import EventLogger, describe
 
@@ -98,6 +115,15 @@ class Reasoner(BaseReasoner):
         model: Model name, for clients that need it with every call.
         descriptions: Meaning of each state for the prompt, by state; `STATE_DESCRIPTIONS` by
             default.
+        prompt: What the model is told: a template with ``{fields}``, a function of the `Question`,
+            or a mapping of those by the name of a chart, by a state, or by the name of a chart and
+            then by state. Memory, options and how to reply follow where a template does not name
+            them. By default the specification's prompt in the social feed, else one of chart,
+            options, agent and event; ``docs/prompts.md`` shows them.
+        attributes: Attributes of the agents that are told with who they are.
+        memory: What agents remember when they decide, or how many things; None for nothing.
+        reasons: Ask for a reason beside the choice, which is logged as ``said``; decision models
+            give none.
         timeout: Seconds that one answer may take, retries included. It counts from the moment the
             question gets a slot of the client, and while nobody is served at all.
         concurrency: Requests under way at once, for a client without a ``concurrency`` of its own;
@@ -118,9 +144,11 @@ class Reasoner(BaseReasoner):
     Raises:
         ReasonerError: If the client has none of the three methods, in mode ``decision`` no
             ``systemone``, or blocks the event loop; if it needs a model and there is none; or if
-            there is a cache and neither the client nor ``model`` names a model.
-        FieldValueError: If mode or pick is unknown, the time-out, the concurrency or the attempts
-            are not above 0, or one of the last two is given for a client that has its own.
+            there is a cache and neither the client nor ``model`` names a model; or if a prompt
+            names a field that there is not.
+        FieldValueError: If mode or pick is unknown, the time-out, the concurrency, the attempts or
+            the memory are not above 0, or the concurrency or the attempts are given for a client
+            that has its own.
     """
 
     def __init__(
@@ -132,6 +160,10 @@ class Reasoner(BaseReasoner):
         fallback: Any = None,
         model: str | None = None,
         descriptions: Mapping[Any, str] = STATE_DESCRIPTIONS,
+        prompt: Prompts | None = None,
+        attributes: Sequence[str] = (),
+        memory: Recollection | int | None = None,
+        reasons: bool = False,
         timeout: float = DEFAULT_TIMEOUT_SECONDS,
         concurrency: int | None = None,
         attempts: int | None = None,
@@ -172,7 +204,18 @@ class Reasoner(BaseReasoner):
         self._pick = pick
         self._fallback = fallback
         self._model = model or _text_or_none(getattr(client, "model", None))
-        self._descriptions = descriptions
+        self.memory: Recollection | None = (
+            Recollection(memory) if isinstance(memory, int) else memory
+        )
+        self._has_said = False
+        self._settings = PromptSettings(
+            descriptions,
+            None if prompt is None else OwnPrompts(prompt, has_memory=memory is not None),
+            # as for states, a single text is not a list of characters
+            (attributes,) if isinstance(attributes, str) else tuple(attributes),
+            self.memory,
+            reasons,
+        )
         self._cache = cache
         self._replies = None if cache is None else ReplyCache(cache, logger)
         self._depends_on = depends_on(client, model, seed)
@@ -256,12 +299,25 @@ class Reasoner(BaseReasoner):
     ) -> list[Found]:
         """Return what the model says to each question."""
         kind = self._kind or await self._find_kind()
-        requests = requests_for(kind, questions, self._descriptions)
+        if kind == "decision":
+            self._say_without_reasons()
+
+        make = chat_requests if kind == "chat" else decision_requests
+        requests = make(questions, self._settings)
         placed: dict[int, Found] = {}
         chats = await self._ask_all(((request, 0) for request in requests), placed, recording)
         await self._ask_all(chats, placed, recording)
 
         return [placed[number] for number in range(len(questions))]
+
+    def _say_without_reasons(self) -> None:
+        if self._settings.asks_reason and not self._has_said:
+            self._has_said = True
+            PROMPT_LOGGER.warning(
+                "%s is asked for probabilities, with which it gives no reasons: to have reasons, "
+                "ask in mode chat",
+                self._model or "the model",
+            )
 
     async def _find_kind(self) -> Kind:
         """Return how to ask: as server and model want it, or in chat while that is unknown."""
@@ -368,7 +424,7 @@ class Reasoner(BaseReasoner):
 
     def _chats_instead(self, request: Request, attempts: int) -> Iterator[tuple[Request, int]]:
         """Return the chats that ask the same; the requests so far stand with the first."""
-        for number, chat in enumerate(chat_requests(request.questions, self._descriptions)):
+        for number, chat in enumerate(chat_requests(request.questions, self._settings)):
             places = [request.places[number]]
             yield replace(chat, places=places), attempts if number == 0 else 0
 
@@ -409,7 +465,8 @@ class Reasoner(BaseReasoner):
     ) -> Found:
         try:
             if request.kind == "chat":
-                return Decision(chosen_in(reply, request, number), source, cost=cost)
+                said = reason_in(reply) if request.asks_reason else None
+                return Decision(chosen_in(reply, request, number), source, cost=cost, said=said)
             return _Probabilities(chances_in(reply, request, number), source, cost)
         except ReasonerError as error:
             return self._fall_back(question, error, cost)
@@ -457,28 +514,8 @@ def _kind_by(mode: Mode, client: Any) -> Kind | None:
     return None if callable(getattr(client, "systemone", None)) else "chat"
 
 
-def depends_on(client: Any, model: str | None, seed: int) -> list[Any]:
-    """Return what a reply depends on besides the question, as far as the client says."""
-    settings = [getattr(client, name, None) for name in ("model", "temperature", "seed", "think")]
-    return [
-        model,
-        seed,
-        *(value if isinstance(value, (str, int, float)) else None for value in settings),
-    ]
-
-
 def _text_or_none(value: Any) -> str | None:
     return value if isinstance(value, str) else None
-
-
-def require_model(client: object, model: str | None) -> None:
-    """Refuse to keep answers whose model is unknown."""
-    if model is None and not isinstance(getattr(client, "model", None), str):
-        raise ReasonerError(
-            f"a cache keeps answers by model, and {type(client).__name__} names none: "
-            "give Reasoner a model, any name that stands for the model and for what else the "
-            "answers depend on"
-        )
 
 
 def _require_one_of(name: str, value: str, known: Sequence[str]) -> None:

@@ -8,7 +8,14 @@ from typing import Any
 from prism.errors import BudgetSpentError, CircuitOpenError, ModelMissingError
 from prism.statechart.reasoner._answer_store import AnswerStore, ReplyCache
 from prism.statechart.reasoner._bare_ollama import is_refused
-from prism.statechart.reasoner._clients import adapt, check_client, check_model, has_slots
+from prism.statechart.reasoner._clients import (
+    adapt,
+    check_client,
+    check_model,
+    depends_on,
+    has_slots,
+    require_model,
+)
 from prism.statechart.reasoner._cost import Budget, Cost, require_positive
 from prism.statechart.reasoner._dispatch import Dispatcher, TextRequest
 from prism.statechart.reasoner._model_client import Reply, TextReply
@@ -16,8 +23,6 @@ from prism.statechart.reasoner._reasoner import (
     DEFAULT_ATTEMPTS,
     DEFAULT_CONCURRENCY,
     DEFAULT_TIMEOUT_SECONDS,
-    depends_on,
-    require_model,
 )
 from prism.statechart.reasoner._recording import PromptRecord, record_text
 from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written, read_as
