@@ -19,6 +19,7 @@ pytest_plugins = [
     "tests.kit.commands",
     "tests.kit.files",
     "tests.kit.logs",
+    "tests.kit.modules",
     "tests.kit.proxies",
     "tests.kit.runs",
     "tests.kit.servers",

@@ -109,8 +109,14 @@ def why(
             print_notes(opened)  # the agent may be in lines that could not be read
             raise
 
-    shown = ("post_id", "relevance", "threshold", "topics", "options", "chosen")
-    show(runs, table, as_format, out, shown)
+    chosen = choose_format(as_format, out)
+    found = make(runs, table)
+    shown = ["post_id", "relevance", "threshold", "topics", "options", "chosen"]
+    # for prism log decision, where prompts were recorded
+    if found["decision_id"].count():
+        shown = [name if name != "topics" else "decision_id" for name in shown]
+
+    write(found, chosen, out, shown, reads=runs)
 
 
 def _by_name(out: Path | None) -> NetworkFormat | None:

@@ -21,6 +21,7 @@ from prism.llm._host import ModelHost
 from prism.runs._event_loop import run_to_end
 from prism.statechart import Reasoner
 from prism.statechart.reasoner._by_agent import ReasonerByAgent, WriterByAgent, costs_told
+from prism.statechart.reasoner._recording import PromptRecord
 from prism.statechart.reasoner._writer import Writer
 
 QUIET_SECONDS = 2.0
@@ -140,6 +141,13 @@ async def _judge(
         return failure if isinstance(failure, LLMError) else error
 
     return None
+
+
+def record_prompts(run: Any, record: PromptRecord) -> None:
+    """Have those who ask a model in a run record what they ask."""
+    for who in (run.reasoner, getattr(run, "writer", None)):
+        for asker in askers_in(who):
+            asker.record = record
 
 
 @contextmanager

@@ -29,6 +29,7 @@ from prism.worlds._agent_stage import AgentStage
 from prism.worlds._decider import Decider, Event, Remembering
 from prism.worlds._elsewhere import drawing_nowhere_else
 from prism.worlds._kinds import parts_of, treatments_by_round
+from prism.worlds._people import AgentTable
 from prism.worlds._results import Measured
 from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._stage import Setting, Stage
@@ -68,7 +69,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
     def __init__(
         self,
         world: WorldT,
-        agents: int | Iterable[Any],
+        agents: int | Iterable[Any] | AgentTable,
         *,
         rounds: int | None,
         ticks: int | None,
@@ -186,7 +187,9 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
 
     # Beginning
 
-    def _make_stage(self, agents: int | Iterable[Any], logger: EventLogger | None) -> Stage:
+    def _make_stage(
+        self, agents: int | Iterable[Any] | AgentTable, logger: EventLogger | None
+    ) -> Stage:
         world = self.world
         setting = Setting(world, self._parts, self._seed, self.clock, logger, self.reasoner)
         make: Callable[[Setting], Stage] = type(world)._prism_stage or AgentStage

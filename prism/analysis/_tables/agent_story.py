@@ -27,6 +27,7 @@ _KEYS = (
     "source",
     "reason",
     "probabilities",
+    "said",
     "latency",
     "queue_seconds",
     "request_seconds",
@@ -72,12 +73,12 @@ def agent_story(logs: RunLogs, agent_id: str) -> pl.DataFrame:
         ``agent_id`` (the agent, or another that liked, replied to or reshared its post),
         ``from_state``, ``to_state``, ``trigger``, ``ticks_in_state``, ``context`` (JSON),
         ``state``, ``options``, ``chosen``, ``source``, ``reason``, ``probabilities`` (JSON),
-        ``latency``, ``queue_seconds`` and ``request_seconds`` (seconds), ``done_reason``,
-        ``model``, ``relevance``, ``threshold``, ``post_id``, ``kind``, ``parent_id``,
-        ``author_id``, ``text``, of text calls and workflows ``key``, ``turn``, ``step``,
-        ``outcome``, ``moved_to`` and ``target``, and of agents that think ``cycle``,
-        ``next_state``, ``type``, ``tags``, ``why``, ``went`` and ``came``; of a world's events
-        ``own_keys`` (JSON). With ``run`` first if there are several.
+        ``said`` (the reason that a model gave), ``latency``, ``queue_seconds`` and
+        ``request_seconds`` (seconds), ``done_reason``, ``model``, ``relevance``, ``threshold``,
+        ``post_id``, ``kind``, ``parent_id``, ``author_id``, ``text``, of text calls and workflows
+        ``key``, ``turn``, ``step``, ``outcome``, ``moved_to`` and ``target``, and of agents that
+        think ``cycle``, ``next_state``, ``type``, ``tags``, ``why``, ``went`` and ``came``; of
+        a world's events ``own_keys`` (JSON). With ``run`` first if there are several.
 
     Raises:
         InputError: If the logs have no such agent.
@@ -161,7 +162,9 @@ def _decides(event: Mapping[str, Any], _agent_id: str) -> str:
     by = event["model"] if event["source"] == "model" and event["model"] else event["source"]
     why = f": {event['reason']}" if event["reason"] else ""
 
-    return f"chooses {event['chosen']} among {options} ({by}{why}){_about(event)}"
+    said = f', saying "{event["said"]}"' if event["said"] else ""
+
+    return f"chooses {event['chosen']} among {options} ({by}{why}){said}{_about(event)}"
 
 
 def _publishes(event: Mapping[str, Any], agent_id: str) -> str:

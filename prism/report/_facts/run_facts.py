@@ -30,6 +30,7 @@ from prism.report._facts.counts import (
     visit_counts,
 )
 from prism.report._facts.parsed_once import parsed_once
+from prism.report._facts.recorded import Recorded, recorded_of
 from prism.report._facts.trees import TreePost, grow
 
 MOST_CHARACTERS = 200
@@ -71,6 +72,7 @@ class RunFacts:
         own_events: From `world_event_counts`.
         trees: The largest cascades of more than one post.
         charts: The charts that are known, as diagrams by name.
+        recorded: Decisions worth a look, with their prompts, where those were recorded.
     """
 
     run: Run
@@ -98,6 +100,7 @@ class RunFacts:
     own_events: pl.DataFrame
     trees: tuple[tuple[TreePost, ...], ...]
     charts: Mapping[str, Diagram] = field(default_factory=dict)
+    recorded: tuple[Recorded, ...] = ()
 
     @property
     def chart_names(self) -> list[str | None]:
@@ -191,7 +194,8 @@ def facts_of(
         trees = tuple(grow(root, _of(posts, run.label)) for root in roots[run.label])
         followed = [chart for chart in familiar if _has_all(chart, own["traffic"])]
         known = {chart.name: chart for chart in (*followed, *map(_showable_chart, charts))}
-        facts.append(RunFacts(run, **own, trees=trees, charts=known))
+        recorded = recorded_of(run.path)
+        facts.append(RunFacts(run, **own, trees=trees, charts=known, recorded=recorded))
 
     return tuple(facts), tuple(notes)
 

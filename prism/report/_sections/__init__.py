@@ -22,6 +22,7 @@ from prism.report._sections import (
     measures,
     numbers,
     parameters,
+    recorded,
     states,
     steps,
     treatments,
@@ -105,6 +106,9 @@ _STEPS = _Kind("steps", "Steps of the workflow", steps.EXPLANATION, steps.NOTHIN
 _CYCLES = _Kind("cycles", "Cycles", cycles.EXPLANATION, cycles.NOTHING, cycles.make)
 _COSTS = _Kind("costs", "Costs", costs.EXPLANATION, costs.NOTHING, costs.make)
 _FAULTS = _Kind("faults", "What went wrong", faults.EXPLANATION, faults.NOTHING, faults.make)
+_RECORDED = _Kind(
+    "prompts", "Prompts worth a look", recorded.EXPLANATION, recorded.NOTHING, recorded.make
+)
 _OF_WORLDS = (
     _Kind("measures", "Measures", measures.EXPLANATION, measures.NOTHING, measures.make),
     _Kind("treatments", "Treatments", treatments.EXPLANATION, treatments.NOTHING, treatments.make),
@@ -162,6 +166,7 @@ def make_sections(runs: Sequence[RunFacts], figures: PageFigures) -> list[Sectio
         *_CYCLES.of_any(runs, figures),
         *(kind.of(runs, figures) for kind in due),
         *_COSTS.of_any(runs, figures),
+        *_RECORDED.of_any(runs, figures),
         Section("agents", "Agents", agents.EXPLANATION, together=agents.make(runs, figures)),
     ]
 
