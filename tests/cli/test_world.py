@@ -25,7 +25,8 @@ def test_shipped_worlds_are_listed(prism: Prism) -> None:
     shown = prism("world", "list").out
     for each in ran.rows:
         assert each["name"] in shown
-        assert each["address"].startswith(f"prism.worlds.examples.{each['name']}:")
+        home = "social" if each["name"] == "feed" else f"worlds.examples.{each['name']}"
+        assert each["address"].startswith(f"prism.{home}:")
 
 
 def test_a_world_is_shown(prism: Prism) -> None:
