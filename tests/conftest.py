@@ -24,6 +24,7 @@ pytest_plugins = [
     "tests.kit.runs",
     "tests.kit.servers",
     "tests.kit.structlogs",
+    "tests.kit.world_runs",
 ]
 
 

@@ -18,6 +18,8 @@ from prism.cli._chart_fits import fits
 from prism.cli._doctor import doctor
 from prism.cli._log import logs
 from prism.cli._log_agents import agents, interactions, why
+from prism.cli._log_decision import decision
+from prism.cli._log_worlds import measures, parameters, treatments, world
 from prism.cli._memory import memories
 from prism.cli._report import report
 from prism.cli._screen import note, say
@@ -48,6 +50,11 @@ charts.command()(fits)
 logs.command()(agents)
 logs.command()(interactions)
 logs.command()(why)
+logs.command()(decision)
+logs.command()(measures)
+logs.command()(treatments)
+logs.command()(parameters)
+logs.command()(world)
 app.add_typer(charts, name="chart")
 app.add_typer(logs, name="log")
 app.add_typer(memories, name="memory")

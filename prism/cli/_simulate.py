@@ -19,6 +19,7 @@ from prism.cli._options import (
     MaxTokens,
     ModelName,
     Models,
+    RecordPrompts,
     Resume,
     Temperature,
     Thinking,
@@ -205,6 +206,7 @@ def simulate(
             "Without it nothing is written. A folder that holds a run is refused.",
         ),
     ] = None,
+    record_prompts: RecordPrompts = False,
     resume: Resume = None,
     checkpoint_every: Annotated[
         float,
@@ -264,6 +266,7 @@ def simulate(
         "remember": remember,
         "remember_tokens": remember_tokens,
         "reasons": reasons or None,
+        "record_prompts": record_prompts or None,
     }
     _refuse_what_is_of_others(context, world)
     folder = None if out is None else own_folder("--out", out)

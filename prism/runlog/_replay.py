@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
@@ -140,6 +141,7 @@ class ReplayReasoner(BaseReasoner):
             event["probabilities"],
             _cost_of(event),
             said=event.get("said"),
+            decision_id=event.get("decision_id") if self._verbatim else None,
         )
 
 
@@ -222,8 +224,10 @@ class ReplayWriter(BaseWriter):
 
         recorded.popleft()
         cost = _cost_of(event)
+        text_id = event.get("text_id") if self._verbatim else None
         if event["source"] == "failed":
-            return Written(event["text"], "failed", reason=event["reason"], cost=cost)
+            failed = Written(event["text"], "failed", reason=event["reason"], cost=cost)
+            return replace(failed, text_id=text_id)
 
         source: TextSource = event["source"] if self._verbatim else "replay"
         written = read_as(call, event["text"], source, cost)
@@ -234,7 +238,7 @@ class ReplayWriter(BaseWriter):
                 "model anew"
             )
 
-        return written
+        return replace(written, text_id=text_id)
 
 
 _MAY_HAVE_STOPPED = " (which may have been stopped before: its log has no run.ended)"

@@ -27,6 +27,7 @@ from prism.runlog._keys import (
     COUNTED_IN_FEED,
     COUNTS,
     CYCLE,
+    DECISION_ID,
     ERROR,
     FAULT,
     FROM,
@@ -38,6 +39,7 @@ from prism.runlog._keys import (
     SHARE,
     STEP,
     TEXT,
+    TEXT_ID,
     TEXTS,
     TO,
     TRIGGER,
@@ -228,7 +230,7 @@ EVENTS = (
                 "The reason that the model gave beside its choice, where the run asks for one.",
                 required=False,
             ),
-            *optional((*COST, *KNOWN_COST)),
+            *optional((*COST, *KNOWN_COST, DECISION_ID)),
         ),
     ),
     Event(
@@ -253,7 +255,7 @@ EVENTS = (
                 "`failed` if no usable text came.",
             ),
             Key("reason", or_null(TEXT), "Why it failed; null otherwise."),
-            *optional((*COST, *KNOWN_COST)),
+            *optional((*COST, *KNOWN_COST, TEXT_ID)),
         ),
     ),
     Event(

@@ -75,6 +75,7 @@ class ModelOptions:
         remember: How many things agents remember when they decide.
         remember_tokens: How many tokens these may take; 400 by default.
         reasons: Whether the model is asked for a reason beside its choice; None for no.
+        record_prompts: Whether every prompt and reply is kept in the run's folder; None for no.
 
     Raises:
         InputError: If there is no such mode, pick, way to think or server, the address of an
@@ -104,6 +105,7 @@ class ModelOptions:
     remember: int | None = None
     remember_tokens: int | None = None
     reasons: bool | None = None
+    record_prompts: bool | None = None
 
     KINDS: ClassVar[Kinds] = {
         "model": str,
@@ -127,6 +129,7 @@ class ModelOptions:
         "remember": int,
         "remember_tokens": int,
         "reasons": bool,
+        "record_prompts": bool,
     }
 
     def __post_init__(self) -> None:

@@ -314,6 +314,7 @@ def announce(
     probabilities: Mapping[str, float] | None = None,
     cost: Mapping[str, Any] | None = None,
     said: str | None = None,
+    decision_id: str | None = None,
 ) -> None:
     """Log one decision; a fallback is a warning, which is shown even without structlog.
 
@@ -330,6 +331,7 @@ def announce(
         probabilities: Probability of every option by its text, where known.
         cost: The keys of what it took, if a model was asked.
         said: The reason that the model gave, where it was asked for one.
+        decision_id: Under which id its prompt is recorded, if it is.
     """
     awaited = _awaited.get()
     if awaited is not None and awaited.is_about(agent, trigger):
@@ -348,17 +350,20 @@ def announce(
         "source": source,
         "reason": reason,
         "probabilities": probabilities,
-        "context": _identified(context),
+        "context": identified(context),
         **({} if said is None else {"said": said}),
         **(cost or {}),
     }
+    # only where prompts are recorded: other logs have the keys they always had
+    if decision_id is not None:
+        keys["decision_id"] = decision_id
     if source == "fallback":
         report_warning(given, DECISION, **keys)
     elif active is not None:
         active.info(DECISION, **keys)
 
 
-def _identified(context: object) -> dict[str, Any] | None:
+def identified(context: object) -> dict[str, Any] | None:
     """Return what identifies a context, or its class if that cannot be read."""
     try:
         return identify(context)

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 from prism.errors import FieldValueError, SimulationError
 from prism.runlog import SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
+from prism.runs._event_loop import run_to_end
 from prism.statechart import Budget, PolicyReasoner
 from prism.statechart.reasoner._by_agent import costs_told, models_told
 from prism.telemetry._loggers import EventLogger, active_logger
@@ -117,7 +118,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
             SimulationError: If it has been run before: the agents are not what they were.
         """
         with _collecting_now_and_then() as self._collect:
-            return asyncio.run(self._run_and_close(on_round))
+            return run_to_end(self._run_and_close(on_round))
 
     async def arun(self, on_round: Callable[[RoundT], object] | None = None) -> ResultsT:
         """Run the rounds that are left; the async twin of `run`.

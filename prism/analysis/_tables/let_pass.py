@@ -14,6 +14,7 @@ from prism.analysis._reading.merging import merge_by_first
 from prism.analysis._reading.notes import Note
 from prism.analysis._reading.parsing import TYPES
 from prism.analysis._tables.agent_story import no_such_agent
+from prism.analysis._tables.engagement import remark_no_feed
 from prism.statechart import AgentState
 from prism.statechart.social import DECIDES, IGNORES, ROUND_ENDS
 from prism.telemetry.events import DECISION, POST_PUBLISHED, POST_WEIGHED, TRANSITION
@@ -30,12 +31,14 @@ _READ = (
     *("round", "tick", "agent_id", "from_state", "to_state", "trigger", "context", "post_id"),
     *("relevance", "threshold", "state", "options", "chosen", "source", "reason", "probabilities"),
     "said",
+    "decision_id",
 )
 _SHOWN = (
     *("run", "line", "round", "tick", "post_id", "relevance", "threshold", "topics", "options"),
     *("chosen", "why", "trigger", "source", "reason", "probabilities", "said"),
-    *("author_id", "kind", "text"),
+    *("author_id", "kind", "text", "decision_id"),
 )
+_OF_DECISION = ("source", "reason", "probabilities", "said", "decision_id")
 _OF_POST = ("author_id", "kind", "topics", "text")
 _SCHEMA = {
     "run": pl.UInt32(),
@@ -59,13 +62,15 @@ def let_pass(logs: RunLogs, agent_id: str) -> pl.DataFrame:
         open; none if it was not weighed), ``chosen`` (the state it went to), ``why`` (a phrase),
         ``trigger``, ``source``, ``reason``, ``probabilities`` (JSON) and ``said`` (the reason that
         a model gave) of the decision (null if there was nothing to decide), ``author_id``, ``kind``
-        and ``text`` of the post. With ``run`` first if there are several.
+        and ``text`` of the post, and the ``decision_id`` where prompts were recorded. With ``run``
+        first if there are several.
 
     Raises:
         InputError: If the logs have no such agent.
     """
     found = pl.DataFrame(list(_rows(_events_of(logs, agent_id))), schema=_SCHEMA, orient="row")
     _remark_missing(logs, found)
+    remark_no_feed(logs, found["run"])
 
     table = found.join(
         _posts(logs, found), on=["run", "post_id"], how="left", maintain_order="left"
@@ -117,7 +122,7 @@ def _row(event: Mapping[str, Any], look: _Look) -> dict[str, Any]:
         "threshold": weighed.get("threshold"),
         "options": decided.get("options") or _only_option(event),
         "chosen": event["to_state"],
-        **{name: decided.get(name) for name in ("source", "reason", "probabilities", "said")},
+        **{name: decided.get(name) for name in _OF_DECISION},
     }
     return {**known, "why": _why(known)}
 

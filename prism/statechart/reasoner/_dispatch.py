@@ -62,6 +62,9 @@ class Dispatcher:
         timeout: Seconds that an answer may take, retries included, from getting a slot.
         budget: What may be spent.
         model: Model asked, where known.
+
+    Attributes:
+        is_recorded: Whether the requests are kept one by one, in `Cost.trail`.
     """
 
     def __init__(
@@ -83,6 +86,7 @@ class Dispatcher:
         self._flights: SingleFlight[Reply] = SingleFlight()
         self._slots: tuple[Any, Semaphore] | None = None
         self._is_told = False
+        self.is_recorded: bool = False
 
     def put(self, request: Request, identity: str) -> Flight[Reply]:
         """Put a request, or join an equal one that is under way; `leave` it in the end.
@@ -116,6 +120,9 @@ class Dispatcher:
         import asyncio
 
         cost.model = self._model
+        if self.is_recorded:
+            cost.trail = []
+
         if request.size > MOST_DECISION_BYTES:
             raise ReasonerError(
                 f"not asked: {request.size} bytes, of {MOST_DECISION_BYTES} that a request may have"
@@ -312,11 +319,13 @@ class Outcome(Generic[ResultT]):
         cost: What it took.
         result: The result, if there is one.
         error: What was raised, if something was.
+        record_id: Under which id its requests are recorded, if they are.
     """
 
     cost: Cost
     result: ResultT | None = None
     error: Exception | None = None
+    record_id: str | None = None
     _is_charged: bool = False
 
     def charge(self) -> Cost:

@@ -71,6 +71,7 @@ class Decision:
         probabilities: Probability of every option by its text, where the chooser knows them.
         cost: What it took, if a model was asked.
         said: The reason that the model gave beside its choice, where it was asked for one.
+        decision_id: Under which id its prompt is recorded, if it is.
     """
 
     chosen: Any
@@ -79,6 +80,7 @@ class Decision:
     probabilities: Mapping[str, float] | None = None
     cost: Cost | None = None
     said: str | None = None
+    decision_id: str | None = field(default=None, compare=False)
 
 
 class BaseReasoner(ABC):
@@ -155,6 +157,7 @@ def _announce(given: EventLogger | None, question: Question, decision: Decision)
         probabilities=decision.probabilities,
         cost=None if cost is None else cost_told(cost),
         said=decision.said,
+        decision_id=decision.decision_id,
     )
 
 

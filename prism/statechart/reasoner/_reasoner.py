@@ -50,6 +50,7 @@ from prism.statechart.reasoner._prompts import (
 )
 from prism.statechart.reasoner._questions import BaseReasoner, Decision, Question, Source
 from prism.statechart.reasoner._recollection import Recollection
+from prism.statechart.reasoner._recording import PromptRecord, Recording
 from prism.telemetry._loggers import EventLogger, describe
 
 DEFAULT_TIMEOUT_SECONDS = 120.0
@@ -137,6 +138,7 @@ class Reasoner(BaseReasoner):
             asked for again. For an agent, whose answers depend on its instructions, too, give a
             ``model`` that is a name for both.
         budget: What the run may spend; decisions fall back when it is spent.
+        record: Where to keep every prompt and reply, which may hold what is private.
         logger: A structlog logger for decisions.
 
     Raises:
@@ -168,6 +170,7 @@ class Reasoner(BaseReasoner):
         seed: int = 0,
         cache: AnswerStore | None = None,
         budget: Budget | None = None,
+        record: PromptRecord | None = None,
         logger: EventLogger | None = None,
     ) -> None:
         _require_one_of("mode", mode, ("auto", "decision", "chat"))
@@ -225,6 +228,7 @@ class Reasoner(BaseReasoner):
             model=self._model,
         )
         self._mode_finder = ModeFinder(adapted, logger)
+        self.record = record
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
         """Ask the model every question, as many at once as the client may be asked.
@@ -232,24 +236,26 @@ class Reasoner(BaseReasoner):
         What a draw will need is taken before anything is awaited, so that no draw depends on which
         answer comes first.
         """
+        recording = None if self._record is None else Recording(self._record, questions)
         draws = [self._draw(question) for question in questions]
         readable = [
             question for question, draw in zip(questions, draws, strict=True) if draw.fault is None
         ]
         try:
-            found = iter(await self._find(readable) if readable else ())
+            found = iter(await self._find(readable, recording) if readable else ())
         except BaseException:
             for draw in draws:
                 draw.put_back()
 
             raise
 
-        return [
+        decisions = [
             self._settle(question, draw, next(found))
             if draw.fault is None
             else self._without_asking(question, draw.fault)
             for question, draw in zip(questions, draws, strict=True)
         ]
+        return decisions if recording is None else recording.keep(decisions)
 
     @property
     def client(self) -> Any:
@@ -260,6 +266,16 @@ class Reasoner(BaseReasoner):
     def cache(self) -> AnswerStore | None:
         """Where answers are kept; it is not closed here."""
         return self._cache
+
+    @property
+    def record(self) -> PromptRecord | None:
+        """Where every prompt and reply is kept; None where they are not."""
+        return self._record
+
+    @record.setter
+    def record(self, record: PromptRecord | None) -> None:
+        self._record = record
+        self._dispatcher.is_recorded = record is not None
 
     async def close(self) -> None:
         """Close the client's connections, if it opens new ones later (``client.reopens``)."""
@@ -278,7 +294,9 @@ class Reasoner(BaseReasoner):
         except Exception as error:  # of the user's agent; the other questions must not suffer
             return _Draw(fault=error)
 
-    async def _find(self, questions: Sequence[Question]) -> list[Found]:
+    async def _find(
+        self, questions: Sequence[Question], recording: Recording | None
+    ) -> list[Found]:
         """Return what the model says to each question."""
         kind = self._kind or await self._find_kind()
         if kind == "decision":
@@ -287,8 +305,8 @@ class Reasoner(BaseReasoner):
         make = chat_requests if kind == "chat" else decision_requests
         requests = make(questions, self._settings)
         placed: dict[int, Found] = {}
-        chats = await self._ask_all(((request, 0) for request in requests), placed)
-        await self._ask_all(chats, placed)
+        chats = await self._ask_all(((request, 0) for request in requests), placed, recording)
+        await self._ask_all(chats, placed, recording)
 
         return [placed[number] for number in range(len(questions))]
 
@@ -313,13 +331,17 @@ class Reasoner(BaseReasoner):
         return found or "chat"
 
     async def _ask_all(
-        self, requests: Iterable[tuple[Request, int]], placed: dict[int, Found]
+        self,
+        requests: Iterable[tuple[Request, int]],
+        placed: dict[int, Found],
+        recording: Recording | None,
     ) -> list[tuple[Request, int]]:
         """Ask, and note what was found for each question by its place.
 
         Args:
             requests: What to ask, each with the number of requests that asked the same before.
             placed: Where to note it.
+            recording: Where to note what was asked and said, if that is recorded.
 
         Returns:
             The chats that may help where decision questions failed, with the requests these cost.
@@ -338,7 +360,7 @@ class Reasoner(BaseReasoner):
                     continue
 
                 identity = request.identity()
-                stored = self._stored(request, identity)
+                stored = self._stored(request, identity, recording)
                 if stored is not None:
                     placed.update(zip(request.places, stored, strict=True))
                     continue
@@ -356,7 +378,11 @@ class Reasoner(BaseReasoner):
                 outcome = await flights[identity].outcome()
                 cost = outcome.charge()
                 cost.attempts += earlier
-                if outcome.error is not None and self._may_chat(request, outcome.error):
+                chats_instead = outcome.error is not None and self._may_chat(request, outcome.error)
+                if recording is not None:
+                    (recording.failed if chats_instead else recording.answered)(request, outcome)
+
+                if chats_instead:
                     chats.extend(self._chats_instead(request, cost.attempts))
                 else:
                     found = self._read_outcome(request, identity, outcome, cost)
@@ -366,7 +392,9 @@ class Reasoner(BaseReasoner):
         finally:
             await self._dispatcher.leave(flights.values())
 
-    def _stored(self, request: Request, identity: str) -> Sequence[Found] | None:
+    def _stored(
+        self, request: Request, identity: str, recording: Recording | None
+    ) -> Sequence[Found] | None:
         """Return the answers that an earlier run has stored, if they are valid."""
         if self._replies is None:
             return None
@@ -376,7 +404,12 @@ class Reasoner(BaseReasoner):
             return None
 
         found = self._read_all(request, reply, "cache", None)
-        return found if _all_valid(found) else None
+        if not _all_valid(found):
+            return None
+        if recording is not None:
+            recording.stored(request, reply)
+
+        return found
 
     def _may_chat(self, request: Request, error: Exception) -> bool:
         """Return True if a chat may help after a failure; where nobody decides, from now on."""
