@@ -14,7 +14,7 @@ from prism.errors import FieldValueError, SimulationError
 from prism.runlog import SimulatedClock
 from prism.runlog._clock import Moment
 from prism.runlog._keys import WORLD_EVENTS
-from prism.statechart import Budget, PolicyReasoner, StateTransition
+from prism.statechart import BaseWriter, Budget, PolicyReasoner, StateTransition, Wording
 from prism.statechart._engine.writing import make_record
 from prism.statechart._identity import identify
 from prism.statechart.inspection._fits import require_fit
@@ -29,6 +29,7 @@ from prism.telemetry.events import (
     RUN_ENDED,
     RUN_STARTED,
     SCHEMA_VERSION,
+    TEXT_WRITTEN,
     TRANSITION,
     TREATMENT_APPLIED,
 )
@@ -64,6 +65,8 @@ class Run(Generic[WorldT]):
         seed: Seed of every random number.
         reasoner: Who decides; a `PolicyReasoner` by default, which draws by the weights of a
             decision.
+        writer: Who writes the texts that agents ask for; without one, their templates are taken.
+        wording: Length and language of these texts, where a call names none.
         treatments: Treatments and the rounds at whose beginning they are applied:
             ``["warning@12"]``.
         logger: Where to write the run's events; None means structlog's own logger, once it is
@@ -77,6 +80,7 @@ class Run(Generic[WorldT]):
         ticks_per_round: Ticks in a round.
         finished: The rounds that have ended.
         reasoner: Who decides.
+        writer: Who writes; None if nobody was given.
         clock: The run's clock.
 
     Raises:
@@ -95,6 +99,8 @@ class Run(Generic[WorldT]):
         ticks: int | None = None,
         seed: int = 0,
         reasoner: Decider | None = None,
+        writer: BaseWriter | None = None,
+        wording: Wording | None = None,
         treatments: Sequence[str] = (),
         logger: EventLogger | None = None,
         clock: SimulatedClock | None = None,
@@ -109,6 +115,7 @@ class Run(Generic[WorldT]):
         self.ticks_per_round: int = _counted("ticks", world.ticks if ticks is None else ticks)
         self.finished: list[WorldRound] = []
         self.reasoner: Decider = reasoner or PolicyReasoner(seed)
+        self.writer: BaseWriter | None = writer
         self.clock: SimulatedClock = clock or SimulatedClock()
         self._seed = seed
         self._logger = logger
@@ -118,13 +125,14 @@ class Run(Generic[WorldT]):
         self._treatments = treatments_by_round(world, self._parts, treatments, self.rounds)
         self._transitions = 0
         self._host = RunHost(world, seed, self.clock, logger)
+        self._host.wording, self._host.has_writer = wording or Wording(), writer is not None
         object.__setattr__(world, "_host", self._host)
         with self._host.explaining(), drawing_nowhere_else():
             self._kinds = self._populate(agents)
             world.setup()
 
         kind = TogetherTicks if world.together else Ticks
-        self._ticks: Ticks = kind(world, self._host, self.reasoner, logger)
+        self._ticks: Ticks = kind(world, self._host, self.reasoner, logger, writer)
 
     @property
     def agents(self) -> Sequence[Any]:
@@ -179,12 +187,12 @@ class Run(Generic[WorldT]):
         Raises:
             SimulationError: If a field holds what cannot be kept; names it.
         """
-        budget = getattr(self.reasoner, "budget", None)
+        budget = self._budget()
         now = self.clock.moment
 
         return {
             "moment": [now.time.isoformat(), now.round, now.tick],
-            "spent": budget.to_dict() if isinstance(budget, Budget) else None,
+            "spent": None if budget is None else budget.to_dict(),
             **self._fields(),
         }
 
@@ -203,8 +211,8 @@ class Run(Generic[WorldT]):
 
         time, *place = snapshot["moment"]
         self.clock.moment = Moment(datetime.fromisoformat(time), *place)
-        budget = getattr(self.reasoner, "budget", None)
-        if isinstance(budget, Budget) and snapshot["spent"] is not None:
+        budget = self._budget()
+        if budget is not None and snapshot["spent"] is not None:
             budget.restore(**snapshot["spent"])
 
         self._read_log(events)
@@ -294,6 +302,7 @@ class Run(Generic[WorldT]):
             counts.decisions_asked,
             counts.decisions_answered,
             dict(sorted(counts.timeouts.items())),
+            dict(sorted(counts.texts.items())),
         )
         self._emit(ROUND_ENDED, **summary.to_dict())
 
@@ -418,15 +427,24 @@ class Run(Generic[WorldT]):
                 self.world.recall(event)
 
     def _remembered(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Pass events on; a reasoner that replays takes note of the decisions among them."""
-        remember = getattr(self.reasoner, "remember", None)
+        """Pass events on; who replays takes note of the decisions and texts among them."""
+        remembering = {
+            DECISION: getattr(self.reasoner, "remember", None),
+            TEXT_WRITTEN: getattr(self.writer, "remember", None),
+        }
         for event in events:
-            if remember is not None and event["event"] == DECISION:
+            remember = remembering.get(event["event"])
+            if remember is not None:
                 remember(event)
 
             yield event
 
     # The rest
+
+    def _budget(self) -> Budget | None:
+        """Return what a model may spend, which who decides and who writes share."""
+        budgets = (getattr(each, "budget", None) for each in (self.reasoner, self.writer))
+        return next((each for each in budgets if isinstance(each, Budget)), None)
 
     def _parameters(self) -> dict[str, Any]:
         named = {name: getattr(self.world, name) for name in parameters_of(type(self.world))}
@@ -436,9 +454,10 @@ class Run(Generic[WorldT]):
         try:
             return await self.arun(on_round)
         finally:
-            close = getattr(self.reasoner, "close", None)
-            if close is not None:
-                await close()
+            for each in (self.reasoner, self.writer):
+                close = getattr(each, "close", None)
+                if close is not None:
+                    await close()
 
     def _emit(self, event: str, **keys: Any) -> None:
         logger = active_logger(self._logger)

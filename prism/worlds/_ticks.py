@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from prism.errors import ReasonerError, SimulationError
-from prism.statechart import Decision, Question
+from prism.statechart import BaseWriter, Decision, Question, TextCall, Written
 from prism.statechart._definition import TIMEOUT
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.telemetry.events import ANSWER_DISCARDED
-from prism.worlds._agent import Asked, Receiving
+from prism.worlds._agent import Asked, Receiving, Writing
+from prism.worlds._answers import TemplateWriter, answers_to
 from prism.worlds._elsewhere import drawing_nowhere_else
 from prism.worlds._host import RunHost, last_record
 from prism.worlds._world import World
@@ -39,11 +40,13 @@ class Counts:
         decisions_asked: Questions put to the reasoner.
         decisions_answered: Those that it answered itself; the others took the fallback.
         timeouts: Time-outs by the state that was left.
+        texts: Texts by their source.
     """
 
     decisions_asked: int = 0
     decisions_answered: int = 0
     timeouts: Counter[str] = field(default_factory=Counter)
+    texts: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(slots=True)
@@ -61,7 +64,7 @@ class Waiting:
 
     owner: Any
     running: Coroutine[Any, Any, Any]
-    wanted: Asked | Receiving
+    wanted: Asked | Receiving | Writing
     was_late: bool = False
     is_open: bool = False
     answer: Any = None
@@ -75,6 +78,7 @@ class Ticks:
         host: Its run.
         reasoner: Who decides.
         logger: Where events go.
+        writer: Who writes.
 
     Attributes:
         counts: What has happened in this round.
@@ -82,13 +86,19 @@ class Ticks:
     """
 
     def __init__(
-        self, world: World[Any], host: RunHost, reasoner: Decider, logger: EventLogger | None
+        self,
+        world: World[Any],
+        host: RunHost,
+        reasoner: Decider,
+        logger: EventLogger | None,
+        writer: BaseWriter | None = None,
     ) -> None:
         self.counts: Counts = Counts()
         self.open_questions: int = 0
         self._world = world
         self._host = host
         self._reasoner = reasoner
+        self._writer = writer or TemplateWriter()
         self._logger = logger
         self._waiting: list[Waiting] = []
         self._turns = [(agent, agent._kind.steps, agent._kind.limits) for agent in host.agents]
@@ -167,11 +177,11 @@ class Ticks:
         if self._host.unawaited is not None:
             running.close()
             self._refuse_unawaited()
-        if type(wanted) is not Asked and type(wanted) is not Receiving:
+        if type(wanted) not in (Asked, Receiving, Writing):
             running.close()
             raise SimulationError(
-                f"the step of {owner!r} awaits {wanted!r}: a step awaits only decide and receive "
-                "of an agent; what takes longer than a tick is a state of the chart"
+                f"the step of {owner!r} awaits {wanted!r}: a step awaits only decide, write and "
+                "receive of an agent; what takes longer than a tick is a state of the chart"
             )
 
         self._waiting.append(Waiting(owner, running, wanted))
@@ -197,20 +207,18 @@ class Ticks:
         )
 
     async def _wave(self, wave: Sequence[Waiting]) -> None:
-        """Ask all open questions together, and let steps go on in the order of the agents."""
+        """Ask for all decisions and texts together; let steps go on in the order of the agents."""
         late = self._open(wave)
-        questions = [
-            each.wanted.question for each in wave if each.is_open and isinstance(each.wanted, Asked)
-        ]
-        decisions = iter(await self._ask(questions))
+        asked = [found for each in wave if (found := _asked_by(each)) is not None]
+        answers = iter(await self._ask(asked))
         with drawing_nowhere_else():
-            self._go_on(wave, late, decisions)
+            self._go_on(wave, late, answers)
 
-    def _go_on(
-        self, wave: Sequence[Waiting], late: set[int], decisions: Iterator[Decision]
-    ) -> None:
+    def _go_on(self, wave: Sequence[Waiting], late: set[int], answers: Iterator[Any]) -> None:
         # those who wait for a message that nobody will send any more get none
-        is_quiet = not any(type(each.wanted) is Asked or each.wanted.agent.inbox for each in wave)
+        is_quiet = all(
+            type(each.wanted) is Receiving and not each.wanted.agent.inbox for each in wave
+        )
 
         for each in wave:
             if id(each) in late:
@@ -218,7 +226,9 @@ class Ticks:
             elif each.is_open and isinstance(each.wanted, Asked):
                 each.is_open = False
                 self._host.acting = each.owner
-                self._advance(each.owner, each.running, self._apply(each.wanted, next(decisions)))
+                self._advance(each.owner, each.running, self._apply(each.wanted, next(answers)))
+            elif type(each.wanted) is Writing:
+                self._advance(each.owner, each.running, next(answers))
             elif type(each.wanted) is Asked or is_quiet or each.wanted.agent.inbox:
                 self._advance(each.owner, each.running, each.answer)
             else:
@@ -253,27 +263,36 @@ class Ticks:
 
         return late
 
-    async def _ask(self, questions: list[Question]) -> list[Decision]:
-        if not questions:
+    async def _ask(self, asked: Sequence[Question | TextCall]) -> list[Any]:
+        if not asked:
             return []
 
-        self.open_questions = len(questions)
+        self.open_questions = len(asked)
         try:
-            decisions = await self._reasoner.decide_many(questions, logger=self._logger)
+            answers = await answers_to(asked, self._reasoner, self._writer, self._logger)
         finally:
             self.open_questions = 0
 
-        self.counts.decisions_asked += len(questions)
-        self.counts.decisions_answered += sum(each.source != "fallback" for each in decisions)
-        for question, decision in zip(questions, decisions, strict=True):
-            if decision.chosen not in question.options:
-                options = ", ".join(map(state_text, question.options))
-                raise ReasonerError(
-                    f"agent {question.agent.agent_id!r}: the reasoner chose {decision.chosen!r}, "
-                    f"which is not one of {options}"
-                )
+        for each, answer in zip(asked, answers, strict=True):
+            if isinstance(each, Question):
+                self._count_decision(each, answer)
+            else:
+                self._count_text(answer)
 
-        return decisions
+        return answers
+
+    def _count_decision(self, question: Question, decision: Decision) -> None:
+        self.counts.decisions_asked += 1
+        self.counts.decisions_answered += decision.source != "fallback"
+        if decision.chosen not in question.options:
+            options = ", ".join(map(state_text, question.options))
+            raise ReasonerError(
+                f"agent {question.agent.agent_id!r}: the reasoner chose {decision.chosen!r}, "
+                f"which is not one of {options}"
+            )
+
+    def _count_text(self, written: Written) -> None:
+        self.counts.texts[written.source] += 1
 
     def _apply(self, asked: Asked, decision: Decision) -> Any:
         """Carry out an answer; return the state now, or None if the agent has moved."""
@@ -309,11 +328,22 @@ class Ticks:
 
     def _refuse_unawaited(self) -> None:
         left, self._host.unawaited = self._host.unawaited, None
-        call = "receive()" if isinstance(left, Receiving) else f"decide({left.trigger!r}, ...)"
+        call = "receive()" if isinstance(left, Receiving) else "write(...)"
+        if isinstance(left, Asked):
+            call = f"decide({left.trigger!r}, ...)"
         raise SimulationError(
             f"agent {left.agent.agent_id!r}: {call} was not awaited, so that nothing came of it: "
             "write  await  before it, in a step that is  async def"
         )
+
+
+def _asked_by(waiting: Waiting) -> Question | TextCall | None:
+    """Return what a step asks in this wave; None if it waits for something else."""
+    wanted = waiting.wanted
+    if isinstance(wanted, Writing):
+        return wanted.call
+
+    return wanted.question if isinstance(wanted, Asked) and waiting.is_open else None
 
 
 def is_due(agent: Any, limits: Mapping[Any, float], ticks: int) -> bool:

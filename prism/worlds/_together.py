@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import Any
 
 from prism.errors import SimulationError
-from prism.statechart import Decision
+from prism.statechart import BaseWriter, Decision
 from prism.statechart._definition import TIMEOUT
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger
@@ -31,9 +31,14 @@ class TogetherTicks(Ticks):
     """Runs the ticks of a world whose agents all act on what was there when the tick began."""
 
     def __init__(
-        self, world: World[Any], host: RunHost, reasoner: Decider, logger: EventLogger | None
+        self,
+        world: World[Any],
+        host: RunHost,
+        reasoner: Decider,
+        logger: EventLogger | None,
+        writer: BaseWriter | None = None,
     ) -> None:
-        super().__init__(world, host, reasoner, logger)
+        super().__init__(world, host, reasoner, logger, writer)
         self._made: list[tuple[str, Any, str, Any, Any]] = []
         self._sent: list[tuple[str, Message, Any]] = []
         self._written: dict[int, tuple[Any, tuple[Any, ...]]] = {}
