@@ -9,9 +9,11 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from prism.social._posts import Network, Post
+from prism.worlds._results import Measured
 
 LARGEST_CASCADES = 5
 _MOST_EXAMPLE = 300
+_ONLY_IF_ANY = ("fallback_examples", "texts")
 _EXCEPTION = re.compile(r"[A-Za-z_]\w*(?=: |$)")
 
 
@@ -32,6 +34,7 @@ class Activity:
         fallbacks: Decisions that took the fallback, by the kind of reason and the server, such as
             ``"TimedOutError at http://127.0.0.1:11434"``.
         fallback_examples: The first reason of each of these, in full.
+        texts: Texts of posts, by their source; only where a writer was given.
     """
 
     agent_ticks: int = 0
@@ -45,6 +48,7 @@ class Activity:
     timeouts: Counter[str] = field(default_factory=Counter)
     fallbacks: Counter[str] = field(default_factory=Counter)
     fallback_examples: dict[str, str] = field(default_factory=dict)
+    texts: Counter[str] = field(default_factory=Counter)
 
     def count_fallback(self, reason: str | None, host: str | None) -> None:
         """Count a decision that took the fallback.
@@ -62,6 +66,7 @@ class Activity:
         for name in count_names():
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
+        self.texts.update(other.texts)
         self.fallback_examples = {**other.fallback_examples, **self.fallback_examples}
 
     def to_dict(self) -> dict[str, Any]:
@@ -71,13 +76,15 @@ class Activity:
         counts["fallbacks"] = dict(sorted(self.fallbacks.items()))
         if self.fallback_examples:
             counts["fallback_examples"] = dict(sorted(self.fallback_examples.items()))
+        if self.texts:
+            counts["texts"] = dict(sorted(self.texts.items()))
 
         return counts
 
 
 def count_names() -> list[str]:
-    """Return the names of all counts of an `Activity`."""
-    return [each.name for each in fields(Activity) if each.name != "fallback_examples"]
+    """Return the names of all counts of an `Activity` that are always told."""
+    return [each.name for each in fields(Activity) if each.name not in _ONLY_IF_ANY]
 
 
 def _kind_of(reason: str | None) -> str:
@@ -99,15 +106,23 @@ class RoundSummary:
         states: Agents in each state at the round's last tick, before ``round_ends`` sends them to
             IDLE.
         activity: What happened in the round.
+        measures: What the measures of a feed of your own came to, by name; None where there was
+            nothing to measure.
     """
 
     number: int
     states: Mapping[str, int]
     activity: Activity
+    measures: Mapping[str, Measured] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the round as plain data."""
-        return {"round": self.number, "states": dict(self.states), **self.activity.to_dict()}
+        """Return the round as plain data; measures only where there are any."""
+        return {
+            "round": self.number,
+            "states": dict(self.states),
+            **self.activity.to_dict(),
+            **({"measures": dict(self.measures)} if self.measures else {}),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +161,14 @@ class Results:
     rounds: tuple[RoundSummary, ...]
     totals: Activity
     cascades: tuple[Cascade, ...]
+
+    def series(self, measure: str) -> list[Measured]:
+        """Return what a measure came to in every round.
+
+        Raises:
+            KeyError: If there is no such measure.
+        """
+        return [each.measures[measure] for each in self.rounds]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the results as plain data, the same for the same run."""

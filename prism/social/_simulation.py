@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import partial
+from collections.abc import Iterable, Sequence
+from typing import cast
 
 from prism.agents import SeedPost, SocialAgent
 from prism.runlog import SimulatedClock
-from prism.simulation import BatchDecider, Loop
-from prism.simulation._loop import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
-from prism.social._composing import Composer, TemplateComposer
+from prism.social._composing import Composer
+from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND, Feed
 from prism.social._posts import Network
 from prism.social._results import Results, RoundSummary
-from prism.social._world import SocialWorld
-from prism.statechart import AgentState, Guard, Statechart
+from prism.social._stage import FeedStage
+from prism.statechart import AgentState, BaseWriter, Guard, Statechart, Wording
 from prism.telemetry._loggers import EventLogger
+from prism.worlds import Decider, Loop
+from prism.worlds._loop import require_count
 
 
-class Simulation(Loop[RoundSummary, Results]):
+class Simulation(Loop[Feed, RoundSummary, Results]):
     """A population of social agents that scroll, weigh, write and reshare.
 
     Each tick every agent takes one step: its time-out if due, else what its state calls for. The
@@ -32,20 +33,28 @@ class Simulation(Loop[RoundSummary, Results]):
         ticks_per_round: Steps that an agent takes in a round, from 1 on.
         seed: Seed of every random number.
         reasoner: Decides where several transitions are enabled; a `PolicyReasoner` by default.
-        composer: Writes what agents publish; a `TemplateComposer` by default.
+        writer: Who writes the words of what agents publish, such as a `prism.statechart.Writer`;
+            without one, and where it fails, those of the composer stand.
+        wording: Length and language of these words; by default 280 characters.
+        composer: Drafts what agents publish; a `TemplateComposer` by default.
         logger: Where to write the run's events; None means structlog's own logger, once it is
             configured.
         clock: The run's clock.
         should_engage: As for `social_media_chart`, for agents whose own method takes something else
             than a post.
+        world: A feed of your own, with parameters, measures and treatments.
+        treatments: Treatments of that feed and the rounds at whose beginning they are applied:
+            ``["warning@3"]``.
 
     Attributes:
+        world: The feed as a world.
         agents: The population.
         chart: The chart of every agent.
         network: Posts and feeds.
         rounds: Number of rounds.
         finished: The rounds that have ended.
         reasoner: Who decides.
+        writer: Who writes; None if nobody was given.
         clock: The run's clock.
 
     Raises:
@@ -53,8 +62,6 @@ class Simulation(Loop[RoundSummary, Results]):
         FieldValueError: If there are no agents, two have the same id, a post is by nobody among
             them, or rounds or ticks are below 1.
     """
-
-    world: SocialWorld
 
     def __init__(
         self,
@@ -64,23 +71,32 @@ class Simulation(Loop[RoundSummary, Results]):
         rounds: int = DEFAULT_ROUNDS,
         ticks_per_round: int = DEFAULT_TICKS_PER_ROUND,
         seed: int = 0,
-        reasoner: BatchDecider | None = None,
+        reasoner: Decider | None = None,
+        writer: BaseWriter | None = None,
+        wording: Wording | None = None,
         composer: Composer | None = None,
         logger: EventLogger | None = None,
         clock: SimulatedClock | None = None,
         should_engage: Guard | None = None,
+        world: Feed | None = None,
+        treatments: Sequence[str] = (),
     ) -> None:
-        clock = clock or SimulatedClock()
-        composer = composer or TemplateComposer()
+        feed = Feed() if world is None else world
+        feed.give(posts=list(posts), composer=composer, guard=should_engage)
         super().__init__(
-            partial(SocialWorld, agents, posts, composer, seed, clock, should_engage=should_engage),
+            feed,
+            list(agents),
             rounds=rounds,
-            ticks_per_round=ticks_per_round,
+            ticks=require_count("ticks_per_round", ticks_per_round),
             seed=seed,
             reasoner=reasoner,
+            writer=writer,
+            wording=wording,
+            treatments=treatments,
             logger=logger,
             clock=clock,
         )
-        self.agents: list[SocialAgent] = self.world.agents
-        self.chart: Statechart[AgentState] = self.world.chart
-        self.network: Network = self.world.network
+        stage = cast(FeedStage, self._stage)
+        self.agents: list[SocialAgent] = stage.agents
+        self.chart: Statechart[AgentState] = stage.chart
+        self.network: Network = stage.network

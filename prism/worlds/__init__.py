@@ -5,7 +5,9 @@ it, and `WorldRun` is a run that `prism.runs` keeps, resumes and replays.
 """
 
 from prism.worlds._agent import Agent, Message, Thing
+from prism.worlds._decider import Decider, Remembering
 from prism.worlds._fields import one_of, param, state, uniform, whole
+from prism.worlds._loop import Loop
 from prism.worlds._networks import (
     Network,
     from_edges,
@@ -18,14 +20,15 @@ from prism.worlds._networks import (
 from prism.worlds._options import WorldRun
 from prism.worlds._results import WorldResults, WorldRound
 from prism.worlds._run import Run
-from prism.worlds._ticks import Decider
 from prism.worlds._world import World, during, measure, treatment
 
 __all__ = [
     "Agent",
     "Decider",
+    "Loop",
     "Message",
     "Network",
+    "Remembering",
     "Run",
     "Thing",
     "World",

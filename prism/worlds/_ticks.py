@@ -5,31 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
-from prism.errors import ReasonerError, SimulationError
-from prism.statechart import BaseWriter, Decision, Question, TextCall, Written
+from prism.errors import SimulationError
+from prism.statechart import Decision, Written
 from prism.statechart._definition import TIMEOUT
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.telemetry.events import ANSWER_DISCARDED
 from prism.worlds._agent import Asked, Receiving, Writing
-from prism.worlds._answers import TemplateWriter, answers_to
+from prism.worlds._answers import Answer, Answerers
+from prism.worlds._answers import Asked as Put
 from prism.worlds._elsewhere import drawing_nowhere_else
 from prism.worlds._host import RunHost, last_record
 from prism.worlds._world import World
 
 MOST_WAVES = 10_000
 """Waves of one tick; a step that asks again and again would go on for ever."""
-
-
-class Decider(Protocol):
-    """Who decides the open questions of a world."""
-
-    async def decide_many(
-        self, questions: Sequence[Question], *, logger: EventLogger | None = None
-    ) -> list[Decision]:
-        """Answer several questions, in their order."""
 
 
 @dataclass(slots=True)
@@ -47,6 +39,14 @@ class Counts:
     decisions_answered: int = 0
     timeouts: Counter[str] = field(default_factory=Counter)
     texts: Counter[str] = field(default_factory=Counter)
+
+    def add(self, answer: Decision | Written) -> None:
+        """Count a decision, or a text."""
+        if isinstance(answer, Written):
+            self.texts[answer.source] += 1
+        else:
+            self.decisions_asked += 1
+            self.decisions_answered += answer.source != "fallback"
 
 
 @dataclass(slots=True)
@@ -76,9 +76,8 @@ class Ticks:
     Args:
         world: The world.
         host: Its run.
-        reasoner: Who decides.
+        answerers: Who decides and writes.
         logger: Where events go.
-        writer: Who writes.
 
     Attributes:
         counts: What has happened in this round.
@@ -86,19 +85,13 @@ class Ticks:
     """
 
     def __init__(
-        self,
-        world: World[Any],
-        host: RunHost,
-        reasoner: Decider,
-        logger: EventLogger | None,
-        writer: BaseWriter | None = None,
+        self, world: World[Any], host: RunHost, answerers: Answerers, logger: EventLogger | None
     ) -> None:
         self.counts: Counts = Counts()
         self.open_questions: int = 0
         self._world = world
         self._host = host
-        self._reasoner = reasoner
-        self._writer = writer or TemplateWriter()
+        self._answerers = answerers
         self._logger = logger
         self._waiting: list[Waiting] = []
         self._turns = [(agent, agent._kind.steps, agent._kind.limits) for agent in host.agents]
@@ -125,6 +118,12 @@ class Ticks:
                 self._waiting.clear()
 
         host.acting = None
+
+    async def end_round(self) -> None:
+        """Settle every question that is still open."""
+
+    async def close(self) -> None:
+        """Cancel what is still being asked; nothing is left running."""
 
     def _steps(self) -> None:
         host, world = self._host, self._world
@@ -209,7 +208,7 @@ class Ticks:
     async def _wave(self, wave: Sequence[Waiting]) -> None:
         """Ask for all decisions and texts together; let steps go on in the order of the agents."""
         late = self._open(wave)
-        asked = [found for each in wave if (found := _asked_by(each)) is not None]
+        asked = [put for each in wave if (put := asked_by(each)) is not None]
         answers = iter(await self._ask(asked))
         with drawing_nowhere_else():
             self._go_on(wave, late, answers)
@@ -263,36 +262,20 @@ class Ticks:
 
         return late
 
-    async def _ask(self, asked: Sequence[Question | TextCall]) -> list[Any]:
+    async def _ask(self, asked: Sequence[Put]) -> list[Answer]:
         if not asked:
             return []
 
         self.open_questions = len(asked)
         try:
-            answers = await answers_to(asked, self._reasoner, self._writer, self._logger)
+            answers = await self._answerers.answers_to(asked, self._logger)
         finally:
             self.open_questions = 0
 
-        for each, answer in zip(asked, answers, strict=True):
-            if isinstance(each, Question):
-                self._count_decision(each, answer)
-            else:
-                self._count_text(answer)
+        for answer in answers:
+            self.counts.add(answer)
 
         return answers
-
-    def _count_decision(self, question: Question, decision: Decision) -> None:
-        self.counts.decisions_asked += 1
-        self.counts.decisions_answered += decision.source != "fallback"
-        if decision.chosen not in question.options:
-            options = ", ".join(map(state_text, question.options))
-            raise ReasonerError(
-                f"agent {question.agent.agent_id!r}: the reasoner chose {decision.chosen!r}, "
-                f"which is not one of {options}"
-            )
-
-    def _count_text(self, written: Written) -> None:
-        self.counts.texts[written.source] += 1
 
     def _apply(self, asked: Asked, decision: Decision) -> Any:
         """Carry out an answer; return the state now, or None if the agent has moved."""
@@ -337,7 +320,7 @@ class Ticks:
         )
 
 
-def _asked_by(waiting: Waiting) -> Question | TextCall | None:
+def asked_by(waiting: Waiting) -> Put | None:
     """Return what a step asks in this wave; None if it waits for something else."""
     wanted = waiting.wanted
     if isinstance(wanted, Writing):

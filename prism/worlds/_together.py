@@ -13,15 +13,16 @@ from operator import attrgetter
 from typing import Any
 
 from prism.errors import SimulationError
-from prism.statechart import BaseWriter, Decision
+from prism.statechart import Decision
 from prism.statechart._definition import TIMEOUT
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger
 from prism.worlds._agent import Agent, Asked, Message
+from prism.worlds._answers import Answerers
 from prism.worlds._fields import Fields, slot_of
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import Kind
-from prism.worlds._ticks import Decider, Ticks, Waiting, is_due
+from prism.worlds._ticks import Ticks, Waiting, is_due
 from prism.worlds._world import World
 
 _CONTAINERS = (list, dict, deque)
@@ -31,14 +32,9 @@ class TogetherTicks(Ticks):
     """Runs the ticks of a world whose agents all act on what was there when the tick began."""
 
     def __init__(
-        self,
-        world: World[Any],
-        host: RunHost,
-        reasoner: Decider,
-        logger: EventLogger | None,
-        writer: BaseWriter | None = None,
+        self, world: World[Any], host: RunHost, answerers: Answerers, logger: EventLogger | None
     ) -> None:
-        super().__init__(world, host, reasoner, logger, writer)
+        super().__init__(world, host, answerers, logger)
         self._made: list[tuple[str, Any, str, Any, Any]] = []
         self._sent: list[tuple[str, Message, Any]] = []
         self._written: dict[int, tuple[Any, tuple[Any, ...]]] = {}

@@ -11,22 +11,21 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from prism.errors import ReasonerError
 from prism.runlog import SimulatedClock
 from prism.runlog._clock import Moment
-from prism.simulation._world import BatchDecider
-from prism.statechart import Decision, Question
-from prism.statechart._identity import agent_name
-from prism.statechart.states import state_text
+from prism.statechart import TextCall
 from prism.telemetry._instrument import Level
 from prism.telemetry._loggers import EventLogger, report
+from prism.worlds._answers import Answer, Answerers, Asked
 
-Apply = Callable[[Question, Decision], None]
-"""Carries out a decision; called in the order of the agents."""
+Apply = Callable[[Any, Any], Asked | None]
+"""Carries out an answer; returns what the agent asks next in the same tick, if anything."""
 
 Buffer = list[tuple[Moment, Level, str, dict[str, Any]]]
 """Events that wait for earlier ones: when each happened, how serious it is, its name and keys."""
@@ -49,8 +48,8 @@ class Asking(Protocol):
     def logger(self) -> EventLogger | None:
         """Where the run's events go meanwhile."""
 
-    async def ask(self, question: Question) -> None:
-        """Put one agent's question."""
+    async def ask(self, question: Asked) -> None:
+        """Put one agent's question, or its text call."""
 
     async def settle_next(self) -> None:
         """Wait for the answer to the first open question, and carry it out."""
@@ -66,43 +65,56 @@ class Asking(Protocol):
 
 
 def asking_with(
-    reasoner: BatchDecider, logger: EventLogger | None, clock: SimulatedClock
+    answerers: Answerers,
+    logger: EventLogger | None,
+    clock: SimulatedClock,
+    *,
+    at_once: bool = False,
 ) -> Asking:
-    """Return the way of asking that suits a reasoner."""
-    if getattr(reasoner, "concurrency", 0):
-        return AsTheyCome(reasoner, logger, clock)
-    return TickByTick(reasoner, logger)
+    """Return the way of asking that suits those who answer.
+
+    Args:
+        answerers: Who answers.
+        logger: Where the run's events go.
+        clock: The run's clock.
+        at_once: Whether an answer may be carried out as it arrives, since that changes the agent
+            alone which asked; an agent that asks again is then not kept waiting.
+    """
+    if answerers.concurrency:
+        return AsTheyCome(answerers, logger, clock, at_once=at_once)
+    return TickByTick(answerers, logger)
 
 
 class TickByTick:
-    """Asks about a whole tick together; for reasoners that answer at once."""
+    """Asks about a whole tick together; for those who answer at once."""
 
     apply: Apply
 
-    def __init__(self, reasoner: BatchDecider, logger: EventLogger | None) -> None:
+    def __init__(self, answerers: Answerers, logger: EventLogger | None) -> None:
         self.logger: EventLogger | None = logger
         self.next_agent: Any = None
         self.open_questions: int = 0
-        self._reasoner = reasoner
-        self._questions: list[Question] = []
+        self._answerers = answerers
+        self._questions: list[Asked] = []
 
-    async def ask(self, question: Question) -> None:
+    async def ask(self, question: Asked) -> None:
         """Put one agent's question."""
         self._questions.append(question)
 
     async def end_tick(self) -> None:
-        """Ask the tick's questions, and carry out the answers."""
-        questions, self._questions = self._questions, []
-        if questions:
+        """Ask the tick's questions, and carry out the answers, until nobody asks again."""
+        while self._questions:
+            questions, self._questions = self._questions, []
             self.open_questions = len(questions)
             try:
-                decisions = await self._reasoner.decide_many(questions, logger=self.logger)
+                answers = await self._answerers.answers_to(questions, self.logger)
             finally:
                 self.open_questions = 0
 
-            for question, decision in zip(questions, decisions, strict=True):
-                _require_option(question, decision)
-                self.apply(question, decision)
+            for question, answer in zip(questions, answers, strict=True):
+                following = self.apply(question, answer)
+                if following is not None:
+                    self._questions.append(following)
 
     async def settle_next(self) -> None:
         """Do nothing, as no question outlives its tick."""
@@ -161,63 +173,78 @@ class OrderedLogger:
 
 
 @dataclass(slots=True)
-class _Asked:
-    question: Question
+class _Wave:
+    """The events of one question: those of its answer, and those of carrying it out."""
+
+    decisions: Buffer = field(default_factory=list)
+    texts: Buffer = field(default_factory=list)
+    applied: Buffer = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Open:
+    """An agent's question, and those that it asks in the same tick when it has the answer."""
+
+    question: Asked
     moment: Moment
-    answer: asyncio.Task[Decision]
-    logger: OrderedLogger
-    announced: Buffer
+    waves: list[_Wave] = field(default_factory=list)
+    answer: asyncio.Task[Answer | None] = field(init=False)
 
 
 class AsTheyCome:
     """Asks each question as it comes up, while agents take their next steps.
 
     Args:
-        reasoner: Who answers.
+        answerers: Who answers.
         given: Where the run's events go.
         clock: The run's clock.
+        at_once: Whether an answer is carried out as it arrives, not in the order of the agents.
     """
 
     apply: Apply
 
     def __init__(
         self,
-        reasoner: BatchDecider,
+        answerers: Answerers,
         given: EventLogger | None,
         clock: SimulatedClock,
+        *,
+        at_once: bool = False,
     ) -> None:
         self.logger: OrderedLogger = OrderedLogger(given, clock)
         self.next_agent: Any = None
         self.open_questions: int = 0
-        self._reasoner = reasoner
+        self._answerers = answerers
         self._given = given
         self._clock = clock
-        self._open: deque[_Asked] = deque()
-        self._asked: deque[_Asked] = deque()
-        self._applied: Buffer = []
+        self._at_once = at_once
+        self._open: deque[_Open] = deque()
+        self._asked: deque[_Open] = deque()
+        # of the questions that are settled, the first ones' answers are written already
+        self._settled: list[_Wave] = []
         self._later: Buffer = []
 
-    async def ask(self, question: Question) -> None:
+    async def ask(self, question: Asked) -> None:
         """Put one agent's question, and give those under way a turn."""
-        logger = OrderedLogger(self._given, self._clock)
-        announced: Buffer = []
-        logger.buffer = announced
-        answer = asyncio.create_task(self._answer(question, logger))
-        self._asked.append(_Asked(question, self._clock.moment, answer, logger, announced))
+        asked = _Open(question, self._clock.moment)
+        asked.answer = asyncio.create_task(self._carry(asked))
+        self._asked.append(asked)
 
         await asyncio.sleep(0)
 
     async def settle_next(self) -> None:
         """Wait for the answer to the first open question of the tick before, and carry it out."""
         asked = self._open[0]
-        decision = await asked.answer
+        answer = await asked.answer
         self._open.popleft()
-        asked.logger.write(asked.announced, at=asked.moment)
-        self.logger.buffer = self._applied
-        _require_option(asked.question, decision)
-        with self._clock.at(asked.moment):
-            self.apply(asked.question, decision)
+        first = asked.waves[0]
+        # texts are announced behind all decisions of their wave
+        self.logger.write(first.decisions, at=asked.moment)
+        if answer is not None:
+            with self._writing_to(first.applied, asked.moment):
+                self.apply(asked.question, answer)
 
+        self._keep(asked)
         self._go_on()
 
     async def end_tick(self) -> None:
@@ -243,6 +270,17 @@ class AsTheyCome:
         self._asked.clear()
         self._go_on()
 
+    def _keep(self, asked: _Open) -> None:
+        """Put the events of a settled question behind those of the same wave."""
+        for number, wave in enumerate(asked.waves):
+            if number == len(self._settled):
+                self._settled.append(_Wave())
+
+            kept = self._settled[number]
+            kept.decisions += _moved_to(asked.moment, wave.decisions)
+            kept.texts += _moved_to(asked.moment, wave.texts)
+            kept.applied += wave.applied
+
     def _go_on(self) -> None:
         """Buffer the next tick's events while a decision of this one is out, else write all."""
         if self._open:
@@ -250,13 +288,44 @@ class AsTheyCome:
             self.next_agent = self._open[0].question.agent
         else:
             self.logger.buffer = self.next_agent = None
-            self.logger.write(self._applied)
+            for wave in self._settled:
+                for told in (wave.decisions, wave.texts, wave.applied):
+                    self.logger.write(told)
+
+            self._settled.clear()
             self.logger.write(self._later)
 
-    async def _answer(self, question: Question, logger: OrderedLogger) -> Decision:
+    async def _carry(self, asked: _Open) -> Answer | None:
+        """Get an answer; where it is carried out at once, do that until nothing more is asked."""
+        question: Asked | None = asked.question
+        while question is not None:
+            wave = _Wave()
+            asked.waves.append(wave)
+            logger = OrderedLogger(self._given, self._clock)
+            logger.buffer = wave.texts if isinstance(question, TextCall) else wave.decisions
+            answer = await self._answer(question, logger)
+            if not self._at_once:
+                return answer
+
+            with self._writing_to(wave.applied, asked.moment):
+                question = self.apply(question, answer)
+
+        return None
+
+    @contextmanager
+    def _writing_to(self, buffer: Buffer, moment: Moment) -> Iterator[None]:
+        """Put the events of a block into a buffer, at the time of the question."""
+        before, self.logger.buffer = self.logger.buffer, buffer
+        try:
+            with self._clock.at(moment):
+                yield
+        finally:
+            self.logger.buffer = before
+
+    async def _answer(self, question: Asked, logger: OrderedLogger) -> Answer:
         self.open_questions += 1
         try:
-            (decision,) = await self._reasoner.decide_many([question], logger=logger)
+            (answer,) = await self._answerers.answers_to([question], logger)
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is None or task.cancelling():
@@ -269,15 +338,9 @@ class AsTheyCome:
         finally:
             self.open_questions -= 1
 
-        return decision
+        return answer
 
 
-def _require_option(question: Question, decision: Decision) -> None:
-    if decision.chosen in question.options:
-        return
-
-    options = ", ".join(map(state_text, question.options))
-    raise ReasonerError(
-        f"agent {agent_name(question.agent)!r}: the reasoner chose {decision.chosen!r}, "
-        f"which is not one of {options}"
-    )
+def _moved_to(moment: Moment, told: Buffer) -> Buffer:
+    """Return events as if they had happened at another time."""
+    return [(moment, level, event, keys) for _, level, event, keys in told]
