@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, cast
 
 from prism.agents import SeedPost, SocialAgent
 from prism.agents._attributes import plain_attributes
@@ -17,6 +17,7 @@ from prism.social._wording import Words, call_for
 from prism.statechart import (
     AgentState,
     Decision,
+    Guard,
     Question,
     RandomStream,
     Statechart,
@@ -45,9 +46,6 @@ from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._stage import Setting
 from prism.worlds._world import parameters_told
 
-if TYPE_CHECKING:
-    from prism.social._feed import Feed
-
 _STEPS_TO_FINISH = 2
 """Composing and publishing."""
 
@@ -72,6 +70,22 @@ _NEEDS = (
 
 _HOME = "prism.social._feed"
 _COUNTERS = {"post": "posts", "reply": "replies", "reshare": "reshares"}
+
+
+class FeedRules(Protocol):
+    """What a feed says itself, and a feed of the user's own in another way."""
+
+    def populate(self, agents: int) -> Iterable[SocialAgent]:
+        """Make the population of a run that says a number only."""
+
+    def opening(self) -> Iterable[SeedPost]:
+        """Return what was posted before the first round, oldest first."""
+
+    def guard(self) -> Guard | None:
+        """Return who says whether a post is relevant enough; None if each agent does."""
+
+    def compose(self, agent: SocialAgent, post: Post, stream: RandomStream) -> Draft:
+        """Write what an agent publishes."""
 
 
 class FeedHost(RunHost):
@@ -112,7 +126,8 @@ class FeedStage:
     has_fields = False
 
     def __init__(self, setting: Setting) -> None:
-        self._feed: Feed = setting.world  # type: ignore[assignment]
+        self._world = setting.world
+        self._feed = cast(FeedRules, setting.world)
         self.seed: int = setting.seed
         self._clock = setting.clock
         self._answerers = setting.answerers
@@ -171,12 +186,12 @@ class FeedStage:
     def describe(self) -> dict[str, Any]:
         """Return chart and number of agents; of a world of the user's own, name and parameters."""
         told = {"chart": self.chart.name, "agents": len(self.agents)}
-        feed = self._feed
+        world = self._world
         # a simulation without a world of its own is told as it always was
-        if type(feed).__module__ == _HOME:
+        if type(world).__module__ == _HOME:
             return told
 
-        return {**told, "world": type(feed).__name__, "parameters": parameters_told(feed)}
+        return {**told, "world": type(world).__name__, "parameters": parameters_told(world)}
 
     def announce(self) -> None:
         """Announce every agent, and publish what was posted before the first round."""
