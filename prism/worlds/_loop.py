@@ -194,7 +194,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
 
     def _make_stage(self, agents: int | Iterable[Any], logger: EventLogger | None) -> Stage:
         world = self.world
-setting = Setting(world, self._parts, self._seed, self.clock, logger, self._answerers)
+        setting = Setting(world, self._parts, self._seed, self.clock, logger, self._answerers)
         make: Callable[[Setting], Stage] = type(world)._prism_stage or AgentStage
         stage = make(setting)
         stage.host.wording = self._answerers.wording
