@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -21,6 +21,10 @@ from prism.cli._options import (
     Resume,
     Thinking,
     Timeout,
+    WriterKind,
+    WriterLanguage,
+    WriterLength,
+    WriterModel,
     keeping_option,
     model_option,
 )
@@ -28,20 +32,15 @@ from prism.cli._results import RoundProgress, print_results
 from prism.cli._run_screen import (
     RunScreen,
     is_given,
-    option_of,
     own_folder,
     refuse_other_runs,
     refuse_what_is_settled,
     run_screen,
 )
 from prism.cli._screen import note, pour
+from prism.cli._writing import WriterChoice, who_answers
 from prism.errors import InputError
-from prism.runs import (
-    ModelOptions,
-    Outcome,
-    ReasonerOptions,
-    ReplayOptions,
-)
+from prism.runs import Outcome
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.runs._options import Mode, Pick
 from prism.social import Results, SocialRun
@@ -140,6 +139,10 @@ def simulate(
             "be resumed.",
         ),
     ] = None,
+    writer: WriterKind = None,
+    writer_model: WriterModel = None,
+    writer_length: WriterLength = None,
+    writer_language: WriterLanguage = None,
     replay: Annotated[
         Path | None,
         model_option(
@@ -182,6 +185,8 @@ def simulate(
 
     prism simulate --agents 50 --reasoner openai --host http://127.0.0.1:8000 --model llama3.2
 
+    prism simulate --agents 50 --reasoner ollama --writer ollama --model llama3.2
+
     prism simulate --agents 50 --replay runs/model --out runs/again
     """
     if resume is not None:
@@ -210,8 +215,9 @@ def simulate(
     }
     folder = None if out is None else own_folder("--out", out)
     with _screen(folder) as screen:
-        decider = _decider(reasoner, replay, asked)
-        run = SocialRun(agents, posts, rounds, ticks, seed, decider, _columns(keep))
+        choice = WriterChoice(writer, writer_model, writer_length, writer_language)
+        decider, texts = who_answers(reasoner, replay, asked, choice)
+        run = SocialRun(agents, posts, rounds, ticks, seed, decider, _columns(keep), texts)
         outcome = runs.begin(
             run,
             folder,
@@ -240,30 +246,6 @@ def _resume(folder: Path, hosts: list[str], checkpoint_every: float, *, as_json:
         note(f"{folder} is complete: there is nothing to resume")
     else:
         _print(outcome, as_json=as_json)
-
-
-def _decider(
-    reasoner: Literal["policy", "ollama", "openai"], replay: Path | None, asked: dict[str, Any]
-) -> ReasonerOptions:
-    """Return who decides; refuse options of a model where none is asked."""
-    given = {name: value for name, value in asked.items() if value is not None}
-    if reasoner != "policy" and replay is None:
-        if "model" not in given:
-            shown = "'ollama list' shows" if reasoner == "ollama" else "the server lists"
-            raise InputError(
-                f"--reasoner {reasoner} needs --model, the name of a model that {shown}"
-            )
-        return ModelOptions(**given, server=reasoner)
-
-    if given:
-        needs = (
-            "needs --reasoner ollama or openai"
-            if replay is None
-            else "asks no model: leave it out with --replay"
-        )
-        raise InputError(f"{option_of(next(iter(given)))} {needs}")
-
-    return None if replay is None else ReplayOptions(replay)
 
 
 def _columns(keep: list[str] | None) -> tuple[str, ...]:
