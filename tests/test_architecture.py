@@ -79,7 +79,6 @@ SUB_ROOMS = {
         "_host",
         "_snapshot",
         "_decider",
-        "_answers",
         "_asking",
         "_ticks",
         "_together",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -32,17 +34,18 @@ from prism.cli._results import RoundProgress, print_results
 from prism.cli._run_screen import (
     RunScreen,
     is_given,
+    option_of,
     own_folder,
     refuse_other_runs,
     refuse_what_is_settled,
     run_screen,
 )
 from prism.cli._screen import note, pour
-from prism.cli._writing import WriterChoice, who_answers
 from prism.errors import InputError
-from prism.runs import Outcome
+from prism.runs import ModelOptions, Outcome, ReasonerOptions, ReplayOptions, WriterOptions
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
-from prism.runs._options import Mode, Pick
+from prism.runs._options import Mode, Pick, Server
+from prism.runs._writing import recorded_writer
 from prism.social import Results, SocialRun
 from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
 from prism.social._run import DEFAULT_AGENTS
@@ -246,6 +249,118 @@ def _resume(folder: Path, hosts: list[str], checkpoint_every: float, *, as_json:
         note(f"{folder} is complete: there is nothing to resume")
     else:
         _print(outcome, as_json=as_json)
+
+
+@dataclass(frozen=True, slots=True)
+class WriterChoice:
+    """What a command was told of who writes.
+
+    Args:
+        kind: What serves the model; None if nobody is to write.
+        model: Another model than the one that decides.
+        length: Most characters.
+        language: Language of the texts.
+    """
+
+    kind: Server | None = None
+    model: str | None = None
+    length: int | None = None
+    language: str | None = None
+
+    def options(self, model: str | ModelOptions | None) -> WriterOptions:
+        """Return the options of a writer that asks a model."""
+        given: dict[str, Any] = {"max_length": self.length, "language": self.language}
+        return WriterOptions(
+            model, **{name: value for name, value in given.items() if value is not None}
+        )
+
+    def require_none(self) -> None:
+        """Refuse options of a writer where there is none.
+
+        Raises:
+            InputError: At the first one that is given.
+        """
+        given = {"model": self.model, "length": self.length, "language": self.language}
+        for name, value in given.items():
+            if value is not None:
+                raise InputError(f"--writer-{name} needs --writer ollama or openai")
+
+
+def who_answers(
+    reasoner: Literal["policy", "ollama", "openai"],
+    replay: Path | None,
+    asked: Mapping[str, Any],
+    writer: WriterChoice,
+) -> tuple[ReasonerOptions, WriterOptions | None]:
+    """Return who decides and who writes; refuse options of a model where none is asked.
+
+    Args:
+        reasoner: Who decides.
+        replay: An earlier run to take decisions and texts from, if one was named.
+        asked: Options of a model, None where they were not given.
+        writer: Who writes.
+
+    Raises:
+        InputError: If an option was given that applies to nothing.
+    """
+    given = {name: value for name, value in asked.items() if value is not None}
+    if writer.kind is None and replay is None:
+        writer.require_none()
+    if replay is not None:
+        return _replayed(replay, given, writer)
+    if reasoner == "policy":
+        return None, _only_writes(given, writer)
+
+    if "model" not in given:
+        raise _lacks_model("--reasoner", reasoner)
+
+    decides = ModelOptions(**given, server=reasoner)
+    if writer.kind is None:
+        return decides, None
+    if writer.kind != reasoner:
+        raise InputError(
+            f"--writer {writer.kind} and --reasoner {reasoner} are servers of two kinds: take one "
+            "of them for both, which may have another --writer-model"
+        )
+
+    return decides, writer.options(writer.model)
+
+
+def _replayed(
+    replay: Path, given: Mapping[str, Any], writer: WriterChoice
+) -> tuple[ReasonerOptions, WriterOptions | None]:
+    if given:
+        option = option_of(next(iter(given)))
+        raise InputError(f"{option} asks no model: leave it out with --replay")
+    if writer.model is not None:
+        raise InputError("--writer-model asks no model: leave it out with --replay")
+
+    told = writer != WriterChoice()
+
+    return ReplayOptions(replay), writer.options(None) if told else recorded_writer(replay)
+
+
+def _only_writes(given: Mapping[str, Any], writer: WriterChoice) -> WriterOptions | None:
+    if writer.kind is None:
+        if given:
+            option = option_of(next(iter(given)))
+            raise InputError(f"{option} needs --reasoner ollama or openai, or --writer")
+        return None
+
+    model = writer.model or given.get("model")
+    if model is None:
+        raise _lacks_model("--writer", writer.kind)
+
+    for name in ("mode", "pick", "stop_at_fallbacks"):
+        if name in given:
+            raise InputError(f"{option_of(name)} needs --reasoner ollama or openai: it decides")
+
+    return writer.options(ModelOptions(**{**given, "model": model}, server=writer.kind))
+
+
+def _lacks_model(option: str, server: str) -> InputError:
+    shown = "'ollama list' shows" if server == "ollama" else "the server lists"
+    return InputError(f"{option} {server} needs --model, the name of a model that {shown}")
 
 
 def _columns(keep: list[str] | None) -> tuple[str, ...]:

@@ -74,13 +74,8 @@ class WriterOptions:
         }
 
 
-def writer_config(writer: WriterOptions | None) -> dict[str, Any]:
-    """Return what ``run.json`` says of who writes: nothing where nobody does."""
-    return {} if writer is None else {"writer": writer.to_config()}
-
-
 def read_writer(config: Mapping[str, Any], path: Path) -> WriterOptions | None:
-    """Read what `writer_config` returned.
+    """Read what the options of a run said of who writes.
 
     Args:
         config: A run as plain data.

@@ -33,7 +33,6 @@ from prism.runs._writing import (
     read_writer,
     replayed_writer,
     require_model_of,
-    writer_config,
 )
 from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
 from prism.social._simulation import Simulation
@@ -92,7 +91,8 @@ class SocialRun:
             raise InputError(f"must lie between -2^53 and 2^53, got {self.seed}", field="seed")
 
         object.__setattr__(self, "keep", tuple(dict.fromkeys(self.keep)))
-        require_model_of(self.reasoner, self.writer)
+        if self.writer is not None or self.reasoner is not None:
+            require_model_of(self.reasoner, self.writer)
 
     @property
     def is_repeatable(self) -> bool:
@@ -124,7 +124,11 @@ class SocialRun:
             if self.posts is not None
             else population.posts or opening_posts(population.agents, seed=self.seed)
         )
-        reasoner, writer = make_askers(self.reasoner, self.writer, self.seed, AgentState.SCROLLING)
+        reasoner, writer = None, None
+        if self.reasoner is not None or self.writer is not None:
+            reasoner, writer = make_askers(
+                self.reasoner, self.writer, self.seed, AgentState.SCROLLING
+            )
 
         def make(logger: EventLogger | None, clock: SimulatedClock | None) -> Simulation:
             return Simulation(
@@ -157,7 +161,7 @@ class SocialRun:
             **({"reasoner": _POLICY} if self.reasoner is None else self.reasoner.to_config()),
             # only where it is given: other runs are described as they always were
             **({"keep": list(self.keep)} if self.keep else {}),
-            **writer_config(self.writer),
+            **({} if self.writer is None else {"writer": self.writer.to_config()}),
             "inputs": self._digests(),
         }
 

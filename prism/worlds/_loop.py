@@ -25,7 +25,7 @@ from prism.telemetry.events import (
     TREATMENT_APPLIED,
 )
 from prism.worlds._agent_stage import AgentStage
-from prism.worlds._answers import Answerers
+from prism.worlds._asking import Answerers
 from prism.worlds._decider import Decider, Event, Remembering
 from prism.worlds._elsewhere import drawing_nowhere_else
 from prism.worlds._kinds import parts_of, treatments_by_round
