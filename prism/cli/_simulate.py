@@ -20,7 +20,9 @@ from prism.cli._options import (
     MaxCalls,
     MaxTokens,
     ModelName,
+    Models,
     Resume,
+    Temperature,
     Thinking,
     Timeout,
     WriterKind,
@@ -29,6 +31,7 @@ from prism.cli._options import (
     WriterModel,
     keeping_option,
     model_option,
+    model_options,
 )
 from prism.cli._results import RoundProgress, print_results
 from prism.cli._run_screen import (
@@ -43,8 +46,8 @@ from prism.cli._run_screen import (
 from prism.cli._screen import note, pour
 from prism.errors import InputError
 from prism.runs import ModelOptions, Outcome, ReasonerOptions, ReplayOptions, WriterOptions
+from prism.runs._assigned import Mode, Pick, Server
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
-from prism.runs._options import Mode, Pick, Server
 from prism.runs._writing import recorded_writer
 from prism.social import Results, SocialRun
 from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
@@ -109,6 +112,8 @@ def simulate(
         Pick | None, model_option(help="Draw from the probabilities, or take the likeliest.")
     ] = None,
     think: Thinking = None,
+    temperature: Temperature = None,
+    models: Models = None,
     concurrency: Annotated[
         int | None,
         model_option(min=1, help="Questions under way at once on each server. 4 by default."),
@@ -206,6 +211,7 @@ def simulate(
         "mode": mode,
         "pick": pick,
         "think": think,
+        "temperature": temperature,
         "concurrency": concurrency,
         "timeout": timeout,
         "patience": patience,
@@ -219,7 +225,7 @@ def simulate(
     folder = None if out is None else own_folder("--out", out)
     with _screen(folder) as screen:
         choice = WriterChoice(writer, writer_model, writer_length, writer_language)
-        decider, texts = who_answers(reasoner, replay, asked, choice)
+        decider, texts = who_answers(reasoner, replay, models, asked, choice)
         run = SocialRun(agents, posts, rounds, ticks, seed, decider, _columns(keep), texts)
         outcome = runs.begin(
             run,
@@ -289,6 +295,7 @@ class WriterChoice:
 def who_answers(
     reasoner: Literal["policy", "ollama", "openai"],
     replay: Path | None,
+    models: Path | None,
     asked: Mapping[str, Any],
     writer: WriterChoice,
 ) -> tuple[ReasonerOptions, WriterOptions | None]:
@@ -297,6 +304,7 @@ def who_answers(
     Args:
         reasoner: Who decides.
         replay: An earlier run to take decisions and texts from, if one was named.
+        models: File of models, if one was named.
         asked: Options of a model, None where they were not given.
         writer: Who writes.
 
@@ -307,23 +315,35 @@ def who_answers(
     if writer.kind is None and replay is None:
         writer.require_none()
     if replay is not None:
+        if models is not None:
+            given["models"] = models
         return _replayed(replay, given, writer)
-    if reasoner == "policy":
+    if models is None and reasoner == "policy":
         return None, _only_writes(given, writer)
 
-    if "model" not in given:
-        raise _lacks_model("--reasoner", reasoner)
-
-    decides = ModelOptions(**given, server=reasoner)
+    decides = _model(reasoner, models, given)
     if writer.kind is None:
         return decides, None
-    if writer.kind != reasoner:
+    if writer.kind != decides.server:
         raise InputError(
-            f"--writer {writer.kind} and --reasoner {reasoner} are servers of two kinds: take one "
-            "of them for both, which may have another --writer-model"
+            f"--writer {writer.kind} and --reasoner {decides.server} are servers of two kinds: "
+            "take one of them for both, which may have another --writer-model"
         )
 
     return decides, writer.options(writer.model)
+
+
+def _model(
+    reasoner: Literal["policy", "ollama", "openai"], models: Path | None, given: Mapping[str, Any]
+) -> ModelOptions:
+    if models is not None:
+        server = None if reasoner == "policy" else reasoner
+        return model_options(models, {**given, "server": server})
+    if "model" not in given:
+        raise _lacks_model("--reasoner", reasoner)
+
+    assert reasoner != "policy"
+    return ModelOptions(**given, server=reasoner)
 
 
 def _replayed(

@@ -42,6 +42,9 @@ from prism.telemetry._loggers import EventLogger
 DEFAULT_AGENTS = "100"
 
 _POLICY = "policy"
+_CHART = "social_media"
+"""Name of the chart of `prism.statechart.social_media_chart`, which agents do not say."""
+
 _MOST_SEED = 2**53
 """The largest whole number that every reader of JSON reads exactly."""
 
@@ -127,7 +130,7 @@ class SocialRun:
         reasoner, writer = None, None
         if self.reasoner is not None or self.writer is not None:
             reasoner, writer = make_askers(
-                self.reasoner, self.writer, self.seed, AgentState.SCROLLING
+                self.reasoner, self.writer, self.seed, AgentState.SCROLLING, chart=_CHART
             )
 
         def make(logger: EventLogger | None, clock: SimulatedClock | None) -> Simulation:
