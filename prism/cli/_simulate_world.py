@@ -14,7 +14,7 @@ from prism.cli._results import print_measures, print_place, states_table
 from prism.cli._run_screen import is_given
 from prism.cli._screen import Screen, plain, plain_table
 from prism.errors import InputError
-from prism.runs import ReasonerOptions
+from prism.runs import ReasonerOptions, WriterOptions
 from prism.runs._folder import read_summary
 from prism.worlds import WorldResults, WorldRun
 
@@ -57,6 +57,7 @@ def world_run(
     seed: int,
     reasoner: ReasonerOptions,
     keep: tuple[str, ...],
+    writer: WriterOptions | None,
 ) -> WorldRun:
     """Return the run of a world that a command line asks for."""
     import_from_here()
@@ -72,6 +73,7 @@ def world_run(
         treatments=tuple(treatments or ()),
         reasoner=reasoner,
         keep=keep,
+        writer=writer,
     )
 
 
