@@ -317,10 +317,12 @@ def _has_states_of_the_feed(kind: type) -> bool:
 
 
 def _options(question: Question, settings: PromptSettings) -> str:
-    return "\n".join(
-        f"- {state_text(option)}: {meaning_of(question, option, settings.descriptions)}"
+    told = (
+        (state_text(option), meaning_of(question, option, settings.descriptions))
         for option in question.options
     )
+    # a state that means what it says is said once
+    return "\n".join(f"- {text}" if text == means else f"- {text}: {means}" for text, means in told)
 
 
 def meaning_of(question: Question, option: Any, descriptions: Mapping[Any, str]) -> str:
