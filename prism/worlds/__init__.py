@@ -4,8 +4,10 @@ A world's class declares its parameters, its state, its steps, measures and trea
 it, and `WorldRun` is a run that `prism.runs` keeps, resumes and replays.
 """
 
+from prism.runs._lent import Lent
 from prism.worlds._agent import Agent, Message, Thing
 from prism.worlds._fields import one_of, param, state, uniform, whole
+from prism.worlds._guest import Guest, Participant
 from prism.worlds._networks import (
     Network,
     from_edges,
@@ -18,15 +20,20 @@ from prism.worlds._networks import (
 from prism.worlds._options import WorldRun
 from prism.worlds._results import WorldResults, WorldRound
 from prism.worlds._run import Run
+from prism.worlds._space import Space
 from prism.worlds._ticks import Decider
 from prism.worlds._world import World, during, measure, treatment
 
 __all__ = [
     "Agent",
     "Decider",
+    "Guest",
+    "Lent",
     "Message",
     "Network",
+    "Participant",
     "Run",
+    "Space",
     "Thing",
     "World",
     "WorldResults",

@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import isfinite
 from typing import Any, Generic, TypeVar
 
@@ -14,6 +14,7 @@ from prism.errors import FieldValueError, SimulationError
 from prism.runlog import SimulatedClock
 from prism.runlog._clock import Moment
 from prism.runlog._keys import WORLD_EVENTS
+from prism.runs._lent import Lent
 from prism.statechart import Budget, PolicyReasoner, StateTransition
 from prism.statechart._engine.writing import make_record
 from prism.statechart._identity import identify
@@ -34,6 +35,7 @@ from prism.telemetry.events import (
 )
 from prism.worlds._agent import Agent
 from prism.worlds._elsewhere import drawing_nowhere_else
+from prism.worlds._guest import Guest, join
 from prism.worlds._host import ENDING, RunHost
 from prism.worlds._kinds import Kind, make_kinds, parts_of, treatments_by_round
 from prism.worlds._results import Measured, WorldResults, WorldRound
@@ -214,11 +216,15 @@ class Run(Generic[WorldT]):
     def _populate(self, agents: int | Iterable[Agent]) -> dict[type, Kind]:
         given = self.world.populate(agents) if isinstance(agents, int) else agents
         classes = self._host.populate(given)
+        seed = self._seed
         kinds = make_kinds(self.world, classes, self._parts, self._logger, self._count_transition)
         self._host.join(kinds)
         for kind in kinds.values():
             # one of each kind is enough: all have the same slots
-            require_fit(kind.agents[:1], kind.chart.definition)
+            require_fit([kind.agents[0]._subject], kind.chart.definition)
+
+        guests = [agent for agent in self.agents if isinstance(agent, Guest)]
+        join(guests, partial(Lent, logger=self._logger, clock=self._count_transition, seed=seed))
 
         return kinds
 
@@ -248,7 +254,9 @@ class Run(Generic[WorldT]):
 
     def _announce(self, agent: Any) -> None:
         own = {
-            name: getattr(agent, name) for name in type(agent).fields if name not in Agent.fields
+            name: getattr(agent, name)
+            for name in type(agent).fields
+            if name not in Agent.fields and name != "object"
         }
         self._emit(
             AGENT_JOINED,
@@ -410,6 +418,9 @@ class Run(Generic[WorldT]):
             name = event["event"]
             if name == TRANSITION:
                 agent, history = histories[event["agent_id"]]
+                # an object of another class keeps its history itself, or has none
+                if isinstance(agent, Guest):
+                    continue
                 history.append(_record(type(agent).chart.state_type, event))
             elif name == ROUND_ENDED:
                 self.finished.append(WorldRound.from_event(event))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -15,8 +15,11 @@ from prism.telemetry._loggers import EventLogger, active_logger
 from prism.telemetry.events import ANSWER_DISCARDED
 from prism.worlds._agent import Asked, Receiving
 from prism.worlds._elsewhere import drawing_nowhere_else
+from prism.worlds._guest_turns import Elsewhere
 from prism.worlds._host import RunHost, last_record
 from prism.worlds._world import World
+
+Turn = tuple[Any, Mapping[Any, Any], Mapping[Any, float] | None]
 
 MOST_WAVES = 10_000
 """Waves of one tick; a step that asks again and again would go on for ever."""
@@ -91,7 +94,10 @@ class Ticks:
         self._reasoner = reasoner
         self._logger = logger
         self._waiting: list[Waiting] = []
-        self._turns = [(agent, agent._kind.steps, agent._kind.limits) for agent in host.agents]
+        self._elsewhere = Elsewhere()
+        self._turns: list[Turn] = [
+            (agent, agent._kind.steps, agent._kind.limits) for agent in host.agents
+        ]
 
     async def run(self) -> None:
         """Run one tick; nothing that it began is left running."""
@@ -101,7 +107,7 @@ class Ticks:
                 with drawing_nowhere_else():
                     world.tick_begins()
                     host.may_ask = True
-                    self._steps()
+                    await self._take_turns()
 
                 await self._waves()
                 with drawing_nowhere_else():
@@ -110,15 +116,26 @@ class Ticks:
                     world.tick_ends()
             finally:
                 host.may_ask = False
+                self._elsewhere.close()
                 for left in self._waiting:
                     left.running.close()
                 self._waiting.clear()
 
         host.acting = None
 
-    def _steps(self) -> None:
+    async def _take_turns(self) -> None:
+        if not self._host.has_guests:
+            self._steps(self._turns)
+            return
+
+        # one after another, as an object of another class may await what changes the world
+        for turn in self._turns:
+            self._steps((turn,))
+            await self._elsewhere.settle(self._advance)
+
+    def _steps(self, turns: Iterable[Turn]) -> None:
         host, world = self._host, self._world
-        for agent, steps, limits in self._turns:
+        for agent, steps, limits in turns:
             ticks = agent._ticks_in_state = agent._ticks_in_state + 1
             if limits is not None and self._times_out(agent, limits, ticks):
                 continue
@@ -168,6 +185,8 @@ class Ticks:
             running.close()
             self._refuse_unawaited()
         if type(wanted) is not Asked and type(wanted) is not Receiving:
+            if self._elsewhere.takes(owner, running, wanted):
+                return
             running.close()
             raise SimulationError(
                 f"the step of {owner!r} awaits {wanted!r}: a step awaits only decide and receive "
@@ -204,9 +223,9 @@ class Ticks:
         ]
         decisions = iter(await self._ask(questions))
         with drawing_nowhere_else():
-            self._go_on(wave, late, decisions)
+            await self._go_on(wave, late, decisions)
 
-    def _go_on(
+    async def _go_on(
         self, wave: Sequence[Waiting], late: set[int], decisions: Iterator[Decision]
     ) -> None:
         # those who wait for a message that nobody will send any more get none
@@ -223,6 +242,9 @@ class Ticks:
                 self._advance(each.owner, each.running, each.answer)
             else:
                 self._waiting.append(each)
+
+            if self._elsewhere.is_open:
+                await self._elsewhere.settle(self._advance)
 
     def _open(self, wave: Sequence[Waiting]) -> set[int]:
         """Choose what is asked in a wave: one question an agent; return those that are too late.
@@ -283,7 +305,7 @@ class Ticks:
             return None
 
         return agent._chart.fire_to(
-            agent, asked.trigger, decision.chosen, asked.context, asked_in=question.state
+            agent._subject, asked.trigger, decision.chosen, asked.context, asked_in=question.state
         )
 
     def _discard(self, asked: Asked, chosen: Any) -> None:

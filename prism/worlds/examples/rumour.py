@@ -5,13 +5,7 @@ from enum import StrEnum
 from prism.statechart import Statechart, Transition
 from prism.worlds import Agent, World, during, measure, small_world, treatment, uniform
 
-
-class Mind(StrEnum):
-    """What a person knows of the rumour, and does with it."""
-
-    IGNORANT = "ignorant"
-    SPREADER = "spreader"
-    STIFLER = "stifler"
+Mind = StrEnum("Mind", ["IGNORANT", "SPREADER", "STIFLER"])
 
 
 class Person(Agent):
