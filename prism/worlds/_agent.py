@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, overload
 
 from prism.errors import AgentError, DefinitionError, SimulationError
 from prism.randomness import RandomStream
-from prism.statechart import Statechart
+from prism.statechart import Statechart, TextCall, Wording, Written
 from prism.worlds._fields import Fields, unknown_field
 
 HISTORY_DEPTH = 50
@@ -24,12 +24,16 @@ class Host(Protocol):
         unawaited: A decision that was asked for and not awaited yet.
         may_ask: Whether a step is under way, in which a decision can wait for its answer.
         meanings: What states mean, for a model.
+        wording: Length and language of texts, where a call names none.
+        has_writer: Whether a writer was given.
     """
 
     fires: Callable[[Any, str, Any, Any], Any] | None
     unawaited: Any
     may_ask: bool
     meanings: Mapping[Any, str]
+    wording: Wording
+    has_writer: bool
 
     def stream_of(self, agent: Any) -> RandomStream:
         """Return an agent's random numbers for what goes on now."""
@@ -261,6 +265,92 @@ class Agent(_Parts, metaclass=Fields):
         """
         return Asked(self, trigger, context, weights, prompt)
 
+    @overload
+    def write(
+        self,
+        prompt: str,
+        *,
+        template: str,
+        max_length: int | None = None,
+        language: str | None = None,
+        key: str = "text",
+    ) -> Awaitable[str]: ...
+
+    @overload
+    def write(
+        self,
+        prompt: str,
+        *,
+        max_length: int | None = None,
+        language: str | None = None,
+        key: str = "text",
+    ) -> Awaitable[str | None]: ...
+
+    @overload
+    def write(
+        self,
+        prompt: str,
+        *,
+        schema: Mapping[str, Any],
+        template: Any = None,
+        language: str | None = None,
+        key: str = "text",
+    ) -> Awaitable[Any]: ...
+
+    def write(
+        self,
+        prompt: str,
+        *,
+        template: Any = None,
+        schema: Mapping[str, Any] | None = None,
+        max_length: int | None = None,
+        language: str | None = None,
+        key: str = "text",
+    ) -> Awaitable[Any]:
+        """Have a text written by the run's writer.
+
+        ``await`` it, in a step that is ``async``. All texts and decisions of a tick are asked for
+        together, and steps go on in the order of the agents.
+
+        Args:
+            prompt: What to write. Who the agent is, how long the text may be and in which language
+                is told besides.
+            template: What to take without a writer, or if it fails; the log says so.
+            schema: JSON Schema of an answer of another form than one text.
+            max_length: Most characters; a longer text is cut behind a word, and ends with an
+                ellipsis. By default as the run says, 280 where it says nothing.
+            language: Such as ``"German"``; by default as the run says.
+            key: What it is for, in the log.
+
+        Returns:
+            The text, or data of the schema; the template where there is none, which is None if
+            there is no template, either.
+
+        Raises:
+            SimulationError: If the run has no writer, and there is no template.
+            FieldValueError: If the length or the language cannot be.
+        """
+        host = self._joined("write")
+        if template is None and not host.has_writer:
+            raise SimulationError(
+                f"agent {self.agent_id!r} is to write {key!r}, and the run has no writer: give "
+                "Run(..., writer=...), or say what it writes without one: "
+                "write(prompt, template=...)"
+            )
+
+        wording = host.wording
+        if max_length is not None or language is not None:
+            wording = Wording(
+                wording.max_length if max_length is None else max_length,
+                wording.language if language is None else language,
+            )
+
+        call = wording.call(
+            self, key, prompt, persona=self.persona(), schema=schema, fallback=template
+        )
+
+        return Writing(self, call).value()
+
     def receive(self) -> Awaitable[Message | None]:
         """Wait, within the tick, for the next message.
 
@@ -378,6 +468,42 @@ class Asked:
         settled = host.settle(self)
 
         return (yield self) if settled is self else settled
+
+
+class Writing:
+    """A text that an agent is to write; awaiting it gives what was `Written`.
+
+    Args:
+        agent: Who writes.
+        call: What is asked of the run's writer.
+    """
+
+    __slots__ = ("_only_value", "agent", "call")
+
+    def __init__(self, agent: Any, call: TextCall) -> None:
+        self.agent = agent
+        self.call = call
+        self._only_value = False
+        host = agent._joined("write")
+        if not host.may_ask:
+            raise SimulationError(
+                f"agent {agent.agent_id!r}: write belongs into a step (@during), where it can wait "
+                "for the text"
+            )
+
+        host.unawaited = self
+
+    def value(self) -> Self:
+        """Have awaiting it give what the text says, alone."""
+        self._only_value = True
+        return self
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        """Hand the call to the run."""
+        self.agent._host.unawaited = None
+        written: Written = yield self
+
+        return written.value if self._only_value else written
 
 
 class Receiving:

@@ -17,6 +17,7 @@ from prism.statechart.reasoner._questions import BaseReasoner, Decision, Questio
 from prism.statechart.reasoner._reasoner import Reasoner
 from prism.statechart.reasoner._replies import parse_reasoner_response
 from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
+from prism.statechart.reasoner._wording import Wording
 from prism.statechart.reasoner._writer import Writer
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "Question",
     "Reasoner",
     "TextCall",
+    "Wording",
     "Writer",
     "Written",
     "build_reasoner_prompt",

@@ -19,7 +19,7 @@ from prism.statechart.reasoner._reasoner import (
     depends_on,
     require_model,
 )
-from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written, read_as
+from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written, or_fallback, read_as
 from prism.telemetry._loggers import EventLogger, describe
 
 _USELESS_TO_REPEAT = (BudgetSpentError, CircuitOpenError, ModelMissingError)
@@ -122,7 +122,7 @@ class Writer(BaseWriter):
         if key is not None and self._replies is not None and not found.has_failed:
             self._replies.put(key, Reply(found.text or ""))
 
-        return found
+        return or_fallback(call, found)
 
     def _key_of(self, call: TextCall) -> str | None:
         if self._replies is None:
