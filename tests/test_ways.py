@@ -92,7 +92,7 @@ def a_decision(folder: Path, *, committed: bool) -> Way:
         )
         way = Way(
             "statechart/reasoner/_questions.py:__post_init__",
-            "social/_world.py:apply",
+            "social/_stage.py:apply",
             returned=committed,
             after=1,
         )

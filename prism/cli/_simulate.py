@@ -44,8 +44,8 @@ from prism.runs import (
 )
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.runs._options import Mode, Pick
-from prism.simulation._loop import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
 from prism.social import Results, SocialRun
+from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
 from prism.social._run import DEFAULT_AGENTS
 
 _COMMAND = "prism simulate"

@@ -1,6 +1,7 @@
 """The social feed: posts, feeds, composing, and the simulation of a population that reads them."""
 
 from prism.social._composing import Composer, TemplateComposer
+from prism.social._feed import Feed
 from prism.social._posts import Draft, Network, Post, Reader
 from prism.social._results import Activity, Cascade, Results, RoundSummary
 from prism.social._run import SocialRun
@@ -11,6 +12,7 @@ __all__ = [
     "Cascade",
     "Composer",
     "Draft",
+    "Feed",
     "Network",
     "Post",
     "Reader",

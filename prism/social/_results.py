@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from prism.social._posts import Network, Post
+from prism.worlds._results import Measured
 
 LARGEST_CASCADES = 5
 _MOST_EXAMPLE = 300
@@ -99,15 +100,23 @@ class RoundSummary:
         states: Agents in each state at the round's last tick, before ``round_ends`` sends them to
             IDLE.
         activity: What happened in the round.
+        measures: What the measures of a feed of your own came to, by name; None where there was
+            nothing to measure.
     """
 
     number: int
     states: Mapping[str, int]
     activity: Activity
+    measures: Mapping[str, Measured] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the round as plain data."""
-        return {"round": self.number, "states": dict(self.states), **self.activity.to_dict()}
+        """Return the round as plain data; measures only where there are any."""
+        return {
+            "round": self.number,
+            "states": dict(self.states),
+            **self.activity.to_dict(),
+            **({"measures": dict(self.measures)} if self.measures else {}),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +155,14 @@ class Results:
     rounds: tuple[RoundSummary, ...]
     totals: Activity
     cascades: tuple[Cascade, ...]
+
+    def series(self, measure: str) -> list[Measured]:
+        """Return what a measure came to in every round.
+
+        Raises:
+            KeyError: If there is no such measure.
+        """
+        return [each.measures[measure] for each in self.rounds]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the results as plain data, the same for the same run."""

@@ -27,7 +27,7 @@ from prism.runs._options import (
     read_reasoner,
     require_unchanged,
 )
-from prism.simulation._loop import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
+from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
 from prism.social._simulation import Simulation
 from prism.statechart import AgentState
 from prism.telemetry._loggers import EventLogger

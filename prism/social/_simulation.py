@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import partial
+from collections.abc import Iterable, Sequence
+from typing import cast
 
 from prism.agents import SeedPost, SocialAgent
 from prism.runlog import SimulatedClock
-from prism.simulation import BatchDecider, Loop
-from prism.simulation._loop import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
-from prism.social._composing import Composer, TemplateComposer
+from prism.social._composing import Composer
+from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND, Feed
 from prism.social._posts import Network
 from prism.social._results import Results, RoundSummary
-from prism.social._world import SocialWorld
+from prism.social._stage import FeedStage
 from prism.statechart import AgentState, Guard, Statechart
 from prism.telemetry._loggers import EventLogger
+from prism.worlds import Decider, Loop
+from prism.worlds._loop import require_count
 
 
-class Simulation(Loop[RoundSummary, Results]):
+class Simulation(Loop[Feed, RoundSummary, Results]):
     """A population of social agents that scroll, weigh, write and reshare.
 
     Each tick every agent takes one step: its time-out if due, else what its state calls for. The
@@ -38,8 +39,12 @@ class Simulation(Loop[RoundSummary, Results]):
         clock: The run's clock.
         should_engage: As for `social_media_chart`, for agents whose own method takes something else
             than a post.
+        world: A feed of your own, with parameters, measures and treatments.
+        treatments: Treatments of that feed and the rounds at whose beginning they are applied:
+            ``["warning@3"]``.
 
     Attributes:
+        world: The feed as a world.
         agents: The population.
         chart: The chart of every agent.
         network: Posts and feeds.
@@ -54,8 +59,6 @@ class Simulation(Loop[RoundSummary, Results]):
             them, or rounds or ticks are below 1.
     """
 
-    world: SocialWorld
-
     def __init__(
         self,
         agents: Iterable[SocialAgent],
@@ -64,23 +67,28 @@ class Simulation(Loop[RoundSummary, Results]):
         rounds: int = DEFAULT_ROUNDS,
         ticks_per_round: int = DEFAULT_TICKS_PER_ROUND,
         seed: int = 0,
-        reasoner: BatchDecider | None = None,
+        reasoner: Decider | None = None,
         composer: Composer | None = None,
         logger: EventLogger | None = None,
         clock: SimulatedClock | None = None,
         should_engage: Guard | None = None,
+        world: Feed | None = None,
+        treatments: Sequence[str] = (),
     ) -> None:
-        clock = clock or SimulatedClock()
-        composer = composer or TemplateComposer()
+        feed = Feed() if world is None else world
+        feed.give(posts=list(posts), composer=composer, guard=should_engage)
         super().__init__(
-            partial(SocialWorld, agents, posts, composer, seed, clock, should_engage=should_engage),
+            feed,
+            list(agents),
             rounds=rounds,
-            ticks_per_round=ticks_per_round,
+            ticks=require_count("ticks_per_round", ticks_per_round),
             seed=seed,
             reasoner=reasoner,
+            treatments=treatments,
             logger=logger,
             clock=clock,
         )
-        self.agents: list[SocialAgent] = self.world.agents
-        self.chart: Statechart[AgentState] = self.world.chart
-        self.network: Network = self.world.network
+        stage = cast(FeedStage, self._stage)
+        self.agents: list[SocialAgent] = stage.agents
+        self.chart: Statechart[AgentState] = stage.chart
+        self.network: Network = stage.network

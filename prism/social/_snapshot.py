@@ -25,6 +25,17 @@ def describe_readers(network: Network) -> list[list[Any]]:
     return [_describe(reader) for reader in network.readers]
 
 
+def require_same_readers(network: Network, described: list[list[Any]]) -> None:
+    """Refuse what `describe_readers` returned of other agents.
+
+    Raises:
+        SimulationError: If there are other agents.
+    """
+    ids = [agent_id for agent_id, *_ in described]
+    if ids != [reader.agent.agent_id for reader in network.readers]:
+        raise SimulationError("the run to resume has other agents: give the same population")
+
+
 def restore_readers(
     network: Network, described: list[list[Any]], events: Iterable[Event]
 ) -> list[RoundSummary]:
@@ -37,14 +48,7 @@ def restore_readers(
 
     Returns:
         The rounds that had ended.
-
-    Raises:
-        SimulationError: If there are other agents.
     """
-    ids = [agent_id for agent_id, *_ in described]
-    if ids != [reader.agent.agent_id for reader in network.readers]:
-        raise SimulationError("the run to resume has other agents: give the same population")
-
     # posts first: feeds refer to them by number
     finished = _read_log(network, events)
     for reader, of_reader in zip(network.readers, described, strict=True):
@@ -128,4 +132,6 @@ def _summary(event: Event) -> RoundSummary:
     counts["timeouts"] = Counter(event["timeouts"])
     counts["fallbacks"] = Counter(event["fallbacks"])
     counts["fallback_examples"] = dict(event.get("fallback_examples", {}))
-    return RoundSummary(event["round"], event["states"], Activity(**counts))
+    return RoundSummary(
+        event["round"], event["states"], Activity(**counts), event.get("measures", {})
+    )

@@ -6,8 +6,10 @@ it, and `WorldRun` is a run that `prism.runs` keeps, resumes and replays.
 
 from prism.runs._lent import Lent
 from prism.worlds._agent import Agent, Message, Thing
+from prism.worlds._decider import Decider, Remembering
 from prism.worlds._fields import one_of, param, state, uniform, whole
 from prism.worlds._guest import Guest, Participant
+from prism.worlds._loop import Loop
 from prism.worlds._networks import (
     Network,
     from_edges,
@@ -21,7 +23,6 @@ from prism.worlds._options import WorldRun
 from prism.worlds._results import WorldResults, WorldRound
 from prism.worlds._run import Run
 from prism.worlds._space import Space
-from prism.worlds._ticks import Decider
 from prism.worlds._world import World, during, measure, treatment
 
 __all__ = [
@@ -29,9 +30,11 @@ __all__ = [
     "Decider",
     "Guest",
     "Lent",
+    "Loop",
     "Message",
     "Network",
     "Participant",
+    "Remembering",
     "Run",
     "Space",
     "Thing",

@@ -48,6 +48,7 @@ class RunHost:
         may_ask: Whether a step is under way.
         may_set_parameters: Whether a treatment is being applied.
         refusing: Why nothing may change now; None if it may.
+        late: Why a step may not change the world now; None if it may.
         meanings: What states mean, for a model.
         has_guests: Whether objects of other classes are among the agents.
     """
@@ -63,6 +64,7 @@ class RunHost:
         self.may_ask: bool = False
         self.may_set_parameters: bool = False
         self.refusing: str | None = None
+        self.late: str | None = None
         self.meanings: Mapping[Any, str] = world.meanings
         self.has_guests: bool = False
         self._world = world
@@ -124,10 +126,10 @@ class RunHost:
             raise FieldValueError("a run needs at least one agent")
 
         self.has_guests = bool(guests)
-        if guests and self._world.together:
+        if guests and (self._world.together or self._world.overlap):
             raise AgentError(
-                f"{type(self._world).__name__} is a together world, in which what an object of "
-                "another class changes could not wait for the end of the tick: take together away"
+                f"{type(self._world).__name__}: objects of other classes take their turns one "
+                "after another, so leave out together and overlap"
             )
 
         self.agents[:] = taken.values()
@@ -158,6 +160,10 @@ class RunHost:
         for agent in self.agents:
             agent._random = agent._decision_random = None
 
+    def begin_ending(self) -> None:
+        """Begin the end of a round, which has random numbers of its own."""
+        self.begin_phase(ENDING)
+
     def stream_of(self, agent: Any) -> RandomStream:
         """Return an agent's random numbers for what goes on now.
 
@@ -186,6 +192,8 @@ class RunHost:
             SimulationError: If nothing may be drawn now, or the order of agents would decide.
         """
         self._require_drawing("the world")
+        if self.late is not None:
+            raise SimulationError(f"the world cannot draw random numbers: {self.late}")
         if self.acting is not None and self._world.together:
             raise SimulationError(
                 f"{type(self._world).__name__} is a together world, in which the order of agents "
@@ -330,8 +338,9 @@ class RunHost:
             error.add_note(f"in the step of {self.acting!r}, round {self.round}, tick {self.tick}")
 
     def _class_named(self, name: str) -> Fields | None:
-        classes: list[Any] = [type(self._world), *{type(agent) for agent in self.agents}]
-        return next((cls for cls in classes if cls.__name__ == name), None)
+        classes: list[type] = [type(self._world), *{type(agent) for agent in self.agents}]
+        fitting = (cls for cls in classes if cls.__name__ == name and isinstance(cls, Fields))
+        return next(fitting, None)
 
     def _fill(self, agent: Any) -> None:
         for name, field in type(agent).fields.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import inf
 from operator import attrgetter
 from typing import Any, get_type_hints
@@ -68,6 +69,7 @@ class Parts:
     treatments: Mapping[str, int]
 
 
+@lru_cache(maxsize=256)
 def parts_of(cls: type[World[Any]]) -> Parts:
     """Return what a world's class marks.
 

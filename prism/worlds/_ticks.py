@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
-from prism.errors import ReasonerError, SimulationError
+from prism.errors import SimulationError
 from prism.statechart import Decision, Question
 from prism.statechart._definition import TIMEOUT
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.telemetry.events import ANSWER_DISCARDED
 from prism.worlds._agent import Asked, Receiving
+from prism.worlds._asking import answers_to, require_options
+from prism.worlds._decider import Decider
 from prism.worlds._elsewhere import drawing_nowhere_else
 from prism.worlds._guest_turns import Elsewhere
 from prism.worlds._host import RunHost, last_record
@@ -23,15 +25,6 @@ Turn = tuple[Any, Mapping[Any, Any], Mapping[Any, float] | None]
 
 MOST_WAVES = 10_000
 """Waves of one tick; a step that asks again and again would go on for ever."""
-
-
-class Decider(Protocol):
-    """Who decides the open questions of a world."""
-
-    async def decide_many(
-        self, questions: Sequence[Question], *, logger: EventLogger | None = None
-    ) -> list[Decision]:
-        """Answer several questions, in their order."""
 
 
 @dataclass(slots=True)
@@ -47,6 +40,11 @@ class Counts:
     decisions_asked: int = 0
     decisions_answered: int = 0
     timeouts: Counter[str] = field(default_factory=Counter)
+
+    def add(self, decision: Decision) -> None:
+        """Count a decision."""
+        self.decisions_asked += 1
+        self.decisions_answered += decision.source != "fallback"
 
 
 @dataclass(slots=True)
@@ -123,6 +121,12 @@ class Ticks:
 
         host.acting = None
 
+    async def end_round(self) -> None:
+        """Settle every question that is still open."""
+
+    async def close(self) -> None:
+        """Cancel what is still being asked; nothing is left running."""
+
     async def _take_turns(self) -> None:
         if not self._host.has_guests:
             self._steps(self._turns)
@@ -187,6 +191,7 @@ class Ticks:
         if type(wanted) is not Asked and type(wanted) is not Receiving:
             if self._elsewhere.takes(owner, running, wanted):
                 return
+
             running.close()
             raise SimulationError(
                 f"the step of {owner!r} awaits {wanted!r}: a step awaits only decide and receive "
@@ -281,19 +286,13 @@ class Ticks:
 
         self.open_questions = len(questions)
         try:
-            decisions = await self._reasoner.decide_many(questions, logger=self._logger)
+            decisions = await answers_to(questions, self._reasoner, self._logger)
         finally:
             self.open_questions = 0
 
-        self.counts.decisions_asked += len(questions)
-        self.counts.decisions_answered += sum(each.source != "fallback" for each in decisions)
-        for question, decision in zip(questions, decisions, strict=True):
-            if decision.chosen not in question.options:
-                options = ", ".join(map(state_text, question.options))
-                raise ReasonerError(
-                    f"agent {question.agent.agent_id!r}: the reasoner chose {decision.chosen!r}, "
-                    f"which is not one of {options}"
-                )
+        require_options(questions, decisions)
+        for decision in decisions:
+            self.counts.add(decision)
 
         return decisions
 

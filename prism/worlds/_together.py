@@ -18,10 +18,11 @@ from prism.statechart._definition import TIMEOUT
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger
 from prism.worlds._agent import Agent, Asked, Message
+from prism.worlds._decider import Decider
 from prism.worlds._fields import Fields, slot_of
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import Kind
-from prism.worlds._ticks import Decider, Ticks, Turn, Waiting, is_due
+from prism.worlds._ticks import Ticks, Turn, Waiting, is_due
 from prism.worlds._world import World
 
 _CONTAINERS = (list, dict, deque)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar, get_args, get_orig
 
 from prism.errors import DefinitionError, FieldTypeError, SimulationError
 from prism.randomness import RandomStream
+from prism.statechart._identity import identify
 from prism.worlds._agent import Agent
 from prism.worlds._fields import Fields, check_value, hints_of, unknown_field
 from prism.worlds._networks import Network
@@ -35,6 +36,7 @@ class WorldHost(Protocol):
         tick: The tick of the round.
         may_set_parameters: Whether a treatment is being applied.
         refusing: Why nothing may change now; None if it may.
+        late: Why a step may not change the world now; None if it may.
     """
 
     agents: Sequence[Any]
@@ -43,6 +45,7 @@ class WorldHost(Protocol):
     tick: int
     may_set_parameters: bool
     refusing: str | None
+    late: str | None
 
     def world_stream(self) -> RandomStream:
         """Return the world's random numbers for this round."""
@@ -78,6 +81,8 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         rounds: Rounds of a run that does not say how many.
         ticks: Ticks in a round, of a run that does not say how many.
         together: Whether all agents of a tick act on what was there when it began.
+        overlap: Whether agents go on while others wait for an answer; for worlds whose steps read
+            no other agent.
         meanings: What states mean, for a model.
         network: Who is connected with whom; set it in `setup`.
 
@@ -92,7 +97,10 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
     rounds: ClassVar[int] = DEFAULT_ROUNDS
     ticks: ClassVar[int] = 1
     together: ClassVar[bool] = False
+    overlap: ClassVar[bool] = False
     meanings: ClassVar[Mapping[Any, str]] = {}
+    # what runs the agents; None for those of class `Agent`
+    _prism_stage: ClassVar[Callable[[Any], Any] | None] = None
 
     def __init__(self, **parameters: Any) -> None:
         """Set parameters and state."""
@@ -185,11 +193,11 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
 
     def in_state(self, state: Enum) -> Sequence[AgentT]:
         """Return the agents that are in a state, in their order."""
-        return [agent for agent in self.agents if agent._state is state]
+        return [agent for agent in self.agents if agent.state is state]
 
     def count(self, state: Enum) -> int:
         """Return how many agents are in a state."""
-        return sum(agent._state is state for agent in self.agents)
+        return sum(agent.state is state for agent in self.agents)
 
     def share(self, state: Enum) -> float:
         """Return the share of the agents that are in a state, of those whose chart has it."""
@@ -272,8 +280,8 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
                 f"{name}: {_text(field.annotation)} = state(...) if it changes by itself"
             )
 
-        if host is not None and host.refusing is not None:
-            raise SimulationError(f"{cls.__name__}.{name} cannot be set: {host.refusing}")
+        if host is not None and (reason := host.refusing or host.late) is not None:
+            raise SimulationError(f"{cls.__name__}.{name} cannot be set: {reason}")
 
         object.__setattr__(self, name, value)
 
@@ -343,6 +351,11 @@ def treatment(method: Any = None, *, round: int | None = None) -> Any:  # noqa: 
 def parameters_of(cls: Fields) -> list[str]:
     """Return the names of a world's parameters."""
     return [name for name, field in cls.fields.items() if not field.declared.is_state]
+
+
+def parameters_told(world: World[Any]) -> dict[str, Any]:
+    """Return a world's parameters as a log has them."""
+    return identify({name: getattr(world, name) for name in parameters_of(type(world))}) or {}
 
 
 def kinds_of(cls: type) -> tuple[type[Agent], ...]:

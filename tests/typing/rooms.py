@@ -19,11 +19,11 @@ from prism.files import write_durably
 from prism.llm import OllamaChatClient
 from prism.report import Report, make_report
 from prism.runs import ModelOptions, Outcome, RunFolder, begin, replay, resume
-from prism.simulation import BatchDecider
 from prism.social import Results, SocialRun
 from prism.statechart import PolicyReasoner
 from prism.telemetry import EventLogger, StandardLogger
 from prism.workflow import Turn, Workflow, WorkflowAgent, WorkflowResults, WorkflowRun
+from prism.worlds import Decider
 
 diagram = Diagram(("a", "b"), (Arrow("a", "b", ("go",)),), initial="a")
 assert_type(draw_svg(diagram), str)
@@ -38,7 +38,7 @@ SocialRun(reasoner=ModelOptions("llama3.2", mode="loud"))  # type: ignore[arg-ty
 write_durably("note.txt", b"")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 logger: EventLogger = StandardLogger("app")
-decider: BatchDecider = PolicyReasoner(seed=1)
+decider: Decider = PolicyReasoner(seed=1)
 
 workflow = Workflow.load("agent.yaml")
 assert_type(workflow, Workflow)

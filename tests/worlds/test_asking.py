@@ -12,11 +12,11 @@ from structlog.testing import LogCapture
 from prism.agents import synthetic_population
 from prism.errors import ReasonerError
 from prism.runlog import RunLog, SimulatedClock
-from prism.simulation._asking import OrderedLogger
 from prism.social import Results, Simulation
 from prism.statechart import Decision, PolicyReasoner, Question, Reasoner
 from prism.telemetry.events import DECISION, POST_PUBLISHED, TRANSITION
 from prism.testing import FailingReasoner, LateReasoner
+from prism.worlds._asking import OrderedLogger
 from tests.kit.clients import cancel_itself
 
 MOST_TURNS = 59

@@ -11,22 +11,23 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from prism.errors import ReasonerError
 from prism.runlog import SimulatedClock
 from prism.runlog._clock import Moment
-from prism.simulation._world import BatchDecider
 from prism.statechart import Decision, Question
 from prism.statechart._identity import agent_name
 from prism.statechart.states import state_text
 from prism.telemetry._instrument import Level
 from prism.telemetry._loggers import EventLogger, report
+from prism.worlds._decider import Decider
 
-Apply = Callable[[Question, Decision], None]
-"""Carries out a decision; called in the order of the agents."""
+Apply = Callable[[Question, Decision], Question | None]
+"""Carries out a decision; returns what the agent asks next in the same tick, if anything."""
 
 Buffer = list[tuple[Moment, Level, str, dict[str, Any]]]
 """Events that wait for earlier ones: when each happened, how serious it is, its name and keys."""
@@ -66,12 +67,46 @@ class Asking(Protocol):
 
 
 def asking_with(
-    reasoner: BatchDecider, logger: EventLogger | None, clock: SimulatedClock
+    reasoner: Decider,
+    logger: EventLogger | None,
+    clock: SimulatedClock,
+    *,
+    at_once: bool = False,
 ) -> Asking:
-    """Return the way of asking that suits a reasoner."""
+    """Return the way of asking that suits a reasoner.
+
+    Args:
+        reasoner: Who answers.
+        logger: Where the run's events go.
+        clock: The run's clock.
+        at_once: Whether an answer may be carried out as it arrives, since that changes the agent
+            alone which asked; an agent that asks again is then not kept waiting.
+    """
     if getattr(reasoner, "concurrency", 0):
-        return AsTheyCome(reasoner, logger, clock)
+        return AsTheyCome(reasoner, logger, clock, at_once=at_once)
     return TickByTick(reasoner, logger)
+
+
+async def answers_to(
+    asked: Sequence[Question], reasoner: Decider, logger: EventLogger | None
+) -> list[Decision]:
+    """Return the answers to what several agents ask at the same time, in their order."""
+    return await reasoner.decide_many(asked, logger=logger)
+
+
+def require_options(asked: Sequence[Question], decisions: Sequence[Decision]) -> None:
+    """Refuse decisions for what was not to choose from.
+
+    Raises:
+        ReasonerError: If there is one; names agent, choice and options.
+    """
+    for question, decision in zip(asked, decisions, strict=True):
+        if decision.chosen not in question.options:
+            options = ", ".join(map(state_text, question.options))
+            raise ReasonerError(
+                f"agent {agent_name(question.agent)!r}: the reasoner chose {decision.chosen!r}, "
+                f"which is not one of {options}"
+            )
 
 
 class TickByTick:
@@ -79,7 +114,7 @@ class TickByTick:
 
     apply: Apply
 
-    def __init__(self, reasoner: BatchDecider, logger: EventLogger | None) -> None:
+    def __init__(self, reasoner: Decider, logger: EventLogger | None) -> None:
         self.logger: EventLogger | None = logger
         self.next_agent: Any = None
         self.open_questions: int = 0
@@ -91,18 +126,20 @@ class TickByTick:
         self._questions.append(question)
 
     async def end_tick(self) -> None:
-        """Ask the tick's questions, and carry out the answers."""
-        questions, self._questions = self._questions, []
-        if questions:
+        """Ask the tick's questions, and carry out the answers, until nobody asks again."""
+        while self._questions:
+            questions, self._questions = self._questions, []
             self.open_questions = len(questions)
             try:
-                decisions = await self._reasoner.decide_many(questions, logger=self.logger)
+                decisions = await answers_to(questions, self._reasoner, self.logger)
             finally:
                 self.open_questions = 0
 
+            require_options(questions, decisions)
             for question, decision in zip(questions, decisions, strict=True):
-                _require_option(question, decision)
-                self.apply(question, decision)
+                following = self.apply(question, decision)
+                if following is not None:
+                    self._questions.append(following)
 
     async def settle_next(self) -> None:
         """Do nothing, as no question outlives its tick."""
@@ -161,12 +198,21 @@ class OrderedLogger:
 
 
 @dataclass(slots=True)
+class _Wave:
+    """The events of one question: those of its answer, and those of carrying it out."""
+
+    announced: Buffer = field(default_factory=list)
+    applied: Buffer = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class _Asked:
+    """An agent's question, and those that it asks in the same tick when it has the answer."""
+
     question: Question
     moment: Moment
-    answer: asyncio.Task[Decision]
-    logger: OrderedLogger
-    announced: Buffer
+    waves: list[_Wave] = field(default_factory=list)
+    answer: asyncio.Task[Decision | None] = field(init=False)
 
 
 class AsTheyCome:
@@ -176,15 +222,18 @@ class AsTheyCome:
         reasoner: Who answers.
         given: Where the run's events go.
         clock: The run's clock.
+        at_once: Whether an answer is carried out as it arrives, not in the order of the agents.
     """
 
     apply: Apply
 
     def __init__(
         self,
-        reasoner: BatchDecider,
+        reasoner: Decider,
         given: EventLogger | None,
         clock: SimulatedClock,
+        *,
+        at_once: bool = False,
     ) -> None:
         self.logger: OrderedLogger = OrderedLogger(given, clock)
         self.next_agent: Any = None
@@ -192,18 +241,18 @@ class AsTheyCome:
         self._reasoner = reasoner
         self._given = given
         self._clock = clock
+        self._at_once = at_once
         self._open: deque[_Asked] = deque()
         self._asked: deque[_Asked] = deque()
-        self._applied: Buffer = []
+        # of the questions that are settled, the first ones' answers are written already
+        self._settled: list[_Wave] = []
         self._later: Buffer = []
 
     async def ask(self, question: Question) -> None:
         """Put one agent's question, and give those under way a turn."""
-        logger = OrderedLogger(self._given, self._clock)
-        announced: Buffer = []
-        logger.buffer = announced
-        answer = asyncio.create_task(self._answer(question, logger))
-        self._asked.append(_Asked(question, self._clock.moment, answer, logger, announced))
+        asked = _Asked(question, self._clock.moment)
+        asked.answer = asyncio.create_task(self._carry(asked))
+        self._asked.append(asked)
 
         await asyncio.sleep(0)
 
@@ -212,12 +261,14 @@ class AsTheyCome:
         asked = self._open[0]
         decision = await asked.answer
         self._open.popleft()
-        asked.logger.write(asked.announced, at=asked.moment)
-        self.logger.buffer = self._applied
-        _require_option(asked.question, decision)
-        with self._clock.at(asked.moment):
-            self.apply(asked.question, decision)
+        first = asked.waves[0]
+        self.logger.write(first.announced, at=asked.moment)
+        if decision is not None:
+            require_options([asked.question], [decision])
+            with self._writing_to(first.applied, asked.moment):
+                self.apply(asked.question, decision)
 
+        self._keep(asked)
         self._go_on()
 
     async def end_tick(self) -> None:
@@ -243,6 +294,16 @@ class AsTheyCome:
         self._asked.clear()
         self._go_on()
 
+    def _keep(self, asked: _Asked) -> None:
+        """Put the events of a settled question behind those of the same wave."""
+        for number, wave in enumerate(asked.waves):
+            if number == len(self._settled):
+                self._settled.append(_Wave())
+
+            kept = self._settled[number]
+            kept.announced += [(asked.moment, *told) for _, *told in wave.announced]  # type: ignore[misc]
+            kept.applied += wave.applied
+
     def _go_on(self) -> None:
         """Buffer the next tick's events while a decision of this one is out, else write all."""
         if self._open:
@@ -250,13 +311,45 @@ class AsTheyCome:
             self.next_agent = self._open[0].question.agent
         else:
             self.logger.buffer = self.next_agent = None
-            self.logger.write(self._applied)
+            for wave in self._settled:
+                self.logger.write(wave.announced)
+                self.logger.write(wave.applied)
+
+            self._settled.clear()
             self.logger.write(self._later)
+
+    async def _carry(self, asked: _Asked) -> Decision | None:
+        """Get an answer; where it is carried out at once, do that until nothing more is asked."""
+        question: Question | None = asked.question
+        while question is not None:
+            wave = _Wave()
+            asked.waves.append(wave)
+            logger = OrderedLogger(self._given, self._clock)
+            logger.buffer = wave.announced
+            decision = await self._answer(question, logger)
+            if not self._at_once:
+                return decision
+
+            require_options([question], [decision])
+            with self._writing_to(wave.applied, asked.moment):
+                question = self.apply(question, decision)
+
+        return None
+
+    @contextmanager
+    def _writing_to(self, buffer: Buffer, moment: Moment) -> Iterator[None]:
+        """Put the events of a block into a buffer, at the time of the question."""
+        before, self.logger.buffer = self.logger.buffer, buffer
+        try:
+            with self._clock.at(moment):
+                yield
+        finally:
+            self.logger.buffer = before
 
     async def _answer(self, question: Question, logger: OrderedLogger) -> Decision:
         self.open_questions += 1
         try:
-            (decision,) = await self._reasoner.decide_many([question], logger=logger)
+            (decision,) = await answers_to([question], self._reasoner, logger)
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is None or task.cancelling():
@@ -270,14 +363,3 @@ class AsTheyCome:
             self.open_questions -= 1
 
         return decision
-
-
-def _require_option(question: Question, decision: Decision) -> None:
-    if decision.chosen in question.options:
-        return
-
-    options = ", ".join(map(state_text, question.options))
-    raise ReasonerError(
-        f"agent {agent_name(question.agent)!r}: the reasoner chose {decision.chosen!r}, "
-        f"which is not one of {options}"
-    )

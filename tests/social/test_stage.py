@@ -10,10 +10,7 @@ import pytest
 
 from prism.agents import SeedPost, SocialAgent, synthetic_population
 from prism.errors import AgentError
-from prism.runlog import SimulatedClock
-from prism.simulation import Loop
-from prism.social import RoundSummary, Simulation, TemplateComposer
-from prism.social._world import SocialWorld
+from prism.social import Feed, Simulation
 from prism.statechart import (
     AgentState,
     Decision,
@@ -34,6 +31,7 @@ from prism.telemetry.events import (
     TRANSITION,
 )
 from prism.testing import LateReasoner, ScriptedReasoner
+from prism.worlds import measure
 from tests.kit.social import KindComposer
 
 S = AgentState
@@ -141,29 +139,22 @@ def test_log_holds_the_results(logged: Any) -> None:
     assert len(logged.events(ROUND_STARTED)) == 6
 
 
-class Watched(SocialWorld):
-    """Counts its agents by state when the ticks of a round are over."""
+class Watched(Feed):
+    """Measures how many agents scroll when the ticks of a round are over."""
 
-    def end_round(self, number: int) -> RoundSummary:
-        self.seen = Counter(agent.state.value for agent in self.agents)
-        return super().end_round(number)
+    @measure
+    def scrolling(self) -> int:
+        """Return their number."""
+        return self.count(S.SCROLLING)
 
 
 def test_states_of_every_round_are_those_before_it_ends() -> None:
     """A round's states name every state, and count the agents as they are after its last tick."""
     population = synthetic_population(60)
-    clock, composer = SimulatedClock(), TemplateComposer()
-
-    def make_world(logger: Any) -> Watched:
-        return Watched(population.agents, population.posts, composer, 0, clock, logger)
-
-    loop = Loop(make_world, rounds=4, clock=clock)
-    seen: list[Counter[str]] = []
-    results = loop.run(lambda _: seen.append(loop.world.seen))
-    for summary, counts in zip(results.rounds, seen, strict=True):
+    results = Simulation(population.agents, population.posts, rounds=4, world=Watched()).run()
+    for summary in results.rounds:
         assert list(summary.states) == [state.value for state in S]
-        assert summary.states == {state.value: counts[state.value] for state in S}
-        assert len(+counts) > 1
+        assert summary.states["scrolling"] == summary.measures["scrolling"] > 0
 
 
 def test_what_was_decided_is_carried_out() -> None:

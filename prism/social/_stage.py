@@ -1,23 +1,20 @@
-"""The social feed as a world: agents that read, weigh, write, like and reshare posts."""
+"""What social agents do in a run: they read, weigh, write, like and reshare posts."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prism.agents import SeedPost, SocialAgent
 from prism.agents._attributes import plain_attributes
 from prism.errors import FieldValueError
-from prism.runlog import SimulatedClock
-from prism.social._composing import Composer
 from prism.social._posts import Draft, Network, Post, Reader
 from prism.social._results import Activity, Results, RoundSummary, summarize
-from prism.social._snapshot import Event, describe_readers, restore_readers
+from prism.social._snapshot import describe_readers, require_same_readers, restore_readers
 from prism.statechart import (
     AgentState,
     Decision,
-    Guard,
     Question,
     RandomStream,
     Statechart,
@@ -34,8 +31,18 @@ from prism.statechart.social import (
     ROUND_ENDS,
     SEES_POST,
 )
-from prism.telemetry._loggers import EventLogger, active_logger
+from prism.telemetry._loggers import active_logger
 from prism.telemetry.events import AGENT_JOINED, POST_LIKED, POST_PUBLISHED, POST_WEIGHED
+from prism.worlds._asking import asking_with
+from prism.worlds._decider import Event
+from prism.worlds._host import RunHost
+from prism.worlds._results import Measured
+from prism.worlds._snapshot import Decoder, Encoder
+from prism.worlds._stage import Setting
+from prism.worlds._world import parameters_told
+
+if TYPE_CHECKING:
+    from prism.social._feed import Feed
 
 _STEPS_TO_FINISH = 2
 """Composing and publishing."""
@@ -59,59 +66,61 @@ _NEEDS = (
 )
 """What the feed uses of an agent, besides what the chart does."""
 
+_HOME = "prism.social._feed"
 _COUNTERS = {"post": "posts", "reply": "replies", "reshare": "reshares"}
 
 
-class SocialWorld:
-    """What happens in the states of social agents; see `prism.simulation.World`.
+class FeedHost(RunHost):
+    """A run of the feed, as the feed sees it; its agents know nothing of it.
+
+    Attributes:
+        stage: What the agents do.
+    """
+
+    stage: FeedStage
+
+    def begin_phase(self, phase: str) -> None:
+        """Give the feed new random numbers; each agent gets its own at the beginning of a round."""
+        self._phase, self._world_random = phase, None
+
+    def able_to_be_in(self, state: Any) -> int:
+        """Return the number of agents whose chart has a state."""
+        return len(self.agents) if isinstance(state, AgentState) else 0
+
+
+class FeedStage:
+    """What social agents do in their states; see `prism.worlds._stage.Stage`.
 
     Random numbers are keyed by (seed, agent, round).
 
     Args:
-        agents: The population, in the order in which it acts.
-        posts: What was posted before the first round, oldest first.
-        composer: Writes what agents publish.
-        seed: Seed of every random number.
-        clock: The run's clock.
-        logger: Where to write events.
-        should_engage: As for `social_media_chart`.
+        setting: What the run is made of, besides its agents.
 
     Attributes:
-        agents: The population.
+        host: The run, as the feed sees it.
+        has_fields: False, as agents hold nothing of the user's own but plain attributes.
+        logger: Where events go; they may wait there for those of earlier decisions.
+        agents: The population, in the order in which it acts.
         chart: The chart of every agent.
         network: Posts and feeds.
-
-    Raises:
-        AgentError: If agents lack what the chart or the feed needs; lists all that they lack.
-        FieldValueError: If there are no agents, two have the same id, or a post is by nobody among
-            them.
     """
 
-    def __init__(
-        self,
-        agents: Iterable[SocialAgent],
-        posts: Iterable[SeedPost],
-        composer: Composer,
-        seed: int,
-        clock: SimulatedClock,
-        logger: EventLogger | None,
-        *,
-        should_engage: Guard | None = None,
-    ) -> None:
-        self.agents: list[SocialAgent] = list(agents)
-        self._seeds = list(posts)
-        self.chart: Statechart[AgentState] = social_media_chart(
-            should_engage=should_engage, logger=logger, clock=clock
-        )
-        require_fit(self.agents, self.chart.definition, _NEEDS)
-        _check(self.agents, self._seeds)
-        self._composer = composer
-        self._seed = seed
-        self._clock = clock
-        self._logger = logger
+    has_fields = False
+
+    def __init__(self, setting: Setting) -> None:
+        self._feed: Feed = setting.world  # type: ignore[assignment]
+        self.seed: int = setting.seed
+        self._clock = setting.clock
+        self._asking = asking_with(setting.reasoner, setting.logger, setting.clock)
+        self._asking.apply = self.apply
+        self._logger = self.logger = self._asking.logger
         self._activity = Activity()
-        self.network: Network = Network(self.agents)
-        self._readers = {reader.agent.agent_id: reader for reader in self.network.readers}
+        self.host: FeedHost = FeedHost(setting.world, setting.seed, setting.clock, self.logger)
+        self.host.stage = self
+        self.agents: list[SocialAgent] = self.host.agents
+        self.chart: Statechart[AgentState] = social_media_chart(
+            should_engage=self._feed.guard(), logger=self.logger, clock=setting.clock
+        )
         self._steps: dict[AgentState, Callable[[Reader], Question | None]] = {
             AgentState.IDLE: self._open_feed,
             AgentState.SCROLLING: self._look_at_next,
@@ -122,13 +131,44 @@ class SocialWorld:
             AgentState.ENGAGING_RESHARE: self._publish_draft,
         }
 
+    @property
+    def open_questions(self) -> int:
+        """Number of questions without an answer; other threads may look."""
+        return self._asking.open_questions
+
+    def populate(self, agents: int | Iterable[SocialAgent]) -> None:
+        """Take in the population, or have the feed make so many agents.
+
+        Raises:
+            AgentError: If agents lack what the chart or the feed needs; lists all that they lack.
+            FieldValueError: If there are no agents, two have the same id, or a post is by nobody
+                among them.
+        """
+        feed = self._feed
+        self.agents[:] = feed.populate(agents) if isinstance(agents, int) else agents
+        require_fit(self.agents, self.chart.definition, _NEEDS)
+        self._seeds = list(feed.opening())
+        _check(self.agents, self._seeds)
+        self.network: Network = Network(self.agents)
+        self._readers = {reader.agent.agent_id: reader for reader in self.network.readers}
+
+    def ready(self) -> None:
+        """Let agents act from now on."""
+        self.host.fires = None
+
     # What the loop asks
 
     def describe(self) -> dict[str, Any]:
-        """Return the chart's name and the number of agents."""
-        return {"chart": self.chart.name, "agents": len(self.agents)}
+        """Return chart and number of agents; of a world of the user's own, name and parameters."""
+        told = {"chart": self.chart.name, "agents": len(self.agents)}
+        feed = self._feed
+        # a simulation without a world of its own is told as it always was
+        if type(feed).__module__ == _HOME:
+            return told
 
-    def begin(self) -> None:
+        return {**told, "world": type(feed).__name__, "parameters": parameters_told(feed)}
+
+    def announce(self) -> None:
         """Announce every agent, and publish what was posted before the first round."""
         for agent in self.agents:
             self._emit(
@@ -146,11 +186,34 @@ class SocialWorld:
         for post in self.network.seed(self._seeds):
             self._announce_post(post)
 
-    def begin_round(self, number: int) -> None:
+    def begin_round(self) -> None:
         """Return the counts to 0, and give every agent its random numbers for the round."""
+        self.host.begin_phase("")
         self._activity = Activity()
+        number = self._clock.round
         for agent in self.agents:
-            agent.random = RandomStream(self._seed, agent.agent_id, number)
+            agent.random = RandomStream(self.seed, agent.agent_id, number)
+
+    async def tick(self) -> None:
+        """Let every agent take its step, and ask what they have to decide."""
+        step, asking = self.step, self._asking
+        for agent in self.agents:
+            if agent is asking.next_agent:
+                await asking.settle_next()
+
+            question = step(agent)
+            if question is not None:
+                await asking.ask(question)
+
+        await asking.end_tick()
+
+    async def end_ticks(self) -> None:
+        """Settle every question that is still open."""
+        await self._asking.end_round()
+
+    async def close(self) -> None:
+        """Cancel what is still being asked."""
+        await self._asking.close()
 
     def step(self, agent: SocialAgent) -> Question | None:
         """Make a time-out if it is due, else do what the agent's state calls for."""
@@ -179,22 +242,33 @@ class SocialWorld:
         if made is not None:
             self._activity.transitions += 1
 
-    def end_round(self, number: int) -> RoundSummary:
-        """Publish what agents are composing, so that no decision is lost, and send all to IDLE."""
+    def states(self) -> dict[str, int]:
+        """Return the number of agents in each state."""
         counts = state_distribution(self.agents, AgentState)
-        states = {state.value: count for state, count in counts.items()}
+        return {state.value: count for state, count in counts.items()}
+
+    def end_round(self) -> None:
+        """Publish what agents are composing, so that no decision is lost, and send all to IDLE."""
         for reader in self.network.readers:
             self._finish(reader)
 
         self._activity.agent_ticks = len(self.agents) * self._clock.tick
 
-        return RoundSummary(number, states, self._activity)
+    def summary(
+        self, number: int, states: Mapping[str, int], measures: Mapping[str, Measured]
+    ) -> RoundSummary:
+        """Return what a round came to."""
+        return RoundSummary(number, states, self._activity, measures)
 
     def results(self, rounds: Sequence[RoundSummary]) -> Results:
         """Return the sums of all rounds and the largest cascades."""
         return summarize(self.network, rounds)
 
-    def snapshot(self) -> dict[str, Any]:
+    def totals(self, results: Results) -> dict[str, Any]:
+        """Return the sums of all rounds."""
+        return results.totals.to_dict()
+
+    def snapshot(self, _code: Encoder) -> dict[str, Any]:
         """Return the agents and their feeds; the log tells posts, likes and histories."""
         described: dict[str, Any] = {"agents": describe_readers(self.network)}
         attributes = {agent.agent_id: _attributes_of(agent) for agent in self.agents}
@@ -203,20 +277,39 @@ class SocialWorld:
 
         return described
 
-    def restore(self, snapshot: Mapping[str, Any], events: Iterable[Event]) -> list[RoundSummary]:
-        """Make agents, posts and feeds what they were; return the rounds that had ended.
+    def restore(self, snapshot: Mapping[str, Any], _code: Decoder) -> None:
+        """Give the agents the attributes that they had; `read_log` does the rest.
 
         Raises:
             SimulationError: If the snapshot is of another population.
         """
-        finished = restore_readers(self.network, snapshot["agents"], events)
+        require_same_readers(self.network, snapshot["agents"])
         attributes = snapshot.get("attributes", {})
         for agent in self.agents:
             # an agent of another engine may have none
             if hasattr(agent, "attributes"):
                 agent.attributes = attributes.get(agent.agent_id, {})
 
-        return finished
+    def read_log(self, snapshot: Mapping[str, Any], events: Iterable[Event]) -> list[RoundSummary]:
+        """Make agents, posts and feeds what they were; return the rounds that had ended."""
+        return restore_readers(self.network, snapshot["agents"], events)
+
+    # What a world of the user's own asks
+
+    def publish_as(self, author_id: str, text: str, topics: Iterable[str]) -> Post:
+        """Publish a post that no agent's step has written.
+
+        Raises:
+            FieldValueError: If the author is nobody among the agents.
+        """
+        if author_id not in self._readers:
+            raise FieldValueError(f"posts must be by agents of the population, got {author_id!r}")
+
+        post = self.network.publish(author_id, Draft("post", text, tuple(topics)), None)
+        self._activity.posts += 1
+        self._announce_post(post)
+
+        return post
 
     # Steps
 
@@ -257,8 +350,8 @@ class SocialWorld:
             return
 
         # a stream of its own: a composer that draws more numbers changes no decision
-        stream = RandomStream(self._seed, agent.agent_id, self._clock.round, self._clock.tick)
-        reader.draft = self._composer.compose(agent, post, stream)
+        stream = RandomStream(self.seed, agent.agent_id, self._clock.round, self._clock.tick)
+        reader.draft = self._feed.compose(agent, post, stream)
         agent.pending_action = kind = reader.draft.kind
         if kind == "post":
             self._publish(reader, reader.draft)

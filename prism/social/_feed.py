@@ -1,0 +1,144 @@
+"""The social feed as a world, which can be given parameters, treatments and measures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, cast
+
+from prism.agents import SeedPost, SocialAgent, opening_posts, synthetic_population
+from prism.errors import FieldValueError, SimulationError
+from prism.social._composing import Composer, TemplateComposer
+from prism.social._posts import Draft, Post
+from prism.social._stage import FeedHost, FeedStage
+from prism.statechart import Guard, RandomStream
+from prism.worlds import World
+
+DEFAULT_ROUNDS = 10
+DEFAULT_TICKS_PER_ROUND = 12
+
+
+class Feed(World[Any]):
+    """Social agents who read, weigh, write, like and reshare posts; see `prism.social.Simulation`.
+
+    Derive from it to declare parameters, state, measures and treatments as in any world, to log
+    events of your own, or to say yourself who engages and what is written::
+
+        class Warned(Feed):
+            threshold: float = 0.3
+
+            def should_engage(self, agent: SocialAgent, post: Post) -> bool:
+                return agent.relevance(post) > self.threshold
+
+            @treatment
+            def warning(self) -> None:
+                self.threshold = 0.6
+
+            @measure
+            def replies(self) -> float:
+                return sum(post.kind == "reply" for post in self.posts)
+
+    What the agents do in their states is the feed's own: steps, messages and networks of other
+    worlds are not part of it.
+    """
+
+    __slots__ = ("_composer", "_guard", "_seeds")
+
+    rounds = DEFAULT_ROUNDS
+    ticks = DEFAULT_TICKS_PER_ROUND
+    overlap = True
+    _prism_stage: ClassVar[Any] = FeedStage
+
+    @property
+    def posts(self) -> Sequence[Post]:
+        """All posts, oldest first."""
+        return self._played().network.posts
+
+    def likes_of(self, post: Post) -> int:
+        """Return how often a post has been liked."""
+        return self._played().network.likes.get(post.post_id, 0)
+
+    def publish(self, author: SocialAgent | str, text: str, topics: Iterable[str] = ()) -> Post:
+        """Publish a post in an agent's name, from a treatment or a hook of a round.
+
+        Args:
+            author: The agent, or its id.
+            text: What it says.
+            topics: What it is about.
+
+        Raises:
+            SimulationError: If no round is under way, or in a measure.
+            FieldValueError: If the author is nobody among the agents.
+        """
+        stage = self._played()
+        reason = stage.host.refusing
+        if stage.host.is_setting_up:
+            reason = "the first round has not begun; let opening return what is there before it"
+        if reason is not None:
+            raise SimulationError(f"{type(self).__name__} cannot publish: {reason}")
+
+        name = author if isinstance(author, str) else author.agent_id
+
+        return stage.publish_as(name, text, topics)
+
+    # What a feed of your own may say
+
+    def populate(self, agents: int) -> Iterable[SocialAgent]:
+        """Make the population of a run that says a number only; by default a synthetic one."""
+        population = synthetic_population(agents, seed=self._played().seed)
+        self.give(posts=population.posts)
+
+        return population.agents
+
+    def opening(self) -> Iterable[SeedPost]:
+        """Return what was posted before the first round, oldest first."""
+        given: Iterable[SeedPost] | None = getattr(self, "_seeds", None)
+        return opening_posts(self.agents, seed=self._played().seed) if given is None else given
+
+    def should_engage(self, agent: Any, post: Post) -> bool:
+        """Return whether a post is relevant enough for an agent; by default the agent says so."""
+        return bool(agent.should_engage(post))
+
+    def compose(self, agent: SocialAgent, post: Post, stream: RandomStream) -> Draft:
+        """Write what an agent publishes; by default the composer of the simulation does.
+
+        Args:
+            agent: Who writes.
+            post: What it looked at when it decided to.
+            stream: Random numbers for this text alone.
+        """
+        composer: Composer = getattr(self, "_composer", None) or _TEMPLATES
+        return composer.compose(agent, post, stream)
+
+    # The run's side
+
+    def give(
+        self,
+        *,
+        posts: Iterable[SeedPost] | None = None,
+        composer: Composer | None = None,
+        guard: Guard | None = None,
+    ) -> None:
+        """Take what a `Simulation` was given."""
+        given = {"_seeds": posts, "_composer": composer, "_guard": guard}
+        for name, value in given.items():
+            if value is not None:
+                object.__setattr__(self, name, value)
+
+    def guard(self) -> Guard | None:
+        """Return who says whether a post is relevant enough; None if each agent does."""
+        given: Guard | None = getattr(self, "_guard", None)
+        if type(self).should_engage is Feed.should_engage:
+            return given
+        if given is not None:
+            raise FieldValueError(
+                f"{type(self).__name__} has a should_engage of its own: leave out the other one"
+            )
+
+        return self.should_engage
+
+    def _played(self) -> FeedStage:
+        host = cast(FeedHost, self._hosted("posts"))
+        return host.stage
+
+
+_TEMPLATES = TemplateComposer()

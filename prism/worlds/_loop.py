@@ -1,0 +1,384 @@
+"""The loop of every run: rounds, treatments, ticks and measures, kept and made again."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from math import isfinite
+from typing import Any, Generic, TypeVar
+
+from prism.errors import FieldValueError, SimulationError
+from prism.runlog import SimulatedClock
+from prism.runlog._keys import WORLD_EVENTS
+from prism.statechart import Budget, PolicyReasoner
+from prism.telemetry._loggers import EventLogger, active_logger
+from prism.telemetry.events import (
+    DECISION,
+    ROUND_ENDED,
+    ROUND_STARTED,
+    RUN_ENDED,
+    RUN_STARTED,
+    SCHEMA_VERSION,
+    TREATMENT_APPLIED,
+)
+from prism.worlds._agent_stage import AgentStage
+from prism.worlds._decider import Decider, Event, Remembering
+from prism.worlds._elsewhere import drawing_nowhere_else
+from prism.worlds._kinds import parts_of, treatments_by_round
+from prism.worlds._results import Measured
+from prism.worlds._snapshot import Decoder, Encoder
+from prism.worlds._stage import Setting, Stage
+from prism.worlds._world import World, parameters_told
+
+WorldT = TypeVar("WorldT", bound=World[Any])
+RoundT = TypeVar("RoundT")
+ResultsT = TypeVar("ResultsT")
+
+_TICKS_BETWEEN_COLLECTIONS = 100
+
+
+class Loop(Generic[WorldT, RoundT, ResultsT]):
+    """Runs a world through rounds and ticks; the base of all runs in which agents share a world.
+
+    Args:
+        world: The world; a run takes it for itself.
+        agents: The agents, or how many the world is to make.
+        rounds: Number of rounds, from 1 on; by default what the world's class says.
+        ticks: Ticks in a round, from 1 on; by default what the world's class says.
+        seed: Seed of every random number.
+        reasoner: Who decides; a `PolicyReasoner` by default.
+        treatments: Treatments and the rounds at whose beginning they are applied.
+        logger: Where to write the run's events; None means structlog's own logger, once it is
+            configured.
+        clock: The run's clock.
+
+    Attributes:
+        world: The world.
+        rounds: Number of rounds.
+        ticks_per_round: Ticks in a round.
+        finished: The rounds that have ended.
+        reasoner: Who decides.
+        clock: The run's clock.
+    """
+
+    def __init__(
+        self,
+        world: WorldT,
+        agents: int | Iterable[Any],
+        *,
+        rounds: int | None,
+        ticks: int | None,
+        seed: int,
+        reasoner: Decider | None,
+        treatments: Sequence[str],
+        logger: EventLogger | None,
+        clock: SimulatedClock | None,
+    ) -> None:
+        if world._host is not None:
+            raise SimulationError(
+                f"this {type(world).__name__} is in a run already: make a new one"
+            )
+
+        self.world: WorldT = world
+        self.rounds: int = require_count("rounds", world.rounds if rounds is None else rounds)
+        self.ticks_per_round: int = require_count("ticks", world.ticks if ticks is None else ticks)
+        self.finished: list[RoundT] = []
+        self.reasoner: Decider = reasoner or PolicyReasoner(seed)
+        self.clock: SimulatedClock = clock or SimulatedClock()
+        self._seed = seed
+        self._has_run = False
+        self._collect: Callable[[], object] = _leave_it
+        self._parts = parts_of(type(world))
+        self._treatments = treatments_by_round(world, self._parts, treatments, self.rounds)
+        self._stage = self._make_stage(agents, logger)
+        self._host = self._stage.host
+        # fields of the user's own may hold what no checkpoint can keep
+        has_fields = self._stage.has_fields or bool(type(world).fields or self._parts.measures)
+        self._is_to_be_checked = has_fields
+
+    @property
+    def open_questions(self) -> int:
+        """Number of questions that the reasoner has not answered yet; any thread may look."""
+        return self._stage.open_questions
+
+    def run(self, on_round: Callable[[RoundT], object] | None = None) -> ResultsT:
+        """Run the rounds that are left in an event loop of its own.
+
+        The reasoner's connections belong to that event loop, so they are closed.
+
+        Args:
+            on_round: Called with every round as it ends.
+
+        Raises:
+            SimulationError: If it has been run before: the agents are not what they were.
+        """
+        with _collecting_now_and_then() as self._collect:
+            return asyncio.run(self._run_and_close(on_round))
+
+    async def arun(self, on_round: Callable[[RoundT], object] | None = None) -> ResultsT:
+        """Run the rounds that are left; the async twin of `run`.
+
+        Raises:
+            SimulationError: If it has been run before: the agents are not what they were.
+        """
+        if self._has_run:
+            raise SimulationError(
+                "this simulation has been run: make a new one, with a new world and new agents"
+            )
+
+        self._has_run = True
+        with self.clock.bound():
+            if not self.finished:
+                self._begin()
+
+            try:
+                for number in range(len(self.finished) + 1, self.rounds + 1):
+                    self.finished.append(await self._round(number))
+                    self._collect()
+                    if on_round is not None:
+                        on_round(self.finished[-1])
+            finally:
+                await self._stage.close()
+
+            results: ResultsT = self._stage.results(self.finished)
+            self._emit(RUN_ENDED, **self._stage.totals(results))
+
+        return results
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return what the run is, between two rounds, as plain data; the log holds the rest.
+
+        Raises:
+            SimulationError: If a field holds what cannot be kept; names it.
+        """
+        budget = getattr(self.reasoner, "budget", None)
+
+        return {
+            "moment": self.clock.to_list(),
+            "spent": budget.to_dict() if isinstance(budget, Budget) else None,
+            **self._fields(),
+        }
+
+    def restore(self, snapshot: Mapping[str, Any], events: Iterable[Event]) -> None:
+        """Go on where another run of the same options was.
+
+        Args:
+            snapshot: What `snapshot` returned there.
+            events: Its log until then.
+
+        Raises:
+            SimulationError: If the snapshot is of another world or population.
+        """
+        self._host.end_setup(is_resumed=True)
+        self._restore_fields(snapshot)
+        self.clock.go_on_at(snapshot["moment"])
+
+        budget = getattr(self.reasoner, "budget", None)
+        if isinstance(budget, Budget) and snapshot["spent"] is not None:
+            budget.restore(**snapshot["spent"])
+
+        self.finished = self._stage.read_log(snapshot, self._noted(events))
+
+    # Beginning
+
+    def _make_stage(self, agents: int | Iterable[Any], logger: EventLogger | None) -> Stage:
+        world = self.world
+        setting = Setting(world, self._parts, self._seed, self.clock, logger, self.reasoner)
+        make: Callable[[Setting], Stage] = world._prism_stage or AgentStage
+        stage = make(setting)
+        object.__setattr__(world, "_host", stage.host)
+        with stage.host.explaining(), drawing_nowhere_else():
+            stage.populate(agents)
+            world.setup()
+
+        stage.ready()
+
+        return stage
+
+    def _begin(self) -> None:
+        told = self._stage.describe()
+        self._emit(
+            RUN_STARTED,
+            schema=SCHEMA_VERSION,
+            chart=told.pop("chart"),
+            agents=told.pop("agents"),
+            rounds=self.rounds,
+            ticks_per_round=self.ticks_per_round,
+            seed=self._seed,
+            **told,
+        )
+        self._stage.announce()
+        self._host.end_setup(is_resumed=False)
+
+    # Rounds
+
+    async def _round(self, number: int) -> RoundT:
+        host, world, stage = self._host, self.world, self._stage
+        self.clock.begin_round(number)
+        self._emit(ROUND_STARTED, round=number)
+        stage.begin_round()
+        with host.explaining(), drawing_nowhere_else():
+            self._treat(number)
+            world.round_begins()
+
+        for tick in range(1, self.ticks_per_round + 1):
+            self.clock.advance()
+            await stage.tick()
+            # a policy never waits: let an interruption, and others in the event loop, have a turn
+            await asyncio.sleep(0)
+            if tick % _TICKS_BETWEEN_COLLECTIONS == 0:
+                self._collect()
+
+        await stage.end_ticks()
+        host.begin_ending()
+        states = stage.states()
+        measures = self._measures()
+        stage.end_round()
+        with host.explaining(), drawing_nowhere_else():
+            world.round_ends()
+
+        summary = stage.summary(number, states, measures)
+        self._emit(ROUND_ENDED, **summary.to_dict())
+
+        return summary  # type: ignore[no-any-return]
+
+    def _treat(self, number: int) -> None:
+        for name in self._treatments.get(number, ()):
+            before = parameters_told(self.world)
+            self._host.may_set_parameters = True
+            try:
+                getattr(self.world, name)()
+            finally:
+                self._host.may_set_parameters = False
+
+            after = parameters_told(self.world)
+            changed = {key: value for key, value in after.items() if value != before[key]}
+            self._emit(TREATMENT_APPLIED, treatment=name, parameters=changed)
+
+    def _measures(self) -> dict[str, Measured]:
+        reason = "a measure only looks; let a hook change things, such as round_ends"
+        # the fields are compared once, and show what no later checkpoint could keep, too
+        before = self._fields() if self._is_to_be_checked else None
+        with self._host.only_looking(reason), self._host.explaining():
+            found = {name: self._measured(name) for name in self._parts.measures}
+
+        if before is not None:
+            self._is_to_be_checked = False
+            if self._parts.measures and (after := self._fields()) != before:
+                raise SimulationError(
+                    f"a measure of {type(self.world).__name__} changes a field "
+                    f"({', '.join(_differing(before, after))}): {reason}"
+                )
+
+        return found
+
+    def _measured(self, name: str) -> Measured:
+        value = getattr(self.world, name)()
+        if value is None or (isinstance(value, (int, float)) and isfinite(value)):
+            return value
+
+        raise SimulationError(
+            f"{type(self.world).__name__}.{name} must return a finite number, or None where there "
+            f"is nothing to measure, got {value!r}"
+        )
+
+    # Keeping
+
+    def _fields(self) -> dict[str, Any]:
+        world, agents = self.world, self._host.agents
+        code = Encoder(agents, type(world).__module__)
+        of_agents = self._stage.snapshot(code)
+        of_world = {
+            name: code.column([world], lambda each, name=name: getattr(each, name), name)[0]  # type: ignore[misc]
+            for name, field in type(world).fields.items()
+            if field.declared.kept
+        }
+        network = world._network
+
+        return {
+            **of_agents,
+            "world": of_world,
+            "network": None if network is None else network.snapshot(),
+            "things": code.things(),
+        }
+
+    def _restore_fields(self, snapshot: Mapping[str, Any]) -> None:
+        world = self.world
+        code = Decoder(self._host.agents, type(world).__module__, snapshot["things"])
+        self._stage.restore(snapshot, code)
+        for name, value in snapshot["world"].items():
+            object.__setattr__(world, name, code.value(value))
+        if snapshot["network"] is not None:
+            world.network.restore(snapshot["network"])
+
+    def _noted(self, events: Iterable[Event]) -> Iterator[Event]:
+        """Pass events on; the reasoner takes note of its decisions, and the world of its events."""
+        # a log may be long, so it is read once, for all
+        remember = self.reasoner.remember if isinstance(self.reasoner, Remembering) else None
+        for event in events:
+            name = event["event"]
+            if remember is not None and name == DECISION:
+                remember(event)
+            elif name.startswith(WORLD_EVENTS) and event["round"] > 0:
+                # setup, which runs again, does itself what its events tell
+                self.world.recall(event)
+
+            yield event
+
+    async def _run_and_close(self, on_round: Callable[[RoundT], object] | None) -> ResultsT:
+        try:
+            return await self.arun(on_round)
+        finally:
+            close = getattr(self.reasoner, "close", None)
+            if close is not None:
+                await close()
+
+    def _emit(self, event: str, **keys: Any) -> None:
+        logger = active_logger(self._stage.logger)
+        if logger is not None:
+            logger.info(event, **keys)
+
+
+def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """Return the names of fields that differ between two snapshots."""
+    names = [
+        name
+        for old, new in zip(before.get("kinds", ()), after.get("kinds", ()), strict=True)
+        for name in old["fields"]
+        if old["fields"][name] != new["fields"][name]
+    ]
+    names += [name for name in before["world"] if before["world"][name] != after["world"][name]]
+
+    return names or [name for name in before if before[name] != after[name]]
+
+
+def require_count(name: str, value: int) -> int:
+    """Return a number of rounds or ticks.
+
+    Raises:
+        FieldValueError: If it is none from 1 on.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise FieldValueError(f"{name} must be a whole number, 1 or more, got {value!r}")
+
+    return value
+
+
+def _leave_it() -> None:
+    """Leave garbage to the collector."""
+
+
+@contextmanager
+def _collecting_now_and_then() -> Iterator[Callable[[], object]]:
+    """Switch automatic garbage collection off; yield what collects the garbage of a round."""
+    # the collector would search the growing history of all agents again and again, which took a
+    # fifth of the time at 10,000 agents
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield lambda: gc.collect(0)
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -1,0 +1,185 @@
+"""Worlds whose agents go on while others wait for an answer."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prism.errors import DefinitionError, SimulationError
+from prism.runlog import ReplayReasoner
+from prism.statechart import PolicyReasoner, Statechart, Transition
+from prism.testing import FailingReasoner, LateReasoner
+from prism.worlds import Agent, Run, World, during, measure, state, uniform
+from tests.kit.worlds import run_logged
+
+
+class Mood(StrEnum):
+    """What somebody does."""
+
+    CALM = "calm"
+    KEEN = "keen"
+    TIRED = "tired"
+
+
+class Person(Agent):
+    """Somebody who thinks once or several times in a tick."""
+
+    chart = Statechart(
+        Mood,
+        [
+            Transition("thinks", Mood.CALM, Mood.KEEN),
+            Transition("thinks", Mood.CALM, Mood.CALM),
+            Transition("thinks", Mood.KEEN, Mood.TIRED),
+            Transition("thinks", Mood.KEEN, Mood.CALM),
+            Transition("timeout", Mood.TIRED, Mood.CALM),
+        ],
+        Mood.CALM,
+        name="thinker",
+        decision_states=[Mood.CALM, Mood.KEEN],
+        timeouts={Mood.TIRED: 2},
+    )
+    ease: float = uniform(0, 1)
+    thoughts: int = state(0)
+    made: list[Mood] = state(list)
+
+
+class Thinkers(World[Person]):
+    """People who think alone, the more so the more ease they have."""
+
+    rounds = 4
+    ticks = 5
+    overlap = True
+    begun: int = state(0)
+
+    @during(Mood.CALM, Mood.KEEN)
+    async def think(self, person: Person) -> None:
+        """Think until the mood changes, or ease is used up."""
+        self.begun += 1
+        self.log("began", agent=person, number=self.begun)
+        while person.random.chance(person.ease):
+            person.thoughts += 1
+            now = await person.decide("thinks", {"number": person.thoughts})
+            person.made.append(now)
+            self.log("thought", agent=person, mood=now)
+            if now is Mood.TIRED:
+                return
+
+    @measure
+    def thoughts(self) -> int:
+        """Return how often people have thought."""
+        return sum(person.thoughts for person in self.agents)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_when_answers_come_changes_nothing(seed: int, tmp_path: Path) -> None:
+    """Answers that come late and out of order change no byte, though agents ask several times."""
+    late = LateReasoner(PolicyReasoner(1), most_turns=59, seed=seed)
+    one = run_logged(tmp_path, Thinkers(), 30, reasoner=late)
+    other = run_logged(tmp_path, Thinkers(), 30, reasoner=PolicyReasoner(1))
+    assert late.overtaken > 0
+    assert one.log.splitlines() == other.log.splitlines()
+    assert one.run.finished == other.run.finished
+    moments = [(line["round"], line["tick"]) for line in one.events()]
+    assert moments == sorted(moments)
+
+
+def test_agents_go_on_while_others_wait(tmp_path: Path) -> None:
+    """More questions are under way at once than in a world that waits for its tick."""
+
+    class Waiting(Thinkers):
+        overlap = False
+
+    at_once = []
+    for world in (Thinkers(), Waiting()):
+        late = LateReasoner(PolicyReasoner(1), most_turns=300)
+        Run(world, 30, reasoner=late, seed=1).run()
+        at_once.append(late.most_at_once)
+    assert at_once[0] > at_once[1]
+
+
+def test_a_replay_that_is_resumed_writes_the_same_bytes(tmp_path: Path) -> None:
+    """A run whose answers came late is replayed, and goes on from a snapshot, to the same lines."""
+    kept: list[Any] = []
+    late = run_logged(tmp_path, Thinkers(), 12, reasoner=LateReasoner(PolicyReasoner(1)))
+    path = tmp_path / "log"
+    path.write_bytes(late.log)
+    replayed = run_logged(tmp_path, Thinkers(), 12, reasoner=ReplayReasoner(path, verbatim=True))
+    assert replayed.log == late.log
+
+    run = Run(Thinkers(), 12)
+    whole = run.run(lambda _: kept.append(run.snapshot()))
+    again = Run(Thinkers(), 12)
+    again.restore(
+        kept[1], [{"event": "round.ended", **each.to_dict()} for each in whole.rounds[:2]]
+    )
+    assert again.run() == whole
+
+
+class Wrong(Thinkers):
+    """A world in which steps do what they must not."""
+
+    mode: str = "state"
+
+    @during(Mood.CALM)
+    async def think(self, person: Person) -> None:
+        """Look at another person, or change the world too late."""
+        other = self.agents[0] if person is not self.agents[0] else self.agents[1]
+        if self.mode == "after":
+            await person.decide("thinks")
+            self.begun += 1
+        elif self.mode == "draws":
+            await person.decide("thinks")
+            self.random.random()
+        else:
+            doing = {
+                "state": lambda: other.state,
+                "field": lambda: other.thoughts,
+                "write": lambda: setattr(other, "thoughts", 1),
+                "count": lambda: self.count(Mood.CALM),
+                "fire": lambda: other.fire("thinks"),
+                "send": lambda: person.send(other, "hello"),
+            }
+            doing[self.mode]()
+            await other.decide("thinks")
+
+
+@pytest.mark.parametrize(
+    ("mode", "problem"),
+    [
+        ("state", "looks at state of 'person_2': in an overlap world"),
+        ("field", "looks at thoughts of 'person_2'"),
+        ("write", "looks at thoughts of 'person_2'"),
+        ("count", "looks at state of 'person_2'"),
+        ("fire", "looks at fire of 'person_2'"),
+        ("send", "'person_1' sends 'person_2' a message: in an overlap world"),
+        ("after", "begun cannot be set: after its first await a step changes its own agent alone"),
+        ("draws", "cannot draw random numbers: after its first await"),
+    ],
+)
+@pytest.mark.parametrize("reasoner", [PolicyReasoner, LateReasoner])
+def test_a_step_that_looks_at_others_is_refused(mode: str, problem: str, reasoner: Any) -> None:
+    """What would depend on when answers come is refused, whoever decides; nothing is left."""
+    with pytest.raises(SimulationError, match=problem):
+        Run(Wrong(mode=mode), 3, reasoner=reasoner()).run()
+
+
+def test_a_world_that_overlaps_has_no_hooks_of_a_tick() -> None:
+    """Hooks that need a common beginning of the tick are refused by name."""
+
+    class Hooked(Thinkers):
+        def tick_ends(self) -> None:
+            """Come too early."""
+
+    with pytest.raises(DefinitionError, match="leave out tick_ends, or overlap"):
+        Run(Hooked(), 3)
+
+
+def test_a_reasoner_that_fails_leaves_nothing_running() -> None:
+    """What a reasoner raises ends the run, and all that was asked is cancelled."""
+    late = LateReasoner(PolicyReasoner(1))
+    with pytest.raises(RuntimeError, match="out of order"):
+        Run(
+            Thinkers(), 30, reasoner=FailingReasoner(RuntimeError("out of order"), late, at=9)
+        ).run()
+    assert late.under_way == []
