@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, cast
 
 from prism.worlds._guest import Guest
 
@@ -43,7 +43,7 @@ class Elsewhere:
                 await (asyncio.sleep(0) if wanted is None else asyncio.wait([wanted]))
             except asyncio.CancelledError as error:
                 # for asyncio.timeout inside of the turn, or for the run: the turn knows
-                self._turn, running = None, _Cancelled(running, error)
+                self._turn, running = None, cast(Running, _Cancelled(running, error))
             else:
                 self._turn = None
 
