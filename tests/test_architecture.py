@@ -79,6 +79,7 @@ SUB_ROOMS = {
         "_host",
         "_snapshot",
         "_decider",
+        "_answers",
         "_asking",
         "_ticks",
         "_together",

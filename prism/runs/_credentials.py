@@ -45,12 +45,27 @@ def with_credentials(
     Raises:
         InputError: If credentials are missing, or a given address is none of the run's.
     """
-    own = config.get("host", [])
-    given = _by_address(hosts, own)
-    secured = config.get("credentials", ())
-    if secured:
+    writer = config.get("writer", {})
+    # a writer may have a model, and servers, of its own
+    of_writer = writer.get("model")
+    others = of_writer if isinstance(of_writer, Mapping) else {}
+    own, theirs = config.get("host", []), others.get("host", [])
+    given = _by_address(hosts, [*own, *theirs])
+    if config.get("credentials") or others.get("credentials"):
         given = {**_from_environment(), **given}
 
+    found = _with_given(config, given, path)
+    if not theirs:
+        return found
+
+    return {**found, "writer": {**writer, "model": _with_given(others, given, path)}}
+
+
+def _with_given(
+    config: Mapping[str, Any], given: Mapping[tuple[Any, ...], str], path: Path
+) -> Mapping[str, Any]:
+    """Return a model's options with the full addresses of its hosts."""
+    own, secured = config.get("host", []), config.get("credentials", ())
     full = [given.get(same_address(host), host) for host in own]
     for host in full:
         if host in secured and not _has_credentials(host):

@@ -176,13 +176,17 @@ def _carry_out(
             writing = folder.writing(config, clock, is_repeatable=options.is_repeatable)
             run = make(stack.enter_context(writing), clock)
 
-        stack.enter_context(closing_cache(run.reasoner, observer.warn))
+        writer = getattr(run, "writer", None)
+        for asker in (run.reasoner, writer):
+            stack.enter_context(closing_cache(asker, observer.warn))
         if folder is not None:
             _tell_folder(folder, run)
             _restore(folder, run, observer)
             stack.enter_context(beating(folder.path, run, clock, observer.warn))
 
         load_model(run.reasoner, options.deadline, observer.note, observer.warn)
+        if getattr(writer, "client", None) is not getattr(run.reasoner, "client", None):
+            load_model(writer, options.deadline, observer.note, observer.warn)
         observer.started(run)
 
         def after_round(summary: Any) -> None:
@@ -192,7 +196,7 @@ def _carry_out(
                 on_round(summary)
 
         results = run.run(after_round)
-        outcome = {"results": results.to_dict(), **spent_by(run.reasoner)}
+        outcome = {"results": results.to_dict(), **spent_by(writer), **spent_by(run.reasoner)}
         if folder is not None:
             folder.complete(outcome)
 

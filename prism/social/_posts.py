@@ -6,11 +6,14 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from prism.agents import SeedPost, SocialAgent
 from prism.agents._relevance import Terms, terms_of
 from prism.errors import FieldValueError
+
+if TYPE_CHECKING:
+    from prism.social._wording import Words
 
 PostKind = Literal["post", "reply", "reshare"]
 
@@ -30,6 +33,9 @@ class Post:
         kind: ``post``, ``reply`` or ``reshare``.
         parent: The very post it replies to or reshares; None for a post of its own.
         number: Place in the order of publication, from 0.
+        template: Where somebody else than the composer writes the texts, what that has drafted: a
+            post is weighed by it, so that words change no transition.
+        source: Who wrote the text then, as in `prism.statechart.Written`; None until it is there.
 
     Attributes:
         root: The post at the beginning of the cascade; itself for a post of its own.
@@ -44,6 +50,8 @@ class Post:
     kind: PostKind = "post"
     parent: Post | None = field(default=None, repr=False)
     number: int = 0
+    template: str | None = None
+    source: str | None = None
     root: Post = field(init=False, repr=False)
     depth: int = field(init=False)
     terms: Terms = field(init=False, repr=False)
@@ -53,7 +61,16 @@ class Post:
         parent = self.parent
         object.__setattr__(self, "root", self if parent is None else parent.root)
         object.__setattr__(self, "depth", 0 if parent is None else parent.depth + 1)
-        object.__setattr__(self, "terms", terms_of(self.topics, self.text))
+        object.__setattr__(self, "terms", _terms_of(self))
+
+    def word(self, text: str, source: str) -> None:
+        """Give a post the text that was written for it."""
+        object.__setattr__(self, "text", text)
+        object.__setattr__(self, "source", source)
+
+
+def _terms_of(post: Post) -> Terms:
+    return terms_of(post.topics, post.text if post.template is None else post.template)
 
 
 class Reader:
@@ -68,10 +85,11 @@ class Reader:
         unread: Its feed, newest first.
         post: The post it looks at.
         draft: What it is about to publish.
+        words: The words of the draft, where somebody else than the composer writes them.
         seen_until: Number of the first post that its feed has not taken in yet.
     """
 
-    __slots__ = ("agent", "draft", "inbox", "post", "seen_until", "topics", "unread")
+    __slots__ = ("agent", "draft", "inbox", "post", "seen_until", "topics", "unread", "words")
 
     def __init__(self, agent: SocialAgent) -> None:
         self.agent: SocialAgent = agent
@@ -80,6 +98,7 @@ class Reader:
         self.unread: deque[Post] = deque()
         self.post: Post | None = None
         self.draft: Draft | None = None
+        self.words: Words | None = None
         self.seen_until: int = 0
 
 
@@ -91,11 +110,15 @@ class Draft:
         kind: A ``reply`` to the post it looked at, a ``reshare`` of it, or a ``post`` of its own.
         text: What it will say.
         topics: What it is about.
+        template: As for `Post`.
+        source: As for `Post`.
     """
 
     kind: PostKind
     text: str
     topics: tuple[str, ...]
+    template: str | None = None
+    source: str | None = None
 
 
 class Network:
@@ -202,6 +225,8 @@ class Network:
             draft.kind,
             parent,
             number,
+            draft.template,
+            draft.source,
         )
         self.posts.append(post)
         self._ids.add(post.post_id)

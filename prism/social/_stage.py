@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, cast
 
 from prism.agents import SeedPost, SocialAgent
 from prism.agents._attributes import plain_attributes
 from prism.errors import FieldValueError
+from prism.social._holding import HoldingLogger
 from prism.social._posts import Draft, Network, Post, Reader
 from prism.social._results import Activity, Results, RoundSummary, summarize
 from prism.social._snapshot import describe_readers, require_same_readers, restore_readers
+from prism.social._wording import Words, call_for
 from prism.statechart import (
     AgentState,
     Decision,
+    Guard,
     Question,
     RandomStream,
     Statechart,
+    TextCall,
+    Written,
     social_media_chart,
     state_distribution,
 )
@@ -40,9 +45,6 @@ from prism.worlds._results import Measured
 from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._stage import Setting
 from prism.worlds._world import parameters_told
-
-if TYPE_CHECKING:
-    from prism.social._feed import Feed
 
 _STEPS_TO_FINISH = 2
 """Composing and publishing."""
@@ -68,6 +70,22 @@ _NEEDS = (
 
 _HOME = "prism.social._feed"
 _COUNTERS = {"post": "posts", "reply": "replies", "reshare": "reshares"}
+
+
+class FeedRules(Protocol):
+    """What a feed says itself, and a feed of the user's own in another way."""
+
+    def populate(self, agents: int) -> Iterable[SocialAgent]:
+        """Make the population of a run that says a number only."""
+
+    def opening(self) -> Iterable[SeedPost]:
+        """Return what was posted before the first round, oldest first."""
+
+    def guard(self) -> Guard | None:
+        """Return who says whether a post is relevant enough; None if each agent does."""
+
+    def compose(self, agent: SocialAgent, post: Post, stream: RandomStream) -> Draft:
+        """Write what an agent publishes."""
 
 
 class FeedHost(RunHost):
@@ -108,10 +126,17 @@ class FeedStage:
     has_fields = False
 
     def __init__(self, setting: Setting) -> None:
-        self._feed: Feed = setting.world  # type: ignore[assignment]
+        self._world = setting.world
+        self._feed = cast(FeedRules, setting.world)
         self.seed: int = setting.seed
         self._clock = setting.clock
-        self._asking = asking_with(setting.reasoner, setting.logger, setting.clock)
+        self._answerers = setting.answerers
+        self._words: dict[int, Words] = {}
+        self._late_calls: list[TextCall] = []
+        logger = setting.logger
+        if self._answerers.has_writer:
+            logger = HoldingLogger(logger, setting.clock)
+        self._asking = asking_with(self._answerers, logger, setting.clock)
         self._asking.apply = self.apply
         self._logger = self.logger = self._asking.logger
         self._activity = Activity()
@@ -121,7 +146,7 @@ class FeedStage:
         self.chart: Statechart[AgentState] = social_media_chart(
             should_engage=self._feed.guard(), logger=self.logger, clock=setting.clock
         )
-        self._steps: dict[AgentState, Callable[[Reader], Question | None]] = {
+        self._steps: dict[AgentState, Callable[[Reader], Question | TextCall | None]] = {
             AgentState.IDLE: self._open_feed,
             AgentState.SCROLLING: self._look_at_next,
             AgentState.EVALUATING: self._weigh,
@@ -161,12 +186,12 @@ class FeedStage:
     def describe(self) -> dict[str, Any]:
         """Return chart and number of agents; of a world of the user's own, name and parameters."""
         told = {"chart": self.chart.name, "agents": len(self.agents)}
-        feed = self._feed
+        world = self._world
         # a simulation without a world of its own is told as it always was
-        if type(feed).__module__ == _HOME:
+        if type(world).__module__ == _HOME:
             return told
 
-        return {**told, "world": type(feed).__name__, "parameters": parameters_told(feed)}
+        return {**told, "world": type(world).__name__, "parameters": parameters_told(world)}
 
     def announce(self) -> None:
         """Announce every agent, and publish what was posted before the first round."""
@@ -201,9 +226,9 @@ class FeedStage:
             if agent is asking.next_agent:
                 await asking.settle_next()
 
-            question = step(agent)
-            if question is not None:
-                await asking.ask(question)
+            asked = step(agent)
+            if asked is not None:
+                await asking.ask(asked)
 
         await asking.end_tick()
 
@@ -215,7 +240,7 @@ class FeedStage:
         """Cancel what is still being asked."""
         await self._asking.close()
 
-    def step(self, agent: SocialAgent) -> Question | None:
+    def step(self, agent: SocialAgent) -> Question | TextCall | None:
         """Make a time-out if it is due, else do what the agent's state calls for."""
         before = agent.state
         if self.chart.tick(agent) is not None:
@@ -227,8 +252,15 @@ class FeedStage:
 
         return None if step is None else step(self._readers[agent.agent_id])
 
-    def apply(self, question: Question, decision: Decision) -> None:
-        """Make the transition that was decided on."""
+    def apply(self, asked: Question | TextCall, answer: Decision | Written) -> None:
+        """Make the transition that was decided on, or take the words of a post."""
+        if isinstance(asked, Question) and isinstance(answer, Decision):
+            self._decided(asked, answer)
+        elif isinstance(answer, Written):
+            self._activity.texts[answer.source] += 1
+            self._words.pop(id(asked)).arrive(answer)
+
+    def _decided(self, question: Question, decision: Decision) -> None:
         self._activity.decisions_asked += 1
         if decision.source == "fallback":
             host = None if decision.cost is None else decision.cost.host
@@ -247,10 +279,17 @@ class FeedStage:
         counts = state_distribution(self.agents, AgentState)
         return {state.value: count for state, count in counts.items()}
 
-    def end_round(self) -> None:
+    async def end_round(self) -> None:
         """Publish what agents are composing, so that no decision is lost, and send all to IDLE."""
         for reader in self.network.readers:
             self._finish(reader)
+
+        late, self._late_calls = self._late_calls, []
+        for call in late:
+            await self._asking.ask(call)
+        if late:
+            await self._asking.end_tick()
+            await self._asking.end_round()
 
         self._activity.agent_ticks = len(self.agents) * self._clock.tick
 
@@ -344,14 +383,15 @@ class FeedStage:
 
         return None
 
-    def _compose(self, reader: Reader) -> None:
+    def _compose(self, reader: Reader) -> TextCall | None:
         agent, post = reader.agent, reader.post
         if post is None:
-            return
+            return None
 
         # a stream of its own: a composer that draws more numbers changes no decision
         stream = RandomStream(self.seed, agent.agent_id, self._clock.round, self._clock.tick)
         reader.draft = self._feed.compose(agent, post, stream)
+        call = self._call_for_words(reader, post) if self._answerers.has_writer else None
         agent.pending_action = kind = reader.draft.kind
         if kind == "post":
             self._publish(reader, reader.draft)
@@ -359,6 +399,16 @@ class FeedStage:
         self._fire(agent, COMPOSE_DONE, post)
         if kind == "post":
             agent.pending_action = None
+
+        return call
+
+    def _call_for_words(self, reader: Reader, post: Post) -> TextCall:
+        draft = reader.draft
+        assert draft is not None
+        call = call_for(reader.agent, post, draft, self._answerers.wording)
+        self._words[id(call)] = reader.words = Words(draft)
+
+        return call
 
     def _publish_draft(self, reader: Reader) -> None:
         if reader.draft is not None:
@@ -385,19 +435,29 @@ class FeedStage:
         agent = reader.agent
         for _ in range(_STEPS_TO_FINISH):
             if agent.state in _UNDER_WAY:
-                self._steps[agent.state](reader)
+                asked = self._steps[agent.state](reader)
+                if isinstance(asked, TextCall):
+                    self._late_calls.append(asked)
 
         if agent.state is not AgentState.IDLE:
             self._fire(agent, ROUND_ENDS)
 
     def _publish(self, reader: Reader, draft: Draft) -> None:
+        words, reader.words = reader.words, None
+        if words is not None:
+            draft = words.draft()
+
         post = self.network.publish(reader.agent.agent_id, draft, reader.post)
         reader.draft = None
         counter = _COUNTERS[post.kind]
         setattr(self._activity, counter, getattr(self._activity, counter) + 1)
-        self._announce_post(post)
+        if words is None:
+            self._announce_post(post)
+        else:
+            words.post = post
+            self._announce_post(post, text=words.text, source=words.source, template=post.template)
 
-    def _announce_post(self, post: Post) -> None:
+    def _announce_post(self, post: Post, **words: Any) -> None:
         self._emit(
             POST_PUBLISHED,
             agent_id=post.author_id,
@@ -406,7 +466,7 @@ class FeedStage:
             parent_id=None if post.parent is None else post.parent.post_id,
             root_id=post.root.post_id,
             topics=list(post.topics),
-            text=post.text,
+            **{"text": post.text, **words},
         )
 
     def _fire(self, agent: SocialAgent, trigger: str, context: Any = None) -> None:

@@ -13,7 +13,7 @@ from prism.errors import AgentError, FieldValueError, SimulationError
 from prism.randomness import RandomStream
 from prism.runlog import SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
-from prism.statechart import Question
+from prism.statechart import Question, Wording
 from prism.statechart._identity import identify
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger
@@ -51,6 +51,8 @@ class RunHost:
         late: Why a step may not change the world now; None if it may.
         meanings: What states mean, for a model.
         has_guests: Whether objects of other classes are among the agents.
+        wording: Length and language of texts, where a call names none.
+        has_writer: Whether a writer was given.
     """
 
     def __init__(
@@ -67,6 +69,8 @@ class RunHost:
         self.late: str | None = None
         self.meanings: Mapping[Any, str] = world.meanings
         self.has_guests: bool = False
+        self.wording: Wording = Wording()
+        self.has_writer: bool = False
         self._world = world
         self._seed = seed
         self._clock = clock

@@ -15,17 +15,26 @@ from prism.errors import InputError, PrismError
 from prism.files._durable import is_stream
 from prism.runlog import SimulatedClock
 from prism.runlog._reader import locate_log
-from prism.runs import ModelOptions, ReasonerOptions, ReplayOptions
+from prism.runs import ReasonerOptions, ReplayOptions, WriterOptions
 from prism.runs._options import (
     REASONER_KINDS,
     check_config,
     digest,
-    make_reasoner,
     naming,
     read_reasoner,
     require_unchanged,
     require_writable,
 )
+from prism.runs._writing import (
+    asks_a_model,
+    deadline_of,
+    make_askers,
+    read_writer,
+    replayed_writer,
+    require_model_of,
+    writer_config,
+)
+from prism.statechart import BaseReasoner, BaseWriter
 from prism.telemetry._loggers import EventLogger
 from prism.worlds._run import DEFAULT_AGENTS, Run
 from prism.worlds._world import World, parsed_parameters
@@ -59,6 +68,7 @@ class WorldRun:
         parameters: The world's parameters by name; texts are read as values of their types.
         treatments: Treatments and their rounds, such as ``("warning@12",)``.
         reasoner: Who decides: a model, an earlier run, or by default the weights of the decisions.
+        writer: Who writes the texts that agents ask for; by default their templates are taken.
 
     Raises:
         InputError: If there is no such world, or no run can be what is given.
@@ -72,6 +82,7 @@ class WorldRun:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     treatments: tuple[str, ...] = ()
     reasoner: ReasonerOptions = None
+    writer: WriterOptions | None = None
 
     def __post_init__(self) -> None:
         """Find the world, and refuse what JSON has no room for."""
@@ -86,6 +97,7 @@ class WorldRun:
         if abs(self.seed) > _MOST_SEED:
             raise InputError(f"must lie between -2^53 and 2^53, got {self.seed}", field="seed")
 
+        require_model_of(self.reasoner, self.writer)
         try:
             put(self, "parameters", parsed_parameters(cls, self.parameters))
             cls(**self.parameters)
@@ -98,16 +110,17 @@ class WorldRun:
     @property
     def is_repeatable(self) -> bool:
         """Whether the run would write the same log again."""
-        return not isinstance(self.reasoner, ModelOptions)
+        return not asks_a_model(self.reasoner, self.writer)
 
     @property
     def deadline(self) -> float | None:
         """Seconds that the run may ask a model for; None without a limit."""
-        return self.reasoner.deadline if isinstance(self.reasoner, ModelOptions) else None
+        return deadline_of(self.reasoner, self.writer)
 
     def replaying(self, recorded: Path) -> Self:
-        """Return the same run with its decisions taken from an earlier one."""
-        return replace(self, reasoner=ReplayOptions(recorded))
+        """Return the same run with its decisions and texts taken from an earlier one."""
+        texts = replayed_writer(self.writer)
+        return replace(self, reasoner=ReplayOptions(recorded), writer=texts)
 
     def prepare(
         self,
@@ -122,11 +135,11 @@ class WorldRun:
         """
         cls = self._class()
         # what is wrong with the world is said before anything is written
-        self._make(cls, None, None, None)
-        reasoner = None if self.reasoner is None else make_reasoner(self.reasoner, self.seed, None)
+        self._make(cls, (None, None), None, None)
+        askers = make_askers(self.reasoner, self.writer, self.seed, None)
 
         def make(logger: EventLogger | None, clock: SimulatedClock | None) -> Run[World[Any]]:
-            return self._make(cls, reasoner, logger, clock)
+            return self._make(cls, askers, logger, clock)
 
         return make
 
@@ -145,6 +158,7 @@ class WorldRun:
             "parameters": self._all_parameters(),
             "treatments": list(self.treatments),
             **({"reasoner": _POLICY} if self.reasoner is None else self.reasoner.to_config()),
+            **writer_config(self.writer),
             "inputs": self._digests(),
         }
 
@@ -163,7 +177,7 @@ class WorldRun:
         if "world" not in config:
             raise InputError("holds a run of something else than a world", path=path)
 
-        check_config(config, path, _KINDS)
+        check_config(config, path, _KINDS, {"writer": dict})
         with naming(path):
             run = cls(
                 world=config["world"],
@@ -174,6 +188,7 @@ class WorldRun:
                 parameters=config["parameters"],
                 treatments=tuple(config["treatments"]),
                 reasoner=read_reasoner(config),
+                writer=read_writer(config, path),
             )
 
         require_unchanged(config["inputs"], run._digests(), path)
@@ -183,7 +198,7 @@ class WorldRun:
     def _make(
         self,
         cls: type[World[Any]],
-        reasoner: Any,
+        askers: tuple[BaseReasoner | None, BaseWriter | None],
         logger: EventLogger | None,
         clock: SimulatedClock | None,
     ) -> Run[World[Any]]:
@@ -193,7 +208,9 @@ class WorldRun:
             rounds=self.rounds,
             ticks=self.ticks_per_round,
             seed=self.seed,
-            reasoner=reasoner,
+            reasoner=askers[0],
+            writer=askers[1],
+            wording=None if self.writer is None else self.writer.wording(),
             treatments=self.treatments,
             logger=logger,
             clock=clock,

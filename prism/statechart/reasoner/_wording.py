@@ -247,4 +247,4 @@ def _cleaned(value: Any) -> Any:
 
 
 def _is_name(name: str) -> bool:
-    return len(name.strip()) > 0 and len(name) <= _MOST_LANGUAGE and name.isprintable()
+    return bool(name.strip()) and len(name) <= _MOST_LANGUAGE and name.isprintable()
