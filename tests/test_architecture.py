@@ -81,7 +81,6 @@ SUB_ROOMS = {
         "_host",
         "_snapshot",
         "_decider",
-        "_answers",
         "_asking",
         "_guest_turns",
         "_ticks",

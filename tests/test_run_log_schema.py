@@ -33,6 +33,7 @@ from prism.statechart import (
     Writer,
     Written,
 )
+from prism.statechart.reasoner import ReasonerByAgent
 from prism.statechart.reasoner._cost import COST_KEYS
 from prism.telemetry.events import DECISION
 from prism.testing import FakeOllama, Fault, ScriptedWriter
@@ -275,6 +276,10 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
         simulate(folder / "policy.jsonl"),
         *with_a_model(folder, "chat"),
         *with_a_model(folder, "decision"),
+        simulate(
+            folder / "by-agent.jsonl",
+            ReasonerByAgent({"all": Reasoner(Answers(), model="any")}, lambda agent: "all"),
+        ),
     ]
     structlog.reset_defaults()
     with configure(folder / "own.jsonl"):

@@ -10,6 +10,7 @@ with their labels.
 `dwell_times`         ticks that agents stay in each state, with a geometric fit
 `timeouts`            time-outs by state and round
 `decisions`           asked, answered, fallbacks, requests, tokens, latency, entropy
+`costs`               requests, tokens and seconds of each model, in decisions and texts
 `activity`            posts, replies, reshares and likes that every agent gave and received
 `engagement`          how unequally they are distributed: Gini, share of the top 1 % and 10 %
 `agents`              what every agent is, and how much it did
@@ -47,6 +48,7 @@ from prism.analysis._reading.runs import Run
 from prism.analysis._tables.agent_story import agent_story
 from prism.analysis._tables.agents import agents
 from prism.analysis._tables.cascades import cascades
+from prism.analysis._tables.costs import costs
 from prism.analysis._tables.decisions import decisions
 from prism.analysis._tables.engagement import activity, engagement, gini, top_share
 from prism.analysis._tables.event_log import to_event_log
@@ -66,6 +68,7 @@ __all__ = [
     "agents",
     "cascades",
     "check_log",
+    "costs",
     "decisions",
     "dwell_times",
     "engagement",

@@ -124,6 +124,27 @@ def decisions(
 
 
 @logs.command()
+def costs(
+    runs: Runs,
+    by: Annotated[
+        str, typer.Option(metavar="NAMES", help="What to group costs by, separated by commas.")
+    ] = "model",
+    as_format: Format = None,
+    out: Out = None,
+) -> None:
+    """Add up what models cost: requests, tokens and seconds, of decisions and texts.
+
+    [bold]Example[/bold]
+
+    prism log costs runs/model --by model,what
+    """
+    from prism.analysis import costs as add_up
+
+    names = [name.strip() for name in by.split(",") if name.strip()]
+    show(runs, lambda opened: add_up(opened, by=names), as_format, out)
+
+
+@logs.command()
 def engagement(runs: Runs, as_format: Format = None, out: Out = None) -> None:
     """Measure how unequally agents post, reply, reshare and like."""
     from prism.analysis import engagement as measure

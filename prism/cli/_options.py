@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +13,7 @@ from prism.cli._run_screen import option_of
 from prism.errors import InputError
 from prism.llm import DEFAULT_HOST
 from prism.runs import ModelOptions, ReasonerOptions, ReplayOptions
-from prism.runs._options import Server, Think
+from prism.runs._assigned import Server, Think
 
 model_option = partial(typer.Option, rich_help_panel="Asking a model")
 keeping_option = partial(typer.Option, rich_help_panel="Keeping the run")
@@ -24,6 +25,21 @@ ServerKind = Annotated[
         "--reasoner",
         help="What serves the model: ollama, the default, or openai for a server that speaks "
         "OpenAI's API (vLLM, llama.cpp, LM Studio), with --host.",
+    ),
+]
+Models = Annotated[
+    Path | None,
+    model_option(
+        metavar="FILE",
+        help="Models by archetype, kind, chart or name of agents, TOML; options given beside it go "
+        "before what it says for all.",
+    ),
+]
+Temperature = Annotated[
+    float | None,
+    model_option(
+        min=0,
+        help="Sampling temperature of what the model writes; 0, the default, for the likeliest.",
     ),
 ]
 Hosts = Annotated[
@@ -60,6 +76,24 @@ Cache = Annotated[
     Path | None,
     model_option(metavar="FILE", help="Keep answers in this file, and use those in it."),
 ]
+WriterKind = Annotated[
+    Server | None,
+    model_option(
+        "--writer",
+        help="Have a model write the texts, too, instead of templates: ollama or openai, which is "
+        "what serves it. It shares servers, limits and budget with the model that decides. With "
+        "--replay texts are taken from the earlier run, if it has any.",
+    ),
+]
+WriterModel = Annotated[
+    str | None,
+    model_option(help="Model that writes, if it is another one than --model."),
+]
+WriterLength = Annotated[
+    int | None,
+    model_option(min=1, help="Most characters of a text. 280 by default; a longer one is cut."),
+]
+WriterLanguage = Annotated[str | None, model_option(help="Language of the texts, such as German.")]
 Resume = Annotated[
     Path | None,
     keeping_option(
@@ -73,8 +107,24 @@ AsJson = Annotated[
 ]
 
 
+def model_options(models: Path | None, asked: Mapping[str, Any]) -> ModelOptions:
+    """Return the options of a model, those of a file of models included.
+
+    Args:
+        models: The file, if one was named.
+        asked: Options of a model, None where they were not given.
+
+    Raises:
+        InputError: If the file cannot be used, or options do not fit.
+    """
+    if models is not None:
+        return ModelOptions.from_file(models, **asked)
+
+    return ModelOptions(**{name: value for name, value in asked.items() if value is not None})
+
+
 def writer_options(
-    model: str | None, replay: Path | None, asked: dict[str, Any]
+    model: str | None, replay: Path | None, asked: dict[str, Any], models: Path | None = None
 ) -> ReasonerOptions:
     """Return who writes the texts of a run; refuse options of a model where none is asked.
 
@@ -82,15 +132,16 @@ def writer_options(
         model: The model, if one was named.
         replay: An earlier run to take the texts from, if one was named.
         asked: Options of a model, None where they were not given.
+        models: A file of models, if one was named.
 
     Raises:
         InputError: If an option of a model was given, and none is asked.
     """
-    given = {name: value for name, value in asked.items() if value is not None}
-    if model is not None and replay is None:
-        return ModelOptions(model, **given)
+    if (model is not None or models is not None) and replay is None:
+        return model_options(models, {"model": model, **asked})
 
-    others = [*(["model"] if model is not None else []), *given]
+    given = {"model": model, "models": models, **asked}
+    others = [name for name, value in given.items() if value is not None]
     if others:
         needs = "needs --model" if replay is None else "asks no model: leave it out with --replay"
         raise InputError(f"{option_of(others[0])} {needs}")

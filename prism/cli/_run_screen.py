@@ -16,6 +16,7 @@ from prism.errors import InputError, TooManyFallbacksError
 from prism.llm._openai import LOGGER as SERVER_LOGGER
 from prism.runs import Observer, RunFolder, Runnable
 from prism.runs._folder import SUMMARY_NAME, read_summary
+from prism.runs._makers import LOGGER as MODELS_LOGGER
 from prism.statechart.reasoner._dispatch import BUDGET_LOGGER
 
 
@@ -95,7 +96,7 @@ def run_screen(
 @contextmanager
 def _showing_notes(screen: RunScreen) -> Iterator[None]:
     """Show what is not in the run's log: about a file of agents, a budget or a server."""
-    loggers = (logging.getLogger("prism.agents"), BUDGET_LOGGER, SERVER_LOGGER)
+    loggers = (logging.getLogger("prism.agents"), BUDGET_LOGGER, SERVER_LOGGER, MODELS_LOGGER)
     handler = _NoteHandler(screen)
     for logger in loggers:
         logger.addHandler(handler)

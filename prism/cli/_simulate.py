@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,11 +20,18 @@ from prism.cli._options import (
     MaxCalls,
     MaxTokens,
     ModelName,
+    Models,
     Resume,
+    Temperature,
     Thinking,
     Timeout,
+    WriterKind,
+    WriterLanguage,
+    WriterLength,
+    WriterModel,
     keeping_option,
     model_option,
+    model_options,
 )
 from prism.cli._results import RoundProgress, print_results
 from prism.cli._run_screen import (
@@ -36,14 +45,10 @@ from prism.cli._run_screen import (
 )
 from prism.cli._screen import note, pour
 from prism.errors import InputError
-from prism.runs import (
-    ModelOptions,
-    Outcome,
-    ReasonerOptions,
-    ReplayOptions,
-)
+from prism.runs import ModelOptions, Outcome, ReasonerOptions, ReplayOptions, WriterOptions
+from prism.runs._assigned import Mode, Pick, Server
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
-from prism.runs._options import Mode, Pick
+from prism.runs._writing import recorded_writer
 from prism.social import Results, SocialRun
 from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
 from prism.social._run import DEFAULT_AGENTS
@@ -107,6 +112,8 @@ def simulate(
         Pick | None, model_option(help="Draw from the probabilities, or take the likeliest.")
     ] = None,
     think: Thinking = None,
+    temperature: Temperature = None,
+    models: Models = None,
     concurrency: Annotated[
         int | None,
         model_option(min=1, help="Questions under way at once on each server. 4 by default."),
@@ -140,6 +147,10 @@ def simulate(
             "be resumed.",
         ),
     ] = None,
+    writer: WriterKind = None,
+    writer_model: WriterModel = None,
+    writer_length: WriterLength = None,
+    writer_language: WriterLanguage = None,
     replay: Annotated[
         Path | None,
         model_option(
@@ -182,6 +193,8 @@ def simulate(
 
     prism simulate --agents 50 --reasoner openai --host http://127.0.0.1:8000 --model llama3.2
 
+    prism simulate --agents 50 --reasoner ollama --writer ollama --model llama3.2
+
     prism simulate --agents 50 --replay runs/model --out runs/again
     """
     if resume is not None:
@@ -198,6 +211,7 @@ def simulate(
         "mode": mode,
         "pick": pick,
         "think": think,
+        "temperature": temperature,
         "concurrency": concurrency,
         "timeout": timeout,
         "patience": patience,
@@ -210,8 +224,9 @@ def simulate(
     }
     folder = None if out is None else own_folder("--out", out)
     with _screen(folder) as screen:
-        decider = _decider(reasoner, replay, asked)
-        run = SocialRun(agents, posts, rounds, ticks, seed, decider, _columns(keep))
+        choice = WriterChoice(writer, writer_model, writer_length, writer_language)
+        decider, texts = who_answers(reasoner, replay, models, asked, choice)
+        run = SocialRun(agents, posts, rounds, ticks, seed, decider, _columns(keep), texts)
         outcome = runs.begin(
             run,
             folder,
@@ -242,28 +257,130 @@ def _resume(folder: Path, hosts: list[str], checkpoint_every: float, *, as_json:
         _print(outcome, as_json=as_json)
 
 
-def _decider(
-    reasoner: Literal["policy", "ollama", "openai"], replay: Path | None, asked: dict[str, Any]
-) -> ReasonerOptions:
-    """Return who decides; refuse options of a model where none is asked."""
-    given = {name: value for name, value in asked.items() if value is not None}
-    if reasoner != "policy" and replay is None:
-        if "model" not in given:
-            shown = "'ollama list' shows" if reasoner == "ollama" else "the server lists"
-            raise InputError(
-                f"--reasoner {reasoner} needs --model, the name of a model that {shown}"
-            )
-        return ModelOptions(**given, server=reasoner)
+@dataclass(frozen=True, slots=True)
+class WriterChoice:
+    """What a command was told of who writes.
 
-    if given:
-        needs = (
-            "needs --reasoner ollama or openai"
-            if replay is None
-            else "asks no model: leave it out with --replay"
+    Args:
+        kind: What serves the model; None if nobody is to write.
+        model: Another model than the one that decides.
+        length: Most characters.
+        language: Language of the texts.
+    """
+
+    kind: Server | None = None
+    model: str | None = None
+    length: int | None = None
+    language: str | None = None
+
+    def options(self, model: str | ModelOptions | None) -> WriterOptions:
+        """Return the options of a writer that asks a model."""
+        given: dict[str, Any] = {"max_length": self.length, "language": self.language}
+        return WriterOptions(
+            model, **{name: value for name, value in given.items() if value is not None}
         )
-        raise InputError(f"{option_of(next(iter(given)))} {needs}")
 
-    return None if replay is None else ReplayOptions(replay)
+    def require_none(self) -> None:
+        """Refuse options of a writer where there is none.
+
+        Raises:
+            InputError: At the first one that is given.
+        """
+        given = {"model": self.model, "length": self.length, "language": self.language}
+        for name, value in given.items():
+            if value is not None:
+                raise InputError(f"--writer-{name} needs --writer ollama or openai")
+
+
+def who_answers(
+    reasoner: Literal["policy", "ollama", "openai"],
+    replay: Path | None,
+    models: Path | None,
+    asked: Mapping[str, Any],
+    writer: WriterChoice,
+) -> tuple[ReasonerOptions, WriterOptions | None]:
+    """Return who decides and who writes; refuse options of a model where none is asked.
+
+    Args:
+        reasoner: Who decides.
+        replay: An earlier run to take decisions and texts from, if one was named.
+        models: File of models, if one was named.
+        asked: Options of a model, None where they were not given.
+        writer: Who writes.
+
+    Raises:
+        InputError: If an option was given that applies to nothing.
+    """
+    given = {name: value for name, value in asked.items() if value is not None}
+    if writer.kind is None and replay is None:
+        writer.require_none()
+    if replay is not None:
+        if models is not None:
+            given["models"] = models
+        return _replayed(replay, given, writer)
+    if models is None and reasoner == "policy":
+        return None, _only_writes(given, writer)
+
+    decides = _model(reasoner, models, given)
+    if writer.kind is None:
+        return decides, None
+    if writer.kind != decides.server:
+        raise InputError(
+            f"--writer {writer.kind} and --reasoner {decides.server} are servers of two kinds: "
+            "take one of them for both, which may have another --writer-model"
+        )
+
+    return decides, writer.options(writer.model)
+
+
+def _model(
+    reasoner: Literal["policy", "ollama", "openai"], models: Path | None, given: Mapping[str, Any]
+) -> ModelOptions:
+    if models is not None:
+        server = None if reasoner == "policy" else reasoner
+        return model_options(models, {**given, "server": server})
+    if "model" not in given:
+        raise _lacks_model("--reasoner", reasoner)
+
+    assert reasoner != "policy"
+    return ModelOptions(**given, server=reasoner)
+
+
+def _replayed(
+    replay: Path, given: Mapping[str, Any], writer: WriterChoice
+) -> tuple[ReasonerOptions, WriterOptions | None]:
+    if given:
+        option = option_of(next(iter(given)))
+        raise InputError(f"{option} asks no model: leave it out with --replay")
+    if writer.model is not None:
+        raise InputError("--writer-model asks no model: leave it out with --replay")
+
+    told = writer != WriterChoice()
+
+    return ReplayOptions(replay), writer.options(None) if told else recorded_writer(replay)
+
+
+def _only_writes(given: Mapping[str, Any], writer: WriterChoice) -> WriterOptions | None:
+    if writer.kind is None:
+        if given:
+            option = option_of(next(iter(given)))
+            raise InputError(f"{option} needs --reasoner ollama or openai, or --writer")
+        return None
+
+    model = writer.model or given.get("model")
+    if model is None:
+        raise _lacks_model("--writer", writer.kind)
+
+    for name in ("mode", "pick", "stop_at_fallbacks"):
+        if name in given:
+            raise InputError(f"{option_of(name)} needs --reasoner ollama or openai: it decides")
+
+    return writer.options(ModelOptions(**{**given, "model": model}, server=writer.kind))
+
+
+def _lacks_model(option: str, server: str) -> InputError:
+    shown = "'ollama list' shows" if server == "ollama" else "the server lists"
+    return InputError(f"{option} {server} needs --model, the name of a model that {shown}")
 
 
 def _columns(keep: list[str] | None) -> tuple[str, ...]:

@@ -88,9 +88,11 @@ def _described(status: RunStatus) -> Iterator[str]:
     elif status.state == "running":
         yield f"{name}: alive, at {_place(status)}"
         yield from _pace(status)
+        yield from _costs(status)
     else:
         rounds = "" if status.rounds is None else f", {_of(status.rounds, 'round')}"
         yield f"{name}: {status.state}{rounds}"
+        yield from _costs(status)
 
 
 def _pace(status: RunStatus) -> Iterator[str]:
@@ -99,6 +101,18 @@ def _pace(status: RunStatus) -> Iterator[str]:
     if status.rate is not None and status.seconds_left is not None:
         what = "rounds" if status.ticks_per_round is None else "ticks"
         yield f"{status.rate:,.3g} {what} a second, {_duration(status.seconds_left)} left"
+
+
+def _costs(status: RunStatus) -> Iterator[str]:
+    """Say what was spent on models: in all, and by model where agents have their own."""
+    spent = status.spent
+    if spent is None:
+        return
+
+    yield f"spent: {_of(spent['calls'], 'call')}, {_of(spent['tokens'], 'token')}"
+    for model, costs in spent.get("by_model", {}).items():
+        tokens = costs["input_tokens"] + costs["output_tokens"]
+        yield f"  {shown(model)}: {_of(costs['calls'], 'call')}, {_of(tokens, 'token')}"
 
 
 def _place(status: RunStatus) -> str:

@@ -20,9 +20,11 @@ from prism.cli._options import (
     MaxCalls,
     MaxTokens,
     ModelName,
+    Models,
     Patience,
     Resume,
     ServerKind,
+    Temperature,
     Thinking,
     Timeout,
     keeping_option,
@@ -101,6 +103,8 @@ def think(
     model: ModelName = None,
     host: Hosts = None,
     think: Thinking = None,
+    temperature: Temperature = None,
+    models: Models = None,
     timeout: Timeout = None,
     patience: Patience = None,
     max_calls: MaxCalls = None,
@@ -164,6 +168,7 @@ def think(
         "server": reasoner,
         "host": tuple(host) if host else None,
         "think": think,
+        "temperature": temperature,
         "timeout": timeout,
         "patience": patience,
         "max_calls": max_calls,
@@ -183,7 +188,7 @@ def think(
     given = {name: value for name, value in of_the_run.items() if is_given(context, name)}
     folder = None if out is None else own_folder("--out", out)
     with _screen(folder) as screen:
-        writer = writer_options(model, replay, asked)
+        writer = writer_options(model, replay, asked, models)
         options = _new_run(given, writer) if replay is None else _recorded(replay, given)
         outcome = runs.begin(options, folder, on_round=screen.round_ended, observer=screen)
 

@@ -29,7 +29,6 @@ from prism.telemetry.events import (
     COGNITION_PAGED,
     COGNITION_REFUSED,
     ROUND_ENDED,
-    RUN_ENDED,
 )
 
 MakeAgent = Callable[[Memory], CognitiveAgent]
@@ -137,7 +136,7 @@ class CognitiveLoop(AgentLoop[Cycle]):
             await asyncio.sleep(0)
 
         results = CognitiveResults.of(agent, self.finished)
-        self.emit(RUN_ENDED, **_activity(self.finished))
+        self.announce_end(**_activity(self.finished))
 
         return results
 
@@ -157,7 +156,7 @@ class CognitiveLoop(AgentLoop[Cycle]):
     def _begin(self) -> CognitiveAgent:
         agent = self._with_agent(self._keeper.open(is_new=True))
         self._keeper.keep(agent.memory, None)
-        self.announce_start(CHART_NAME, agent.agent_id, agent.state.value)
+        self.announce_start(CHART_NAME, agent)
 
         return agent
 

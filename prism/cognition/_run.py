@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from prism.cognition._agent import CognitiveAgent, number_of_cycles
+from prism.cognition._chart import CHART_NAME
 from prism.cognition._config._config import Config
 from prism.cognition._config._fixed import require_room
 from prism.cognition._keeping import Keeper, RepeatingKeeper
@@ -21,11 +22,11 @@ from prism.runlog import ReplayWriter, SimulatedClock
 from prism.runlog._reader import locate_log
 from prism.runlog._replay import _events
 from prism.runs import ModelOptions, ReasonerOptions, ReplayOptions
+from prism.runs._makers import make_writer
 from prism.runs._options import (
     REASONER_KINDS,
     check_config,
     digest,
-    make_writer,
     naming,
     read_reasoner,
     require_unchanged,
@@ -260,7 +261,8 @@ class CognitiveRun:
         """Return who writes, where the memory is, and what an earlier run found changed."""
         if isinstance(self.reasoner, ModelOptions):
             self._require_memory()
-            return make_writer(self.reasoner, self.seed), Keeper(self.memory, self.storage), {}
+            writer = make_writer(self.reasoner, self.seed, chart=CHART_NAME)
+            return writer, Keeper(self.memory, self.storage), {}
         if self.reasoner is None:
             raise InputError(
                 "nobody would write: name the model, or an earlier run to take its texts from "

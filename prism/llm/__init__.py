@@ -6,6 +6,7 @@ from prism.llm._doctor import Check, diagnose
 from prism.llm._host import ChatReply, DecisionReply
 from prism.llm._model_pool import ModelPool
 from prism.llm._pool import OllamaChatClient, OllamaPool, OpenAIPool
+from prism.llm._slots import Slots
 
 __all__ = [
     "DEFAULT_HOST",
@@ -17,5 +18,6 @@ __all__ = [
     "OllamaChatClient",
     "OllamaPool",
     "OpenAIPool",
+    "Slots",
     "diagnose",
 ]

@@ -37,6 +37,15 @@ def same_address(host: str) -> tuple[str, str, int, str]:
     return parts.scheme, parts.hostname or "", port, parts.path.strip("/")
 
 
+def server_key(host: str) -> tuple[str, str, int, str]:
+    """Return what is equal for all addresses of one server, whatever dialect it is asked in.
+
+    Ollama serves OpenAI's dialect under ``/v1``; behind a gateway, other paths are other servers.
+    """
+    scheme, name, port, path = same_address(host)
+    return scheme, name, port, re.sub(r"(^|/)v1$", "", path)
+
+
 def shown_address(host: str) -> str:
     """Return an address as it was written, without the name and password of a user.
 

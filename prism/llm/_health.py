@@ -27,6 +27,27 @@ _ROUNDS_TO_GROW = 5
 """How often the limit has to be filled with answers before one question more is tried."""
 
 
+class Traffic:
+    """What is under way on one server, whatever models it is asked for.
+
+    Args:
+        limit: How many questions may be under way at once.
+
+    Attributes:
+        limit: How many questions may be under way at once.
+        in_flight: Questions under way.
+        doubts: Questions that it gave no usable answer to, and that are being asked elsewhere to
+            see whose fault that was.
+        throttle: How much it takes.
+    """
+
+    def __init__(self, limit: int = 1) -> None:
+        self.limit: int = limit
+        self.in_flight: int = 0
+        self.doubts: int = 0
+        self.throttle: Throttle = Throttle()
+
+
 class CircuitBreaker:
     """Decides whether a host should be asked (Nygard, "Release It!", 2007).
 

@@ -14,7 +14,7 @@ from prism.errors import BadReplyError, LLMError
 from prism.llm._addresses import shown_address
 from prism.llm._exchange import MOST_REPLY_BYTES, Exchange
 from prism.llm._faults import Advice, translate
-from prism.llm._health import CircuitBreaker, Throttle
+from prism.llm._health import CircuitBreaker, Traffic
 from prism.statechart.reasoner._cost import Cost
 
 LOOK_SECONDS = 5.0
@@ -103,15 +103,13 @@ class ModelHost(ABC):
     Args:
         address: Address of the server, such as ``http://127.0.0.1:11434``.
         settings: How to ask.
+        traffic: What is under way on the server, for others who ask it, too.
 
     Attributes:
         address: The address without the name and password of a user.
-        in_flight: Questions under way.
-        doubts: Questions that it gave no usable answer to, and that are being asked elsewhere to
-            see whose fault that was.
+        traffic: What is under way on the server.
         unusable: How many answers in a row were of no use.
         breaker: Whether it should be asked now.
-        throttle: How much it takes.
         trouble: What was last wrong with it.
     """
 
@@ -127,15 +125,15 @@ class ModelHost(ABC):
     hidden_decisions: ClassVar[str] = hidden
     """What to say while only an answer can show whether decision questions are taken."""
 
-    def __init__(self, address: str, settings: ModelSettings) -> None:
+    def __init__(
+        self, address: str, settings: ModelSettings, traffic: Traffic | None = None
+    ) -> None:
         self.address: str = shown_address(address)
         self._full_address = address
         self.settings = settings
-        self.in_flight = 0
-        self.doubts: int = 0
+        self.traffic: Traffic = traffic or Traffic()
         self.unusable: int = 0
         self.breaker: CircuitBreaker = CircuitBreaker(patience=settings.patience)
-        self.throttle: Throttle = Throttle()
         self.trouble = ""
         self._decides: bool | None = None
         self._calls = 0

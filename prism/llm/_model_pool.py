@@ -15,7 +15,7 @@ from prism.llm._faults import is_busy, is_retryable
 from prism.llm._hedging import Pace
 from prism.llm._host import ChatReply, DecisionReply, ModelHost, ModelSettings
 from prism.llm._router import Backoff, Question, ReplyT, Router
-from prism.llm._slots import Hosts, OneLoop, Slots, all_fail_fast, circuit_open
+from prism.llm._slots import Hosts, Slots, all_fail_fast, circuit_open
 from prism.llm._warm_up import cancel, load_models
 from prism.statechart.reasoner._cost import Cost, require_positive
 
@@ -53,10 +53,12 @@ class ModelPool:
         hedge: Whether a question that takes longer than the 95th percentile of the latest answers
             is put a second time, on a slot that nobody else wants. The first answer counts; both
             requests cost.
+        slots: Slots on the servers, which other pools share that are given the same.
 
     Raises:
         FieldValueError: If there is no host or an address is invalid, the model is empty, a limit
-            is not above 0, temperature or patience is not finite, or the patience is below 0.
+            is not above 0, temperature or patience is not finite, the patience is below 0, or
+            pools that share a server give it different limits.
 
     Attributes:
         model: Name of the model.
@@ -81,6 +83,7 @@ class ModelPool:
         concurrency: int = DEFAULT_CONCURRENCY,
         attempts: int = DEFAULT_ATTEMPTS,
         hedge: bool = False,
+        slots: Slots | None = None,
     ) -> None:
         if isinstance(hosts, str) or not hosts:
             raise FieldValueError(f"hosts must be a list of at least one address, got {hosts!r}")
@@ -98,16 +101,18 @@ class ModelPool:
             check_address(host)
             servers.setdefault(same_address(kind.full_address(host)), host)
 
-        self._hosts: Hosts = tuple(kind(host, settings) for host in servers.values())
+        self._slots: Slots = slots or Slots()
+        self._hosts: Hosts = tuple(
+            kind(host, settings, self._slots.traffic_of(kind.full_address(host), concurrency))
+            for host in servers.values()
+        )
         self.concurrency: int = concurrency * len(self._hosts)
         # a test may set another
         self.backoff: Backoff = random_backoff
         self.hedge: bool = hedge
-        self._slots = Slots(concurrency)
         self._router = Router(self._hosts, self._slots, attempts, lambda state: self.backoff(state))
         self._chat_pace = Pace() if hedge else None
         self._decision_pace = Pace() if hedge else None
-        self._loop = OneLoop()
 
     @property
     def hosts(self) -> list[str]:
@@ -223,7 +228,7 @@ class ModelPool:
         Raises:
             LLMError: If none does and some did not answer.
         """
-        with self._loop.entered():
+        with self._slots.entered():
             looks = [asyncio.create_task(self._look(host)) for host in self._hosts]
             failures: list[LLMError] = []
             try:
@@ -265,7 +270,7 @@ class ModelPool:
         Returns:
             What went wrong on each, by address; None where nothing did.
         """
-        with self._loop.entered():
+        with self._slots.entered():
             return await load_models(self._hosts, limit)
 
     async def close(self) -> None:
@@ -282,7 +287,7 @@ class ModelPool:
         await self.close()
 
     async def _ask(self, question: Question[ReplyT]) -> ReplyT:
-        with self._loop.entered():
+        with self._slots.entered():
             return await self._router.ask(question)
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from prism.errors import DecisionsUnsupportedError, LLMError, ModelMissingError
 from prism.llm._addresses import credentials
 from prism.llm._faults import OLLAMA, Advice, is_permanent_refusal, lacks_path, refuses_think
+from prism.llm._health import Traffic
 from prism.llm._host import ChatReply, DecisionReply, ModelHost, ModelSettings, http_settings
 from prism.statechart.reasoner._cost import Cost, count_of
 
@@ -18,6 +19,7 @@ class OllamaHost(ModelHost):
     Args:
         address: As for `ModelHost`.
         settings: How to ask.
+        traffic: As for `ModelHost`.
 
     Attributes:
         omits_think: Whether requests leave out ``think``, as the model has refused False.
@@ -29,8 +31,10 @@ class OllamaHost(ModelHost):
     )
     hidden_decisions: ClassVar[str] = hidden
 
-    def __init__(self, address: str, settings: ModelSettings) -> None:
-        super().__init__(address, settings)
+    def __init__(
+        self, address: str, settings: ModelSettings, traffic: Traffic | None = None
+    ) -> None:
+        super().__init__(address, settings, traffic)
         self.omits_think: bool = False
 
     @property

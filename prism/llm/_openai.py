@@ -17,6 +17,7 @@ from prism.errors import (
 from prism.llm._addresses import credentials, with_version
 from prism.llm._exchange import Exchange
 from prism.llm._faults import Advice, is_malformed
+from prism.llm._health import Traffic
 from prism.llm._host import ChatReply, DecisionReply, ModelHost, ModelSettings, http_settings
 from prism.llm._openai_words import (
     CHAT,
@@ -47,6 +48,7 @@ class OpenAIHost(ModelHost):
     Args:
         address: As for `ModelHost`; ``/v1`` is added to one without a path.
         settings: How to ask.
+        traffic: As for `ModelHost`.
 
     Raises:
         FieldValueError: If the key of the environment cannot stand in a header.
@@ -63,11 +65,13 @@ class OpenAIHost(ModelHost):
         "unknown: it takes log-probabilities, so the answer has to show"
     )
 
-    def __init__(self, address: str, settings: ModelSettings) -> None:
+    def __init__(
+        self, address: str, settings: ModelSettings, traffic: Traffic | None = None
+    ) -> None:
         if find_spec("openai") is None:
             raise MissingExtraError("llm", "openai", extra="openai")
 
-        super().__init__(address, settings)
+        super().__init__(address, settings, traffic)
         self._key = _key()
         self._omitted: list[str] = []
 

@@ -16,6 +16,7 @@ from prism.llm._model_pool import (
 )
 from prism.llm._ollama import OllamaHost
 from prism.llm._openai import OpenAIHost
+from prism.llm._slots import Slots
 
 
 class PoolSettings(TypedDict, total=False):
@@ -32,6 +33,7 @@ class PoolSettings(TypedDict, total=False):
     patience: float
     max_reply_bytes: int
     hedge: bool
+    slots: Slots | None
 
 
 class OllamaPool(ModelPool):
@@ -60,11 +62,13 @@ class OllamaPool(ModelPool):
         hedge: Whether a question that takes longer than the 95th percentile of the latest answers
             is put a second time, on a slot that nobody else wants. The first answer counts; both
             requests cost.
+        slots: Slots on the servers, which other pools share that are given the same; of its own by
+            default.
 
     Raises:
         FieldValueError: If there is no host or an address is invalid, the model is empty, a limit
-            is not above 0, temperature or patience is not finite, or the patience is below 0.
-
+            is not above 0, temperature or patience is not finite, the patience is below 0, or
+            pools that share a server give it different limits.
     """
 
     _host_type: ClassVar[type[ModelHost]] = OllamaHost
@@ -85,6 +89,7 @@ class OllamaPool(ModelPool):
         patience: float = 0.0,
         max_reply_bytes: int = MOST_REPLY_BYTES,
         hedge: bool = False,
+        slots: Slots | None = None,
     ) -> None:
         settings = ModelSettings(
             model,
@@ -97,7 +102,9 @@ class OllamaPool(ModelPool):
             patience,
             max_reply_bytes=max_reply_bytes,
         )
-        super().__init__(hosts, settings, concurrency=concurrency, attempts=attempts, hedge=hedge)
+        super().__init__(
+            hosts, settings, concurrency=concurrency, attempts=attempts, hedge=hedge, slots=slots
+        )
 
 
 class OllamaChatClient(OllamaPool):
@@ -149,6 +156,7 @@ class OpenAIPool(ModelPool):
         patience: As for `OllamaPool`.
         max_reply_bytes: As for `OllamaPool`.
         hedge: As for `OllamaPool`.
+        slots: As for `OllamaPool`.
 
     Raises:
         FieldValueError: As for `OllamaPool`; or if the key cannot stand in a header.
@@ -172,6 +180,7 @@ class OpenAIPool(ModelPool):
         patience: float = 0.0,
         max_reply_bytes: int = MOST_REPLY_BYTES,
         hedge: bool = False,
+        slots: Slots | None = None,
     ) -> None:
         settings = ModelSettings(
             model,
@@ -183,4 +192,6 @@ class OpenAIPool(ModelPool):
             patience=patience,
             max_reply_bytes=max_reply_bytes,
         )
-        super().__init__(hosts, settings, concurrency=concurrency, attempts=attempts, hedge=hedge)
+        super().__init__(
+            hosts, settings, concurrency=concurrency, attempts=attempts, hedge=hedge, slots=slots
+        )

@@ -312,7 +312,7 @@ class Router:
 
             host.unusable = 0
             host.breaker.succeeded()
-            host.throttle.answered()
+            host.traffic.throttle.answered()
             return reply
         finally:
             self._slots.give_back(lease)
@@ -326,9 +326,9 @@ class Router:
     def _doubted(self, unusable: UnusableError) -> UnusableError:
         """Doubt the host that gave nothing of use, until `_settle`."""
         host = unusable.lease.host
-        host.doubts += 1
+        host.traffic.doubts += 1
         host.unusable += 1
-        host.throttle.answered()
+        host.traffic.throttle.answered()
 
         return unusable
 
@@ -357,11 +357,11 @@ class Router:
             True if the question failed only because too many were put to the host at once.
         """
         host, breaker = lease.host, lease.host.breaker
-        others = host.in_flight - 1
+        others = host.traffic.in_flight - 1
         if error.retry_after is not None:
-            host.throttle.hold(error.retry_after)
+            host.traffic.throttle.hold(error.retry_after)
 
-        if is_busy(error) and not host.throttle.refused(others):
+        if is_busy(error) and not host.traffic.throttle.refused(others):
             breaker.succeeded()
             return others > 0
 
@@ -372,6 +372,6 @@ class Router:
             breaker.failed(probe=lease.probe)
         else:
             breaker.succeeded()
-            host.throttle.answered()
+            host.traffic.throttle.answered()
 
         return False

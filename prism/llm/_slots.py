@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import count
 from typing import NamedTuple
 
-from prism.errors import CircuitOpenError, LLMError
+from prism.errors import CircuitOpenError, FieldValueError, LLMError
+from prism.llm._addresses import server_key, shown_address
+from prism.llm._health import Traffic
 from prism.llm._host import ModelHost
 from prism.statechart.reasoner._cost import Cost
 
@@ -54,7 +56,16 @@ Spares = OrderedDict[asyncio.Future[Lease], tuple[Hosts, Collection[ModelHost]]]
 
 
 class Slots:
-    """Hands out leases, each of the host with the fewest questions under way.
+    """Hands out slots on servers: to one pool, or to all that are given the same `Slots`.
+
+    A server has one limit on the questions under way at once, whatever models it is asked for, in
+    whatever dialect, and by how many pools::
+
+        slots = Slots()
+        small = OllamaPool(["http://127.0.0.1:11434"], "llama3.2", slots=slots)
+        large = OllamaPool(["http://127.0.0.1:11434"], "llama3.3", slots=slots)
+
+    Every question gets a lease of the host with the fewest under way.
 
     Those who wait do so for a question under way on a host that works, or that shows whether it
     does, or for the end of a busy host's hold, and are given the slot itself then; so no newcomer
@@ -64,13 +75,11 @@ class Slots:
     has shown whose fault it was: a host that fails fast would draw all questions otherwise. Those
     that are asked elsewhere for it come first and look at slots alone, as the room they wait for
     may be waiting for them.
-
-    Args:
-        limit: Questions under way at once on each host.
     """
 
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
+    def __init__(self) -> None:
+        self._traffic: dict[object, Traffic] = {}
+        self._loop = OneLoop()
         self._numbers = count()
         self._queues: dict[_Wish, Queue] = {}
         self._spares: Spares = OrderedDict()
@@ -81,6 +90,33 @@ class Slots:
     def waiting(self) -> int:
         """How many wait for a slot."""
         return sum(map(len, self._queues.values()))
+
+    def traffic_of(self, address: str, limit: int) -> Traffic:
+        """Return what is under way on a server, the same for all spellings of its address.
+
+        Args:
+            address: Address of the server, with what its dialect adds.
+            limit: Questions under way at once on it.
+
+        Raises:
+            FieldValueError: If another pool has set another limit for it.
+        """
+        traffic = self._traffic.setdefault(server_key(address), Traffic(limit))
+        if traffic.limit != limit:
+            raise FieldValueError(
+                f"concurrency must be the same for all who ask {shown_address(address)}, as it is "
+                f"one server: got {traffic.limit} and {limit}"
+            )
+
+        return traffic
+
+    def entered(self) -> AbstractContextManager[None]:
+        """Claim the running event loop while something is under way in it.
+
+        Raises:
+            LLMError: If something is under way in another loop.
+        """
+        return self._loop.entered()
 
     async def take(
         self,
@@ -151,7 +187,7 @@ class Slots:
 
     def give_back(self, lease: Lease) -> None:
         """Return a slot, after the breaker of its host has noted the outcome."""
-        lease.host.in_flight -= 1
+        lease.host.traffic.in_flight -= 1
         self._serve_those_who_wait()
 
     def return_unused(self, lease: Lease) -> None:
@@ -161,7 +197,7 @@ class Slots:
 
     def settle(self, host: ModelHost) -> None:
         """Note that a doubt about a host is settled: there is room for another question."""
-        host.doubts -= 1
+        host.traffic.doubts -= 1
         self._serve_those_who_wait()
 
     def _free(self, wish: _Wish, avoid: Collection[ModelHost]) -> Lease | None:
@@ -169,15 +205,20 @@ class Slots:
         if not free:
             return None
 
-        host = min(free, key=lambda host: (host in avoid, host.in_flight + host.doubts))
-        host.in_flight += 1
+        host = min(
+            free, key=lambda host: (host in avoid, host.traffic.in_flight + host.traffic.doubts)
+        )
+        host.traffic.in_flight += 1
 
         return Lease(host, host.breaker.asked())
 
     def _is_free(self, host: ModelHost, wish: _Wish) -> bool:
-        taken = host.in_flight + (0 if wish.urgent else host.doubts)
+        traffic = host.traffic
+        taken = traffic.in_flight + (0 if wish.urgent else traffic.doubts)
         return (
-            taken < self._limit and host.throttle.allows(host.in_flight) and host.breaker.allows()
+            taken < traffic.limit
+            and traffic.throttle.allows(traffic.in_flight)
+            and host.breaker.allows()
         )
 
     async def _turn(self, wish: _Wish, cost: Cost, avoid: Collection[ModelHost]) -> Lease | None:
@@ -253,7 +294,9 @@ class Slots:
 
     def _note_stall(self, wish: _Wish) -> None:
         """Notify those who wait when their hosts stop serving anybody, and when they go on."""
-        is_served = any(host.in_flight and not host.breaker.is_open() for host in wish.hosts)
+        is_served = any(
+            host.traffic.in_flight and not host.breaker.is_open() for host in wish.hosts
+        )
         if is_served != (wish in self._stalled):
             return
 
@@ -276,7 +319,7 @@ class Slots:
         waits = (
             wait
             for host in waiting_for
-            for wait in (host.breaker.seconds_left(), host.throttle.seconds_left())
+            for wait in (host.breaker.seconds_left(), host.traffic.throttle.seconds_left())
         )
         soonest = min((wait for wait in waits if wait > 0), default=None)
         # what ended since they were refused, a moment ago, is told by no alarm any more
@@ -338,7 +381,9 @@ def all_fail_fast(hosts: Hosts) -> bool:
 
 def circuit_open(hosts: Hosts) -> CircuitOpenError:
     """Return the error that says so."""
-    wait = min(max(host.breaker.seconds_left(), host.throttle.seconds_left()) for host in hosts)
+    wait = min(
+        max(host.breaker.seconds_left(), host.traffic.throttle.seconds_left()) for host in hosts
+    )
     why = "; ".join(host.trouble for host in hosts)
     error = CircuitOpenError(f"circuit open for {wait:.1f} s after repeated failures: {why}")
     error.host = hosts[0].address if len(hosts) == 1 else None

@@ -89,6 +89,7 @@ CHANCES = each(
 )
 COUNTS = each("object: a whole number, 0 or more, for each text", COUNT)
 OBJECT = Kind("object", {"type": "object"})
+OBJECTS = Kind("list of objects", {"type": "array", "items": OBJECT.schema})
 TIME = Kind("time", {"type": "string", "format": "date-time", "pattern": "Z$"})
 
 COMMON = (
@@ -121,6 +122,12 @@ TO = Key("to_state", TEXT, "Target state.")
 POST = Key("post_id", TEXT, "Id of the post.")
 CONTEXT = Key(
     "context", or_null(OBJECT), 'Identifying fields of the context, such as `{"post_id": "p1"}`.'
+)
+COSTS = Key(
+    "costs",
+    each("object: an object for each text", COUNTS),
+    "Costs by model, where agents have models of their own: `answers` (decisions and texts), "
+    "`calls` (requests), `input_tokens` and `output_tokens`.",
 )
 TURN = Key("turn", COUNT, "Turn of the agent, counted from 1; 0 before the first.")
 STEP = Key("step", TEXT, "Name of the step.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
@@ -25,6 +25,7 @@ from prism.statechart import (
     identify,
 )
 from prism.statechart._identity import agent_name
+from prism.statechart.reasoner._by_agent import CostsByModel
 from prism.statechart.reasoner._cost import COST_KEYS, KNOWN_COST_KEYS
 from prism.statechart.reasoner._questions import Source
 from prism.statechart.reasoner._texts import TextSource, fallback_text, read_as
@@ -67,7 +68,10 @@ class ReplayReasoner(BaseReasoner):
         super().__init__(logger)
         self._path = locate_log(log)
         self._verbatim = verbatim
-        self._recorded, self._has_ended = _answers_in(self._path, DECISION, _QUESTION_KEYS)
+        self._recorded, self._has_ended, self._models = _answers_in(
+            self._path, DECISION, _QUESTION_KEYS, "decisions"
+        )
+        self._costs = CostsByModel()
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
         """Return the decisions of the log.
@@ -75,10 +79,24 @@ class ReplayReasoner(BaseReasoner):
         Raises:
             ReplayError: If a question is not in the log.
         """
-        return [self._look_up(question) for question in questions]
+        decisions = [self._look_up(question) for question in questions]
+        for decision in decisions:
+            self._costs.add(decision.cost)
+
+        return decisions
+
+    def models_for(self, _agents: Iterable[Any]) -> list[dict[str, Any]]:
+        """Return who was asked for which agents in the earlier run, as its log tells it."""
+        return self._models
+
+    @property
+    def costs(self) -> CostsByModel | None:
+        """What the answers so far have cost by model, if the earlier run's log told it."""
+        return self._costs if self._models else None
 
     def remember(self, decision: Mapping[str, Any]) -> None:
         """Skip a decision that the run took from this log before it was interrupted."""
+        self._costs.add_event(decision)
         recorded = self._recorded.get(_key(*(decision[name] for name in _QUESTION_KEYS)))
         if recorded:
             recorded.popleft()
@@ -140,7 +158,10 @@ class ReplayWriter(BaseWriter):
         super().__init__(logger)
         self._path = locate_log(log)
         self._verbatim = verbatim
-        self._recorded, self._has_ended = _answers_in(self._path, TEXT_WRITTEN, _CALL_KEYS)
+        self._recorded, self._has_ended, self._models = _answers_in(
+            self._path, TEXT_WRITTEN, _CALL_KEYS, "texts"
+        )
+        self._costs = CostsByModel()
 
     async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
         """Return the texts of the log.
@@ -149,7 +170,20 @@ class ReplayWriter(BaseWriter):
             ReplayError: If a call is not in the log, its prompt was another one, or its text, which
                 was of use then, is not any more.
         """
-        return [self._look_up(call) for call in calls]
+        texts = [self._look_up(call) for call in calls]
+        for written in texts:
+            self._costs.add(written.cost)
+
+        return texts
+
+    def models_for(self, _agents: Iterable[Any]) -> list[dict[str, Any]]:
+        """Return who was asked for which agents in the earlier run, as its log tells it."""
+        return self._models
+
+    @property
+    def costs(self) -> CostsByModel | None:
+        """What the answers so far have cost by model, if the earlier run's log told it."""
+        return self._costs if self._models else None
 
     def remember(self, text: Mapping[str, Any]) -> None:
         """Skip a text that the run took from this log before it was interrupted.
@@ -157,6 +191,7 @@ class ReplayWriter(BaseWriter):
         Args:
             text: Its event, ``text.written``.
         """
+        self._costs.add_event(text)
         recorded = self._recorded.get(_key(*(text[name] for name in _CALL_KEYS)))
         if recorded:
             recorded.popleft()
@@ -216,23 +251,28 @@ def _cost_of(event: Mapping[str, Any]) -> Cost | None:
 
 
 def _answers_in(
-    path: Path, name: str, keys: Sequence[str]
-) -> tuple[dict[bytes, deque[dict[str, Any]]], bool]:
-    """Return the answers in a log by what was asked, and whether its run came to an end.
+    path: Path, name: str, keys: Sequence[str], asked_for: str
+) -> tuple[dict[bytes, deque[dict[str, Any]]], bool, list[dict[str, Any]]]:
+    """Return the answers in a log by what was asked, if its run came to an end, and its models.
 
     Args:
         path: The log.
         name: Name of the events that are answers.
         keys: Their keys that say what was asked.
+        asked_for: What they are, as the log tells of models that agents have of their own.
     """
     recorded: dict[bytes, deque[dict[str, Any]]] = defaultdict(deque)
     has_ended = False
+    models: list[dict[str, Any]] = []
     for event in _events(path):
         if event.get("event") == name:
             recorded[_key(*(event[key] for key in keys))].append(event)
+        if event.get("event") == RUN_STARTED:
+            told = event.get("models", [])
+            models = [each for each in told if each.get("asked") == asked_for]
         has_ended |= event.get("event") == RUN_ENDED
 
-    return recorded, has_ended
+    return recorded, has_ended, models
 
 
 def _events(path: Path) -> Iterator[dict[str, Any]]:

@@ -21,6 +21,7 @@ from prism.runlog._keys import (
     COMMON,
     CONTEXT,
     COST,
+    COSTS,
     COUNT,
     COUNTED,
     COUNTED_IN_FEED,
@@ -31,6 +32,7 @@ from prism.runlog._keys import (
     FROM,
     KNOWN_COST,
     OBJECT,
+    OBJECTS,
     POST,
     SECONDS,
     SHARE,
@@ -79,6 +81,13 @@ EVENTS = (
                     Key("seed", WHOLE, "Seed of all random numbers."),
                     Key("world", TEXT, "Name of the world's class."),
                     Key("parameters", OBJECT, "The world's parameters, by name."),
+                    Key(
+                        "models",
+                        OBJECTS,
+                        "Who is asked for which agents, where they have models of their own: "
+                        "`for` whom, how many `agents`, `asked` for `decisions` or `texts`, and "
+                        "`model`, `temperature`, `think` and `hosts` as far as they are known.",
+                    ),
                 )
             ),
         ),
@@ -510,7 +519,7 @@ EVENTS = (
         "info",
         "The log is complete; without this event it was cut off or is still being written. "
         "A simulation adds its counts.",
-        optional((*COUNTED, *COUNTED_IN_FEED, TEXTS_WRITTEN)),
+        optional((*COUNTED, *COUNTED_IN_FEED, TEXTS_WRITTEN, COSTS)),
     ),
 )
 """All events of prism."""

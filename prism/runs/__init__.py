@@ -4,14 +4,15 @@ Anything can be run that goes on in rounds and describes itself as plain data: s
 `RunOptions`.
 """
 
+from prism.runs._assigned import ModelAssignment
 from prism.runs._folder import RunFolder
+from prism.runs._makers import make_reasoner
 from prism.runs._options import (
     ModelOptions,
     ReasonerOptions,
     ReplayOptions,
     check_config,
     digest,
-    make_reasoner,
     read_reasoner,
     require_writable,
 )
@@ -21,6 +22,7 @@ from prism.runs._status import RunState, RunStatus, find_runs, run_status
 from prism.runs._writing import WriterOptions
 
 __all__ = [
+    "ModelAssignment",
     "ModelOptions",
     "Observer",
     "Outcome",

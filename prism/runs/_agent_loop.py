@@ -7,11 +7,13 @@ from typing import Any, Generic, TypeVar
 
 from prism.runlog import SimulatedClock
 from prism.statechart import Budget
+from prism.statechart.reasoner._by_agent import costs_told, models_told
 from prism.statechart.reasoner._texts import BaseWriter
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.telemetry.events import (
     AGENT_JOINED,
     ROUND_STARTED,
+    RUN_ENDED,
     RUN_STARTED,
     SCHEMA_VERSION,
     TEXT_WRITTEN,
@@ -85,7 +87,7 @@ class AgentLoop(Generic[RoundT]):
 
             yield event
 
-    def announce_start(self, chart: str, agent_id: str, state: str) -> None:
+    def announce_start(self, chart: str, agent: Any) -> None:
         """Announce the run, and its agent."""
         self.emit(
             RUN_STARTED,
@@ -95,8 +97,13 @@ class AgentLoop(Generic[RoundT]):
             rounds=self.rounds,
             ticks_per_round=self.ticks_per_round,
             seed=self._seed,
+            **models_told([agent], self.reasoner),
         )
-        self.emit(AGENT_JOINED, agent_id=agent_id, state=state)
+        self.emit(AGENT_JOINED, agent_id=agent.agent_id, state=agent.state.value)
+
+    def announce_end(self, **counts: Any) -> None:
+        """Announce that the run is over, with what there is to count, and what models cost."""
+        self.emit(RUN_ENDED, **counts, **costs_told(self.reasoner))
 
     def begin_round(self) -> int:
         """Begin the next round and its tick; return its number."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from prism.errors import InputError
-from prism.llm._addresses import check_address, credentials, same_address, shown_address
+from prism.llm._addresses import check_address, credentials, server_key, shown_address
 
 _HOST_VARIABLE = "OLLAMA_HOST"
 
@@ -19,15 +19,10 @@ def without_credentials(config: Mapping[str, Any]) -> dict[str, Any]:
     Args:
         config: What the run is, as plain data.
     """
-    kept = dict(config)
-    hosts = kept.get("host")
-    if not isinstance(hosts, list):
-        return kept
-
-    kept["host"] = [shown_address(host) for host in hosts]
-    secured = [shown_address(host) for host in hosts if _has_credentials(host)]
+    secured = [shown_address(host) for host in _hosts_of(config) if _has_credentials(host)]
+    kept = _with_hosts(config, shown_address)
     if secured:
-        kept["credentials"] = secured
+        kept["credentials"] = list(dict.fromkeys(secured))
 
     return kept
 
@@ -47,27 +42,16 @@ def with_credentials(
     """
     writer = config.get("writer", {})
     # a writer may have a model, and servers, of its own
-    of_writer = writer.get("model")
-    others = of_writer if isinstance(of_writer, Mapping) else {}
-    own, theirs = config.get("host", []), others.get("host", [])
-    given = _by_address(hosts, [*own, *theirs])
-    if config.get("credentials") or others.get("credentials"):
+    model = writer.get("model")
+    parts = [config, *([model] if isinstance(model, Mapping) else [])]
+    own = [host for part in parts for host in _hosts_of(part)]
+    given = _by_address(hosts, own)
+    secured = {host for part in parts for host in part.get("credentials", ())}
+    if secured:
         given = {**_from_environment(), **given}
 
-    found = _with_given(config, given, path)
-    if not theirs:
-        return found
-
-    return {**found, "writer": {**writer, "model": _with_given(others, given, path)}}
-
-
-def _with_given(
-    config: Mapping[str, Any], given: Mapping[tuple[Any, ...], str], path: Path
-) -> Mapping[str, Any]:
-    """Return a model's options with the full addresses of its hosts."""
-    own, secured = config.get("host", []), config.get("credentials", ())
-    full = [given.get(same_address(host), host) for host in own]
-    for host in full:
+    full = {host: given.get(server_key(host), host) for host in own}
+    for host in full.values():
         if host in secured and not _has_credentials(host):
             raise InputError(
                 f"the name and password for {host} are not kept: give them with "
@@ -75,27 +59,52 @@ def _with_given(
                 path=path,
             )
 
-    return {**config, "host": full} if own else config
+    found = _with_hosts(config, lambda host: full[host])
+    if not isinstance(model, Mapping):
+        return found
+
+    return {**found, "writer": {**writer, "model": _with_hosts(model, lambda host: full[host])}}
+
+
+def _hosts_of(config: Mapping[str, Any]) -> list[str]:
+    """Return all hosts of a run, those of some agents alone included."""
+    groups = [config, *config.get("models", {}).get("assigned", ())]
+    return [host for group in groups for host in group.get("host") or ()]
+
+
+def _with_hosts(config: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
+    """Return what a run is with other addresses of its hosts."""
+
+    def changed(group: Mapping[str, Any]) -> dict[str, Any]:
+        hosts = group.get("host")
+        return {**group, "host": [change(host) for host in hosts]} if hosts else dict(group)
+
+    models = config.get("models")
+    if not models:
+        return changed(config)
+
+    assigned = [changed(group) for group in models.get("assigned", ())]
+    return {**changed(config), "models": {**models, "assigned": assigned}}
 
 
 def _by_address(hosts: Iterable[str], own: Iterable[str]) -> dict[tuple[Any, ...], str]:
-    known = {same_address(host): host for host in own}
+    known = {server_key(host): host for host in own}
     found = {}
     for host in hosts:
         check_address(host)
-        if same_address(host) not in known:
+        if server_key(host) not in known:
             servers = ", ".join(known.values()) or "no server"
             problem = f"{shown_address(host)} is none of the run's servers: it asks {servers}"
             raise InputError(problem, field="host")
 
-        found[same_address(host)] = host
+        found[server_key(host)] = host
 
     return found
 
 
 def _from_environment() -> dict[tuple[Any, ...], str]:
     host = os.environ.get(_HOST_VARIABLE, "")
-    return {same_address(host): host} if host and _has_credentials(host) else {}
+    return {server_key(host): host} if host and _has_credentials(host) else {}
 
 
 def _has_credentials(host: str) -> bool:

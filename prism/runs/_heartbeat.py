@@ -14,12 +14,13 @@ from typing import Any
 from prism.errors import InputError
 from prism.files import parse_json
 from prism.runlog import SimulatedClock
+from prism.runs._model import spent_by
 from prism.runs._runnable import Runnable
 
 HEARTBEAT_NAME = "heartbeat.json"
 SECONDS_BETWEEN = 1.0
 
-_MOST_BYTES = 4096
+_MOST_BYTES = 64 << 10
 _MOST = 2**53
 
 
@@ -35,6 +36,7 @@ class Heartbeat:
         questions: Questions without an answer; None if the run does not say.
         done: Ticks since this process began or resumed the run; rounds if the run has no ticks.
         seconds: Seconds since then.
+        spent: What its model has cost, as ``run.json`` says it in the end; None if none is asked.
     """
 
     round: int
@@ -44,6 +46,7 @@ class Heartbeat:
     questions: int | None
     done: int
     seconds: float
+    spent: dict[str, Any] | None = None
 
     @classmethod
     def read(cls, folder: Path) -> Heartbeat | None:
@@ -55,9 +58,9 @@ class Heartbeat:
             return None
 
         names = [field.name for field in fields(cls)]
-        if not isinstance(found, dict) or sorted(found) != sorted(names):
+        if not isinstance(found, dict) or {*found, "spent"} != set(names):
             return None
-        if not all(_fits(name, found[name]) for name in names):
+        if not all(_fits(name, found.get(name)) for name in names):
             return None
 
         return cls(**found)
@@ -142,10 +145,13 @@ class _Heart:
             questions=getattr(self._run, "open_questions", None),
             done=max(done, 0),
             seconds=round(monotonic() - self._began, 3),
+            spent=spent_by(self._run.reasoner).get("spent"),
         )
 
 
 def _fits(name: str, value: Any) -> bool:
     if value is None:
-        return name in ("ticks_per_round", "questions")
+        return name in ("ticks_per_round", "questions", "spent")
+    if name == "spent":
+        return isinstance(value, dict)
     return type(value) in ((int, float) if name == "seconds" else (int,)) and 0 <= value < _MOST

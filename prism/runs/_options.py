@@ -5,30 +5,29 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields, replace
 from hashlib import file_digest
 from math import isfinite
 from pathlib import Path
 from reprlib import repr as brief
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Self
 
 from prism.errors import InputError
-from prism.files._durable import is_stream
-from prism.llm import DEFAULT_HOST, AnswerCache, ModelPool, OllamaPool, OpenAIPool
-from prism.runlog import ReplayReasoner
+from prism.runs._assigned import (
+    CHOICES,
+    Mode,
+    ModelAssignment,
+    Pick,
+    Server,
+    Think,
+    check_choices,
+)
 from prism.runs._credentials import without_credentials
-from prism.runs._stopping import StoppingReasoner
-from prism.statechart import BaseReasoner, Budget, Reasoner
-from prism.statechart.reasoner._writer import Writer
+from prism.runs._models_file import read_models
 
 Kinds = Mapping[str, Any]
 """What each key may hold: a type, or a tuple of texts to choose from; a list is one of texts."""
-
-Mode = Literal["auto", "decision", "chat"]
-Pick = Literal["draw", "argmax"]
-Think = Literal["false", "true", "low", "medium", "high"]
-Server = Literal["ollama", "openai"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +67,15 @@ class ModelOptions:
         stop_at_fallbacks: The share of the last 200 decisions, above 0 and up to 1, that ends the
             run if they fell back.
         server: How the servers are spoken to: ``ollama``, or ``openai`` for OpenAI-compatible ones.
+        temperature: Sampling temperature of what the model writes; 0, the default, for the
+            likeliest. The probabilities of decision models do not depend on it.
+        assigned: Other models, hosts or settings for some of the agents.
+        models_file: Where these were read, if anywhere, and its SHA-256.
 
     Raises:
         InputError: If there is no such mode, pick, way to think or server, the address of an
-            OpenAI-compatible server is missing, JSON has no room for a value, or the share is out
-            of its range.
+            OpenAI-compatible server is missing, JSON has no room for a value, the share is out of
+            its range, or something is assigned twice.
     """
 
     model: str
@@ -90,14 +93,17 @@ class ModelOptions:
     cache: Path | None = None
     stop_at_fallbacks: float | None = None
     server: Server = "ollama"
+    temperature: float | None = None
+    assigned: tuple[ModelAssignment, ...] = ()
+    models_file: tuple[str, str] | None = None
 
     KINDS: ClassVar[Kinds] = {
         "model": str,
         "host": list,
         "credentials": list,
-        "mode": get_args(Mode),
-        "pick": get_args(Pick),
-        "think": get_args(Think),
+        "mode": CHOICES["mode"],
+        "pick": CHOICES["pick"],
+        "think": CHOICES["think"],
         "concurrency": int,
         "timeout": int | float,
         "patience": int | float,
@@ -107,16 +113,14 @@ class ModelOptions:
         "deadline": int | float,
         "cache": str,
         "stop_at_fallbacks": int | float,
+        "temperature": int | float,
+        "models": dict,
     }
 
     def __post_init__(self) -> None:
         """Refuse unknown choices, and what JSON has no room for."""
-        kinds = {**self.KINDS, "server": get_args(Server)}
-        for name, value in asdict(self).items():
-            choices = kinds[name]
-            if isinstance(choices, tuple) and value is not None and value not in choices:
-                raise InputError(f"must be one of {', '.join(choices)}, got {value!r}", field=name)
-
+        check_choices(self)
+        for name, value in self._own().items():
             if not isinstance(value, Path):
                 require_writable(name, " ".join(value) if isinstance(value, tuple) else value)
 
@@ -129,23 +133,96 @@ class ModelOptions:
             problem = f"must be above 0 and at most 1, got {share!r}"
             raise InputError(problem, field="stop_at_fallbacks")
 
+        titles = [each.title for each in self.assigned]
+        for each in self.assigned:
+            if titles.count(each.title) > 1:
+                raise each.error("is assigned twice: leave one out")
+            self.for_those(each)
+
+    @classmethod
+    def from_file(cls, path: Path, **settings: Any) -> Self:
+        """Read a TOML file of models: a default, and tables for kinds of agents.
+
+        ::
+
+            model = "llama3.2"
+            host = "http://127.0.0.1:11434"
+
+            [archetype.superuser]
+            model = "llama3.3"
+            temperature = 0.7
+
+        The keys are those of `ModelAssignment`; a table is named by what agents are told apart by.
+
+        Args:
+            path: The file.
+            settings: What goes before the file, and what it cannot say, such as ``max_calls``; None
+                for what is not given.
+
+        Raises:
+            InputError: If the file cannot be read, has a key or a value that there is not, or names
+                no default model; names the line.
+        """
+        common, assigned, sha256 = read_models(path)
+        given = {name: value for name, value in settings.items() if value is not None}
+        if given.get("server", common.get("server")) != common.get("server"):
+            # the servers of another dialect are others
+            common.pop("host", None)
+
+        together = {**common, **given}
+        if "model" not in together:
+            problem = "needs a default, the name of a model for all that no table is for"
+            raise InputError(problem, path=path, field="model")
+
+        return cls(**together, assigned=assigned, models_file=(str(path), sha256))
+
+    def for_those(self, assignment: ModelAssignment) -> ModelOptions:
+        """Return the options of the agents that a model is assigned to.
+
+        Args:
+            assignment: What is assigned to them.
+
+        Raises:
+            InputError: If it cannot be used.
+        """
+        own = assignment.settings
+        host = {"host": None} if own.get("server", self.server) != self.server else {}
+        try:
+            return replace(self, **{**host, **own}, assigned=(), models_file=None)
+        except InputError as error:
+            raise assignment.error(error.problem, error.field) from None
+
+    def _own(self) -> dict[str, Any]:
+        """Return what is the same for all agents."""
+        names = (each.name for each in fields(self))
+        return {name: getattr(self, name) for name in names if name not in _BY_AGENT}
+
     def to_config(self) -> dict[str, Any]:
         """Return the options as plain data: those that are not None, as JSON has them.
 
         Hosts are without names and passwords; those that had them are among ``credentials``.
         """
-        given = {name: value for name, value in asdict(self).items() if value is not None}
+        given = {name: value for name, value in self._own().items() if value is not None}
+        if self.assigned:
+            given["models"] = {"assigned": [each.to_config() for each in self.assigned]}
+        if self.assigned and self.models_file is not None:
+            given["models"] |= dict(zip(("file", "sha256"), self.models_file, strict=True))
+
         server = given.pop("server")
         return without_credentials(
             {"reasoner": server, **json.loads(json.dumps(given, default=str))}
         )
 
 
+_BY_AGENT = ("assigned", "models_file")
+"""Fields of `ModelOptions` that ``run.json`` has under ``models``."""
+
+
 ReasonerOptions = ModelOptions | ReplayOptions | None
 """Who decides in a run: a model, an earlier run, or, if None, whoever the kind of run says."""
 
 REASONER_KINDS: Mapping[str, Kinds] = {
-    **dict.fromkeys(get_args(Server), ModelOptions.KINDS),
+    **dict.fromkeys(CHOICES["server"], ModelOptions.KINDS),
     "replay": {"replay": str},
 }
 """Keys of each kind of reasoner beside ``reasoner`` itself."""
@@ -169,82 +246,23 @@ def read_reasoner(config: Mapping[str, Any]) -> ReasonerOptions:
     if "cache" in given:
         given["cache"] = Path(given["cache"])
 
-    return ModelOptions(**given, server=config["reasoner"])
+    by_agent = _assigned(given.pop("models", {}))
+
+    return ModelOptions(**given, **by_agent, server=config["reasoner"])
 
 
-def make_reasoner(options: ModelOptions | ReplayOptions, seed: int, fallback: Any) -> BaseReasoner:
-    """Make the reasoner of a run.
+def _assigned(models: Mapping[str, Any]) -> dict[str, Any]:
+    """Read what ``run.json`` has of the models of some agents."""
+    try:
+        assigned = [
+            ModelAssignment(**{**each, "host": tuple(each["host"])} if "host" in each else each)
+            for each in models.get("assigned", ())
+        ]
+        file = (str(models["file"]), str(models["sha256"])) if "file" in models else None
+    except (TypeError, KeyError):
+        raise InputError(f"cannot be {brief(models)}", field="models") from None
 
-    Args:
-        options: Who decides.
-        seed: Seed of the run.
-        fallback: The state to take when a model gives no valid answer.
-
-    Raises:
-        FieldValueError: If an option lies outside its range.
-        InputError: If the log of the earlier run, or the file of answers, cannot be used.
-    """
-    if isinstance(options, ReplayOptions):
-        if is_stream(options.run):
-            problem = "is a pipe: the run has to find it again, so give a file or folder"
-            raise InputError(problem, path=options.run)
-
-        return ReplayReasoner(options.run, verbatim=True)
-
-    settings: dict[str, Any] = {
-        "mode": options.mode or "auto",
-        "pick": options.pick or "draw",
-        "fallback": fallback,
-        "seed": seed,
-        **_limits(options),
-    }
-    pool, stop_at = _make_pool(options, seed), options.stop_at_fallbacks
-
-    return (
-        Reasoner(pool, **settings)
-        if stop_at is None
-        else StoppingReasoner(pool, stop_at=stop_at, **settings)
-    )
-
-
-def make_writer(options: ModelOptions, seed: int) -> Writer:
-    """Make the writer of a run, which asks a model for texts.
-
-    Args:
-        options: The model.
-        seed: Seed of the run.
-
-    Raises:
-        FieldValueError: If an option lies outside its range.
-        InputError: If an option applies to decisions only, or the file of answers cannot be used.
-    """
-    for name in ("mode", "pick", "stop_at_fallbacks"):
-        if getattr(options, name) is not None:
-            raise InputError("applies to decisions, and this run has a model write", field=name)
-
-    return Writer(_make_pool(options, seed), seed=seed, **_limits(options))
-
-
-def _limits(options: ModelOptions) -> dict[str, Any]:
-    return {
-        "budget": Budget(
-            max_calls=options.max_calls, max_tokens=options.max_tokens, deadline=options.deadline
-        ),
-        "cache": None if options.cache is None else AnswerCache(options.cache),
-    }
-
-
-def _make_pool(options: ModelOptions, seed: int) -> ModelPool:
-    names = ("concurrency", "timeout", "patience", "hedge")
-    given = {name: getattr(options, name) for name in names}
-    settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    if options.think is not None:
-        settings["think"] = {"false": False, "true": True}.get(options.think, options.think)
-
-    hosts = options.host or (DEFAULT_HOST,)
-    kind = OpenAIPool if options.server == "openai" else OllamaPool
-
-    return kind(hosts, options.model, seed=seed, **settings)
+    return {"assigned": tuple(assigned), "models_file": file}
 
 
 def check_config(

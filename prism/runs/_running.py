@@ -14,7 +14,7 @@ from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.runs._credentials import with_credentials
 from prism.runs._folder import SUMMARY_NAME, RunFolder, describe_run, read_summary
 from prism.runs._heartbeat import beating
-from prism.runs._model import closing_cache, load_model, spent_by
+from prism.runs._model import askers_in, closing_cache, load_model, spent_by
 from prism.runs._runnable import ResultsT, Runnable, RunOptions
 
 _logger = logging.getLogger("prism.runs")
@@ -185,7 +185,8 @@ def _carry_out(
             stack.enter_context(beating(folder.path, run, clock, observer.warn))
 
         load_model(run.reasoner, options.deadline, observer.note, observer.warn)
-        if getattr(writer, "client", None) is not getattr(run.reasoner, "client", None):
+        loaded = {id(each.client) for each in askers_in(run.reasoner)}
+        if any(id(each.client) not in loaded for each in askers_in(writer)):
             load_model(writer, options.deadline, observer.note, observer.warn)
         observer.started(run)
 
@@ -196,7 +197,7 @@ def _carry_out(
                 on_round(summary)
 
         results = run.run(after_round)
-        outcome = {"results": results.to_dict(), **spent_by(writer), **spent_by(run.reasoner)}
+        outcome = {"results": results.to_dict(), **spent_by(run.reasoner, writer)}
         if folder is not None:
             folder.complete(outcome)
 

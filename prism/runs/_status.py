@@ -45,6 +45,9 @@ class RunStatus:
             resumed; None if it is not running, or has not come far enough.
         seconds_left: Seconds until its end at that rate.
         problem: What is damaged, if something is.
+        spent: What its model has cost so far: ``calls``, ``tokens`` and, where agents have models
+            of their own, ``by_model``; None if none is asked, or the run is neither running nor
+            complete.
     """
 
     path: Path
@@ -57,6 +60,7 @@ class RunStatus:
     rate: float | None = None
     seconds_left: float | None = None
     problem: str | None = None
+    spent: Mapping[str, Any] | None = None
 
 
 def run_status(path: Path | str) -> RunStatus:
@@ -110,7 +114,9 @@ def _of_process(
     heartbeat = None if folder is None else Heartbeat.read(folder)
     status = _planned(RunStatus(given, _state(log, folder, summary, last)), summary)
     status = replace(status, round=_count(last, "round"), tick=_count(last, "tick"))
-    if heartbeat is None or status.state in ("complete", "not begun"):
+    if status.state == "complete":
+        return replace(status, spent=_spent(summary.get("spent")))
+    if heartbeat is None or status.state == "not begun":
         return status
 
     # A log is written some way behind; after a resume it is ahead of what the run has come to.
@@ -127,7 +133,7 @@ def _of_process(
 
 def _timed(status: RunStatus, heartbeat: Heartbeat) -> RunStatus:
     """Add what is known only while a run goes on."""
-    status = replace(status, questions=heartbeat.questions)
+    status = replace(status, questions=heartbeat.questions, spent=_spent(heartbeat.spent))
     if not heartbeat.done or not heartbeat.seconds:
         return status
 
@@ -178,6 +184,22 @@ def _planned(status: RunStatus, summary: Mapping[str, Any]) -> RunStatus:
     rounds = _count(config, "rounds") or _count(config, "turns")
 
     return replace(status, rounds=rounds, ticks_per_round=_count(config, "ticks_per_round"))
+
+
+def _spent(found: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """Return what was spent, if it is told as prism tells it."""
+    spent = found or {}
+    by_model = spent.get("by_model", {})
+    if not isinstance(by_model, dict) or not all(
+        isinstance(each, dict) for each in by_model.values()
+    ):
+        return None
+
+    needed: list[tuple[Mapping[str, Any], tuple[str, ...]]] = [(spent, ("calls", "tokens"))]
+    needed += [(each, ("calls", "input_tokens", "output_tokens")) for each in by_model.values()]
+    is_whole = all(_count(each, name) is not None for each, names in needed for name in names)
+
+    return spent if is_whole else None
 
 
 def _count(found: Mapping[str, Any], name: str) -> int | None:

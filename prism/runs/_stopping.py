@@ -7,24 +7,25 @@ from collections.abc import Sequence
 from typing import Any
 
 from prism.errors import TooManyFallbacksError
-from prism.statechart import Decision, Question, Reasoner
+from prism.statechart import BaseReasoner, Decision, Question, Reasoner
+from prism.statechart.reasoner._by_agent import ReasonerByAgent
 from prism.telemetry._loggers import EventLogger
 
 WINDOW = 200
 """How many decisions, the latest ones, are looked at."""
 
 
-class StoppingReasoner(Reasoner):
-    """A reasoner that ends the run when too many decisions fell back.
+class _Stopping(BaseReasoner):
+    """Ends the run when too many decisions of a reasoner fell back.
 
     Args:
-        client: What is asked.
+        given: What the reasoner takes.
         stop_at: The share of the last 200 decisions, above 0 and up to 1.
-        settings: Everything else that `Reasoner` takes.
+        settings: Everything else that it takes.
     """
 
-    def __init__(self, client: Any, *, stop_at: float, **settings: Any) -> None:
-        super().__init__(client, **settings)
+    def __init__(self, *given: Any, stop_at: float, **settings: Any) -> None:
+        super().__init__(*given, **settings)
         self._stop_at = stop_at
         self._fell_back: deque[bool] = deque(maxlen=WINDOW)
 
@@ -53,3 +54,11 @@ class StoppingReasoner(Reasoner):
             f"stopped, as {count} of the last {WINDOW} decisions fell back, and "
             f"{self._stop_at:.4g} of them is the limit{why}"
         )
+
+
+class StoppingReasoner(_Stopping, Reasoner):
+    """A `Reasoner` that ends the run when too many decisions fell back."""
+
+
+class StoppingByAgent(_Stopping, ReasonerByAgent):
+    """A `ReasonerByAgent` that ends the run when too many of all its decisions fell back."""

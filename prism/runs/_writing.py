@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from prism.errors import FieldValueError, InputError
 from prism.runlog import ReplayWriter
+from prism.runs._assigned import Assigned, Server
 from prism.runs._folder import SUMMARY_NAME, read_summary
+from prism.runs._makers import LOGGER, Shared, make_reasoner, make_writer
 from prism.runs._options import (
     ModelOptions,
     ReasonerOptions,
     ReplayOptions,
-    Server,
     check_config,
-    make_reasoner,
-    make_writer,
     naming,
     read_reasoner,
     require_writable,
 )
 from prism.statechart import BaseReasoner, BaseWriter, Reasoner, Wording, Writer
+from prism.statechart.reasoner._by_agent import ReasonerByAgent, WriterByAgent
 from prism.statechart.reasoner._wording import POST_LENGTH
 
 _ONLY_DECIDES = ("mode", "pick", "stop_at_fallbacks")
@@ -74,13 +74,8 @@ class WriterOptions:
         }
 
 
-def writer_config(writer: WriterOptions | None) -> dict[str, Any]:
-    """Return what ``run.json`` says of who writes: nothing where nobody does."""
-    return {} if writer is None else {"writer": writer.to_config()}
-
-
 def read_writer(config: Mapping[str, Any], path: Path) -> WriterOptions | None:
-    """Read what `writer_config` returned.
+    """Read what the options of a run said of who writes.
 
     Args:
         config: A run as plain data.
@@ -169,7 +164,12 @@ def deadline_of(reasoner: ReasonerOptions, writer: WriterOptions | None) -> floa
 
 
 def make_askers(
-    reasoner: ReasonerOptions, writer: WriterOptions | None, seed: int, fallback: Any
+    reasoner: ReasonerOptions,
+    writer: WriterOptions | None,
+    seed: int,
+    fallback: Any,
+    *,
+    chart: str | None = None,
 ) -> tuple[BaseReasoner | None, BaseWriter | None]:
     """Make who decides and who writes in a run; a model that does both is one client.
 
@@ -178,6 +178,7 @@ def make_askers(
         writer: Who writes.
         seed: Seed of the run.
         fallback: The state to take when a model gives no valid answer.
+        chart: Name of the chart of agents that do not say it themselves.
 
     Returns:
         The two; None for who was not named.
@@ -186,20 +187,38 @@ def make_askers(
         FieldValueError: If an option lies outside its range.
         InputError: If the log of the earlier run, or the file of answers, cannot be used.
     """
-    decides = None if reasoner is None else make_reasoner(reasoner, seed, fallback)
+    shared = Shared.of(reasoner) if isinstance(reasoner, ModelOptions) else None
+    decides = (
+        None
+        if reasoner is None
+        else make_reasoner(reasoner, seed, fallback, chart=chart, shared=shared)
+    )
     if writer is None:
         return decides, None
     if isinstance(reasoner, ReplayOptions):
         return decides, ReplayWriter(reasoner.run, verbatim=True)
-    if not isinstance(decides, Reasoner) or not isinstance(reasoner, ModelOptions):
+    if not isinstance(reasoner, ModelOptions):
         assert isinstance(writer.model, ModelOptions)
-        return decides, make_writer(writer.model, seed)
-
-    client = decides.client
+        return decides, make_writer(writer.model, seed, chart=chart)
     if writer.model is not None:
-        client = make_writer(_own_model(reasoner, writer.model), seed).client
+        options = _own_model(reasoner, writer.model)
+        return decides, make_writer(options, seed, chart=chart, shared=shared)
 
-    return decides, Writer(client, seed=seed, budget=decides.budget, cache=decides.cache)
+    return decides, _written_by(decides, reasoner, seed, chart)
+
+
+def _written_by(decides: Any, options: ModelOptions, seed: int, chart: str | None) -> BaseWriter:
+    """Return a writer that asks the very clients of who decides."""
+
+    def writer(part: Reasoner) -> Writer:
+        return Writer(part.client, seed=seed, budget=part.budget, cache=part.cache)
+
+    if not isinstance(decides, ReasonerByAgent):
+        return writer(decides)
+
+    parts = {name: writer(cast(Reasoner, part)) for name, part in decides.parts.items()}
+    # what is wrong with the assignment is said of who decides
+    return WriterByAgent(parts, Assigned(options.assigned, chart, LOGGER.warning))
 
 
 def _own_model(reasoner: ModelOptions, model: str | ModelOptions) -> ModelOptions:
@@ -207,6 +226,5 @@ def _own_model(reasoner: ModelOptions, model: str | ModelOptions) -> ModelOption
     if isinstance(model, ModelOptions):
         return model
 
-    # the cache is opened once, by who decides
-    unwanted: dict[str, Any] = dict.fromkeys((*_ONLY_DECIDES, "cache"))
-    return replace(reasoner, model=model, **unwanted)
+    unwanted: dict[str, Any] = dict.fromkeys((*_ONLY_DECIDES, "models_file"))
+    return replace(reasoner, model=model, assigned=(), **unwanted)

@@ -6,14 +6,13 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
 from prism.agents import SeedPost, SocialAgent
 from prism.agents._relevance import Terms, terms_of
 from prism.errors import FieldValueError
-
-if TYPE_CHECKING:
-    from prism.social._wording import Words
+from prism.social._holding import Later
+from prism.statechart import Written
 
 PostKind = Literal["post", "reply", "reshare"]
 
@@ -119,6 +118,58 @@ class Draft:
     topics: tuple[str, ...]
     template: str | None = None
     source: str | None = None
+
+
+class Words:
+    """The words of a draft, which a model is still to write.
+
+    Args:
+        draft: What the composer has drafted.
+
+    Attributes:
+        written: What came; None until it is there.
+        post: The post, if it is published already.
+        text: The text of its event.
+        source: Who wrote it, of its event.
+    """
+
+    __slots__ = ("_draft", "post", "source", "text", "written")
+
+    def __init__(self, draft: Draft) -> None:
+        self._draft = draft
+        self.written: Written | None = None
+        self.post: Post | None = None
+        self.text: Later = Later()
+        self.source: Later = Later()
+
+    def arrive(self, written: Written) -> None:
+        """Take the words, and put them into the post if it is published already."""
+        self.written = written
+        if self.post is not None:
+            self.post.word(str(written.value), written.source)
+
+        # the source first, as the text lets the event go
+        self.source.know(written.source)
+        self.text.know(written.value)
+
+    def told_of(self, post: Post) -> dict[str, Any]:
+        """Take the post that is published, and return what its event says of its words."""
+        self.post = post
+        return {"text": self.text, "source": self.source, "template": post.template}
+
+    def draft(self) -> Draft:
+        """Return the draft in these words, as far as they are there."""
+        drafted = self._draft
+        if self.written is None:
+            return Draft(drafted.kind, drafted.text, drafted.topics, drafted.text)
+
+        return Draft(
+            drafted.kind,
+            str(self.written.value),
+            drafted.topics,
+            drafted.text,
+            self.written.source,
+        )
 
 
 class Network:

@@ -13,7 +13,7 @@ from prism.social._holding import HoldingLogger
 from prism.social._posts import Draft, Network, Post, Reader
 from prism.social._results import Activity, Results, RoundSummary, summarize
 from prism.social._snapshot import describe_readers, require_same_readers, restore_readers
-from prism.social._wording import Words, call_for
+from prism.social._wording import PostTexts
 from prism.statechart import (
     AgentState,
     Decision,
@@ -131,10 +131,11 @@ class FeedStage:
         self.seed: int = setting.seed
         self._clock = setting.clock
         self._answerers = setting.answerers
-        self._words: dict[int, Words] = {}
         self._late_calls: list[TextCall] = []
+        self._texts: PostTexts | None = None
         logger = setting.logger
         if self._answerers.has_writer:
+            self._texts = PostTexts(self._answerers.wording)
             logger = HoldingLogger(logger, setting.clock)
         self._asking = asking_with(self._answerers, logger, setting.clock)
         self._asking.apply = self.apply
@@ -256,9 +257,9 @@ class FeedStage:
         """Make the transition that was decided on, or take the words of a post."""
         if isinstance(asked, Question) and isinstance(answer, Decision):
             self._decided(asked, answer)
-        elif isinstance(answer, Written):
+        elif self._texts is not None and isinstance(answer, Written):
             self._activity.texts[answer.source] += 1
-            self._words.pop(id(asked)).arrive(answer)
+            self._texts.arrive(asked, answer)
 
     def _decided(self, question: Question, decision: Decision) -> None:
         self._activity.decisions_asked += 1
@@ -391,7 +392,7 @@ class FeedStage:
         # a stream of its own: a composer that draws more numbers changes no decision
         stream = RandomStream(self.seed, agent.agent_id, self._clock.round, self._clock.tick)
         reader.draft = self._feed.compose(agent, post, stream)
-        call = self._call_for_words(reader, post) if self._answerers.has_writer else None
+        call = None if self._texts is None else self._texts.ask(reader, post)
         agent.pending_action = kind = reader.draft.kind
         if kind == "post":
             self._publish(reader, reader.draft)
@@ -399,14 +400,6 @@ class FeedStage:
         self._fire(agent, COMPOSE_DONE, post)
         if kind == "post":
             agent.pending_action = None
-
-        return call
-
-    def _call_for_words(self, reader: Reader, post: Post) -> TextCall:
-        draft = reader.draft
-        assert draft is not None
-        call = call_for(reader.agent, post, draft, self._answerers.wording)
-        self._words[id(call)] = reader.words = Words(draft)
 
         return call
 
@@ -444,18 +437,12 @@ class FeedStage:
 
     def _publish(self, reader: Reader, draft: Draft) -> None:
         words, reader.words = reader.words, None
-        if words is not None:
-            draft = words.draft()
-
+        draft = draft if words is None else words.draft()
         post = self.network.publish(reader.agent.agent_id, draft, reader.post)
         reader.draft = None
         counter = _COUNTERS[post.kind]
         setattr(self._activity, counter, getattr(self._activity, counter) + 1)
-        if words is None:
-            self._announce_post(post)
-        else:
-            words.post = post
-            self._announce_post(post, text=words.text, source=words.source, template=post.template)
+        self._announce_post(post, **({} if words is None else words.told_of(post)))
 
     def _announce_post(self, post: Post, **words: Any) -> None:
         self._emit(

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from json import dumps
 
 from prism.agents import SocialAgent
-from prism.social._holding import Later
-from prism.social._posts import Draft, Post, PostKind
+from prism.social._posts import Draft, Post, PostKind, Reader, Words
 from prism.statechart import TextCall, Wording, Written
 
 _TASKS: Mapping[PostKind, str] = {
@@ -26,51 +25,33 @@ _RULE = (
 )
 
 
-class Words:
-    """The words of a draft, which a model is still to write.
+class PostTexts:
+    """The words that are being written for the posts of a run.
 
     Args:
-        draft: What the composer has drafted.
-
-    Attributes:
-        written: What came; None until it is there.
-        post: The post, if it is published already.
-        text: The text of its event.
-        source: Who wrote it, of its event.
+        wording: Their length and language.
     """
 
-    __slots__ = ("_draft", "post", "source", "text", "written")
+    def __init__(self, wording: Wording) -> None:
+        self._wording = wording
+        self._asked: dict[int, Words] = {}
 
-    def __init__(self, draft: Draft) -> None:
-        self._draft = draft
-        self.written: Written | None = None
-        self.post: Post | None = None
-        self.text: Later = Later()
-        self.source: Later = Later()
+    def ask(self, reader: Reader, post: Post) -> TextCall:
+        """Return the call for the words of a reader's draft.
 
-    def arrive(self, written: Written) -> None:
-        """Take the words, and put them into the post if it is published already."""
-        self.written = written
-        if self.post is not None:
-            self.post.word(str(written.value), written.source)
+        Args:
+            reader: Who writes.
+            post: What it looked at when it decided to.
+        """
+        assert reader.draft is not None
+        call = call_for(reader.agent, post, reader.draft, self._wording)
+        self._asked[id(call)] = reader.words = Words(reader.draft)
 
-        # the source first, as the text lets the event go
-        self.source.know(written.source)
-        self.text.know(written.value)
+        return call
 
-    def draft(self) -> Draft:
-        """Return the draft in these words, as far as they are there."""
-        drafted = self._draft
-        if self.written is None:
-            return Draft(drafted.kind, drafted.text, drafted.topics, drafted.text)
-
-        return Draft(
-            drafted.kind,
-            str(self.written.value),
-            drafted.topics,
-            drafted.text,
-            self.written.source,
-        )
+    def arrive(self, call: object, written: Written) -> None:
+        """Take the words that were written for a call."""
+        self._asked.pop(id(call)).arrive(written)
 
 
 def call_for(agent: SocialAgent, post: Post, draft: Draft, wording: Wording) -> TextCall:

@@ -14,7 +14,7 @@ from prism.runs._agent_loop import AgentLoop, Event
 from prism.statechart.reasoner._cost import Cost
 from prism.statechart.reasoner._texts import BaseWriter
 from prism.telemetry._loggers import EventLogger
-from prism.telemetry.events import ROUND_ENDED, RUN_ENDED, WORKFLOW_STEP
+from prism.telemetry.events import ROUND_ENDED, WORKFLOW_STEP
 from prism.workflow._agent import WorkflowAgent
 from prism.workflow._turns import StepRun, Turn
 
@@ -122,7 +122,7 @@ class WorkflowLoop(AgentLoop[Turn]):
     async def _run(self, on_round: Callable[[Turn], object]) -> WorkflowResults:
         if not self.finished:
             agent = self.agent
-            self.announce_start(agent.workflow.name, agent.agent_id, agent.state.value)
+            self.announce_start(agent.workflow.name, agent)
 
         while len(self.finished) < self.rounds and self._goes_on():
             self.finished.append(await self._round())
@@ -131,7 +131,7 @@ class WorkflowLoop(AgentLoop[Turn]):
             await asyncio.sleep(0)
 
         results = self._results()
-        self.emit(RUN_ENDED, **_activity(self.finished))
+        self.announce_end(**_activity(self.finished))
 
         return results
 

@@ -16,11 +16,11 @@ from prism.runlog._reader import locate_log
 from prism.runlog._replay import _events
 from prism.runs import ModelOptions, ReasonerOptions, ReplayOptions
 from prism.runs._lent import NobodyWriter
+from prism.runs._makers import make_writer
 from prism.runs._options import (
     REASONER_KINDS,
     check_config,
     digest,
-    make_writer,
     naming,
     read_reasoner,
     require_unchanged,
@@ -230,7 +230,7 @@ class WorkflowRun:
             return ReplayWriter(self.reasoner.run, verbatim=True), recorded
 
         if self.reasoner is not None:
-            return make_writer(self.reasoner, self.seed), None
+            return make_writer(self.reasoner, self.seed, chart=workflow.name), None
 
         asking = [step.name for step in workflow.steps if step.kind != "code"]
         if asking:

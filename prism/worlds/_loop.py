@@ -13,6 +13,7 @@ from prism.errors import FieldValueError, SimulationError
 from prism.runlog import SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
 from prism.statechart import BaseWriter, PolicyReasoner, Wording
+from prism.statechart.reasoner._by_agent import costs_told, models_told
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.telemetry.events import (
     DECISION,
@@ -25,7 +26,7 @@ from prism.telemetry.events import (
     TREATMENT_APPLIED,
 )
 from prism.worlds._agent_stage import AgentStage
-from prism.worlds._answers import Answerers
+from prism.worlds._asking import Answerers
 from prism.worlds._decider import Decider, Event, Remembering
 from prism.worlds._elsewhere import drawing_nowhere_else
 from prism.worlds._kinds import parts_of, treatments_by_round
@@ -152,7 +153,8 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
                 await self._stage.close()
 
             results: ResultsT = self._stage.results(self.finished)
-            self._emit(RUN_ENDED, **self._stage.totals(results))
+            totals = self._stage.totals(results)
+            self._emit(RUN_ENDED, **totals, **costs_told(self.reasoner, self.writer))
 
         return results
 
@@ -219,6 +221,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
             ticks_per_round=self.ticks_per_round,
             seed=self._seed,
             **told,
+            **models_told(self._host.agents, self.reasoner, self.writer),
         )
         self._stage.announce()
         self._host.end_setup(is_resumed=False)

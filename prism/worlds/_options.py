@@ -32,7 +32,6 @@ from prism.runs._writing import (
     read_writer,
     replayed_writer,
     require_model_of,
-    writer_config,
 )
 from prism.statechart import BaseReasoner, BaseWriter
 from prism.telemetry._loggers import EventLogger
@@ -158,7 +157,7 @@ class WorldRun:
             "parameters": self._all_parameters(),
             "treatments": list(self.treatments),
             **({"reasoner": _POLICY} if self.reasoner is None else self.reasoner.to_config()),
-            **writer_config(self.writer),
+            **({} if self.writer is None else {"writer": self.writer.to_config()}),
             "inputs": self._digests(),
         }
 

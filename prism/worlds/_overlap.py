@@ -16,8 +16,7 @@ from prism.errors import SimulationError
 from prism.statechart import Written
 from prism.telemetry._loggers import EventLogger
 from prism.worlds._agent import Agent, Message
-from prism.worlds._answers import Answer, Answerers, Asked
-from prism.worlds._asking import Asking, TickByTick
+from prism.worlds._asking import Answer, Answerers, Asked, Asking, TickByTick
 from prism.worlds._elsewhere import drawing_nowhere_else
 from prism.worlds._fields import Fields, slot_of
 from prism.worlds._host import RunHost

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from prism.runlog import SimulatedClock
 from prism.telemetry._loggers import EventLogger
-from prism.worlds._answers import Answerers
+from prism.worlds._asking import Answerers
 from prism.worlds._decider import Event
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import Parts

@@ -14,8 +14,8 @@ from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.telemetry.events import ANSWER_DISCARDED
 from prism.worlds._agent import Asked, Receiving, Writing
-from prism.worlds._answers import Answer, Answerers
-from prism.worlds._answers import Asked as Put
+from prism.worlds._asking import Answer, Answerers
+from prism.worlds._asking import Asked as Put
 from prism.worlds._elsewhere import drawing_nowhere_else
 from prism.worlds._guest_turns import Elsewhere
 from prism.worlds._host import RunHost, last_record

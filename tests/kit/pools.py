@@ -48,4 +48,6 @@ async def open_breaker(server: FakeOllama, pool: OllamaPool) -> None:
 
 def at_rest(pool: OllamaPool) -> bool:
     """Return True if no question is under way or waits, and no host is doubted."""
-    return not pool.waiting and not any(host.in_flight or host.doubts for host in pool.servers)
+    return not pool.waiting and not any(
+        host.traffic.in_flight or host.traffic.doubts for host in pool.servers
+    )

@@ -231,7 +231,7 @@ async def test_a_cancelled_question_takes_its_hedge_along(
     if steps == 5:
         await until(
             lambda: all(
-                server.questions[-1:] and host.in_flight
+                server.questions[-1:] and host.traffic.in_flight
                 for server, host in zip(servers, pool.servers, strict=True)
             )
         )

@@ -38,7 +38,7 @@ async def test_a_retryable_failure_is_retried(
     server.fail(fault, fault)
     pool, cost = connect(attempts=3, timeout=0.3), Cost()
     pool.backoff = lambda state: 0.0
-    pool.servers[0].throttle = Throttle(first_hold=0.01)
+    pool.servers[0].traffic.throttle = Throttle(first_hold=0.01)
     reply = await pool.chat(HELLO, cost=cost)
     assert (reply.text, cost.attempts, len(server.questions)) == ("Hello.", 3, 3)
 
@@ -206,7 +206,7 @@ async def test_a_server_that_is_always_busy_opens_its_circuit(
     """A server that has refused everything for long counts as failing, so that questions end."""
     server.fail_always(Fault.status(503))
     pool = connect(concurrency=8, attempts=3)
-    pool.servers[0].throttle = Throttle(first_hold=0.01, longest_busy=0)
+    pool.servers[0].traffic.throttle = Throttle(first_hold=0.01, longest_busy=0)
     async with asyncio.timeout(20):
         ended = await asyncio.gather(
             *(pool.chat(HELLO) for _ in range(200)), return_exceptions=True

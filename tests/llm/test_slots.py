@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from prism.errors import BudgetSpentError, CircuitOpenError
-from prism.llm._health import FAILURES_TO_OPEN, CircuitBreaker, Throttle
+from prism.llm._health import FAILURES_TO_OPEN, CircuitBreaker, Throttle, Traffic
 from prism.llm._host import ModelSettings
 from prism.llm._ollama import OllamaHost
 from prism.llm._slots import Lease, Slots
@@ -19,7 +19,7 @@ SETTINGS = ModelSettings("tiny", 5, 5, 0.0, 0, think=False, keep_alive="1m")
 @pytest.fixture
 def hosts() -> tuple[OllamaHost, OllamaHost]:
     """Return two hosts that nobody asks, with short pauses."""
-    one, two = (OllamaHost(name, SETTINGS) for name in ("one", "two"))
+    one, two = (OllamaHost(name, SETTINGS, Traffic(1)) for name in ("one", "two"))
     for host in (one, two):
         host.breaker = CircuitBreaker(first_pause=0.1)
     return one, two
@@ -46,7 +46,7 @@ async def test_waiters_for_different_hosts_are_served_in_one_order(
 ) -> None:
     """Who came first gets the next slot, also among those who could use different hosts."""
     one, two = hosts
-    slots = Slots(1)
+    slots = Slots()
     two.breaker = CircuitBreaker(first_pause=60)
     open_circuit(two)
     lease = await slots.take((one,), Cost())
@@ -64,7 +64,7 @@ async def test_the_probe_of_a_cancelled_waiter_goes_to_the_next(
 ) -> None:
     """A waiter that is cancelled as it becomes the probe leaves that to the next."""
     one, _ = hosts
-    slots = Slots(1)
+    slots = Slots()
     lease = await slots.take((one,), Cost())
     first, second = await queue_up(slots, (one,), (one,))
     one.breaker = CircuitBreaker(clock, first_pause=1)
@@ -81,7 +81,7 @@ async def test_a_waiter_is_woken_when_a_pause_is_over(
 ) -> None:
     """Although no question ends, the first who waits probes a host as soon as it may."""
     two = hosts[1]
-    slots = Slots(1)
+    slots = Slots()
     open_circuit(two)
     await slots.take(hosts, Cost())
     first, second = await queue_up(slots, hosts, hosts)
@@ -98,7 +98,7 @@ async def test_a_probe_that_lasts_too_long_fails_those_who_wait(
 ) -> None:
     """Although the probe does not end, those who wait for it fail after a while."""
     one, _ = hosts
-    slots = Slots(1)
+    slots = Slots()
     one.breaker = CircuitBreaker(first_pause=0.01, probe_wait=0.1)
     open_circuit(one)
     await until(one.breaker.allows)
@@ -113,21 +113,21 @@ async def test_the_slot_of_a_cancelled_waiter_goes_to_the_next(
     hosts: tuple[OllamaHost, OllamaHost],
 ) -> None:
     """A waiter that is cancelled in the very step in which it got its slot hands the slot on."""
-    slots = Slots(1)
+    slots = Slots()
     lease = await slots.take(hosts[:1], Cost())
     first, second = await queue_up(slots, hosts[:1], hosts[:1])
     slots.give_back(lease)
     first.cancel()
     slots.give_back(await asyncio.wait_for(second, 5))
     assert first.cancelled()
-    assert (slots.waiting, hosts[0].in_flight) == (0, 0)
+    assert (slots.waiting, hosts[0].traffic.in_flight) == (0, 0)
 
 
 async def test_a_slot_that_the_first_waiter_cannot_use_goes_to_the_next(
     hosts: tuple[OllamaHost, OllamaHost],
 ) -> None:
     """A slot that the first in the queue cannot use, as it waits for another host, goes on."""
-    slots, (one, other) = Slots(1), hosts
+    slots, (one, other) = Slots(), hosts
     leases = [await slots.take((one,), Cost()), await slots.take((other,), Cost())]
     picky, anywhere = await queue_up(slots, (one,), (one, other))
     one.breaker = CircuitBreaker(first_pause=60)
@@ -159,8 +159,8 @@ async def test_a_waiter_hears_when_nobody_is_served(
     hosts: tuple[OllamaHost, OllamaHost], clock: Clock
 ) -> None:
     """Those who wait hear that no question is under way any more, and that one is again."""
-    (one, _), slots = hosts, Slots(1)
-    one.throttle = Throttle(clock)
+    (one, _), slots = hosts, Slots()
+    one.traffic.throttle = Throttle(clock)
     first, second, third = Recorder(), Recorder(), Recorder()
     lease = await slots.take((one,), Cost(limits=first))
     tasks = [
@@ -168,7 +168,7 @@ async def test_a_waiter_hears_when_nobody_is_served(
     ]
     await asyncio.sleep(0)
     assert (first.said, second.said) == (["admitted"], [])
-    one.throttle.hold(5)
+    one.traffic.throttle.hold(5)
     slots.give_back(lease)
     assert second.said == third.said == [True]
     clock.time += 6
@@ -181,7 +181,7 @@ async def test_a_waiter_hears_when_nobody_is_served(
 
 async def test_a_probe_serves_nobody(hosts: tuple[OllamaHost, OllamaHost], clock: Clock) -> None:
     """Those who wait while the only question under way is a probe are not being served."""
-    (one, _), slots = hosts, Slots(1)
+    (one, _), slots = hosts, Slots()
     one.breaker = CircuitBreaker(clock, first_pause=1, patience=60)
     open_circuit(one)
     clock.time += 1
@@ -200,7 +200,7 @@ async def test_a_refused_question_gives_its_slot_back(
     hosts: tuple[OllamaHost, OllamaHost],
 ) -> None:
     """A question that the budget does not allow any more leaves its slot to the next."""
-    (one, _), slots = hosts, Slots(1)
+    (one, _), slots = hosts, Slots()
     lease = await slots.take((one,), Cost())
     costs = [Cost(limits=Recorder(refuses=True)), Cost()]
     refused, other = (asyncio.create_task(slots.take((one,), cost)) for cost in costs)
@@ -209,7 +209,7 @@ async def test_a_refused_question_gives_its_slot_back(
     with pytest.raises(BudgetSpentError):
         await refused
     assert (await asyncio.wait_for(other, 5)).host is one
-    assert one.in_flight == 1
+    assert one.traffic.in_flight == 1
 
 
 class Ticking:
@@ -233,9 +233,9 @@ async def test_a_hold_may_end_at_any_moment_while_somebody_begins_to_wait(
     """Who finds the host on hold is served, though the hold has ended before he has queued."""
     one, _ = hosts
     clock = Ticking(0.01)
-    one.throttle = Throttle(clock)
-    one.throttle.hold(moments * clock.step)
-    lease = await asyncio.wait_for(Slots(1).take((one,), Cost()), 5)
+    one.traffic.throttle = Throttle(clock)
+    one.traffic.throttle.hold(moments * clock.step)
+    lease = await asyncio.wait_for(Slots().take((one,), Cost()), 5)
     assert lease.host is one
 
 
@@ -250,7 +250,7 @@ async def test_patience_may_end_at_any_moment_while_somebody_begins_to_wait(
     one.breaker = CircuitBreaker(clock, first_pause=2 * patience + clock.step, patience=patience)
     open_circuit(one)
     try:
-        lease = await asyncio.wait_for(Slots(1).take((one,), Cost()), 5)
+        lease = await asyncio.wait_for(Slots().take((one,), Cost()), 5)
     except CircuitOpenError:
         return
     assert lease.host is one

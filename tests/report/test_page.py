@@ -119,7 +119,7 @@ def test_two_runs_stand_side_by_side(
     (title,) = page.all("h1")
     assert title.text == "real and model"
     names = [heading.text for heading in page.all("h3") if heading.attributes.get("class") == "run"]
-    assert names == ["real", "model"] * 7
+    assert names == ["real", "model"] * 8
     figures = page.data("figures")
     assert {"figure-states-1", "figure-states-2", "figure-latency-2", "figure-tokens-2"} <= set(
         figures

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from prism import runs
+from prism.runs import ModelOptions, run_status
 from prism.runs._heartbeat import HEARTBEAT_NAME, Heartbeat
 from prism.social import SocialRun
 from prism.testing import Asked, FakeOllama
@@ -55,6 +56,26 @@ def test_something_without_ticks_has_one_too(tmp_path: Path) -> None:
     assert {heartbeat.ticks_per_round for heartbeat in found} == {None}
     assert {heartbeat.questions for heartbeat in found} == {None}
     assert files_in(tmp_path / "run") == {"events.jsonl", "run.json"}
+
+
+def test_it_tells_what_a_model_has_cost(tmp_path: Path) -> None:
+    """Requests and tokens so far are told while a run goes on, as in the end by run.json."""
+    found: list[Any] = []
+    spent: list[Any] = []
+    run = tmp_path / "run"
+
+    def look(_summary: Any) -> None:
+        wait_until(lambda: found.append(Heartbeat.read(run)) or found[-1].spent["calls"] > 0)
+        spent.append(run_status(run).spent)
+
+    with FakeOllama() as server:
+        options = ModelOptions("llama3.2", host=(server.host,))
+        outcome = runs.begin(SocialRun(20, rounds=1, reasoner=options), run, on_round=look)
+
+    assert [spent[0].keys(), run_status(run).spent] == [
+        {"calls", "tokens"},
+        outcome.summary["spent"],
+    ]
 
 
 def test_a_run_that_fails_leaves_none(tmp_path: Path) -> None:

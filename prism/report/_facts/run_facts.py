@@ -11,6 +11,7 @@ from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.notes import Note
 from prism.analysis._reading.runs import Run
 from prism.analysis._tables.cascades import cascades
+from prism.analysis._tables.costs import costs
 from prism.analysis._tables.decisions import decisions
 from prism.analysis._tables.engagement import engagement
 from prism.analysis._tables.faults import faults
@@ -55,6 +56,7 @@ class RunFacts:
         chosen: The same by round and chosen state.
         reasons: The same by reason, of fallbacks alone.
         latencies: From `latency_counts`.
+        costs: From `costs`, by model.
         engagement: From `engagement`.
         cascades: From `cascades`.
         agents: From `agent_table`.
@@ -78,6 +80,7 @@ class RunFacts:
     chosen: pl.DataFrame
     reasons: pl.DataFrame
     latencies: pl.DataFrame
+    costs: pl.DataFrame
     engagement: pl.DataFrame
     cascades: pl.DataFrame
     agents: pl.DataFrame
@@ -189,6 +192,7 @@ def _tables(logs: RunLogs) -> dict[str, pl.DataFrame]:
         "chosen": decisions(logs, by=["round", "chosen"]),
         "reasons": decisions(logs, by=["source", "reason"]).filter(pl.col("source") == "fallback"),
         "latencies": latency_counts(logs),
+        "costs": costs(logs),
         "engagement": engagement(logs),
         "cascades": cascades(logs),
         "agents": agent_table(logs),

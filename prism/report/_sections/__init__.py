@@ -12,6 +12,7 @@ from prism.report._figures.page_figures import PageFigures
 from prism.report._sections import (
     agents,
     cascades,
+    costs,
     cycles,
     decisions,
     diagram,
@@ -90,6 +91,7 @@ class _Kind:
 # Only where there is something, and then at the top.
 _STEPS = _Kind("steps", "Steps of the workflow", steps.EXPLANATION, steps.NOTHING, steps.make)
 _CYCLES = _Kind("cycles", "Cycles", cycles.EXPLANATION, cycles.NOTHING, cycles.make)
+_COSTS = _Kind("costs", "Costs", costs.EXPLANATION, costs.NOTHING, costs.make)
 _FAULTS = _Kind("faults", "What went wrong", faults.EXPLANATION, faults.NOTHING, faults.make)
 _BY_RUN = (
     _Kind("chart", "The chart and its traffic", diagram.EXPLANATION, diagram.NOTHING, diagram.make),
@@ -137,5 +139,6 @@ def make_sections(runs: Sequence[RunFacts], figures: PageFigures) -> list[Sectio
         *_STEPS.of_any(runs, figures),
         *_CYCLES.of_any(runs, figures),
         *(kind.of(runs, figures) for kind in _BY_RUN if has_feed or not kind.is_of_feed),
+        *_COSTS.of_any(runs, figures),
         Section("agents", "Agents", agents.EXPLANATION, together=agents.make(runs, figures)),
     ]

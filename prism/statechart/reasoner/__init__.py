@@ -5,6 +5,7 @@ of a schema, through all that a decision goes through.
 """
 
 from prism.statechart.reasoner._answer_store import AnswerStore
+from prism.statechart.reasoner._by_agent import ReasonerByAgent, WriterByAgent
 from prism.statechart.reasoner._cost import Budget, Cost
 from prism.statechart.reasoner._model_client import ModelClient
 from prism.statechart.reasoner._policy import PolicyReasoner
@@ -32,9 +33,11 @@ __all__ = [
     "PolicyReasoner",
     "Question",
     "Reasoner",
+    "ReasonerByAgent",
     "TextCall",
     "Wording",
     "Writer",
+    "WriterByAgent",
     "Written",
     "build_reasoner_prompt",
     "format_context",

@@ -163,7 +163,7 @@ async def test_an_unexpected_exception_leaves_no_task_running(
         await reasoner.decide_many(crowd(12))
     assert len(server.questions) >= 4
     assert asyncio.all_tasks() == {asyncio.current_task()}
-    assert client.servers[0].in_flight == 0
+    assert client.servers[0].traffic.in_flight == 0
     await until(lambda: server.open_connections == 0)
 
 

@@ -167,7 +167,7 @@ async def test_a_time_out_logs_the_requests_made(
     """A decision that timed out logs the requests that were made, and the host."""
     server.fail(*[Fault.status(503, retry_after="0")] * 2, Fault.hang())
     client = connect(attempts=4)
-    client.servers[0].throttle = Throttle(first_hold=0.01)
+    client.servers[0].traffic.throttle = Throttle(first_hold=0.01)
     reasoner = Reasoner(client, mode="chat", timeout=0.5)
     assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "fallback")]
     assert events[0]["reason"] == "TimedOutError: no answer within 0.5 s"
@@ -203,7 +203,7 @@ def circuit_open(client: Any) -> None:
 
 def on_hold(client: Any) -> None:
     """Put the server on hold, as if it had asked for a pause."""
-    client.servers[0].throttle.hold(30)
+    client.servers[0].traffic.throttle.hold(30)
 
 
 @pytest.mark.parametrize("keep_from_serving", [circuit_open, on_hold])

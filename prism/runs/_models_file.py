@@ -1,0 +1,150 @@
+"""Reading a file of models: TOML, a table for each group of agents."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from prism.errors import InputError
+from prism.files import reading
+from prism.runs._assigned import BYS, CHOICES, By, ModelAssignment
+
+SETTING_KINDS: Mapping[str, Any] = {
+    "model": str,
+    "host": str | list,
+    "server": str,
+    "mode": str,
+    "pick": str,
+    "think": str | bool,
+    "temperature": int | float,
+    "concurrency": int,
+    "timeout": int | float,
+    "patience": int | float,
+    "hedge": bool,
+}
+"""What each setting of a file may be."""
+
+_SWITCHES = ("hedge", "think")
+"""Settings that may be true or false."""
+
+
+def read_models(path: Path) -> tuple[dict[str, Any], tuple[ModelAssignment, ...], str]:
+    """Read a TOML file of models.
+
+    Returns:
+        What it says for all agents, what for some, and its SHA-256.
+
+    Raises:
+        InputError: If it cannot be read, or has a key or a value that there is not; names the line.
+    """
+    with reading(path):
+        content = path.read_bytes()
+        text = content.decode()
+
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        line = re.search(r"at line (\d+)", str(error))
+        number = int(line.group(1)) if line else len(text.splitlines())
+        raise InputError(f"is not valid TOML: {error}", path=path, line=number) from None
+
+    reader = _Reader(path, text)
+    common = {name: value for name, value in found.items() if name not in BYS}
+    assigned = [
+        reader.assignment(by, name, table)
+        for by in BYS
+        for name, table in reader.tables(by, found.get(by, {}))
+    ]
+
+    return reader.settings(common, ()), tuple(assigned), sha256(content).hexdigest()
+
+
+class _Reader:
+    """Reads the tables of a file, and knows the lines of their keys."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self._path = path
+        self._lines = dict(_lines_of(text))
+
+    def tables(self, by: str, found: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        if not isinstance(found, dict):
+            raise self._error(f"must be tables such as [{by}.NAME]", (by,))
+
+        for name, table in found.items():
+            if not isinstance(table, dict):
+                raise self._error(f"must be a table, [{by}.{name}]", (by, name))
+            yield name, table
+
+    def assignment(self, by: By, name: str, table: Mapping[str, Any]) -> ModelAssignment:
+        place = (str(self._path), self._line((by, name)))
+        settings = self.settings(table, (by, name))
+        if not settings:
+            raise self._error("says nothing: give a model, or leave it out", (by, name))
+
+        return ModelAssignment(by, name, **settings, place=place)
+
+    def settings(self, table: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
+        return {name: self._setting(name, value, (*keys, name)) for name, value in table.items()}
+
+    def _setting(self, name: str, value: Any, keys: tuple[str, ...]) -> Any:
+        kind = SETTING_KINDS.get(name)
+        if kind is None:
+            known = f"{', '.join(SETTING_KINDS)}, and tables of {', '.join(BYS)}"
+            raise self._error(f"is unknown; there are {known}", keys)
+        if not isinstance(value, kind) or (isinstance(value, bool) and name not in _SWITCHES):
+            raise self._error(f"cannot be {value!r}", keys)
+
+        if name == "host":
+            value = tuple([value] if isinstance(value, str) else value)
+            if not value or not all(isinstance(host, str) for host in value):
+                raise self._error("must be an address, or a list of addresses", keys)
+        if name == "think" and isinstance(value, bool):
+            value = str(value).lower()
+        if name in CHOICES and value not in CHOICES[name]:
+            raise self._error(f"must be one of {', '.join(CHOICES[name])}, got {value!r}", keys)
+
+        return value
+
+    def _error(self, problem: str, keys: tuple[str, ...]) -> InputError:
+        return InputError(problem, path=self._path, line=self._line(keys), field=".".join(keys))
+
+    def _line(self, keys: tuple[str, ...]) -> int | None:
+        """Return the line of a key or table, else of what is in it, else of what it is in."""
+        if keys in self._lines:
+            return self._lines[keys]
+
+        inside = (line for each, line in self._lines.items() if each[: len(keys)] == keys)
+        return next(inside, None) or (self._line(keys[:-1]) if keys else None)
+
+
+def _lines_of(text: str) -> Iterator[tuple[tuple[str, ...], int]]:
+    """Yield keys and tables with their lines, which the parser of the standard library drops."""
+    table: tuple[str, ...] = ()
+    for number, line in enumerate(text.splitlines(), start=1):
+        keys = _keys_of(line.partition("=")[0] + "= 0" if "=" in line else line)
+        if line.lstrip().startswith("["):
+            table = keys
+            yield table, number
+        elif keys:
+            yield (*table, *keys), number
+
+
+@cache
+def _keys_of(line: str) -> tuple[str, ...]:
+    """Return the keys that one line leads to; none if it is no key or table."""
+    try:
+        found: Any = tomllib.loads(line)
+    except tomllib.TOMLDecodeError:
+        return ()
+
+    keys = []
+    while isinstance(found, dict) and len(found) == 1:
+        ((key, found),) = found.items()
+        keys.append(key)
+
+    return tuple(keys)

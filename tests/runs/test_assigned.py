@@ -1,0 +1,129 @@
+"""Models that are assigned to some of a run's agents."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prism.agents import SocialAgent
+from prism.errors import FieldValueError, InputError
+from prism.runs import ModelAssignment, ModelOptions, check_config, make_reasoner, read_reasoner
+from prism.runs._assigned import ALL_OTHERS, Assigned
+from prism.runs._credentials import with_credentials
+from prism.statechart import Statechart, Transition
+from prism.statechart.reasoner import ReasonerByAgent
+
+Light = StrEnum("Light", ["OFF", "ON"])
+
+
+class Lamp:
+    """An agent with a chart of its own."""
+
+    chart = Statechart(Light, [Transition("turns", Light.OFF, Light.ON)], Light.OFF, name="lamps")
+
+    def __init__(self, agent_id: str) -> None:
+        self.agent_id = agent_id
+
+
+def assigned(*names: str) -> tuple[ModelAssignment, ...]:
+    """Return assignments such as ``kind Lamp`` of models that are called alike."""
+    pairs: list[Any] = [name.split(" ") for name in names]
+    return tuple(ModelAssignment(by, name, model=f"{by}-{name}") for by, name in pairs)
+
+
+def test_agents_are_told_apart() -> None:
+    """By name, archetype, kind or chart, in this order, and then as they are given."""
+    choose = Assigned(
+        assigned("chart lamps", "chart social_media", "kind Lamp", "archetype lurker", "agent a*"),
+        "social_media",
+        print,
+    )
+    agents = {
+        "agent a*": [SocialAgent("ada", archetype="lurker"), Lamp("a"), "ann"],
+        "archetype lurker": [SocialAgent("bo", archetype="lurker")],
+        "kind Lamp": [Lamp("b")],
+        "chart social_media": [SocialAgent("cy"), SocialAgent("di", archetype="superuser"), "b"],
+    }
+    assert {title: {choose(agent) for agent in group} for title, group in agents.items()} == {
+        title: {title} for title in agents
+    }
+    assert Assigned(assigned("kind Lamp"), None, print)(SocialAgent("ada")) == ALL_OTHERS
+
+
+def test_what_is_for_nobody_is_refused() -> None:
+    """A name that no agent has may be misspelt; an archetype that nobody has is only told of."""
+    told: list[str] = []
+    choose = Assigned(assigned("archetype superuser", "kind Lamb"), None, told.append)
+    with pytest.raises(InputError, match=r"field 'kind.Lamb': is for no agent of this run"):
+        choose.check({ALL_OTHERS: 5})
+    choose.check({"kind Lamb": 1})
+    assert told == ["field 'archetype.superuser': nobody in this run has this archetype"] * 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"assigned": assigned("kind A", "kind A")}, "field 'kind.A': is assigned twice"),
+        (
+            {"assigned": (ModelAssignment("kind", "A", server="openai"),)},
+            "field 'kind.A.host': must name an OpenAI-compatible server",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused(options: dict[str, Any], message: str) -> None:
+    """Options say at once what is assigned twice, or cannot be asked."""
+    with pytest.raises(InputError, match=message):
+        ModelOptions("tiny", **options)
+    with pytest.raises(InputError, match="field 'by': must be one of agent, archetype, kind"):
+        ModelAssignment("colour", "red")  # type: ignore[arg-type]
+
+
+def test_options_are_read_as_they_were_kept() -> None:
+    """Models by agent stand in run.json, hosts without passwords, and are read from there."""
+    secret, bare = "http://ann:s3cret@two:8000", "http://two:8000"
+    options = ModelOptions(
+        "tiny",
+        host=("http://one",),
+        temperature=0.5,
+        assigned=(ModelAssignment("kind", "Lamp", host=(secret,), server="openai", hedge=True),),
+        models_file=("models.toml", "0f" * 32),
+    )
+    config = options.to_config()
+    assert config["models"] == {
+        "assigned": [
+            {"by": "kind", "name": "Lamp", "host": [bare], "server": "openai", "hedge": True}
+        ],
+        "file": "models.toml",
+        "sha256": "0f" * 32,
+    }
+    assert config["credentials"] == [bare]
+    path = Path("run.json")
+    check_config(config, path, {"reasoner": str})
+    with pytest.raises(InputError, match="are not kept: give them with --host"):
+        with_credentials(config, [], path)
+    assert read_reasoner(with_credentials(config, [f"{secret}/v1"], path)) == ModelOptions(
+        "tiny",
+        host=("http://one",),
+        temperature=0.5,
+        assigned=(
+            ModelAssignment("kind", "Lamp", host=(f"{secret}/v1",), server="openai", hedge=True),
+        ),
+        models_file=("models.toml", "0f" * 32),
+    )
+    with pytest.raises(InputError, match="field 'models': cannot be"):
+        read_reasoner({**config, "models": {"assigned": [{"for": "Lamp"}]}})
+
+
+def test_one_server_has_one_limit() -> None:
+    """Models on one server share its slots, whatever dialect they are asked in."""
+    one = ModelOptions("tiny", concurrency=2, assigned=assigned("kind Lamp"))
+    reasoner = make_reasoner(one, 0, None)
+    assert isinstance(reasoner, ReasonerByAgent)
+    hosts = [part.client.servers[0] for part in reasoner.parts.values()]  # type: ignore[attr-defined]
+    assert hosts[0].traffic is hosts[1].traffic
+    other = ModelAssignment(
+        "kind", "Lamp", server="openai", host=("http://127.0.0.1:11434/v1",), concurrency=3
+    )
+    with pytest.raises(FieldValueError, match=r"one server: got 2 and 3"):
+        make_reasoner(ModelOptions("tiny", concurrency=2, assigned=(other,)), 0, None)

@@ -1,0 +1,95 @@
+"""Files of models: what they may say, and what is told of a mistake."""
+
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from prism.errors import InputError
+from prism.runs import ModelAssignment, ModelOptions
+
+MODELS = """\
+# who asks whom
+model = "llama3.2"
+host = "http://one:11434"
+concurrency = 8
+think = false
+
+[archetype.superuser]
+model = "llama3.3"
+temperature = 0.7
+
+[kind.Seller]
+server = "openai"
+host = ["http://two:8000",
+        "http://three:8000"]
+
+[agent."user_1*"]
+temperature = 0.2
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Return a place for a file of models."""
+    return tmp_path / "models.toml"
+
+
+def test_a_file_is_read_as_options(path: Path) -> None:
+    """A default for all, and a table for each group; what a table leaves out is the default's."""
+    path.write_text(MODELS)
+    options = ModelOptions.from_file(path, max_calls=5)
+    assert options == ModelOptions(
+        "llama3.2",
+        host=("http://one:11434",),
+        concurrency=8,
+        think="false",
+        max_calls=5,
+        assigned=(
+            ModelAssignment("agent", "user_1*", temperature=0.2),
+            ModelAssignment("archetype", "superuser", model="llama3.3", temperature=0.7),
+            ModelAssignment(
+                "kind", "Seller", server="openai", host=("http://two:8000", "http://three:8000")
+            ),
+        ),
+        models_file=(str(path), sha256(MODELS.encode()).hexdigest()),
+    )
+    users, superusers, sellers = map(options.for_those, options.assigned)
+    assert (users.model, users.temperature, users.concurrency) == ("llama3.2", 0.2, 8)
+    assert (superusers.host, superusers.max_calls) == (("http://one:11434",), 5)
+    assert (sellers.server, sellers.model, sellers.think) == ("openai", "llama3.2", "false")
+
+
+def test_what_is_given_beside_a_file_goes_before_it(path: Path) -> None:
+    """An option replaces the default of the file; another dialect has other servers."""
+    path.write_text(MODELS)
+    given = ModelOptions.from_file(path, model="qwen3", think=None, concurrency=2)
+    assert (given.model, given.think, given.concurrency) == ("qwen3", "false", 2)
+    with pytest.raises(InputError, match="must name an OpenAI-compatible server"):
+        ModelOptions.from_file(path, server="openai")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("model = 'a'\nmodl = 'b'", "line 2, field 'modl': is unknown; there are model, host,"),
+        ("model = 'a'\n[archetype.x]\n\nheat = 1", "line 4, field 'archetype.x.heat': is unknown"),
+        ("model = 'a'\n[archetypes.x]\nmodel = 'b'", "line 2, field 'archetypes': is unknown"),
+        ("model = 'a'\n[kind.X] # none", "line 2, field 'kind.X': says nothing"),
+        ("model = 'a'\nkind = 3", "line 2, field 'kind': must be tables such as"),
+        ("model = 'a'\nkind.X = 3", "line 2, field 'kind.X': must be a table"),
+        ("model = 'a'\n[kind.X]\nmode = 'chatty'", "line 3, .*must be one of auto, decision, chat"),
+        ("model = 'a'\n[kind.X]\ntemperature = '1'", "line 3, .*temperature': cannot be '1'"),
+        ("model = 'a'\nconcurrency = true", "line 2, field 'concurrency': cannot be True"),
+        ("model = 'a'\nhost = [1]", "line 2, field 'host': must be an address, or a list"),
+        ("model = 'a'\n[kind.X]\nserver = 'openai'", "line 2, field 'kind.X.host': must name an"),
+        ("host = 'http://h'", "field 'model': needs a default"),
+        ("model = 'a'\n[kind", "line 2: is not valid TOML"),
+        ("model = 'a'\ntemperature = nan", "temperature': must be a finite number"),
+    ],
+)
+def test_a_mistake_is_told_with_its_line(path: Path, text: str, message: str) -> None:
+    """Whatever a file cannot say is refused by its name, in its line."""
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        ModelOptions.from_file(path)
