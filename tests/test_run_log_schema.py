@@ -307,7 +307,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
         "simulations": simulations,
         "turns": [run_turns(folder)],
         "cycles": [read(interrupted_run(folder) / "events.jsonl")],
-        "worlds": [run_logged(folder, Medley()).events()],
+        "worlds": [run_logged(folder, Medley(plan=1)).events()],
         "texts": [asyncio.run(of_texts(folder))],
         "own": [read(folder / "own.jsonl")],
         "earlier": [EARLIER],
