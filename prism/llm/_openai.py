@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from importlib.util import find_spec
 from typing import Any, ClassVar
 
 from prism.errors import (
@@ -61,6 +60,7 @@ class OpenAIHost(ModelHost):
     )
     # llama.cpp serves its one model by any name, gateways serve more than they list
     lists_all: ClassVar[bool] = False
+    asks_one_by_one: ClassVar[bool] = True
     hidden_decisions: ClassVar[str] = (
         "unknown: it takes log-probabilities, so the answer has to show"
     )
@@ -68,9 +68,7 @@ class OpenAIHost(ModelHost):
     def __init__(
         self, address: str, settings: ModelSettings, traffic: Traffic | None = None
     ) -> None:
-        if find_spec("openai") is None:
-            raise MissingExtraError("llm", "openai", extra="openai")
-
+        _import_client()
         super().__init__(address, settings, traffic)
         self._key = _key()
         self._omitted: list[str] = []
@@ -275,7 +273,6 @@ class OpenAIHost(ModelHost):
         return inside if isinstance(inside, Exception) else error
 
     async def _connect(self) -> AsyncGenerator[Any, None]:
-        # takes half a second to import, so not before a client is needed
         import httpx
         import openai
 
@@ -319,6 +316,20 @@ async def _post(client: Any, path: str, body: Mapping[str, Any]) -> Any:
     import httpx
 
     return (await client.post(path, body=body, cast_to=httpx.Response)).json()
+
+
+def _import_client() -> None:
+    """Import the openai client now: it takes a second, in which no event loop should stand still.
+
+    Raises:
+        MissingExtraError: If it is not installed.
+    """
+    try:
+        import openai  # noqa: F401
+    except ModuleNotFoundError as error:
+        if error.name != "openai":
+            raise
+        raise MissingExtraError("llm", "openai", extra="openai") from None
 
 
 def _key() -> str:

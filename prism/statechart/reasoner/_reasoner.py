@@ -240,6 +240,9 @@ class Reasoner(BaseReasoner):
         kind = self._kind or await self._find_kind()
         requests = requests_for(kind, questions, self._descriptions)
         placed: dict[int, Found] = {}
+        # a server that would be asked one after the other anyway is asked in as many slots
+        if getattr(self._client, "asks_one_by_one", False):
+            requests = (one for request in requests for one in request.one_by_one())
         chats = await self._ask_all(((request, 0) for request in requests), placed)
         await self._ask_all(chats, placed)
 
