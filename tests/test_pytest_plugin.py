@@ -272,6 +272,7 @@ def test_coverage_is_reported(suite: pytest.Pytester) -> None:
 
 
 @pytest.mark.parametrize("workers", ["-n2", pytest.param("-n2 --dist=each", marks=SLOW)])
+@pytest.mark.slow
 def test_coverage_is_added_up_over_workers(suite: pytest.Pytester, workers: str) -> None:
     """Under pytest-xdist the workers' records are put together, whichever worker ran which test."""
     assert_covered(suite, suite.runpytest_subprocess, *workers.split())

@@ -13,7 +13,27 @@ from tests.kit.pages import ROOT, Block, Reader, blocks_of
 
 README = ROOT / "README.md"
 GUIDES = ROOT / "docs" / "how-to"
-PAGES = [README, *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page.parent != GUIDES)]
+LONG = (
+    "analysis",
+    "charts",
+    "cognition",
+    "memory",
+    "report",
+    "running",
+    "testing",
+    "tutorial",
+    "workflows",
+)
+"""Pages that start many processes: only test_pages_as_written.py follows them, which is slow."""
+
+PAGES = [
+    README,
+    *(
+        page
+        for page in sorted((ROOT / "docs").rglob("*.md"))
+        if page.parent != GUIDES and page.stem not in LONG
+    ),
+]
 
 
 def blocks(language: str, page: Path = README) -> list[Block]:

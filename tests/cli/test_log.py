@@ -58,6 +58,7 @@ def arguments_for(table: str, run: Path) -> list[str | Path]:
 
 @pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize("table", TABLES)
+@pytest.mark.sampled(4)
 def test_every_table_is_readable_in_80_columns(
     table: str, several: bool, run: Path, log: Prism
 ) -> None:
@@ -74,6 +75,7 @@ def test_every_table_is_readable_in_80_columns(
 
 
 @pytest.mark.parametrize("table", TABLES)
+@pytest.mark.sampled(4)
 def test_every_format_has_the_same_rows(table: str, run: Path, log: Prism) -> None:
     """CSV, JSON and Parquet have the same columns and rows."""
     arguments = arguments_for(table, run)

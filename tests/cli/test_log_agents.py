@@ -117,6 +117,7 @@ NAMES = ["plain", "a b", "Zoë", "<&\"'>", "tab\there", "\x01\x1f", "line\nbreak
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.sampled(4)
 def test_any_name_can_be_written(
     name: str, log: Prism, write_log: WriteLog, make: SimpleNamespace
 ) -> None:

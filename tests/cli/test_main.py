@@ -201,7 +201,7 @@ def test_help_explains_every_option(prism: Prism) -> None:
         for text in ("N|FILE", "[default: 100]", "[default: 10]", "[default: 12]")
         if text not in ran.out
     ] == []
-    assert ran.out.count("prism simulate --agents") == 4
+    assert ran.out.count("prism simulate --agents") >= 4
 
 
 def test_command_alone_shows_the_help(prism: Prism) -> None:

@@ -176,6 +176,7 @@ def test_edit_changes_nothing(prism: Prism, memory: Path) -> None:
         ('text = text.replace("alice", "\\udcff", 1)', "line 3, is not UTF-8"),
     ],
 )
+@pytest.mark.sampled(5)
 def test_edit_gives_up(prism: Prism, memory: Path, script: str, place: str) -> None:
     """A broken text is refused with its line or key; who gives up keeps memory and text."""
     before = held(memory)

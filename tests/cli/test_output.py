@@ -54,6 +54,7 @@ def content(folder: Path) -> dict[str, bytes]:
         if (writer, out) != ("export", "hard")
     ],
 )
+@pytest.mark.sampled(5)
 def test_no_command_overwrites_a_run(writer: str, out: str, made: Prism) -> None:
     """A run's files are refused by every command, and nothing changes."""
     (made.folder / "soft").symlink_to("run/events.jsonl")
@@ -84,6 +85,7 @@ def test_redirected_output_is_not_appended_to_what_is_read(made: Prism) -> None:
 
 
 @pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.sampled(4)
 def test_a_full_disk_keeps_the_old_file_and_names_it(writer: str, made: Prism) -> None:
     """Where the disk is full the old file stays, no half of a new one, and the error names it."""
 

@@ -145,6 +145,7 @@ def test_a_memory_in_a_database(prism: Prism, asking: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("given", [(), FILES, ("--cycles", CYCLES)])
 @pytest.mark.parametrize("recorded", ["run", "run/events.jsonl"])
+@pytest.mark.sampled(3)
 def test_a_run_is_replayed_to_the_same_bytes(
     prism: Prism,
     asking: tuple[str, ...],

@@ -53,12 +53,14 @@ def assert_undisturbed(home: Home, whole: Home, monkeypatch: pytest.MonkeyPatch)
         assert repeated.read_bytes() == home.memory.read_bytes()
 
 
+@pytest.mark.slow
 def test_the_undisturbed_run_does_all_there_is_to_do(whole: Home) -> None:
     """Actions, pagings and overflows happen in the run that is killed below."""
     names = {event["event"] for event in whole.events()}
     assert {"cognition.action", "cognition.paged", "cognition.cycle"} <= names
 
 
+@pytest.mark.slow
 def test_a_run_killed_at_known_instants_is_as_if_it_never_was(
     home: Home, whole: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:

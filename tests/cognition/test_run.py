@@ -181,6 +181,7 @@ def _without_time(event: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("stopped", [1, 5, 15])
+@pytest.mark.sampled(3)
 def test_a_stopped_run_goes_on(options: CognitiveRun, tmp_path: Path, stopped: int) -> None:
     """A resumed run has the log and the memory of one that never stopped."""
     beside = tmp_path / "beside"
@@ -209,6 +210,7 @@ def _fields(options: CognitiveRun) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("stopped", [1, 6, CYCLES])
+@pytest.mark.sampled(3)
 def test_a_stopped_replay_is_resumed_to_the_same_bytes(
     options: CognitiveRun, kept: Path, stopped: int
 ) -> None:

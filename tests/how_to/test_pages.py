@@ -28,6 +28,7 @@ def run(script: Path) -> tuple[int, str]:
 
 @pytest.mark.parametrize("side", ["+", "-"])
 @pytest.mark.parametrize("guide", [page for page in PAGES if page not in ELSEWHERE])
+@pytest.mark.sampled(2)
 def test_examples_run(guide: str, side: str, script: Callable[..., Path]) -> None:
     """All code of a guide runs with its assertions, before and after its diffs."""
     assert run(script(guide, side)) == (0, "")

@@ -63,6 +63,7 @@ async def waves_until_open(pool: OllamaPool, host: str) -> None:
 @BOTH
 @pytest.mark.parametrize("is_first", [True, False], ids=["named first", "named last"])
 @pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.sampled(7)
 async def test_a_server_that_fails_fast_draws_no_decisions(
     fault: str, is_first: bool, serve: Serve, connect: Connect, bad: Callable[[Canned], RawServer]
 ) -> None:
@@ -93,6 +94,7 @@ async def test_a_server_that_fails_fast_draws_none_of_400_decisions(
 
 @BOTH
 @pytest.mark.parametrize("fault", FAKED)
+@pytest.mark.sampled(4)
 async def test_a_faulty_ollama_draws_no_decisions(
     fault: str, serve: Serve, connect: Connect
 ) -> None:
@@ -138,6 +140,7 @@ async def test_two_of_three_servers_may_fail_fast(
 
 @BOTH
 @pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.sampled(5)
 async def test_what_no_server_answers_is_no_servers_fault(
     fault: str, connect: Connect, bad: Callable[[Canned], RawServer]
 ) -> None:
@@ -239,6 +242,7 @@ async def test_a_refusal_stands_if_the_other_server_is_gone(serve: Serve, connec
 
 @BOTH
 @pytest.mark.parametrize("seed", range(6))
+@pytest.mark.sampled(3)
 async def test_with_one_good_server_any_mixture_of_faults_is_answered(
     seed: int, serve: Serve, connect: Connect
 ) -> None:

@@ -197,6 +197,7 @@ def test_another_format_is_refused(report: Report, tmp_path: Path) -> None:
     ],
     ids=["truncated", "corrupt", "newer", "mixed", "unfinished", "foreign"],
 )
+@pytest.mark.sampled(3)
 def test_damaged_logs_give_a_report_that_says_so(
     folder: Path,
     tmp_path: Path,

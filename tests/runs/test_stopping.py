@@ -118,6 +118,7 @@ class Quiet(runs.Observer):
 
 
 @pytest.mark.parametrize("rounds", [0, 1])
+@pytest.mark.slow
 def test_a_run_that_was_stopped_is_resumed(rounds: int, server: FakeOllama, tmp_path: Path) -> None:
     """A run that ends early, in its first round or later, goes on when its model is back."""
 

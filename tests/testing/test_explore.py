@@ -111,6 +111,7 @@ def test_a_planted_fault_is_found_by_its_shortest_path() -> None:
 
 
 @pytest.mark.parametrize("number", range(8))
+@pytest.mark.sampled(3)
 def test_loops_are_left_out_of_the_path(number: int) -> None:
     """A failure is shown by its direct path, without the loops by which it was found."""
     machine = short(
@@ -129,6 +130,7 @@ def test_loops_are_left_out_of_the_path(number: int) -> None:
     ],
     ids=["number", "mapping"],
 )
+@pytest.mark.sampled(3)
 def test_steps_that_do_nothing_are_left_out(number: int, contexts: Any) -> None:
     """The sequence shown has only events that lead to the failure, whatever the contexts."""
     never_rests = [lambda agent: agent.state is not S.RESTING]

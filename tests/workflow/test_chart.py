@@ -65,6 +65,7 @@ async def test_an_agent_goes_through_a_large_chart(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["nothing listed", "from any, listed"])
+@pytest.mark.slow
 def test_the_whole_chart_is_there_when_it_is_asked_for(name: str) -> None:
     """`Workflow.chart` has all 40,000 rows, once each."""
     chart = Workflow.from_text(written(ANY_TO_ANY[name])).chart

@@ -77,6 +77,7 @@ FAILING = [
 
 
 @pytest.mark.parametrize(("code", "reason"), FAILING)
+@pytest.mark.sampled(3)
 async def test_a_failed_code_step_changes_nothing(code: str, reason: str) -> None:
     """The context is what it was before the step, whatever it had done until then."""
     before = {"x": 1, "words": ["a"]}

@@ -184,6 +184,7 @@ def stop_after(number: int) -> Any:
 
 
 @pytest.mark.parametrize("stopped", range(1, TURNS + 1))
+@pytest.mark.sampled(3)
 def test_a_stopped_replay_is_resumed_to_the_same_bytes(kept: Path, stopped: int) -> None:
     """Stopped after any turn, a replayed run goes on to the log of one that never stopped."""
     again = kept.parent / "again"

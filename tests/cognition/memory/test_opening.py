@@ -301,6 +301,7 @@ def test_links_and_odd_names(kind: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
+@pytest.mark.sampled(5)
 def test_a_database_that_is_damaged_anywhere(seed: int, tmp_path: Path) -> None:
     """Wherever bytes are changed, all that is read is what was written, here or in the backup."""
     draw = random.Random(seed)

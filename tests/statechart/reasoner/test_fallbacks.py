@@ -53,6 +53,7 @@ FAILURES = [
         ("scrolling", S.SCROLLING),
     ],
 )
+@pytest.mark.sampled(4)
 async def test_a_failure_is_a_fallback(
     client: Any, reason: str, fallback: Any, chosen: S, logger: Any, capture: Any
 ) -> None:

@@ -42,6 +42,7 @@ async def test_no_request_is_sent_beyond_the_budget(
 @pytest.mark.parametrize(
     "fault", [Fault.status(429), Fault.drop(), Fault.status(500), Fault.status(400, "no think")]
 )
+@pytest.mark.sampled(5)
 async def test_no_request_of_a_client_without_retries_is_sent_beyond_the_budget(
     fault: Fault, max_calls: int, server: FakeOllama, connect: Connect
 ) -> None:
@@ -76,6 +77,7 @@ async def test_no_hedge_is_sent_beyond_the_budget(
 
 @pytest.mark.parametrize("concurrency", [1, 8, 64])
 @pytest.mark.parametrize("mode", ["chat", "decision"])
+@pytest.mark.sampled(3)
 async def test_tokens_end_where_they_should(
     concurrency: int, mode: Any, server: FakeOllama, connect: Connect
 ) -> None:

@@ -28,6 +28,7 @@ QUESTION = {"q0": {"type": "choice", "instructions": "?", "criteria": {"a": None
     ],
     ids=lambda value: value.name if isinstance(value, Fault) else "",
 )
+@pytest.mark.sampled(3)
 async def test_each_fault_is_what_the_client_raises_for_it(
     server: FakeOllama, fault: Fault, raised: type
 ) -> None:

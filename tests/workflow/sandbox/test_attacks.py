@@ -199,6 +199,7 @@ def test_no_condition_escapes(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ON_LONG_VARIABLES)
+@pytest.mark.sampled(4)
 def test_no_condition_makes_much_of_long_variables(name: str) -> None:
     """A megabyte that a model wrote is not multiplied, by whatever a condition has."""
     began, memory = time.thread_time(), peak()
@@ -219,6 +220,7 @@ async def test_no_line_of_a_step_stands_outside_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.sampled(5)
 async def test_no_code_step_escapes(name: str) -> None:
     """An attack as a code step fails or ends in time, and the next step runs as if it had not."""
     context: dict[str, Any] = {"x": ["a"] * 100, "balance": 10}
