@@ -15,7 +15,7 @@ from prism.errors import (
 )
 from prism.llm._addresses import credentials, with_version
 from prism.llm._exchange import Exchange
-from prism.llm._faults import Advice, is_malformed
+from prism.llm._faults import Advice, is_refusal
 from prism.llm._health import Traffic
 from prism.llm._host import ChatReply, DecisionReply, ModelHost, ModelSettings, http_settings
 from prism.llm._openai_words import (
@@ -23,12 +23,14 @@ from prism.llm._openai_words import (
     MODELS,
     MOST_ALTERNATIVES,
     Completion,
+    FormatKind,
     LetteredChoice,
     in_ollamas_words,
     part_refused,
     read_completion,
     read_models,
     response_format,
+    takes_json_object,
     thinking,
 )
 from prism.statechart.reasoner._cost import Cost
@@ -72,6 +74,7 @@ class OpenAIHost(ModelHost):
         super().__init__(address, settings, traffic)
         self._key = _key()
         self._omitted: list[str] = []
+        self._format: FormatKind = "json_schema"
 
     @staticmethod
     def full_address(address: str) -> str:
@@ -185,7 +188,11 @@ class OpenAIHost(ModelHost):
             try:
                 return await self._completion(body, timeout, cost)
             except LLMError as error:
-                refused = part_refused(str(error), body) if is_malformed(error) else None
+                refused = part_refused(str(error), body) if is_refusal(error) else None
+                if refused == "response_format" and takes_json_object(str(error), body):
+                    self._format = "json_object"
+                    continue
+
                 if refused is None or not self._may_leave_out(refused):
                     raise
 
@@ -211,7 +218,7 @@ class OpenAIHost(ModelHost):
             **thinking(settings.think),
         }
         if schema is not None:
-            body["response_format"] = response_format(schema)
+            body["response_format"] = response_format(schema, self._format)
         if most_tokens is not None:
             body["max_tokens"] = most_tokens
         if chances:

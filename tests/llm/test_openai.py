@@ -154,6 +154,19 @@ async def test_all_that_is_refused_is_left_out(
     assert set(server.questions[-1].body) == {"model", "messages"}
 
 
+async def test_a_schema_is_offered_in_the_form_that_a_server_takes(
+    serve: Serve, connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    """llama-cpp-python refuses OpenAI's form with 500, and names the one that it takes."""
+    server = serve(refuses=["json_schema"], latency=0.01)
+    pool, costs = connect(server, concurrency=2), [Cost() for _ in range(3)]
+    await asyncio.gather(*(pool.chat(HELLO, format=SCHEMA, cost=cost) for cost in costs[:2]))
+    reply = await pool.chat(HELLO, format=SCHEMA, cost=costs[2])
+    assert [cost.attempts for cost in costs] == [2, 2, 1]
+    assert server.questions[-1].body["response_format"] == {"type": "json_object", "schema": SCHEMA}
+    assert (reply.text, caplog.messages) == ('{"next_state": "idle"}', [])
+
+
 @pytest.mark.parametrize(
     ("settings", "fault"),
     [
