@@ -76,6 +76,15 @@ Cache = Annotated[
     Path | None,
     model_option(metavar="FILE", help="Keep answers in this file, and use those in it."),
 ]
+RecordPrompts = Annotated[
+    bool,
+    keeping_option(
+        "--record-prompts",
+        help="Keep every prompt and reply as it was sent, in prompts.jsonl.gz beside the log, for "
+        "'prism log decision'. Names, traits, posts, and whatever else agents are told are in it; "
+        "only you may read the file.",
+    ),
+]
 Resume = Annotated[
     Path | None,
     keeping_option(

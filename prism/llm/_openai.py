@@ -267,6 +267,7 @@ class OpenAIHost(ModelHost):
             settings.max_reply_bytes,
             in_ollamas_words,
             secret=self._key,
+            hidden=self._secrets,
         )
 
     def _raised(self, error: Exception) -> Exception:

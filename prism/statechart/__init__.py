@@ -26,6 +26,7 @@ from prism.statechart.reasoner import (
 from prism.statechart.reasoner._cost import Budget, Cost
 from prism.statechart.reasoner._policy import PolicyReasoner
 from prism.statechart.reasoner._questions import BaseReasoner, Decision, Question
+from prism.statechart.reasoner._recollection import Recollection
 from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
 from prism.statechart.reasoner._writer import Writer
 from prism.statechart.social import social_media_chart, social_media_guards
@@ -53,6 +54,7 @@ __all__ = [
     "Question",
     "RandomStream",
     "Reasoner",
+    "Recollection",
     "StateTransition",
     "Statechart",
     "TextCall",

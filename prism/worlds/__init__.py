@@ -18,13 +18,17 @@ from prism.worlds._networks import (
     small_world,
 )
 from prism.worlds._options import WorldRun
+from prism.worlds._people import AgentTable
+from prism.worlds._rehearse import Finding, rehearse
 from prism.worlds._results import WorldResults, WorldRound
 from prism.worlds._run import Run
 from prism.worlds._world import World, during, measure, treatment
 
 __all__ = [
     "Agent",
+    "AgentTable",
     "Decider",
+    "Finding",
     "Loop",
     "Message",
     "Network",
@@ -42,6 +46,7 @@ __all__ = [
     "one_of",
     "param",
     "random_graph",
+    "rehearse",
     "ring",
     "scale_free",
     "small_world",

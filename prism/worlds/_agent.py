@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from operator import attrgetter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from prism.errors import AgentError, DefinitionError, SimulationError
@@ -14,6 +15,8 @@ from prism.worlds._fields import Fields, unknown_field
 
 HISTORY_DEPTH = 50
 """Transitions that an agent remembers."""
+
+_NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 class Host(Protocol):
@@ -39,6 +42,9 @@ class Host(Protocol):
 
     def send(self, message: Any, to: Any) -> None:
         """Deliver a message."""
+
+    def note(self, agent: Any, text: str) -> None:
+        """Keep a note for an agent to remember."""
 
     def settle(self, asked: Asked) -> Any:
         """Carry out what leaves nothing to decide; return the asked itself if it is a question."""
@@ -112,12 +118,14 @@ class _Parts:
 
     __slots__ = (
         "__weakref__",
+        "_attributes",
         "_begin_state",
         "_chart",
         "_decision_random",
         "_given",
         "_host",
         "_kind",
+        "_notes",
         "_place",
         "_random",
         "_state",
@@ -163,6 +171,7 @@ class Agent(_Parts, metaclass=Fields):
         """Note the fields that are given."""
         _require_known(type(self), given)
         self._given = given
+        self._attributes: Mapping[str, Any] = _NONE
         self._host: Host | None = None
         self._begin_state: Any = None
         self.agent_id = self.name = ""
@@ -204,6 +213,14 @@ class Agent(_Parts, metaclass=Fields):
     def decision_random(self) -> RandomStream:
         """Random numbers of this agent's decisions in this round, for reasoners that draw."""
         return self._joined("decision_random").decision_stream_of(self)
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        """Kept columns of the table that the agent comes from, beyond its fields; read only.
+
+        Each is an attribute of the agent, too: ``agent.age``.
+        """
+        return self._attributes
 
     @property
     def meanings(self) -> Mapping[Any, str]:
@@ -275,6 +292,16 @@ class Agent(_Parts, metaclass=Fields):
         """
         self._joined("send").send(Message(sender=self, content=content), to)
 
+    def remember(self, text: str) -> None:
+        """Note what the agent is to remember, for a model: see `prism.statechart.Recollection`.
+
+        The last 50 notes are kept, also in checkpoints.
+
+        Args:
+            text: What it is; a line ends where the text breaks one.
+        """
+        self._joined("remember").note(self, text)
+
     def begin_in(self, state: Any) -> None:
         """Begin in another state than the chart's initial one; in `World.setup` only.
 
@@ -296,6 +323,18 @@ class Agent(_Parts, metaclass=Fields):
         if self._host is not None:
             self._state = state
 
+    def _take(self, given: Mapping[str, Any], attributes: Mapping[str, Any]) -> None:
+        """Take over what a table says, before the run begins.
+
+        Args:
+            given: Fields and their values.
+            attributes: What is kept beyond the fields.
+        """
+        self._given = {**self._given, **given}
+        self._attributes = MappingProxyType(dict(attributes))
+        for name, value in given.items():
+            setattr(self, name, value)
+
     def persona(self) -> str:
         """Say who the agent is, for a model; override it to say more."""
         return f"You are {self.name}."
@@ -315,6 +354,8 @@ class Agent(_Parts, metaclass=Fields):
                 f"{cls.__name__}.{name.removeprefix('_')} has no value yet: it gets one when the "
                 "agent joins a run"
             )
+        if name in self._attributes:
+            return self._attributes[name]
 
         raise AttributeError(unknown_field(cls, name))
 

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from prism.runs import RoundFrames
+from prism.runs._frames import frames_of
+
 Measured = float | int | None
 
 
@@ -90,6 +93,16 @@ class WorldResults:
         }
 
         return {**sums, "timeouts": timeouts}
+
+    def to_frames(self) -> RoundFrames:
+        """Return the rounds as polars frames.
+
+        The run's own events are in its log: see `prism.analysis.world_events`.
+
+        Raises:
+            MissingExtraError: If polars is not installed, which the extra ``analysis`` brings.
+        """
+        return frames_of([each.to_dict() for each in self.rounds])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the results as plain data, the same for the same run."""

@@ -10,6 +10,7 @@ from typing import Any
 from prism.errors import SimulationError
 from prism.statechart import Decision, Question
 from prism.statechart._definition import TIMEOUT
+from prism.statechart.reasoner._recollection import stay_in_words
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.telemetry.events import ANSWER_DISCARDED
@@ -280,9 +281,17 @@ class Ticks:
             self._discard(asked, decision.chosen)
             return None
 
+        self._remember_staying(asked, decision)
+
         return agent._chart.fire_to(
             agent, asked.trigger, decision.chosen, asked.context, asked_in=question.state
         )
+
+    def _remember_staying(self, asked: Asked, decision: Decision) -> None:
+        state = asked.question.state
+        if self._host.remembers and decision.chosen == state:
+            stays = stay_in_words(state, asked.trigger, asked.context)
+            self._host.remember(asked.agent, stays)
 
     def _discard(self, asked: Asked, chosen: Any) -> None:
         # two may turn to one agent in a tick, which is nothing to warn a programmer of

@@ -88,6 +88,7 @@ class TogetherTicks(Ticks):
         own.write(agent, before)
 
     def _apply(self, asked: Asked, decision: Decision) -> Any:
+        self._remember_staying(asked, decision)
         self._put_off(asked.agent, asked.trigger, asked.context, decision.chosen)
         return decision.chosen
 
@@ -116,7 +117,7 @@ class TogetherTicks(Ticks):
 
         sent, self._sent = sorted(self._sent, key=lambda each: each[0]), []
         for _, message, to in sent:
-            to.inbox.append(message)
+            self._host.deliver(message, to)
 
     def _in_order(self, waiting: list[Waiting]) -> list[Waiting]:
         return sorted(waiting, key=lambda each: each.owner.agent_id)
