@@ -72,6 +72,7 @@ SUB_ROOMS = {
         "_elsewhere",
         "_fields",
         "_values",
+        "_awaiting",
         "_agent",
         "_networks",
         "_world",

@@ -58,7 +58,7 @@ class AgentStage:
         self._transitions = 0
         self._ticks: Ticks
         self._asking = (
-            asking_with(setting.reasoner, setting.logger, setting.clock, at_once=True)
+            asking_with(setting.answerers, setting.logger, setting.clock, at_once=True)
             if world.overlap
             else None
         )
@@ -67,7 +67,7 @@ class AgentStage:
             setting.logger if self._asking is None else self._asking.logger
         )
         self.host: RunHost = RunHost(world, setting.seed, setting.clock, self.logger)
-        self.host.remembers = getattr(setting.reasoner, "memory", None) is not None
+        self.host.remembers = getattr(setting.answerers.reasoner, "memory", None) is not None
 
     @property
     def open_questions(self) -> int:
@@ -89,7 +89,7 @@ class AgentStage:
 
     def ready(self) -> None:
         """Make what runs the ticks, which takes the agents as `setup` has left them."""
-        arguments = self._world, self.host, self._setting.reasoner, self.logger
+        arguments = self._world, self.host, self._setting.answerers, self.logger
         if self._asking is not None:
             self._ticks = OverlapTicks(*arguments, self._asking)
         else:
@@ -150,7 +150,7 @@ class AgentStage:
 
         return {text: found[text] for text in texts}
 
-    def end_round(self) -> None:
+    async def end_round(self) -> None:
         """Do nothing: what a round's end brings is the world's to say."""
 
     def summary(
@@ -167,6 +167,7 @@ class AgentStage:
             counts.decisions_asked,
             counts.decisions_answered,
             dict(sorted(counts.timeouts.items())),
+            dict(sorted(counts.texts.items())),
         )
 
     def results(self, rounds: Sequence[WorldRound]) -> WorldResults:

@@ -13,12 +13,13 @@ from prism.errors import AgentError, FieldTypeError, FieldValueError, Simulation
 from prism.randomness import RandomStream
 from prism.runlog import SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
-from prism.statechart import Question
+from prism.statechart import Question, Wording
 from prism.statechart._identity import identify
 from prism.statechart.reasoner._attributes import in_words
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger
-from prism.worlds._agent import HISTORY_DEPTH, Agent, Asked, Message
+from prism.worlds._agent import HISTORY_DEPTH, Agent, Message
+from prism.worlds._awaiting import Asked
 from prism.worlds._fields import Fields, unknown_field
 from prism.worlds._kinds import Kind
 from prism.worlds._notes import add_note, remembered
@@ -51,6 +52,8 @@ class RunHost:
         refusing: Why nothing may change now; None if it may.
         late: Why a step may not change the world now; None if it may.
         meanings: What states mean, for a model.
+        wording: Length and language of texts, where a call names none.
+        has_writer: Whether a writer was given.
         remembers: Whether a model is told what agents remember.
         parameters: The world's parameters, as they are now.
     """
@@ -68,6 +71,8 @@ class RunHost:
         self.refusing: str | None = None
         self.late: str | None = None
         self.meanings: Mapping[Any, str] = world.meanings
+        self.wording: Wording = Wording()
+        self.has_writer: bool = False
         self.remembers: bool = False
         self.parameters: Mapping[str, Any] = ParameterView(world)
         self._world = world

@@ -17,8 +17,9 @@ from prism.statechart import Decision
 from prism.statechart._definition import TIMEOUT
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger
-from prism.worlds._agent import Agent, Asked, Message
-from prism.worlds._decider import Decider
+from prism.worlds._agent import Agent, Message
+from prism.worlds._asking import Answerers
+from prism.worlds._awaiting import Asked
 from prism.worlds._fields import Fields, slot_of
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import Kind
@@ -32,9 +33,9 @@ class TogetherTicks(Ticks):
     """Runs the ticks of a world whose agents all act on what was there when the tick began."""
 
     def __init__(
-        self, world: World[Any], host: RunHost, reasoner: Decider, logger: EventLogger | None
+        self, world: World[Any], host: RunHost, answerers: Answerers, logger: EventLogger | None
     ) -> None:
-        super().__init__(world, host, reasoner, logger)
+        super().__init__(world, host, answerers, logger)
         self._made: list[tuple[str, Any, str, Any, Any]] = []
         self._sent: list[tuple[str, Message, Any]] = []
         self._written: dict[int, tuple[Any, tuple[Any, ...]]] = {}

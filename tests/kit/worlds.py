@@ -103,6 +103,7 @@ class Engine(Agent):
         name="engine",
     )
     turns: int = state(0)
+    said: str = state("")
 
 
 class Medley(World[Walker | Engine]):
@@ -180,6 +181,10 @@ class Medley(World[Walker | Engine]):
             engine.turns += 1
             if engine.random.chance(0.8):
                 engine.send(message.sender, engine.turns)
+            elif self.plan % 3:
+                told = f"Answer {message.sender.name}, {engine.turns}."
+                engine.said = await engine.write(told, template=f"No {engine.turns}.")
+                engine.send(message.sender, len(engine.said))
         engine.fire("turns")
 
     @treatment(round=3)
