@@ -79,12 +79,6 @@ class _ByAgent(Generic[PartT]):
         self._choose = choose
         self._on_start = on_start
 
-    @property
-    def memory(self) -> Any:
-        """What the first of them remembers that has a memory; None if nobody has one."""
-        memories = (getattr(part, "memory", None) for part in self.parts.values())
-        return next((memory for memory in memories if memory is not None), None)
-
     def remember(self, event: Mapping[str, Any]) -> None:
         """Count the costs of a decision or text from before an interruption.
 
