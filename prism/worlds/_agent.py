@@ -199,6 +199,11 @@ class Agent(_Parts, metaclass=Fields):
         state = property(attrgetter("_state"), doc="Current state; read only.")
 
     @property
+    def _subject(self) -> Any:
+        """What the chart drives: the agent itself, or the object that it stands for."""
+        return self
+
+    @property
     def ticks_in_state(self) -> int:
         """Ticks since the last transition."""
         return int(self._ticks_in_state)

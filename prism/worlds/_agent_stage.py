@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from prism.errors import DefinitionError, SimulationError
+from prism.runs._lent import Lent
 from prism.statechart import StateTransition
 from prism.statechart._engine.writing import make_record
 from prism.statechart._identity import identify
@@ -20,6 +21,7 @@ from prism.telemetry.events import AGENT_JOINED, ROUND_ENDED, TRANSITION
 from prism.worlds._agent import Agent
 from prism.worlds._asking import asking_with
 from prism.worlds._decider import Event
+from prism.worlds._guest import Guest, join
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import Kind, make_kinds
 from prism.worlds._notes import kept_notes, restore_notes
@@ -85,7 +87,11 @@ class AgentStage:
         self.host.join(self._kinds)
         for kind in self._kinds.values():
             # one of each kind is enough: all have the same slots
-            require_fit(kind.agents[:1], kind.chart.definition)
+            require_fit([kind.agents[0]._subject], kind.chart.definition)
+
+        guests = [agent for agent in self.host.agents if isinstance(agent, Guest)]
+        clock, seed = self._count_transition, self._setting.seed
+        join(guests, partial(Lent, logger=self.logger, clock=clock, seed=seed))
 
     def ready(self) -> None:
         """Make what runs the ticks, which takes the agents as `setup` has left them."""
@@ -112,7 +118,9 @@ class AgentStage:
             return
 
         for agent in self.host.agents:
-            names = [name for name in type(agent).fields if name not in Agent.fields]
+            names = [
+                name for name in type(agent).fields if name not in Agent.fields and name != "object"
+            ]
             own = {name: getattr(agent, name) for name in names} | agent._attributes
             logger.info(
                 AGENT_JOINED,
@@ -229,6 +237,10 @@ class AgentStage:
         for event in events:
             if event["event"] == TRANSITION:
                 agent, history = histories[event["agent_id"]]
+                # an object of another class keeps its history itself, or has none
+                if isinstance(agent, Guest):
+                    continue
+
                 history.append(_record(type(agent).chart.state_type, event))
             elif event["event"] == ROUND_ENDED:
                 finished.append(WorldRound.from_event(event))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,8 +18,11 @@ from prism.worlds._asking import Answer, Answerers
 from prism.worlds._asking import Asked as Put
 from prism.worlds._awaiting import Asked, Receiving, Writing
 from prism.worlds._elsewhere import drawing_nowhere_else
+from prism.worlds._guest_turns import Elsewhere
 from prism.worlds._host import RunHost, last_record
 from prism.worlds._world import World
+
+Turn = tuple[Any, Mapping[Any, Any], Mapping[Any, float] | None]
 
 MOST_WAVES = 10_000
 """Waves of one tick; a step that asks again and again would go on for ever."""
@@ -95,7 +98,10 @@ class Ticks:
         self._answerers = answerers
         self._logger = logger
         self._waiting: list[Waiting] = []
-        self._turns = [(agent, agent._kind.steps, agent._kind.limits) for agent in host.agents]
+        self._elsewhere = Elsewhere()
+        self._turns: list[Turn] = [
+            (agent, agent._kind.steps, agent._kind.limits) for agent in host.agents
+        ]
 
     async def run(self) -> None:
         """Run one tick; nothing that it began is left running."""
@@ -105,7 +111,7 @@ class Ticks:
                 with drawing_nowhere_else():
                     world.tick_begins()
                     host.may_ask = True
-                    self._steps()
+                    await self._take_turns()
 
                 await self._waves()
                 with drawing_nowhere_else():
@@ -114,6 +120,7 @@ class Ticks:
                     world.tick_ends()
             finally:
                 host.may_ask = False
+                self._elsewhere.close()
                 for left in self._waiting:
                     left.running.close()
                 self._waiting.clear()
@@ -126,9 +133,19 @@ class Ticks:
     async def close(self) -> None:
         """Cancel what is still being asked; nothing is left running."""
 
-    def _steps(self) -> None:
+    async def _take_turns(self) -> None:
+        if not self._host.has_guests:
+            self._steps(self._turns)
+            return
+
+        # one after another, as an object of another class may await what changes the world
+        for turn in self._turns:
+            self._steps((turn,))
+            await self._elsewhere.settle(self._advance)
+
+    def _steps(self, turns: Iterable[Turn]) -> None:
         host, world = self._host, self._world
-        for agent, steps, limits in self._turns:
+        for agent, steps, limits in turns:
             ticks = agent._ticks_in_state = agent._ticks_in_state + 1
             if limits is not None and self._times_out(agent, limits, ticks):
                 continue
@@ -178,6 +195,9 @@ class Ticks:
             running.close()
             self._refuse_unawaited()
         if type(wanted) not in (Asked, Receiving, Writing):
+            if self._elsewhere.takes(owner, running, wanted):
+                return
+
             running.close()
             raise SimulationError(
                 f"the step of {owner!r} awaits {wanted!r}: a step awaits only decide, write and "
@@ -212,9 +232,9 @@ class Ticks:
         asked = [put for each in wave if (put := asked_by(each)) is not None]
         answers = iter(await self._ask(asked))
         with drawing_nowhere_else():
-            self._go_on(wave, late, answers)
+            await self._go_on(wave, late, answers)
 
-    def _go_on(self, wave: Sequence[Waiting], late: set[int], answers: Iterator[Any]) -> None:
+    async def _go_on(self, wave: Sequence[Waiting], late: set[int], answers: Iterator[Any]) -> None:
         # those who wait for a message that nobody will send any more get none
         is_quiet = all(
             type(each.wanted) is Receiving and not each.wanted.agent.inbox for each in wave
@@ -233,6 +253,9 @@ class Ticks:
                 self._advance(each.owner, each.running, each.answer)
             else:
                 self._waiting.append(each)
+
+            if self._elsewhere.is_open:
+                await self._elsewhere.settle(self._advance)
 
     def _open(self, wave: Sequence[Waiting]) -> set[int]:
         """Choose what is asked in a wave: one question an agent; return those that are too late.
@@ -288,7 +311,7 @@ class Ticks:
         self._remember_staying(asked, decision)
 
         return agent._chart.fire_to(
-            agent, asked.trigger, decision.chosen, asked.context, asked_in=question.state
+            agent._subject, asked.trigger, decision.chosen, asked.context, asked_in=question.state
         )
 
     def _remember_staying(self, asked: Asked, decision: Decision) -> None:

@@ -33,9 +33,16 @@ from prism.worlds import (
     uniform,
     whole,
 )
-from prism.worlds.examples import Market, Rumour, Schelling, Vaccination
+from prism.worlds.examples import Council, Lake, Market, Rumour, Schelling, Vaccination
 
-SHIPPED: dict[type[World[Any]], int] = {Rumour: 40, Schelling: 60, Market: 40, Vaccination: 30}
+SHIPPED: dict[type[World[Any]], int] = {
+    Rumour: 40,
+    Schelling: 60,
+    Market: 40,
+    Vaccination: 30,
+    Lake: 8,
+    Council: 3,
+}
 """The worlds that prism ships, with a number of agents that suits each."""
 
 
