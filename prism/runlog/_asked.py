@@ -125,6 +125,9 @@ def _id_of(event: Mapping[str, Any], counts: Counter[str] | None) -> str | None:
     key = _ID_KEYS.get(event["event"])
     if key is None or counts is None or key in event:
         return None if key is None else event.get(key)
+    # nobody was asked for it
+    if event.get("source") == "template":
+        return None
 
     agent_id = str(event.get("agent_id"))
     counts[agent_id] += 1
