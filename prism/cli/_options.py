@@ -11,6 +11,7 @@ import typer
 
 from prism.cli._run_screen import option_of
 from prism.errors import InputError
+from prism.files import reading
 from prism.llm import DEFAULT_HOST
 from prism.runs import ModelOptions, ReasonerOptions, ReplayOptions
 from prism.runs._assigned import Server, Think
@@ -76,6 +77,24 @@ Cache = Annotated[
     Path | None,
     model_option(metavar="FILE", help="Keep answers in this file, and use those in it."),
 ]
+WriterKind = Annotated[
+    Server | None,
+    model_option(
+        "--writer",
+        help="Have a model write the texts, too, instead of templates: ollama or openai, which is "
+        "what serves it. It shares servers, limits and budget with the model that decides. With "
+        "--replay texts are taken from the earlier run, if it has any.",
+    ),
+]
+WriterModel = Annotated[
+    str | None,
+    model_option(help="Model that writes, if it is another one than --model."),
+]
+WriterLength = Annotated[
+    int | None,
+    model_option(min=1, help="Most characters of a text. 280 by default; a longer one is cut."),
+]
+WriterLanguage = Annotated[str | None, model_option(help="Language of the texts, such as German.")]
 RecordPrompts = Annotated[
     bool,
     keeping_option(
@@ -138,3 +157,13 @@ def writer_options(
         raise InputError(f"{option_of(others[0])} {needs}")
 
     return None if replay is None else ReplayOptions(replay)
+
+
+def prompt_in(path: Path) -> str:
+    """Return the template of a prompt in a file.
+
+    Raises:
+        InputError: If it cannot be read, or is not UTF-8.
+    """
+    with reading(path):
+        return path.read_text(encoding="utf-8")

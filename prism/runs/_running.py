@@ -23,7 +23,13 @@ from prism.runs._folder import (
     records_prompts,
 )
 from prism.runs._heartbeat import beating
-from prism.runs._model import closing_cache, load_model, record_prompts, spent_by
+from prism.runs._model import (
+    askers_in,
+    closing_cache,
+    load_model,
+    record_prompts,
+    spent_by,
+)
 from prism.runs._runnable import ResultsT, Runnable, RunOptions
 
 _logger = logging.getLogger("prism.runs")
@@ -189,7 +195,9 @@ def _carry_out(
             writing = folder.writing(config, clock, is_repeatable=options.is_repeatable)
             run = make(stack.enter_context(writing), clock)
 
-        stack.enter_context(closing_cache(run.reasoner, observer.warn))
+        writer = getattr(run, "writer", None)
+        for asker in (run.reasoner, writer):
+            stack.enter_context(closing_cache(asker, observer.warn))
         if folder is not None:
             _tell_folder(folder, run)
             _record_prompts(folder, run, observer)
@@ -197,6 +205,9 @@ def _carry_out(
             stack.enter_context(beating(folder.path, run, clock, observer.warn))
 
         load_model(run.reasoner, options.deadline, observer.note, observer.warn)
+        loaded = {id(each.client) for each in askers_in(run.reasoner)}
+        if any(id(each.client) not in loaded for each in askers_in(writer)):
+            load_model(writer, options.deadline, observer.note, observer.warn)
         observer.started(run)
 
         def after_round(summary: Any) -> None:
@@ -206,7 +217,7 @@ def _carry_out(
                 on_round(summary)
 
         results = run.run(after_round)
-        outcome = {"results": results.to_dict(), **spent_by(run.reasoner)}
+        outcome = {"results": results.to_dict(), **spent_by(run.reasoner, writer)}
         if folder is not None:
             folder.complete(outcome)
 

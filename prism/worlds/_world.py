@@ -32,6 +32,7 @@ class WorldHost(Protocol):
 
     Attributes:
         agents: The population.
+        acting: The agent whose step is under way.
         round: The round, counted from 1; 0 before the first.
         tick: The tick of the round.
         may_set_parameters: Whether a treatment is being applied.
@@ -40,6 +41,7 @@ class WorldHost(Protocol):
     """
 
     agents: Sequence[Any]
+    acting: Any
     round: int
     tick: int
     may_set_parameters: bool
@@ -213,6 +215,19 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         """
         self._hosted("log").log(event, keys)
 
+    @property
+    def acting(self) -> AgentT:
+        """The agent whose turn it is; for the ``act(world)`` of an object of another class.
+
+        Raises:
+            SimulationError: If it is nobody's turn.
+        """
+        found: AgentT | None = self._hosted("acting").acting
+        if found is None:
+            raise SimulationError(f"{type(self).__name__}.acting: it is nobody's turn")
+
+        return found
+
     # Hooks
 
     def populate(self, agents: int) -> Iterable[AgentT]:
@@ -230,6 +245,11 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
             )
 
         return [kinds[0]() for _ in range(agents)]
+
+    def _from_table(self, table: Any) -> Iterable[Any]:
+        """Make the population of a run from an `AgentTable`."""
+        made: Iterable[Any] = table.agents_of(self)
+        return made
 
     def setup(self) -> None:
         """Prepare the world before the first round; it runs again on resuming."""
@@ -381,7 +401,8 @@ def kinds_of(cls: type) -> tuple[type[Agent], ...]:
                 named = [
                     each for given in get_args(written) for each in (get_args(given) or (given,))
                 ]
-                kinds = [each for each in named if isinstance(each, type)]
+                # Any is a class, too
+                kinds = [each for each in named if isinstance(each, type) and each is not Any]
                 if kinds:
                     return tuple(kinds)
 
