@@ -165,6 +165,15 @@ COUNTED_IN_FEED = (
         required=False,
     ),
 )
+TEXT_SOURCES = ("model", "cache", "replay", "script", "template", "fallback")
+"""Who may have written a text that was of use."""
+
+TEXTS_WRITTEN = Key(
+    "texts",
+    COUNTS,
+    "Texts, by their source as in `text.written`; absent where none were asked for.",
+    required=False,
+)
 COST = (
     Key(
         "latency",

@@ -15,6 +15,7 @@ from prism.worlds._results import Measured
 
 LARGEST_CASCADES = 5
 _MOST_EXAMPLE = 300
+_ONLY_IF_ANY = ("fallback_examples", "texts")
 _EXCEPTION = re.compile(r"[A-Za-z_]\w*(?=: |$)")
 
 
@@ -35,6 +36,7 @@ class Activity:
         fallbacks: Decisions that took the fallback, by the kind of reason and the server, such as
             ``"TimedOutError at http://127.0.0.1:11434"``.
         fallback_examples: The first reason of each of these, in full.
+        texts: Texts of posts, by their source; only where a writer was given.
     """
 
     agent_ticks: int = 0
@@ -48,6 +50,7 @@ class Activity:
     timeouts: Counter[str] = field(default_factory=Counter)
     fallbacks: Counter[str] = field(default_factory=Counter)
     fallback_examples: dict[str, str] = field(default_factory=dict)
+    texts: Counter[str] = field(default_factory=Counter)
 
     def count_fallback(self, reason: str | None, host: str | None) -> None:
         """Count a decision that took the fallback.
@@ -65,6 +68,7 @@ class Activity:
         for name in count_names():
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
+        self.texts.update(other.texts)
         self.fallback_examples = {**other.fallback_examples, **self.fallback_examples}
 
     def to_dict(self) -> dict[str, Any]:
@@ -74,13 +78,15 @@ class Activity:
         counts["fallbacks"] = dict(sorted(self.fallbacks.items()))
         if self.fallback_examples:
             counts["fallback_examples"] = dict(sorted(self.fallback_examples.items()))
+        if self.texts:
+            counts["texts"] = dict(sorted(self.texts.items()))
 
         return counts
 
 
 def count_names() -> list[str]:
-    """Return the names of all counts of an `Activity`."""
-    return [each.name for each in fields(Activity) if each.name != "fallback_examples"]
+    """Return the names of all counts of an `Activity` that are always told."""
+    return [each.name for each in fields(Activity) if each.name not in _ONLY_IF_ANY]
 
 
 def _kind_of(reason: str | None) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from prism.runs import RoundFrames
@@ -25,6 +26,8 @@ class WorldRound:
         decisions_asked: Questions put to the reasoner.
         decisions_answered: Those that it answered itself; the others took the fallback.
         timeouts: Time-outs by the state that was left.
+        texts: Texts by who wrote them: ``model``, ``cache``, ``replay``, ``template``,
+            ``fallback``, or ``failed`` where there was none.
     """
 
     number: int
@@ -35,6 +38,7 @@ class WorldRound:
     decisions_asked: int
     decisions_answered: int
     timeouts: Mapping[str, int]
+    texts: Mapping[str, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the round as plain data."""
@@ -43,6 +47,7 @@ class WorldRound:
             "states": dict(self.states),
             **_counts_of(self),
             "timeouts": dict(sorted(self.timeouts.items())),
+            **({"texts": dict(self.texts)} if self.texts else {}),
             "measures": dict(self.measures),
         }
 
@@ -58,6 +63,7 @@ class WorldRound:
             event["decisions_asked"],
             event["decisions_answered"],
             event["timeouts"],
+            event.get("texts", {}),
         )
 
 
@@ -87,12 +93,10 @@ class WorldResults:
             name: sum(_counts_of(each)[name] for each in self.rounds)
             for name in ("agent_ticks", "transitions", "decisions_asked", "decisions_answered")
         }
-        states = sorted({state for each in self.rounds for state in each.timeouts})
-        timeouts = {
-            state: sum(each.timeouts.get(state, 0) for each in self.rounds) for state in states
-        }
+        timeouts = _added(each.timeouts for each in self.rounds)
+        texts = _added(each.texts for each in self.rounds)
 
-        return {**sums, "timeouts": timeouts}
+        return {**sums, "timeouts": timeouts, **({"texts": texts} if texts else {})}
 
     def to_frames(self) -> RoundFrames:
         """Return the rounds as polars frames.
@@ -111,6 +115,14 @@ class WorldResults:
             "totals": self.totals(),
             "rounds": [each.to_dict() for each in self.rounds],
         }
+
+
+def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for each in counts:
+        total.update(each)
+
+    return dict(sorted(total.items()))
 
 
 def _counts_of(each: WorldRound) -> dict[str, int]:
