@@ -19,10 +19,12 @@ pytest_plugins = [
     "tests.kit.commands",
     "tests.kit.files",
     "tests.kit.logs",
+    "tests.kit.modules",
     "tests.kit.proxies",
     "tests.kit.runs",
     "tests.kit.servers",
     "tests.kit.structlogs",
+    "tests.kit.world_runs",
 ]
 
 

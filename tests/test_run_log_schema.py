@@ -175,7 +175,8 @@ def with_a_model(folder: Path, mode: Any) -> Iterator[Lines]:
             client = OllamaChatClient(server.host, "nimble", attempts=1, concurrency=8)
             log = folder / f"{mode}-{run}.jsonl"
             yield simulate(
-                log, Reasoner(client, mode=mode, cache=kept, fallback=S.SCROLLING, seed=5)
+                log,
+                Reasoner(client, mode=mode, cache=kept, fallback=S.SCROLLING, seed=5, reasons=True),
             )
     kept.close()
     yield simulate(folder / f"{mode}-again.jsonl", ReplayReasoner(log))

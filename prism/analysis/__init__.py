@@ -20,6 +20,11 @@ with their labels.
 `agent_story`         all that one agent did, in order
 `let_pass`            why one agent let posts pass
 `faults`              guards and actions that raised, answers that were not used
+`measures`            what the measures of a world came to, round by round
+`treatments`          when a world was treated, and what that changed
+`parameters`          the runs, with the parameters of their worlds
+`world_events`        events that a world has logged itself, with their own keys
+`world_event_counts`  how many of each there are
 `to_event_log`        the transitions as process-mining tools read them (a LazyFrame)
 `check_log`           every step that a chart does not allow
 ===================== ==========================================================================
@@ -27,7 +32,8 @@ with their labels.
 The logs themselves have ``logs.runs`` (a `Run` each: label, path, whether it started and ended,
 seed and size, as far as the log says), ``logs.notes`` (a `Note` on each thing wrong with a file:
 ``kind``, ``path``, ``line``, ``message``) and ``logs.scan("post.published")`` (the events of one
-kind as a LazyFrame, for other tables).
+kind as a LazyFrame, for other tables). Where there are several runs of worlds, the parameters
+follow the column ``run`` in every table, except `to_event_log`.
 
 Needs the extra ``analysis``: ``pip install '.[analysis]'`` in a checkout.
 """
@@ -57,6 +63,13 @@ from prism.analysis._tables.interactions import interaction_graph, interactions
 from prism.analysis._tables.let_pass import let_pass
 from prism.analysis._tables.states import state_counts
 from prism.analysis._tables.transitions import dwell_times, timeouts, transition_counts
+from prism.analysis._tables.worlds import (
+    measures,
+    parameters,
+    treatments,
+    world_event_counts,
+    world_events,
+)
 
 __all__ = [
     "Conformance",
@@ -77,10 +90,15 @@ __all__ = [
     "interaction_graph",
     "interactions",
     "let_pass",
+    "measures",
+    "parameters",
     "read_log",
     "state_counts",
     "timeouts",
     "to_event_log",
     "top_share",
     "transition_counts",
+    "treatments",
+    "world_event_counts",
+    "world_events",
 ]

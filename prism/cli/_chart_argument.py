@@ -126,10 +126,7 @@ def imported_attribute(where: str) -> Any:
         raise InputError(f"{where!r} must be package.module:attribute")
 
     module, _, attribute = where.partition(":")
-    # Modules are found in the current folder, too, as with `python -m`.
-    if (folder := os.getcwd()) not in sys.path:  # noqa: PTH109
-        sys.path.insert(0, folder)
-
+    import_from_here()
     found = _imported(where, module)
     for name in attribute.split("."):
         if not hasattr(found, name):
@@ -137,6 +134,12 @@ def imported_attribute(where: str) -> Any:
         found = getattr(found, name)
 
     return found
+
+
+def import_from_here() -> None:
+    """Find modules in the current folder, too, as ``python -m`` does."""
+    if (folder := os.getcwd()) not in sys.path:  # noqa: PTH109
+        sys.path.insert(0, folder)
 
 
 def _imported(where: str, module: str) -> Any:

@@ -12,7 +12,7 @@ import typer
 
 from prism.cli._log import Format, Out, Runs, make, print_notes, show
 from prism.cli._output import output_file, standard_output
-from prism.cli._table_output import TableFormat
+from prism.cli._table_output import TableFormat, choose_format, write
 from prism.drawing import printable
 from prism.errors import InputError
 
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 
 # What a reader of edge lists would take for the end of a name, of a line, or for a comment.
 _NOT_IN_EDGES = ("\t", "\n", "\r", "#")
+
+_SHOWN_OF_FEED = (
+    *("agent_id", "archetype", "state", "weighed", "decisions", "fallbacks"),
+    *("posts", "replies", "reshares", "likes"),
+)
 
 
 class NetworkFormat(StrEnum):
@@ -50,8 +55,13 @@ def agents(runs: Runs, as_format: Format = None, out: Out = None) -> None:
     """Describe every agent: what it is, and how much it did."""
     from prism.analysis import agents as describe
 
-    shown = ("agent_id", "archetype", "state", "weighed", "decisions", "fallbacks", "posts")
-    show(runs, describe, as_format, out, (*shown, "replies", "reshares", "likes"))
+    chosen = choose_format(as_format, out)
+    table = make(runs, describe)
+    shown = [name for name in table.columns if name != "display_name"]
+    if "archetype" in table.columns:  # of a feed, which has more columns than fit
+        shown = list(_SHOWN_OF_FEED)
+
+    write(table, chosen, out, shown, reads=runs)
 
 
 def interactions(runs: Runs, as_format: OfNetwork = None, out: Out = None) -> None:
@@ -99,8 +109,14 @@ def why(
             print_notes(opened)  # the agent may be in lines that could not be read
             raise
 
-    shown = ("post_id", "relevance", "threshold", "topics", "options", "chosen")
-    show(runs, table, as_format, out, shown)
+    chosen = choose_format(as_format, out)
+    found = make(runs, table)
+    shown = ["post_id", "relevance", "threshold", "topics", "options", "chosen"]
+    # for prism log decision, where prompts were recorded
+    if found["decision_id"].count():
+        shown = [name if name != "topics" else "decision_id" for name in shown]
+
+    write(found, chosen, out, shown, reads=runs)
 
 
 def _by_name(out: Path | None) -> NetworkFormat | None:

@@ -18,6 +18,8 @@ from prism.cli._chart_fits import fits
 from prism.cli._doctor import doctor
 from prism.cli._log import logs
 from prism.cli._log_agents import agents, interactions, why
+from prism.cli._log_decision import decision
+from prism.cli._log_worlds import measures, parameters, treatments, world
 from prism.cli._memory import memories
 from prism.cli._report import report
 from prism.cli._screen import note, say
@@ -25,6 +27,7 @@ from prism.cli._simulate import simulate
 from prism.cli._status import status
 from prism.cli._think import thinking
 from prism.cli._workflow import workflows
+from prism.cli._world import worlds
 from prism.errors import PrismError, TooManyFallbacksError
 
 _INTERRUPTED = 130
@@ -47,11 +50,17 @@ charts.command()(fits)
 logs.command()(agents)
 logs.command()(interactions)
 logs.command()(why)
+logs.command()(decision)
+logs.command()(measures)
+logs.command()(treatments)
+logs.command()(parameters)
+logs.command()(world)
 app.add_typer(charts, name="chart")
 app.add_typer(logs, name="log")
 app.add_typer(memories, name="memory")
 app.add_typer(thinking, name="think")
 app.add_typer(workflows, name="workflow")
+app.add_typer(worlds, name="world")
 
 
 def _print_version(asked: bool) -> None:

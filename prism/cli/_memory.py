@@ -241,7 +241,7 @@ def _listing(memory: Memory, file: Path, most_stored: int) -> dict[str, Any]:
 
 def _sized(tag: str, value: Any) -> dict[str, Any]:
     from prism.cognition._memory._values import to_text
-    from prism.cognition._tokens import count_tokens
+    from prism.statechart.reasoner._tokens import count_tokens
 
     text = to_text(value)
     return {"tag": tag, "tokens": count_tokens(text), "bytes": len(text.encode()), "value": value}

@@ -94,6 +94,15 @@ WriterLength = Annotated[
     model_option(min=1, help="Most characters of a text. 280 by default; a longer one is cut."),
 ]
 WriterLanguage = Annotated[str | None, model_option(help="Language of the texts, such as German.")]
+RecordPrompts = Annotated[
+    bool,
+    keeping_option(
+        "--record-prompts",
+        help="Keep every prompt and reply as it was sent, in prompts.jsonl.gz beside the log, for "
+        "'prism log decision'. Names, traits, posts, and whatever else agents are told are in it; "
+        "only you may read the file.",
+    ),
+]
 Resume = Annotated[
     Path | None,
     keeping_option(

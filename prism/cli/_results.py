@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from prism.cli._screen import Screen, evenly, plain, plain_table, shown
 from prism.social import Cascade, Results, RoundSummary
+from prism.worlds import WorldResults, WorldRound
+
+AnyResults = Results | WorldResults
 
 _MOST_ROUNDS_SHOWN = 10
 _MOST_NAME = 20
@@ -37,7 +41,7 @@ class RoundProgress(Progress):
         )
         self._bar = self.add_task("", total=rounds, completed=done)
 
-    def round_ended(self, summary: RoundSummary) -> None:
+    def round_ended(self, summary: RoundSummary | WorldRound) -> None:
         """Move the bar on by one round."""
         busiest = max(summary.states, key=lambda state: summary.states[state])
         self.update(self._bar, advance=1, description=f"most are {shown(busiest)}")
@@ -47,7 +51,7 @@ def print_results(results: Results, folder: Path | None) -> None:
     """Print the states of every round, engagement, and the largest cascades."""
     screen = Screen()
     screen.print(f"[bold]Agents in each state when a round ends[/bold] ({results.agents:,} agents)")
-    screen.print(_states_table(results, screen.width))
+    screen.print(states_table(results, screen.width))
     screen.print("[bold]Engagement[/bold]")
     screen.print(_engagement_table(results))
     for line in _fallback_lines(results):
@@ -60,15 +64,22 @@ def print_results(results: Results, folder: Path | None) -> None:
     else:
         screen.print("No post was replied to or reshared.")
 
-    if folder is not None:
-        log, summary = folder / "events.jsonl", folder / "run.json"
-        text = f"Every transition is in {log}, this summary in {summary}."
-        screen.print(plain(text), soft_wrap=True)
+    print_place(screen, folder)
 
 
-def _states_table(results: Results, width: int) -> Table:
-    places = evenly(len(results.rounds), _most_rounds(results, width))
-    shown = [results.rounds[place] for place in places]
+def print_place(screen: Screen, folder: Path | None) -> None:
+    """Say where the run is kept, if anywhere."""
+    if folder is None:
+        return
+
+    log, summary = folder / "events.jsonl", folder / "run.json"
+    text = f"Every transition is in {log}, this summary in {summary}."
+    screen.print(plain(text), soft_wrap=True)
+
+
+def states_table(results: AnyResults, width: int) -> Table:
+    """Return the agents in each state at the end of some rounds, as many as fit."""
+    shown = rounds_shown(results, width)
 
     table = plain_table()
     table.add_column("round", no_wrap=True)
@@ -84,7 +95,13 @@ def _states_table(results: Results, width: int) -> Table:
     return table
 
 
-def _most_rounds(results: Results, width: int) -> int:
+def rounds_shown(results: AnyResults, width: int) -> list[Any]:
+    """Return the rounds for which there are columns."""
+    places = evenly(len(results.rounds), _most_rounds(results, width))
+    return [results.rounds[place] for place in places]
+
+
+def _most_rounds(results: AnyResults, width: int) -> int:
     """Return how many rounds fit beside the names of the states."""
     names = max(map(len, results.rounds[0].states))
     widest = max(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from shlex import quote
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import typer
@@ -18,6 +19,7 @@ from prism.runs import Observer, RunFolder, Runnable
 from prism.runs._folder import SUMMARY_NAME, read_summary
 from prism.runs._makers import LOGGER as MODELS_LOGGER
 from prism.statechart.reasoner._dispatch import BUDGET_LOGGER
+from prism.statechart.reasoner._own_prompts import PROMPT_LOGGER
 
 
 class Progress(AbstractContextManager[Any], Protocol):
@@ -32,6 +34,8 @@ _OPTIONS = {
     "context_file": "--context",
     "variables": "--set",
     "server": "--reasoner",
+    "parameters": "--set",
+    "treatments": "--treat",
 }
 """Parameters that are called otherwise on the command line."""
 
@@ -87,7 +91,7 @@ def run_screen(
         progress: Makes the progress bar, given the run.
         kept: Says what an interruption has left, before how the run is resumed.
     """
-    with _hinting_at(folder, command, kept), _naming_options(), ExitStack() as stack:
+    with _hinting_at(folder, command, kept), naming_options(), ExitStack() as stack:
         screen = RunScreen(stack, progress)
         stack.enter_context(_showing_notes(screen))
         yield screen
@@ -95,8 +99,9 @@ def run_screen(
 
 @contextmanager
 def _showing_notes(screen: RunScreen) -> Iterator[None]:
-    """Show what is not in the run's log: about a file of agents, a budget or a server."""
-    loggers = (logging.getLogger("prism.agents"), BUDGET_LOGGER, SERVER_LOGGER, MODELS_LOGGER)
+    """Show what is not in the run's log: about agents, a budget, prompts or a server."""
+    names = (BUDGET_LOGGER, PROMPT_LOGGER, SERVER_LOGGER, MODELS_LOGGER)
+    loggers = (logging.getLogger("prism.agents"), *names)
     handler = _NoteHandler(screen)
     for logger in loggers:
         logger.addHandler(handler)
@@ -117,15 +122,20 @@ class _NoteHandler(logging.Handler):
 
 
 @contextmanager
-def _naming_options() -> Iterator[None]:
-    """Name the option where a value is refused that was not read from a file."""
+def naming_options(names: Mapping[str, str] = MappingProxyType({})) -> Iterator[None]:
+    """Name the option where a value is refused that was not read from a file.
+
+    Args:
+        names: Fields that are called otherwise, such as arguments.
+    """
     try:
         yield
     except InputError as error:
         # what begins with an underscore is a variable of prism's own, and no option
         if error.field is None or error.path is not None or error.field.startswith("_"):
             raise
-        raise InputError(f"{option_of(error.field)} {error.problem}") from None
+        name = names.get(error.field) or option_of(error.field)
+        raise InputError(f"{name} {error.problem}") from None
 
 
 @contextmanager

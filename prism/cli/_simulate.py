@@ -21,6 +21,7 @@ from prism.cli._options import (
     MaxTokens,
     ModelName,
     Models,
+    RecordPrompts,
     Resume,
     Temperature,
     Thinking,
@@ -44,8 +45,23 @@ from prism.cli._run_screen import (
     run_screen,
 )
 from prism.cli._screen import note, pour
+from prism.cli._simulate_world import (
+    Parameters,
+    Treatments,
+    WorldName,
+    kind_of_world,
+    print_world_results,
+    world_run,
+)
 from prism.errors import InputError
-from prism.runs import ModelOptions, Outcome, ReasonerOptions, ReplayOptions, WriterOptions
+from prism.runs import (
+    ModelOptions,
+    Outcome,
+    ReasonerOptions,
+    ReplayOptions,
+    RunOptions,
+    WriterOptions,
+)
 from prism.runs._assigned import Mode, Pick, Server
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.runs._writing import recorded_writer
@@ -59,12 +75,16 @@ _WITH_RESUME = ("resume", "checkpoint_every", "as_json", "host")
 
 def simulate(
     context: typer.Context,
+    world: WorldName = None,
+    parameters: Parameters = None,
+    treatments: Treatments = None,
     agents: Annotated[
         str,
         typer.Option(
             metavar="N|FILE",
-            help="How many agents to make up, or a file of them: prism's own JSON Lines (.jsonl), "
-            "OASIS Reddit personas (.json) or an OASIS Twitter population (.csv).",
+            help="How many agents to make up, or a file of them. For the feed: prism's own JSON "
+            "Lines (.jsonl), OASIS Reddit personas (.json) or an OASIS Twitter population (.csv). "
+            "For a world: any table with a row an agent (.csv, .jsonl, .json).",
         ),
     ] = DEFAULT_AGENTS,
     keep: Annotated[
@@ -72,7 +92,8 @@ def simulate(
         typer.Option(
             metavar="COLUMNS",
             help="Columns of the file of agents, with commas between them, to keep as the agents' "
-            "attributes: in the log, and for code of your own.",
+            "attributes, or as the fields that their class in a world declares: in the log, and "
+            "for code of your own.",
         ),
     ] = None,
     posts: Annotated[
@@ -85,9 +106,14 @@ def simulate(
             "post each.",
         ),
     ] = None,
-    rounds: Annotated[int, typer.Option(min=1, help="Number of rounds.")] = DEFAULT_ROUNDS,
+    rounds: Annotated[
+        int, typer.Option(min=1, help="Number of rounds. A world may say another default.")
+    ] = DEFAULT_ROUNDS,
     ticks: Annotated[
-        int, typer.Option(min=1, help="Steps every agent takes in a round.")
+        int,
+        typer.Option(
+            min=1, help="Steps every agent takes in a round. A world may say another default."
+        ),
     ] = DEFAULT_TICKS_PER_ROUND,
     seed: Annotated[
         int, typer.Option(help="Seed of every random number; the same seed gives the same run.")
@@ -151,6 +177,30 @@ def simulate(
     writer_model: WriterModel = None,
     writer_length: WriterLength = None,
     writer_language: WriterLanguage = None,
+    attributes: Annotated[
+        list[str] | None,
+        model_option(
+            metavar="NAMES",
+            help="Attributes of the agents, with commas between them, that the model is told.",
+        ),
+    ] = None,
+    remember: Annotated[
+        int | None,
+        model_option(
+            min=1, help="How many things an agent remembers when it decides. None by default."
+        ),
+    ] = None,
+    remember_tokens: Annotated[
+        int | None,
+        model_option(min=1, help="Tokens that these may take; the oldest go. 400 by default."),
+    ] = None,
+    reasons: Annotated[
+        bool,
+        model_option(
+            "--reasons",
+            help="Ask for a reason beside the choice, and log it. Decision models give none.",
+        ),
+    ] = False,
     replay: Annotated[
         Path | None,
         model_option(
@@ -168,6 +218,7 @@ def simulate(
             "Without it nothing is written. A folder that holds a run is refused.",
         ),
     ] = None,
+    record_prompts: RecordPrompts = False,
     resume: Resume = None,
     checkpoint_every: Annotated[
         float,
@@ -196,6 +247,10 @@ def simulate(
     prism simulate --agents 50 --reasoner ollama --writer ollama --model llama3.2
 
     prism simulate --agents 50 --replay runs/model --out runs/again
+
+    prism simulate --world rumour --set friends=8 --treat warning@12 --out runs/rumour
+
+    prism simulate --world mine.py:Mine --agents people.csv --keep age,trust
     """
     if resume is not None:
         refuse_what_is_settled(context, _WITH_RESUME)
@@ -221,12 +276,24 @@ def simulate(
         "deadline": deadline,
         "cache": cache,
         "stop_at_fallbacks": stop_at_fallbacks,
+        "attributes": columns(attributes) or None,
+        "remember": remember,
+        "remember_tokens": remember_tokens,
+        "reasons": reasons or None,
+        "record_prompts": record_prompts or None,
     }
+    _refuse_what_is_of_others(context, world)
     folder = None if out is None else own_folder("--out", out)
     with _screen(folder) as screen:
         choice = WriterChoice(writer, writer_model, writer_length, writer_language)
         decider, texts = who_answers(reasoner, replay, models, asked, choice)
-        run = SocialRun(agents, posts, rounds, ticks, seed, decider, _columns(keep), texts)
+        run: RunOptions[Any] = (
+            SocialRun(agents, posts, rounds, ticks, seed, decider, columns(keep), texts)
+            if world is None
+            else world_run(
+                context, world, parameters, treatments, agents, seed, decider, columns(keep), texts
+            )
+        )
         outcome = runs.begin(
             run,
             folder,
@@ -242,9 +309,10 @@ def _resume(folder: Path, hosts: list[str], checkpoint_every: float, *, as_json:
     refuse_other_runs(folder, _COMMAND)
 
     with _screen(folder) as screen:
+        kind: type[RunOptions[Any]] = kind_of_world(folder) or SocialRun
         outcome = runs.resume(
             folder,
-            SocialRun,
+            kind,
             hosts=hosts,
             on_round=screen.round_ended,
             checkpoint_every=checkpoint_every,
@@ -383,16 +451,27 @@ def _lacks_model(option: str, server: str) -> InputError:
     return InputError(f"{option} {server} needs --model, the name of a model that {shown}")
 
 
-def _columns(keep: list[str] | None) -> tuple[str, ...]:
+def _refuse_what_is_of_others(context: typer.Context, world: str | None) -> None:
+    """Refuse options of the feed beside --world, and those of worlds without it."""
+    others = ("parameters", "treatments") if world is None else ("posts",)
+    needs = "needs --world" if world is None else "is of the social feed: leave it out with --world"
+    for name in others:
+        if is_given(context, name):
+            raise InputError(f"{option_of(name)} {needs}")
+
+
+def columns(keep: list[str] | None) -> tuple[str, ...]:
     """Return the names in ``--keep age,trust``, which may be repeated."""
     return tuple(name.strip() for given in keep or () for name in given.split(","))
 
 
-def _print(outcome: Outcome[Results], *, as_json: bool) -> None:
+def _print(outcome: Outcome[Any], *, as_json: bool) -> None:
     if as_json:
         pour(json.dumps(outcome.summary, indent=2) + "\n")
-    else:
+    elif isinstance(outcome.results, Results):
         print_results(outcome.results, outcome.folder)
+    else:
+        print_world_results(outcome.results, outcome.folder)
 
 
 def _screen(folder: Path | None) -> AbstractContextManager[RunScreen]:

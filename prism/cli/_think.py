@@ -22,6 +22,7 @@ from prism.cli._options import (
     ModelName,
     Models,
     Patience,
+    RecordPrompts,
     Resume,
     ServerKind,
     Temperature,
@@ -129,6 +130,7 @@ def think(
             "Without it only the memory is written. A folder that holds a run is refused.",
         ),
     ] = None,
+    record_prompts: RecordPrompts = False,
     resume: Resume = None,
     as_json: AsJson = False,
 ) -> None:
@@ -175,6 +177,7 @@ def think(
         "max_tokens": max_tokens,
         "deadline": deadline,
         "cache": cache,
+        "record_prompts": record_prompts or None,
     }
     of_the_run = {
         "config": config,

@@ -21,6 +21,7 @@ from prism.cli._options import (
     ModelName,
     Models,
     Patience,
+    RecordPrompts,
     Resume,
     ServerKind,
     Temperature,
@@ -123,6 +124,7 @@ def run(
             "Without it nothing is written. A folder that holds a run is refused.",
         ),
     ] = None,
+    record_prompts: RecordPrompts = False,
     resume: Resume = None,
     checkpoint_every: Annotated[
         float,
@@ -171,6 +173,7 @@ def run(
         "max_tokens": max_tokens,
         "deadline": deadline,
         "cache": cache,
+        "record_prompts": record_prompts or None,
     }
     folder = None if out is None else own_folder("--out", out)
     with _screen(folder) as screen:

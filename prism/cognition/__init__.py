@@ -16,7 +16,7 @@ from prism.cognition._memory._memory import Memory, PagedOut
 from prism.cognition._paging import Paged
 from prism.cognition._results import CognitiveResults
 from prism.cognition._run import CognitiveRun
-from prism.cognition._tokens import TokenCounter, count_tokens
+from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
 
 __all__ = [
     "CarriedOut",

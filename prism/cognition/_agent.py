@@ -14,12 +14,12 @@ from prism.cognition._cycle import Cycle, CycleUnderWay
 from prism.cognition._memory._memory import Memory
 from prism.cognition._paging import Pager
 from prism.cognition._replies import read_reply
-from prism.cognition._tokens import TokenCounter, count_tokens
 from prism.errors import FieldValueError
 from prism.runs._lent import Lent, NobodyWriter
 from prism.statechart import Statechart
 from prism.statechart.reasoner._cost import Cost
 from prism.statechart.reasoner._texts import BaseWriter, TextCall
+from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
 from prism.statechart.reasoner._writer import Writer
 from prism.telemetry._loggers import EventLogger, active_logger, describe, report_warning
 from prism.telemetry.events import COGNITION_CYCLE, COGNITION_RESET

@@ -19,6 +19,7 @@ from prism.cognition._results import CognitiveResults, transitions_of
 from prism.errors import PrismError
 from prism.runlog import SimulatedClock
 from prism.runs._agent_loop import AgentLoop, Event
+from prism.runs._event_loop import run_to_end
 from prism.statechart.reasoner._cost import Cost
 from prism.statechart.reasoner._texts import BaseWriter
 from prism.telemetry._loggers import EventLogger, report_warning
@@ -80,7 +81,7 @@ class CognitiveLoop(AgentLoop[Cycle]):
 
     def run(self, on_round: Callable[[Cycle], object]) -> CognitiveResults:
         """Run the cycles that are left, and call a function with every cycle as it ends."""
-        return asyncio.run(self._run_and_close(on_round))
+        return run_to_end(self._run_and_close(on_round))
 
     def snapshot(self) -> dict[str, Any]:
         """Return what the run is, between two cycles, as plain data; the log holds the rest."""

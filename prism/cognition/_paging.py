@@ -15,7 +15,7 @@ from prism.cognition._memory._memory import Memory
 from prism.cognition._memory._tags import as_tag
 from prism.cognition._prompts import Prompt, build_prompt
 from prism.cognition._replies import AskedAction
-from prism.cognition._tokens import TokenCounter
+from prism.statechart.reasoner._tokens import TokenCounter
 
 PagingReason = Literal["soft_limit", "hard_limit", "asked"]
 PagedBy = Literal["lru", "model"]

@@ -16,8 +16,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from prism.cognition._tokens import TokenCounter, count_tokens
 from prism.errors import UnknownStateError
+from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
 
 _PAGING_ACTIONS = ("page_out", "page_in")
 _WITH_VALUE = ("working_memory_add", "storage_save")

@@ -15,7 +15,6 @@ from prism.cognition._keeping import Keeper, RepeatingKeeper
 from prism.cognition._loop import CognitiveLoop
 from prism.cognition._memory._memory import Memory
 from prism.cognition._memory._storage import StorageKind
-from prism.cognition._tokens import TokenCounter, count_tokens
 from prism.errors import FieldValueError, InputError
 from prism.files._durable import is_stream
 from prism.runlog import ReplayWriter, SimulatedClock
@@ -33,6 +32,7 @@ from prism.runs._options import (
     require_writable,
 )
 from prism.statechart.reasoner._texts import BaseWriter
+from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
 from prism.telemetry._loggers import EventLogger
 from prism.telemetry.events import COGNITION_MEMORY_CHANGED
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from prism.errors import FieldValueError
@@ -11,6 +12,8 @@ DEFAULT_HOST = "http://127.0.0.1:11434"
 
 _PORTS = {"": 11434, "http": 80, "https": 443}
 """The port where none is given, by scheme, as the ollama client takes it."""
+
+_SHORTEST_PASSWORD = 3
 
 
 def check_address(host: str) -> None:
@@ -80,6 +83,20 @@ def credentials(host: str) -> tuple[str, str] | None:
     if parts.username is None:
         return None
     return unquote(parts.username), unquote(parts.password or "")
+
+
+def secrets_in(host: str) -> list[str]:
+    """Return what a server may repeat, and nobody should keep: the password, and how it is sent."""
+    try:
+        user = credentials(host)
+    except ValueError:
+        return []
+
+    # a shorter one would be found in any text, and protects nothing
+    if user is None or len(user[1]) < _SHORTEST_PASSWORD:
+        return []
+
+    return [user[1], b64encode(":".join(user).encode()).decode()]
 
 
 def model_name(name: str) -> str:

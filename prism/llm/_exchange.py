@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import unescape
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from prism.statechart.reasoner._cost import Cost, count_of, duration_of
+from prism.telemetry._loggers import describe
 
 if TYPE_CHECKING:
     import httpx
@@ -61,12 +62,22 @@ class Exchange:
         most_bytes: How long the reply may be.
         words: How what a reply says of itself is read; None for Ollama's own.
         secret: What is to be cut out of all that is received, as a server may repeat a key.
+        hidden: What is to be cut out of all that is recorded, such as a password.
 
     Attributes:
         is_sent: Whether a request was sent.
     """
 
-    __slots__ = ("_address", "_cost", "_model", "_most_bytes", "_secret", "_words", "is_sent")
+    __slots__ = (
+        "_address",
+        "_cost",
+        "_hidden",
+        "_model",
+        "_most_bytes",
+        "_secret",
+        "_words",
+        "is_sent",
+    )
 
     def __init__(
         self,
@@ -76,6 +87,7 @@ class Exchange:
         most_bytes: int,
         words: Words | None = None,
         secret: str = "",
+        hidden: Sequence[str] = (),
     ) -> None:
         self._cost = cost
         self._model = model
@@ -83,9 +95,10 @@ class Exchange:
         self._most_bytes = most_bytes
         self._words = words
         self._secret = secret.encode()
+        self._hidden = [word.encode() for word in hidden]
         self.is_sent: bool = False
 
-    def sent(self) -> None:
+    def sent(self, request: httpx.Request) -> None:
         """Note that a request is sent."""
         # a redirect sends a second request for the same attempt
         if self.is_sent:
@@ -95,7 +108,12 @@ class Exchange:
         cost = self._cost
         cost.attempts += 1
         cost.model, cost.host = self._model, self._address
-        cost.request_began()
+        cost.request_began(None if cost.trail is None else self._shown(request.content))
+
+    def failed(self, error: Exception) -> None:
+        """Note why there is no usable reply."""
+        if self.is_sent and self._cost.trail is not None:
+            self._cost.request_failed(self._shown(describe(error).encode("utf-8", "replace")))
 
     def ended(self) -> None:
         """Note that the request has ended, with a reply or without."""
@@ -114,6 +132,8 @@ class Exchange:
         content = await _read(response, most)
         if self._secret:
             content = content.replace(self._secret, _CUT_OUT)
+        if self._cost.trail is not None:
+            self._cost.request_replied(self._shown(content))
 
         reply = _parsed(content) if response.is_success else None
         if isinstance(reply, dict):
@@ -126,6 +146,13 @@ class Exchange:
             )
 
         response.stream = httpx.ByteStream(content)
+
+    def _shown(self, body: bytes) -> str:
+        """Return a body as it may be recorded."""
+        for word in (self._secret, *self._hidden):
+            body = body.replace(word, _CUT_OUT) if word else body
+
+        return body.decode("utf-8", "replace")
 
     def _note(self, reply: Mapping[str, Any]) -> None:
         usage = reply.get("usage")

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, ClassVar, TypeVar
 
 from prism.errors import BadReplyError, LLMError
-from prism.llm._addresses import shown_address
+from prism.llm._addresses import secrets_in, shown_address
 from prism.llm._exchange import MOST_REPLY_BYTES, Exchange
 from prism.llm._faults import Advice, translate
 from prism.llm._health import CircuitBreaker, Traffic
@@ -130,6 +130,7 @@ class ModelHost(ABC):
     ) -> None:
         self.address: str = shown_address(address)
         self._full_address = address
+        self._secrets = secrets_in(address)
         self.settings = settings
         self.traffic: Traffic = traffic or Traffic()
         self.unusable: int = 0
@@ -217,7 +218,9 @@ class ModelHost(ABC):
 
     def _exchange(self, cost: Cost) -> Exchange:
         settings = self.settings
-        return Exchange(cost, settings.model, self.address, settings.max_reply_bytes)
+        return Exchange(
+            cost, settings.model, self.address, settings.max_reply_bytes, hidden=self._secrets
+        )
 
     def _raised(self, error: Exception) -> Exception:
         """Return what an exception of the client stands for."""
@@ -249,14 +252,16 @@ class ModelHost(ABC):
         except Exception as error:
             self._closes_when_idle |= isinstance(error, TimeoutError)
             raised = self._raised(error)
-            raise translate(
+            failure = translate(
                 raised,
                 host=self.address,
                 model=self.settings.model,
                 timeout=limit,
                 sent=exchange.is_sent,
                 advice=self.advice,
-            ) from raised
+            )
+            exchange.failed(failure)
+            raise failure from raised
         finally:
             exchange.ended()
             self._calls -= 1
@@ -299,8 +304,8 @@ def http_settings(auth: Any) -> dict[str, Any]:
     }
 
 
-async def _note_sent(_request: Any) -> None:
-    _under_way.get().sent()
+async def _note_sent(request: Any) -> None:
+    _under_way.get().sent(request)
 
 
 async def _read_reply(response: Any) -> None:

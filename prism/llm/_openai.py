@@ -262,6 +262,7 @@ class OpenAIHost(ModelHost):
             settings.max_reply_bytes,
             in_ollamas_words,
             secret=self._key,
+            hidden=self._secrets,
         )
 
     def _raised(self, error: Exception) -> Exception:

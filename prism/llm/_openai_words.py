@@ -80,13 +80,16 @@ def response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_flat(schema: Mapping[str, Any]) -> bool:
-    """Return True for an object whose members are all required, and none an object or list."""
+    """Return True for an object that a strict schema may describe: plain members, all required."""
     members = schema.get("properties")
     if schema.get("type") != "object" or not isinstance(members, Mapping):
         return False
 
     simple = all(
-        isinstance(member, Mapping) and member.get("type") in ("string", "number", "integer")
+        isinstance(member, Mapping)
+        and member.get("type") in ("string", "number", "integer")
+        # which strict schemas must not have
+        and "maxLength" not in member
         for member in members.values()
     )
     return simple and set(schema.get("required", ())) == set(members)

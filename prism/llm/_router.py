@@ -242,7 +242,7 @@ class Router:
     ) -> ReplyT:
         """Put a question, and again on a spare slot when it has taken too long; the first wins."""
         has_begun = False
-        costs = (Cost(), Cost())
+        costs = (question.cost.another(), question.cost.another())
 
         async def request() -> ReplyT:
             nonlocal has_begun

@@ -2,7 +2,16 @@
 
 from prism.runlog._clock import SimulatedClock
 from prism.runlog._configuration import configure
+from prism.runlog._prompts import PromptLog, read_prompts
 from prism.runlog._replay import ReplayReasoner, ReplayWriter
 from prism.runlog._writer import RunLog
 
-__all__ = ["ReplayReasoner", "ReplayWriter", "RunLog", "SimulatedClock", "configure"]
+__all__ = [
+    "PromptLog",
+    "ReplayReasoner",
+    "ReplayWriter",
+    "RunLog",
+    "SimulatedClock",
+    "configure",
+    "read_prompts",
+]

@@ -216,3 +216,10 @@ KNOWN_COST = (
         "Why the model ended its reply, such as `stop`; `length` if it ran out of tokens.",
     ),
 )
+DECISION_ID = Key(
+    "decision_id",
+    TEXT,
+    "Id of the decision, where prompts are recorded: the agent's id, a colon, and the number of "
+    "decisions and texts that it asked for until then.",
+)
+TEXT_ID = Key("text_id", TEXT, "Id of the text, where prompts are recorded; as `decision_id`.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
@@ -133,7 +134,15 @@ class ReplayReasoner(BaseReasoner):
 
         source: Source = event["source"] if self._verbatim else "replay"
 
-        return Decision(chosen, source, event["reason"], event["probabilities"], _cost_of(event))
+        return Decision(
+            chosen,
+            source,
+            event["reason"],
+            event["probabilities"],
+            _cost_of(event),
+            said=event.get("said"),
+            decision_id=event.get("decision_id") if self._verbatim else None,
+        )
 
 
 class ReplayWriter(BaseWriter):
@@ -214,15 +223,18 @@ class ReplayWriter(BaseWriter):
 
         recorded.popleft()
         cost = _cost_of(event)
+        text_id = event.get("text_id") if self._verbatim else None
         if event["source"] == "failed":
-            return Written(event["text"], "failed", reason=event["reason"], cost=cost)
+            failed = Written(event["text"], "failed", reason=event["reason"], cost=cost)
+            return replace(failed, text_id=text_id)
         if event["source"] in _TAKEN_INSTEAD:
             if fallback_text(call) != event["text"]:
                 raise ReplayError(
                     f"{self._path}: instead of the {what} another one was taken than the "
                     f"{fallback_text(call)!r} of now: {_SAME_RUN}"
                 )
-            return Written(event["text"], event["source"], call.fallback, event["reason"], cost)
+            taken = Written(event["text"], event["source"], call.fallback, event["reason"], cost)
+            return replace(taken, text_id=text_id)
 
         source: TextSource = event["source"] if self._verbatim else "replay"
         written = read_as(call, event["text"], source, cost)
@@ -233,7 +245,7 @@ class ReplayWriter(BaseWriter):
                 "model anew"
             )
 
-        return written
+        return replace(written, text_id=text_id)
 
 
 _TAKEN_INSTEAD = ("template", "fallback")

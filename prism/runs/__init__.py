@@ -6,6 +6,8 @@ Anything can be run that goes on in rounds and describes itself as plain data: s
 
 from prism.runs._assigned import ModelAssignment
 from prism.runs._folder import RunFolder
+from prism.runs._frames import RoundFrames
+from prism.runs._live import LiveTable
 from prism.runs._makers import make_reasoner
 from prism.runs._options import (
     ModelOptions,
@@ -22,12 +24,14 @@ from prism.runs._status import RunState, RunStatus, find_runs, run_status
 from prism.runs._writing import WriterOptions
 
 __all__ = [
+    "LiveTable",
     "ModelAssignment",
     "ModelOptions",
     "Observer",
     "Outcome",
     "ReasonerOptions",
     "ReplayOptions",
+    "RoundFrames",
     "RunFolder",
     "RunOptions",
     "RunResults",

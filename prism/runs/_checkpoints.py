@@ -33,6 +33,7 @@ class Checkpoint:
         snapshot: The run, as its own `snapshot` returned it.
         log_bytes: Length of the log until then.
         log_checksum: CRC-32 of those bytes.
+        prompts: From where the record of prompts goes on, if the run keeps one.
     """
 
     round: int
@@ -40,12 +41,16 @@ class Checkpoint:
     snapshot: Mapping[str, Any]
     log_bytes: int
     log_checksum: int
+    prompts: Mapping[str, Any] | None = None
 
     def to_bytes(self) -> bytes:
         """Return the content of its file: a line with the SHA-256 of the next, which is JSON."""
         # names of files in it need not be UTF-8, which json escapes, and orjson does not
         config = json.dumps(self.config)
-        body = orjson.dumps([self.round, config, self.snapshot, self.log_bytes, self.log_checksum])
+        more = [] if self.prompts is None else [self.prompts]
+        body = orjson.dumps(
+            [self.round, config, self.snapshot, self.log_bytes, self.log_checksum, *more]
+        )
         return sha256(body).hexdigest().encode() + b"\n" + body
 
     @classmethod
@@ -79,7 +84,12 @@ class Checkpoints:
         return monotonic() - self._last
 
     def write(
-        self, number: int, config: Mapping[str, Any], snapshot: Mapping[str, Any], log_bytes: int
+        self,
+        number: int,
+        config: Mapping[str, Any],
+        snapshot: Mapping[str, Any],
+        log_bytes: int,
+        prompts: Mapping[str, Any] | None = None,
     ) -> None:
         """Write a checkpoint durably, keep the one before it, and remove all others.
 
@@ -88,6 +98,7 @@ class Checkpoints:
             config: What the run is.
             snapshot: The run as it is now.
             log_bytes: Length of its log, which the disk must have already.
+            prompts: From where the record of prompts goes on, if there is one.
 
         Raises:
             OSError: If it cannot be written; those before are left.
@@ -95,7 +106,8 @@ class Checkpoints:
         checksum = self._checksum(log_bytes, since=self._log_bytes, so_far=self._log_checksum)
         path = self._folder / f"round_{number:08}"
         make_folder(self._folder)
-        write_durably(path, Checkpoint(number, config, snapshot, log_bytes, checksum).to_bytes())
+        made = Checkpoint(number, config, snapshot, log_bytes, checksum, prompts)
+        write_durably(path, made.to_bytes())
         for other in self._paths():
             if other not in (path, self._newest):
                 other.unlink()

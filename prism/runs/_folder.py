@@ -15,6 +15,7 @@ from prism.errors import InputError, PrismError, SimulationError, TooManyFallbac
 from prism.files import parse_json
 from prism.files._durable import make_folder, replacing, write_durably
 from prism.runlog import RunLog, SimulatedClock
+from prism.runlog._prompts import PROMPTS_NAME, PromptLog
 from prism.runlog._reader import LOG_NAME
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN, FOLDER_NAME, Checkpoint, Checkpoints
 from prism.runs._credentials import without_credentials
@@ -24,6 +25,9 @@ from prism.telemetry.events import SCHEMA_VERSION
 
 SUMMARY_NAME = "run.json"
 ASIDE_NAME = f"damaged_{LOG_NAME}"
+
+RECORDS_PROMPTS = "record_prompts"
+"""What a configuration says, true, of a run whose prompts and replies are kept."""
 
 _RESULTS = "results"
 _SUMMARY_KINDS = {"prism": str, "schema": int, "config": dict, _RESULTS: dict}
@@ -44,6 +48,7 @@ class RunFolder:
         path: The folder.
         is_new: Whether the run is yet to begin.
         faults: What was found damaged when the run was resumed.
+        prompts: Where prompts and replies are kept, while the run is written, if they are.
     """
 
     def __init__(self, path: Path) -> None:
@@ -54,6 +59,7 @@ class RunFolder:
         self._config: Mapping[str, Any] = {}
         self._is_repeatable = True
         self._log: RunLog | None = None
+        self.prompts: PromptLog | None = None
         self._checkpoint: Checkpoint | None = None
         self._checkpoints = Checkpoints(path, path / LOG_NAME)
 
@@ -128,7 +134,7 @@ class RunFolder:
         self._is_repeatable = is_repeatable
         self._log = self._open_log(clock)
         try:
-            with self._log:
+            with self._log, self._recording(clock):
                 yield self._log.logger
         except PrismError as error:
             would_fail_again = not isinstance(error, TooManyFallbacksError)
@@ -154,9 +160,15 @@ class RunFolder:
         log = self._opened()
         self._has_rounds = True
         log.flush()
+        if self.prompts is not None:
+            self.prompts.flush()
+
         if self._checkpoints.seconds_since_last() >= seconds_between:
             length = log.save()
-            self._checkpoints.write(len(run.finished), self._config, run.snapshot(), length)
+            prompts = None if self.prompts is None else self.prompts.save()
+            self._checkpoints.write(
+                len(run.finished), self._config, run.snapshot(), length, prompts
+            )
 
     def complete(self, outcome: Mapping[str, Any]) -> None:
         """Write down what came of the run, and remove its checkpoints.
@@ -168,6 +180,9 @@ class RunFolder:
             OSError: If that fails; the run can be resumed from its last checkpoint.
         """
         self._opened().save()
+        if self.prompts is not None:
+            self.prompts.save()
+
         self._write_summary(outcome)
         self.tidy()
 
@@ -190,6 +205,35 @@ class RunFolder:
             ) from None
         except OSError as error:
             raise _unwritable(self.path, error) from None
+
+    @contextmanager
+    def _recording(self, clock: SimulatedClock) -> Iterator[None]:
+        """Keep prompts and replies, if the run says so."""
+        if not self._config.get(RECORDS_PROMPTS):
+            yield
+            return
+
+        path = self.path / PROMPTS_NAME
+        go_on = None if self._checkpoint is None else self._checkpoint.prompts
+        try:
+            if go_on is None and path.exists():
+                self._set_prompts_aside(path)
+            self.prompts = PromptLog(path, clock, go_on=go_on)
+        except FileNotFoundError:
+            raise InputError("is lost: put it back, and resume the run then", path=path) from None
+        except OSError as error:
+            raise _unwritable(path, error) from None
+
+        with self.prompts:
+            yield
+
+    def _set_prompts_aside(self, path: Path) -> None:
+        """Make room for the prompts of a run that begins again."""
+        # nothing is lost that is not asked again, unless it was a checkpoint that is damaged
+        if self.faults:
+            path.replace(_free_name(path.with_name(f"damaged_{PROMPTS_NAME}")))
+        else:
+            path.unlink()
 
     def _begin(self) -> int:
         """Write down what the run is; return the length of its log."""
@@ -231,7 +275,7 @@ class RunFolder:
         return self._log
 
     def _forget(self) -> None:
-        for name in (LOG_NAME, SUMMARY_NAME):
+        for name in (LOG_NAME, SUMMARY_NAME, PROMPTS_NAME):
             (self.path / name).unlink(missing_ok=True)
 
         # what else is in the folder stays, and the folder with it
@@ -290,7 +334,8 @@ def _require_free(path: Path) -> None:
     if path.exists() and not path.is_dir():
         raise InputError("is a file, not a folder: choose another folder", path=path)
 
-    found = [name for name in (LOG_NAME, SUMMARY_NAME, FOLDER_NAME) if (path / name).exists()]
+    names = (LOG_NAME, SUMMARY_NAME, FOLDER_NAME, PROMPTS_NAME)
+    found = [name for name in names if (path / name).exists()]
     # an empty log alone is what a process leaves that was killed before its run began
     if found and not (found == [LOG_NAME] and (path / LOG_NAME).stat().st_size == 0):
         hint = "choose another folder" + (", or resume it" if SUMMARY_NAME in found else "")

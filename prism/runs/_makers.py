@@ -14,8 +14,12 @@ from prism.runlog import ReplayReasoner
 from prism.runs._assigned import ALL_OTHERS, Assigned, ModelAssignment
 from prism.runs._options import ModelOptions, ReplayOptions
 from prism.runs._stopping import StoppingByAgent, StoppingReasoner
-from prism.statechart import BaseReasoner, BaseWriter, Budget, Reasoner, Writer
+from prism.statechart import BaseReasoner, BaseWriter, Budget, Reasoner, Recollection, Writer
 from prism.statechart.reasoner._by_agent import ReasonerByAgent, WriterByAgent
+from prism.statechart.reasoner._recollection import DEFAULT_TOKENS
+
+_TOLD = ("attributes", "remember", "remember_tokens", "reasons")
+"""Options of what a model is told and asked for a decision."""
 
 LOGGER: logging.Logger = logging.getLogger("prism.runs.models")
 """Where it is told that a model is for nobody."""
@@ -86,6 +90,7 @@ def make_reasoner(
             "pick": each.pick or "draw",
             "fallback": fallback,
             "seed": seed,
+            **_told(each),
             "budget": common.budget,
             "cache": common.cache,
         }
@@ -118,7 +123,7 @@ def make_writer(
         FieldValueError: If an option lies outside its range.
         InputError: If an option applies to decisions only, or the file of answers cannot be used.
     """
-    for name in ("mode", "pick", "stop_at_fallbacks"):
+    for name in ("mode", "pick", "stop_at_fallbacks", *_TOLD):
         given = [each for each in (options, *options.assigned) if getattr(each, name, None)]
         if given:
             problem = "applies to decisions, and this run has a model write"
@@ -141,6 +146,19 @@ def make_writer(
     choose = Assigned(options.assigned, chart, LOGGER.warning)
     writers = {title: writer(each) for title, each in _parts(options)}
     return WriterByAgent(writers, choose, on_start=choose.check)
+
+
+def _told(options: ModelOptions) -> dict[str, Any]:
+    """Return the settings of what a model is told and asked for a decision."""
+    memory = None
+    if options.remember is not None:
+        memory = Recollection(options.remember, options.remember_tokens or DEFAULT_TOKENS)
+
+    return {
+        "attributes": options.attributes or (),
+        "memory": memory,
+        "reasons": bool(options.reasons),
+    }
 
 
 def _parts(options: ModelOptions) -> Iterator[tuple[str, ModelOptions]]:

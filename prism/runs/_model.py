@@ -18,8 +18,10 @@ from prism.errors import (
 from prism.llm import AnswerCache, ModelPool
 from prism.llm._doctor import try_out, try_text
 from prism.llm._host import ModelHost
+from prism.runs._event_loop import run_to_end
 from prism.statechart import Reasoner
 from prism.statechart.reasoner._by_agent import ReasonerByAgent, WriterByAgent, costs_told
+from prism.statechart.reasoner._recording import PromptRecord
 from prism.statechart.reasoner._writer import Writer
 
 QUIET_SECONDS = 2.0
@@ -67,7 +69,7 @@ def load_model(
     if not pools:
         return
 
-    found = asyncio.run(_warm_up_all(pools.values(), deadline, note, quiet_seconds))
+    found = run_to_end(_warm_up_all(pools.values(), deadline, note, quiet_seconds))
     for (pool, writes), troubles in zip(pools.values(), found, strict=True):
         # a decision without an answer falls back; a text is missing
         what, lost = ("text", "be missing") if writes else ("decision", "fall back")
@@ -139,6 +141,13 @@ async def _judge(
         return failure if isinstance(failure, LLMError) else error
 
     return None
+
+
+def record_prompts(run: Any, record: PromptRecord) -> None:
+    """Have those who ask a model in a run record what they ask."""
+    for who in (run.reasoner, getattr(run, "writer", None)):
+        for asker in askers_in(who):
+            asker.record = record
 
 
 @contextmanager

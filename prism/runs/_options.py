@@ -71,6 +71,11 @@ class ModelOptions:
             likeliest. The probabilities of decision models do not depend on it.
         assigned: Other models, hosts or settings for some of the agents.
         models_file: Where these were read, if anywhere, and its SHA-256.
+        attributes: Attributes of the agents that the model is told.
+        remember: How many things agents remember when they decide.
+        remember_tokens: How many tokens these may take; 400 by default.
+        reasons: Whether the model is asked for a reason beside its choice; None for no.
+        record_prompts: Whether every prompt and reply is kept in the run's folder; None for no.
 
     Raises:
         InputError: If there is no such mode, pick, way to think or server, the address of an
@@ -96,6 +101,11 @@ class ModelOptions:
     temperature: float | None = None
     assigned: tuple[ModelAssignment, ...] = ()
     models_file: tuple[str, str] | None = None
+    attributes: tuple[str, ...] | None = None
+    remember: int | None = None
+    remember_tokens: int | None = None
+    reasons: bool | None = None
+    record_prompts: bool | None = None
 
     KINDS: ClassVar[Kinds] = {
         "model": str,
@@ -115,6 +125,11 @@ class ModelOptions:
         "stop_at_fallbacks": int | float,
         "temperature": int | float,
         "models": dict,
+        "attributes": list,
+        "remember": int,
+        "remember_tokens": int,
+        "reasons": bool,
+        "record_prompts": bool,
     }
 
     def __post_init__(self) -> None:
@@ -127,6 +142,9 @@ class ModelOptions:
         if self.server == "openai" and not self.host:
             problem = "must name an OpenAI-compatible server: they have no usual address"
             raise InputError(problem, field="host")
+
+        if self.remember_tokens is not None and self.remember is None:
+            raise InputError("needs remember: how many things", field="remember_tokens")
 
         share = self.stop_at_fallbacks
         if share is not None and not 0 < share <= 1:
@@ -241,8 +259,9 @@ def read_reasoner(config: Mapping[str, Any]) -> ReasonerOptions:
 
     given = {name: value for name, value in config.items() if name in ModelOptions.KINDS}
     given.pop("credentials", None)
-    if "host" in given:
-        given["host"] = tuple(given["host"])
+    for name in ("host", "attributes"):
+        if name in given:
+            given[name] = tuple(given[name])
     if "cache" in given:
         given["cache"] = Path(given["cache"])
 

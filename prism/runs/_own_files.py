@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from prism.errors import InputError
+from prism.runlog._prompts import PROMPTS_NAME
 from prism.runlog._reader import LOG_NAME
 from prism.runs._checkpoints import FOLDER_NAME
 from prism.runs._folder import ASIDE_NAME, SUMMARY_NAME
 
 _LOGS = (LOG_NAME, f"{LOG_NAME}.gz")
-_OWN = (*_LOGS, SUMMARY_NAME, FOLDER_NAME)
+_OWN = (*_LOGS, SUMMARY_NAME, FOLDER_NAME, PROMPTS_NAME)
 
 
 def refuse_own_file(out: Path, reads: Iterable[Path] = ()) -> None:

@@ -9,12 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic
 
+from prism.errors import InputError
 from prism.runlog import SimulatedClock
+from prism.runlog._prompts import PRIVATE
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.runs._credentials import with_credentials
-from prism.runs._folder import SUMMARY_NAME, RunFolder, describe_run, read_summary
+from prism.runs._folder import RECORDS_PROMPTS, SUMMARY_NAME, RunFolder, describe_run, read_summary
 from prism.runs._heartbeat import beating
-from prism.runs._model import askers_in, closing_cache, load_model, spent_by
+from prism.runs._model import (
+    askers_in,
+    closing_cache,
+    load_model,
+    record_prompts,
+    spent_by,
+)
 from prism.runs._runnable import ResultsT, Runnable, RunOptions
 
 _logger = logging.getLogger("prism.runs")
@@ -168,6 +176,10 @@ def _carry_out(
     make = options.prepare()
     seconds_between: float = getattr(options, "checkpoint_every", checkpoint_every)
     config = options.to_config()
+    if folder is None and config.get(RECORDS_PROMPTS):
+        problem = "needs a folder to keep prompts in (--out)"
+        raise InputError(problem, field=RECORDS_PROMPTS)
+
     with ExitStack() as stack:
         if folder is None:
             run = make(None, None)
@@ -181,6 +193,7 @@ def _carry_out(
             stack.enter_context(closing_cache(asker, observer.warn))
         if folder is not None:
             _tell_folder(folder, run)
+            _record_prompts(folder, run, observer)
             _restore(folder, run, observer)
             stack.enter_context(beating(folder.path, run, clock, observer.warn))
 
@@ -202,6 +215,12 @@ def _carry_out(
             folder.complete(outcome)
 
     return Outcome(results, describe_run(config, outcome), None if folder is None else folder.path)
+
+
+def _record_prompts(folder: RunFolder, run: Runnable[Any], observer: Observer) -> None:
+    if folder.prompts is not None:
+        record_prompts(run, folder.prompts)
+        observer.note(f"{folder.prompts.path}: {PRIVATE}")
 
 
 def _tell_folder(folder: RunFolder, run: Runnable[Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Literal
@@ -187,6 +187,8 @@ class Network:
         self.posts: list[Post] = []
         self.likes: dict[str, int] = defaultdict(int)
         self._ids: set[str] = set()
+        self._by_id: dict[str, Post] = {}
+        self._by_author: dict[str, list[Post]] = defaultdict(list)
         self._by_topic: dict[str, list[Post]] = defaultdict(list)
         self._followers: dict[str, list[Reader]] = defaultdict(list)
         for reader in self.readers:
@@ -215,6 +217,14 @@ class Network:
             self._add(seed.author_id, Draft("post", seed.text, seed.topics), None, seed.post_id)
             for seed in seeds
         ]
+
+    def post(self, post_id: str) -> Post | None:
+        """Return the post of an id; None if there is none."""
+        return self._by_id.get(post_id)
+
+    def posts_by(self, author_id: str) -> Sequence[Post]:
+        """Return what an agent has published, oldest first."""
+        return self._by_author.get(author_id, ())
 
     def publish(self, author_id: str, draft: Draft, about: Post | None) -> Post:
         """Publish a draft.
@@ -281,6 +291,8 @@ class Network:
         )
         self.posts.append(post)
         self._ids.add(post.post_id)
+        self._by_id[post.post_id] = post
+        self._by_author[author_id].append(post)
         for topic in post.terms.topics:
             self._by_topic[topic].append(post)
 

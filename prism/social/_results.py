@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from prism.runs import RoundFrames
+from prism.runs._frames import frames_of
 from prism.social._posts import Network, Post
 from prism.worlds._results import Measured
 
@@ -161,6 +163,14 @@ class Results:
     rounds: tuple[RoundSummary, ...]
     totals: Activity
     cascades: tuple[Cascade, ...]
+
+    def to_frames(self) -> RoundFrames:
+        """Return the rounds as polars frames.
+
+        Raises:
+            MissingExtraError: If polars is not installed, which the extra ``analysis`` brings.
+        """
+        return frames_of([each.to_dict() for each in self.rounds])
 
     def series(self, measure: str) -> list[Measured]:
         """Return what a measure came to in every round.

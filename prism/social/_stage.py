@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol, cast
 
 from prism.agents import SeedPost, SocialAgent
@@ -11,6 +12,7 @@ from prism.agents._attributes import plain_attributes
 from prism.errors import FieldValueError
 from prism.social._holding import HoldingLogger
 from prism.social._posts import Draft, Network, Post, Reader
+from prism.social._recollecting import recollect
 from prism.social._results import Activity, Results, RoundSummary, summarize
 from prism.social._snapshot import describe_readers, require_same_readers, restore_readers
 from prism.social._wording import PostTexts
@@ -41,6 +43,7 @@ from prism.telemetry.events import AGENT_JOINED, POST_LIKED, POST_PUBLISHED, POS
 from prism.worlds._asking import asking_with
 from prism.worlds._decider import Event
 from prism.worlds._host import RunHost
+from prism.worlds._people import AgentTable, population
 from prism.worlds._results import Measured
 from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._stage import Setting
@@ -130,14 +133,11 @@ class FeedStage:
         self._feed = cast(FeedRules, setting.world)
         self.seed: int = setting.seed
         self._clock = setting.clock
-        self._answerers = setting.answerers
         self._late_calls: list[TextCall] = []
-        self._texts: PostTexts | None = None
-        logger = setting.logger
-        if self._answerers.has_writer:
-            self._texts = PostTexts(self._answerers.wording)
-            logger = HoldingLogger(logger, setting.clock)
-        self._asking = asking_with(self._answerers, logger, setting.clock)
+        writes, given = setting.answerers.has_writer, setting.logger
+        self._texts = PostTexts(setting.answerers.wording) if writes else None
+        logger = HoldingLogger(given, setting.clock) if writes else given
+        self._asking = asking_with(setting.answerers, logger, setting.clock)
         self._asking.apply = self.apply
         self._logger = self.logger = self._asking.logger
         self._activity = Activity()
@@ -162,7 +162,7 @@ class FeedStage:
         """Number of questions without an answer; other threads may look."""
         return self._asking.open_questions
 
-    def populate(self, agents: int | Iterable[SocialAgent]) -> None:
+    def populate(self, agents: int | Iterable[SocialAgent] | AgentTable) -> None:
         """Take in the population, or have the feed make so many agents.
 
         Raises:
@@ -171,7 +171,7 @@ class FeedStage:
                 among them.
         """
         feed = self._feed
-        self.agents[:] = feed.populate(agents) if isinstance(agents, int) else agents
+        self.agents[:] = population(feed, agents)
         require_fit(self.agents, self.chart.definition, _NEEDS)
         self._seeds = list(feed.opening())
         _check(self.agents, self._seeds)
@@ -377,7 +377,16 @@ class FeedStage:
             )
 
         if len(options) > 1:
-            return Question(agent, agent.state, DECIDES, tuple(options), post)
+            return Question(
+                agent,
+                agent.state,
+                DECIDES,
+                tuple(options),
+                post,
+                chart=self.chart.definition,
+                parameters=self.host.parameters,
+                recall=partial(recollect, self.network, agent),
+            )
 
         # one option leaves nothing to decide
         self._fire(agent, IGNORES, post)

@@ -26,6 +26,7 @@ from prism.statechart.reasoner import (
 from prism.statechart.reasoner._cost import Budget, Cost
 from prism.statechart.reasoner._policy import PolicyReasoner
 from prism.statechart.reasoner._questions import BaseReasoner, Decision, Question
+from prism.statechart.reasoner._recollection import Recollection
 from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
 from prism.statechart.reasoner._wording import Wording
 from prism.statechart.reasoner._writer import Writer
@@ -54,6 +55,7 @@ __all__ = [
     "Question",
     "RandomStream",
     "Reasoner",
+    "Recollection",
     "StateTransition",
     "Statechart",
     "TextCall",

@@ -36,6 +36,7 @@ class Definition(Generic[StateT]):
         final_states: States in which an agent is done; no transition leaves them.
         needs: Names of the attributes and methods that guards and actions use of an agent. Kept in
             the order given, each once.
+        description: What the chart is about, in words; a model is told.
 
     Raises:
         DefinitionError: (a ValueError) listing everything that is wrong.
@@ -50,6 +51,7 @@ class Definition(Generic[StateT]):
     strict: bool
     final_states: frozenset[StateT]
     needs: tuple[str, ...]
+    description: str
 
     def __init__(
         self,
@@ -62,6 +64,7 @@ class Definition(Generic[StateT]):
         strict: bool = False,
         final_states: Iterable[StateT] = (),
         needs: Iterable[str] = (),
+        description: str = "",
     ) -> None:
         states = in_definition_order(states)
         transitions = tuple(transitions)
@@ -72,6 +75,8 @@ class Definition(Generic[StateT]):
 
         problems = _problems(states, transitions, initial, decision_states, timeouts, final_states)
         problems += _need_problems(needs)
+        if not isinstance(description, str):
+            problems.append(f"description must be text, got {description!r}")
         if problems:
             raise DefinitionError(f"chart {name!r}: " + "; ".join(problems))
 
@@ -86,6 +91,7 @@ class Definition(Generic[StateT]):
         put(self, "strict", strict)
         put(self, "needs", tuple(dict.fromkeys(needs)))
         put(self, "final_states", frozenset(final_states))
+        put(self, "description", description)
 
     @property
     def state_type(self) -> type[StateT]:

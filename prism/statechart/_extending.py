@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import count
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition, arguments_of, listed
 from prism.statechart.states import is_made, made_enum, state_text
 from prism.statechart.transitions import Action, Guard, Transition, is_any_state
+from prism.telemetry._loggers import EventLogger
 
 TransitionName = tuple[str | None, Enum | str | None, Enum | str | None]
 """``(trigger, source, target)`` of transitions; a state may be text, and None stands for any."""
 
 _PREFIX = "Extended"
+
+
+class Others(TypedDict, total=False):
+    """Arguments that a derived chart takes as they are."""
+
+    initial: Enum | str
+    name: str
+    description: str
+    strict: bool
+    logger: EventLogger | None
+    clock: Callable[[], float]
 
 
 @dataclass(frozen=True)

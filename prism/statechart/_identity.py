@@ -258,30 +258,33 @@ class Announced:
     Args:
         agent: Who is asked.
         trigger: The event that opened the question.
+        chart: The definition of the chart that asks.
 
     Attributes:
         already: True once somebody has announced it.
+        chart: The definition of the chart that asks.
     """
 
-    __slots__ = ("_agent", "_trigger", "already")
+    __slots__ = ("_agent", "_trigger", "already", "chart")
 
-    def __init__(self, agent: object, trigger: str) -> None:
+    def __init__(self, agent: object, trigger: str, chart: Any = None) -> None:
         self._agent = agent
         self._trigger = trigger
         self.already: bool = False
+        self.chart: Any = chart
 
-    def note(self, agent: object, trigger: str) -> None:
-        """Take note of an announcement, if it is about this question."""
-        self.already |= agent is self._agent and trigger == self._trigger
+    def is_about(self, agent: object, trigger: str) -> bool:
+        """Return whether this is the question."""
+        return agent is self._agent and trigger == self._trigger
 
 
 _awaited: ContextVar[Announced | None] = ContextVar("prism_awaited", default=None)
 
 
 @contextmanager
-def awaiting_announcement(agent: object, trigger: str) -> Iterator[Announced]:
+def awaiting_announcement(agent: object, trigger: str, chart: Any = None) -> Iterator[Announced]:
     """Find out whether a decision is announced meanwhile, be it by a task that is started."""
-    before, announced = _awaited.get(), Announced(agent, trigger)
+    before, announced = _awaited.get(), Announced(agent, trigger, chart)
     _awaited.set(announced)
     try:
         yield announced
@@ -289,6 +292,12 @@ def awaiting_announcement(agent: object, trigger: str) -> Iterator[Announced]:
         # a coroutine that is forgotten may be closed in the context of another one
         if _awaited.get() is announced:
             _awaited.set(before)
+
+
+def chart_asking(agent: object, trigger: str) -> Any:
+    """Return the definition of the chart on whose behalf an agent is asked; None if nobody's."""
+    awaited = _awaited.get()
+    return awaited.chart if awaited is not None and awaited.is_about(agent, trigger) else None
 
 
 def announce(
@@ -304,6 +313,8 @@ def announce(
     reason: str | None = None,
     probabilities: Mapping[str, float] | None = None,
     cost: Mapping[str, Any] | None = None,
+    said: str | None = None,
+    decision_id: str | None = None,
 ) -> None:
     """Log one decision; a fallback is a warning, which is shown even without structlog.
 
@@ -319,10 +330,12 @@ def announce(
         reason: Why the fallback was taken.
         probabilities: Probability of every option by its text, where known.
         cost: The keys of what it took, if a model was asked.
+        said: The reason that the model gave, where it was asked for one.
+        decision_id: Under which id its prompt is recorded, if it is.
     """
     awaited = _awaited.get()
-    if awaited is not None:
-        awaited.note(agent, trigger)
+    if awaited is not None and awaited.is_about(agent, trigger):
+        awaited.already = True
 
     active = active_logger(given)
     if active is None and source != "fallback":
@@ -337,16 +350,20 @@ def announce(
         "source": source,
         "reason": reason,
         "probabilities": probabilities,
-        "context": _identified(context),
+        "context": identified(context),
+        **({} if said is None else {"said": said}),
         **(cost or {}),
     }
+    # only where prompts are recorded: other logs have the keys they always had
+    if decision_id is not None:
+        keys["decision_id"] = decision_id
     if source == "fallback":
         report_warning(given, DECISION, **keys)
     elif active is not None:
         active.info(DECISION, **keys)
 
 
-def _identified(context: object) -> dict[str, Any] | None:
+def identified(context: object) -> dict[str, Any] | None:
     """Return what identifies a context, or its class if that cannot be read."""
     try:
         return identify(context)

@@ -24,7 +24,7 @@ from prism.telemetry._loggers import EventLogger
 if TYPE_CHECKING:
     from transitions import Machine
 
-    from prism.statechart._extending import TransitionName
+    from prism.statechart._extending import Others, TransitionName
     from prism.statechart.formats._document import Functions
     from prism.statechart.inspection import Explanation, Finding
 
@@ -34,20 +34,12 @@ if TYPE_CHECKING:
         logger: EventLogger | None
         clock: Callable[[], float]
 
-    class _Others(TypedDict, total=False):
-        initial: Enum | str
-        name: str
-        strict: bool
-        logger: EventLogger | None
-        clock: Callable[[], float]
-
 
 AgentT = TypeVar("AgentT")
 EnumT = TypeVar("EnumT", bound=Enum)
 
 _MOST_DRAWN = 500
 """Transitions up to which a notebook draws a chart; nobody can read a picture of more."""
-
 
 _READ_ONLY = frozenset({*Definition.__dataclass_fields__, "definition", "triggers", "state_type"})
 
@@ -68,6 +60,7 @@ class Statechart(Interpreter[StateT]):
         final_states: States in which an agent is done: it reacts to no event and never times out.
             ``"*"`` does not stand for them, and a transition that leaves one is refused.
         needs: What guards and actions use of an agent, by name; `fits` looks for it.
+        description: What the chart is about, in words; a model is told.
         logger: A structlog logger for transitions and faults. None means structlog's own, once it
             is configured.
         clock: Returns the current time in seconds since the epoch; a simulation passes its
@@ -92,6 +85,7 @@ class Statechart(Interpreter[StateT]):
         strict: bool = False,
         final_states: Iterable[StateT] = (),
         needs: Iterable[str] = (),
+        description: str = "",
         logger: EventLogger | None = None,
         clock: Callable[[], float] = time,
     ) -> None:
@@ -105,6 +99,7 @@ class Statechart(Interpreter[StateT]):
             strict,
             final_states,
             needs,
+            description,
         )
         reporter = Reporter(name, logger, strict=strict)
         self._machine = build_machine(
@@ -128,6 +123,11 @@ class Statechart(Interpreter[StateT]):
     def name(self) -> str:
         """Name in logs and messages."""
         return self._definition.name
+
+    @property
+    def description(self) -> str:
+        """What the chart is about, in words."""
+        return self._definition.description
 
     @property
     def states(self) -> frozenset[StateT]:
@@ -229,7 +229,7 @@ class Statechart(Interpreter[StateT]):
         timeouts: Mapping[Any, int | None] | None = None,
         decision_states: Iterable[Enum | str] = (),
         final_states: Iterable[Enum | str] = (),
-        **others: Unpack[_Others],
+        **others: Unpack[Others],
     ) -> Statechart[Any]:
         """Return a new chart that has more, less or other than this one; this one stays as it is.
 
@@ -250,8 +250,8 @@ class Statechart(Interpreter[StateT]):
             timeouts: Further or other limits in ticks, by state; None for no limit.
             decision_states: Further decision states.
             final_states: Further final states.
-            others: ``initial``, ``name``, ``strict``, ``logger`` and ``clock`` of the new chart;
-                by default those of this one.
+            others: ``initial``, ``name``, ``description``, ``strict``, ``logger`` and ``clock`` of
+                the new chart; by default those of this one.
 
         Returns:
             The new chart, of the same class.

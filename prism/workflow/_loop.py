@@ -11,6 +11,7 @@ from typing import Any
 
 from prism.runlog import SimulatedClock
 from prism.runs._agent_loop import AgentLoop, Event
+from prism.runs._event_loop import run_to_end
 from prism.statechart.reasoner._cost import Cost
 from prism.statechart.reasoner._texts import BaseWriter
 from prism.telemetry._loggers import EventLogger
@@ -94,7 +95,7 @@ class WorkflowLoop(AgentLoop[Turn]):
 
     def run(self, on_round: Callable[[Turn], object]) -> WorkflowResults:
         """Take the turns that are left, and call a function with every turn as it ends."""
-        return asyncio.run(self._run_and_close(on_round))
+        return run_to_end(self._run_and_close(on_round))
 
     def snapshot(self) -> dict[str, Any]:
         """Return what the run is, between two turns, as plain data; the log holds the rest."""

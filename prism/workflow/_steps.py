@@ -8,13 +8,13 @@ from time import perf_counter
 from typing import Any, Protocol
 
 from prism.statechart.reasoner._cost import Cost
+from prism.statechart.reasoner._templates import PromptError
 from prism.statechart.reasoner._texts import BaseWriter, TextCall
 from prism.telemetry._loggers import EventLogger, active_logger, report_warning
 from prism.telemetry.events import WORKFLOW_ACTION, WORKFLOW_REFUSED, WORKFLOW_STEP
 from prism.workflow._actions import Action, Actions
 from prism.workflow._chart import STEP, Clock
 from prism.workflow._document._definition import Step
-from prism.workflow._document._templates import PromptError
 from prism.workflow._recorded import Recorded
 from prism.workflow._sandbox._conditions import ConditionError
 from prism.workflow._sandbox._programs import CodeError

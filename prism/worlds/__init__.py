@@ -20,6 +20,8 @@ from prism.worlds._networks import (
     small_world,
 )
 from prism.worlds._options import WorldRun
+from prism.worlds._people import AgentTable
+from prism.worlds._rehearse import Finding, rehearse
 from prism.worlds._results import WorldResults, WorldRound
 from prism.worlds._run import Run
 from prism.worlds._space import Space
@@ -27,7 +29,9 @@ from prism.worlds._world import World, during, measure, treatment
 
 __all__ = [
     "Agent",
+    "AgentTable",
     "Decider",
+    "Finding",
     "Guest",
     "Lent",
     "Loop",
@@ -49,6 +53,7 @@ __all__ = [
     "one_of",
     "param",
     "random_graph",
+    "rehearse",
     "ring",
     "scale_free",
     "small_world",

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from operator import attrgetter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, overload
 
 from prism.errors import AgentError, DefinitionError, SimulationError
 from prism.randomness import RandomStream
-from prism.statechart import Statechart, TextCall, Wording, Written
+from prism.statechart import Statechart, Wording
+from prism.worlds._awaiting import Asked, Receiving, Writing
 from prism.worlds._fields import Fields, unknown_field
 
 HISTORY_DEPTH = 50
 """Transitions that an agent remembers."""
+
+_NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 class Host(Protocol):
@@ -43,6 +47,9 @@ class Host(Protocol):
 
     def send(self, message: Any, to: Any) -> None:
         """Deliver a message."""
+
+    def note(self, agent: Any, text: str) -> None:
+        """Keep a note for an agent to remember."""
 
     def settle(self, asked: Asked) -> Any:
         """Carry out what leaves nothing to decide; return the asked itself if it is a question."""
@@ -116,12 +123,14 @@ class _Parts:
 
     __slots__ = (
         "__weakref__",
+        "_attributes",
         "_begin_state",
         "_chart",
         "_decision_random",
         "_given",
         "_host",
         "_kind",
+        "_notes",
         "_place",
         "_random",
         "_state",
@@ -167,6 +176,7 @@ class Agent(_Parts, metaclass=Fields):
         """Note the fields that are given."""
         _require_known(type(self), given)
         self._given = given
+        self._attributes: Mapping[str, Any] = _NONE
         self._host: Host | None = None
         self._begin_state: Any = None
         self.agent_id = self.name = ""
@@ -213,6 +223,14 @@ class Agent(_Parts, metaclass=Fields):
     def decision_random(self) -> RandomStream:
         """Random numbers of this agent's decisions in this round, for reasoners that draw."""
         return self._joined("decision_random").decision_stream_of(self)
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        """Kept columns of the table that the agent comes from, beyond its fields; read only.
+
+        Each is an attribute of the agent, too: ``agent.age``.
+        """
+        return self._attributes
 
     @property
     def meanings(self) -> Mapping[Any, str]:
@@ -370,6 +388,16 @@ class Agent(_Parts, metaclass=Fields):
         """
         self._joined("send").send(Message(sender=self, content=content), to)
 
+    def remember(self, text: str) -> None:
+        """Note what the agent is to remember, for a model: see `prism.statechart.Recollection`.
+
+        The last 50 notes are kept, also in checkpoints.
+
+        Args:
+            text: What it is; a line ends where the text breaks one.
+        """
+        self._joined("remember").note(self, text)
+
     def begin_in(self, state: Any) -> None:
         """Begin in another state than the chart's initial one; in `World.setup` only.
 
@@ -391,6 +419,18 @@ class Agent(_Parts, metaclass=Fields):
         if self._host is not None:
             self._state = state
 
+    def _take(self, given: Mapping[str, Any], attributes: Mapping[str, Any]) -> None:
+        """Take over what a table says, before the run begins.
+
+        Args:
+            given: Fields and their values.
+            attributes: What is kept beyond the fields.
+        """
+        self._given = {**self._given, **given}
+        self._attributes = MappingProxyType(dict(attributes))
+        for name, value in given.items():
+            setattr(self, name, value)
+
     def persona(self) -> str:
         """Say who the agent is, for a model; override it to say more."""
         return f"You are {self.name}."
@@ -410,6 +450,8 @@ class Agent(_Parts, metaclass=Fields):
                 f"{cls.__name__}.{name.removeprefix('_')} has no value yet: it gets one when the "
                 "agent joins a run"
             )
+        if name in self._attributes:
+            return self._attributes[name]
 
         raise AttributeError(unknown_field(cls, name))
 
@@ -422,114 +464,3 @@ class Agent(_Parts, metaclass=Fields):
             )
 
         return host
-
-
-class Asked:
-    """A decision of an agent: carried out at once, or a question to wait for.
-
-    Args:
-        agent: Who decides.
-        trigger: The event.
-        context: What it is about.
-        weights: How likely each target is.
-        prompt: What to tell a model.
-    """
-
-    __slots__ = ("agent", "context", "prompt", "question", "since", "trigger", "weights")
-
-    def __init__(
-        self,
-        agent: Any,
-        trigger: str,
-        context: Any,
-        weights: Mapping[Any, float] | None,
-        prompt: str | None,
-    ) -> None:
-        self.agent = agent
-        self.trigger = trigger
-        self.context = context
-        self.weights = weights
-        self.prompt = prompt
-        self.question: Any = None
-        self.since: Any = None
-        host = agent._joined("decide")
-        if not host.may_ask:
-            raise SimulationError(
-                f"agent {agent.agent_id!r}: decide belongs into a step (@during), where it can "
-                "wait for its answer; here, use fire"
-            )
-
-        host.unawaited = self
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        """Carry out what leaves nothing to decide, else hand the question to the run."""
-        host = self.agent._host
-        host.unawaited = None
-        settled = host.settle(self)
-
-        return (yield self) if settled is self else settled
-
-
-class Writing:
-    """A text that an agent is to write; awaiting it gives what was `Written`.
-
-    Args:
-        agent: Who writes.
-        call: What is asked of the run's writer.
-    """
-
-    __slots__ = ("_only_value", "agent", "call")
-
-    def __init__(self, agent: Any, call: TextCall) -> None:
-        self.agent = agent
-        self.call = call
-        self._only_value = False
-        host = agent._joined("write")
-        if not host.may_ask:
-            raise SimulationError(
-                f"agent {agent.agent_id!r}: write belongs into a step (@during), where it can wait "
-                "for the text"
-            )
-
-        host.unawaited = self
-
-    def value(self) -> Self:
-        """Have awaiting it give what the text says, alone."""
-        self._only_value = True
-        return self
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        """Hand the call to the run."""
-        self.agent._host.unawaited = None
-        written: Written = yield self
-
-        return written.value if self._only_value else written
-
-
-class Receiving:
-    """An agent's wait for a message.
-
-    Args:
-        agent: Who waits.
-    """
-
-    __slots__ = ("agent",)
-
-    def __init__(self, agent: Any) -> None:
-        self.agent = agent
-        host = agent._joined("receive")
-        if not host.may_ask:
-            raise SimulationError(
-                f"agent {agent.agent_id!r}: receive belongs into a step (@during); here, look into "
-                "inbox"
-            )
-
-        host.unawaited = self
-
-    def __await__(self) -> Generator[Any, Any, Message | None]:
-        """Return the oldest message, else hand the wait to the run."""
-        self.agent._host.unawaited = None
-        if not self.agent.inbox:
-            yield self
-
-        return self.agent.inbox.popleft() if self.agent.inbox else None

@@ -21,10 +21,12 @@ from prism.telemetry.events import AGENT_JOINED, ROUND_ENDED, TRANSITION
 from prism.worlds._agent import Agent
 from prism.worlds._asking import asking_with
 from prism.worlds._decider import Event
-from prism.worlds._guest import Guest, join
+from prism.worlds._guest import OBJECT, Guest, join
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import Kind, make_kinds
+from prism.worlds._notes import kept_notes, restore_notes
 from prism.worlds._overlap import OverlapTicks
+from prism.worlds._people import AgentTable, population
 from prism.worlds._results import Measured, WorldResults, WorldRound
 from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._stage import Setting
@@ -67,6 +69,7 @@ class AgentStage:
             setting.logger if self._asking is None else self._asking.logger
         )
         self.host: RunHost = RunHost(world, setting.seed, setting.clock, self.logger)
+        self.host.remembers = getattr(setting.answerers.reasoner, "memory", None) is not None
 
     @property
     def open_questions(self) -> int:
@@ -75,10 +78,9 @@ class AgentStage:
 
     # Beginning
 
-    def populate(self, agents: int | Iterable[Any]) -> None:
-        """Take in the population, or have the world make so many agents."""
-        given = self._world.populate(agents) if isinstance(agents, int) else agents
-        classes = self.host.populate(given)
+    def populate(self, agents: int | Iterable[Any] | AgentTable) -> None:
+        """Take in the population, or have the world make so many agents, or those of a table."""
+        classes = self.host.populate(population(self._world, agents))
         self._kinds = make_kinds(
             self._world, classes, self._setting.parts, self.logger, self._count_transition
         )
@@ -116,10 +118,11 @@ class AgentStage:
             return
 
         for agent in self.host.agents:
+            # of an object of another class nothing but its id is told
             names = [
-                name for name in type(agent).fields if name not in Agent.fields and name != "object"
+                name for name in type(agent).fields if name not in Agent.fields and name != OBJECT
             ]
-            own = {name: getattr(agent, name) for name in names}
+            own = {name: getattr(agent, name) for name in names} | agent._attributes
             logger.info(
                 AGENT_JOINED,
                 agent_id=agent.agent_id,
@@ -198,6 +201,7 @@ class AgentStage:
                 "states": [agent._state.value for agent in kind.agents],
                 "ticks": [agent._ticks_in_state for agent in kind.agents],
                 "inboxes": self._inboxes(kind, code),
+                **kept_notes(kind.agents),
                 "fields": {
                     name: code.column(kind.agents, read, name)
                     for name, read in kind.column_readers()
@@ -206,7 +210,10 @@ class AgentStage:
             for kind in self._kinds.values()
         ]
 
-        return {"kinds": kinds}
+        attributes = [dict(agent._attributes) for agent in self.host.agents]
+
+        # only where a table has been read: others are kept as they always were
+        return {"kinds": kinds, **({"attributes": attributes} if any(attributes) else {})}
 
     def restore(self, snapshot: Mapping[str, Any], code: Decoder) -> None:
         """Make the agents what those of another run were.
@@ -220,6 +227,9 @@ class AgentStage:
 
         for kind, kept in zip(self._kinds.values(), snapshot["kinds"], strict=True):
             _restore_kind(kind, kept, code)
+        if "attributes" in snapshot:
+            for agent, attributes in zip(self.host.agents, snapshot["attributes"], strict=True):
+                agent._take({}, attributes)
 
     def read_log(self, _snapshot: Mapping[str, Any], events: Iterable[Event]) -> list[WorldRound]:
         """Take histories from the log; return the rounds that had ended."""
@@ -280,6 +290,7 @@ def _restore_kind(kind: Kind, kept: Mapping[str, Any], code: Decoder) -> None:
     for name, column in kept["fields"].items():
         for agent, value in zip(kind.agents, column, strict=True):
             object.__setattr__(agent, name, code.value(value))
+    restore_notes(kind.agents, kept)
     for place, messages in kept["inboxes"]:
         kind.agents[place].inbox.extend(code.value(messages))
 

@@ -6,6 +6,7 @@ import re
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from importlib import import_module
@@ -47,6 +48,7 @@ class Declared:
         default: The value, if there is one.
         make: Makes the value, such as ``list``.
         draw: Draws the value.
+        drawn: How it is drawn, in words.
         kept: Whether a checkpoint keeps it.
         is_state: Whether it was declared by `state`, so that it may change.
         help: What it means.
@@ -57,6 +59,7 @@ class Declared:
     default: Any = MISSING
     make: Callable[[], Any] | None = None
     draw: Draw | None = None
+    drawn: str = ""
     kept: bool = True
     is_state: bool = False
     help: str = ""
@@ -148,7 +151,8 @@ def uniform(low: float, high: float) -> float:
     if not low <= high:
         raise DefinitionError(f"uniform({low!r}, {high!r}): the first must not be the larger")
 
-    return cast(float, Declared(draw=lambda stream: stream.between(low, high)))
+    drawn = f"uniform from {low} to {high}"
+    return cast(float, Declared(draw=lambda stream: stream.between(low, high), drawn=drawn))
 
 
 def whole(least: int, most: int) -> int:
@@ -156,7 +160,10 @@ def whole(least: int, most: int) -> int:
     if not least <= most:
         raise DefinitionError(f"whole({least!r}, {most!r}): the first must not be the larger")
 
-    return cast(int, Declared(draw=lambda stream: least + stream.index(most - least + 1)))
+    drawn = f"whole from {least} to {most}"
+    return cast(
+        int, Declared(draw=lambda stream: least + stream.index(most - least + 1), drawn=drawn)
+    )
 
 
 def one_of(*options: ValueT) -> ValueT:
@@ -166,7 +173,8 @@ def one_of(*options: ValueT) -> ValueT:
     for option in options:
         _refuse_shared(option, "tuples")
 
-    return cast(ValueT, Declared(draw=lambda stream: stream.choice(options)))
+    drawn = f"one of {', '.join(map(repr, options))}"
+    return cast(ValueT, Declared(draw=lambda stream: stream.choice(options), drawn=drawn))
 
 
 # for type checkers `uniform(0, 1)` is a default like any other, so they are told of no specifiers
@@ -203,18 +211,31 @@ def type_problems(cls: Fields) -> list[str]:
     """Return the fields of a class whose types say that they cannot be kept."""
     hints = hints_of(cls)
     return [
-        f"{field.owner}.{name}: {_words_of(field.annotation)} cannot be kept: {mend}"
+        f"{field.owner}.{name}: {words_of(field.annotation)} cannot be kept: {mend}"
         for name, field in cls.fields.items()
         if field.declared.kept and (mend := _mend_of(hints.get(name, field.annotation)))
     ]
 
 
 def hints_of(cls: type) -> dict[str, Any]:
-    """Return the types of a class's fields as far as they can be resolved, else as text."""
+    """Return the types of a class's fields as far as they can be resolved."""
     try:
         return get_type_hints(cls)
     except Exception:  # a type that is imported for type checkers only, or defined in a function
-        return {}
+        found = (_hints_alone(base) for base in reversed(cls.__mro__))
+        return {name: hint for hints in found for name, hint in hints.items()}
+
+
+def _hints_alone(cls: type) -> dict[str, Any]:
+    """Return the types of a class's own fields, each resolved without the others."""
+    found = {}
+    for name, field in getattr(cls, "fields", {}).items():
+        alone = type(cls.__name__, (), {"__annotations__": {name: field.annotation}})
+        names = vars(sys.modules[cls.__module__])
+        with suppress(Exception):
+            found[name] = get_type_hints(alone, globalns=dict(names))[name]
+
+    return found
 
 
 def check_value(field: Field, hint: Any, value: Any) -> None:
@@ -225,8 +246,8 @@ def check_value(field: Field, hint: Any, value: Any) -> None:
         FieldValueError: If it is too small or too large.
     """
     where = f"{field.owner}.{field.name}"
-    if not _is_a(hint, value):
-        raise FieldTypeError(f"{where} must be {_words_of(hint)}, got {value!r}")
+    if not is_a(hint, value):
+        raise FieldTypeError(f"{where} must be {words_of(hint)}, got {value!r}")
 
     least, most = field.declared.least, field.declared.most
     below, above = least is not None and value < least, most is not None and value > most
@@ -312,7 +333,7 @@ def _mend_of(hint: Any) -> str | None:
     if isinstance(hint, str):
         return _NOT_A_SET if _SET.search(hint) else None
     if hint in (set, frozenset) or get_origin(hint) in _SETS:
-        item = ", ".join(_words_of(each) for each in get_args(hint)) or "..."
+        item = ", ".join(words_of(each) for each in get_args(hint)) or "..."
         return f"use dict[{item}, None], which has an order"
     if isinstance(hint, type) and not isinstance(hint, GenericAlias):
         return "use a number, a text, or a Thing" if hint in _UNKEPT else None
@@ -325,7 +346,7 @@ _SETS = (set, frozenset)
 _UNKEPT = (bytes, bytearray, complex, object, RandomStream, FunctionType)
 
 
-def _words_of(hint: Any) -> str:
+def words_of(hint: Any) -> str:
     if isinstance(hint, str):
         return hint
     if isinstance(hint, type) and not get_args(hint):
@@ -334,13 +355,13 @@ def _words_of(hint: Any) -> str:
     return str(hint).replace("typing.", "")
 
 
-def _is_a(hint: Any, value: Any) -> bool:
+def is_a(hint: Any, value: Any) -> bool:
     """Return whether a value is of a type, as far as this can be told."""
     origin = get_origin(hint)
     if origin is Literal:
         return value in get_args(hint)
     if origin in (Union, UnionType):
-        return any(_is_a(each, value) for each in get_args(hint))
+        return any(is_a(each, value) for each in get_args(hint))
     if isinstance(origin, type):
         return isinstance(value, origin)
     if not isinstance(hint, type):

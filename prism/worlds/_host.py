@@ -9,19 +9,22 @@ from contextlib import contextmanager
 from math import isfinite
 from typing import Any
 
-from prism.errors import AgentError, FieldValueError, SimulationError
+from prism.errors import AgentError, FieldTypeError, FieldValueError, SimulationError
 from prism.randomness import RandomStream
 from prism.runlog import SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
 from prism.statechart import Question, Wording
 from prism.statechart._identity import identify
+from prism.statechart.reasoner._attributes import in_words
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger
-from prism.worlds._agent import HISTORY_DEPTH, Agent, Asked, Message
+from prism.worlds._agent import HISTORY_DEPTH, Agent, Message
+from prism.worlds._awaiting import Asked
 from prism.worlds._fields import Fields, unknown_field
 from prism.worlds._guest import Guest, as_agent, id_of
 from prism.worlds._kinds import Kind
-from prism.worlds._world import RESERVED, World
+from prism.worlds._notes import add_note, remembered
+from prism.worlds._world import RESERVED, ParameterView, World
 
 _EVENT_NAME = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*")
 _NO_ATTRIBUTE = re.compile(r"'(\w+)' object (?:has no )?attribute '(\w+)'(?: is read-only)?$")
@@ -53,6 +56,8 @@ class RunHost:
         has_guests: Whether objects of other classes are among the agents.
         wording: Length and language of texts, where a call names none.
         has_writer: Whether a writer was given.
+        remembers: Whether a model is told what agents remember.
+        parameters: The world's parameters, as they are now.
     """
 
     def __init__(
@@ -71,6 +76,8 @@ class RunHost:
         self.has_guests: bool = False
         self.wording: Wording = Wording()
         self.has_writer: bool = False
+        self.remembers: bool = False
+        self.parameters: Mapping[str, Any] = ParameterView(world)
         self._world = world
         self._seed = seed
         self._clock = clock
@@ -153,7 +160,7 @@ class RunHost:
                 agent._state = kind.chart.initial if begin is None else begin
                 agent._state_history = deque(maxlen=HISTORY_DEPTH)
 
-            agent._random = agent._decision_random = None
+            agent._random = agent._decision_random = agent._notes = None
             agent.neighbours, agent.inbox = (), deque()
             self._fill(agent)
 
@@ -227,9 +234,41 @@ class RunHost:
             raise SimulationError(f"nothing can be sent: {self.refusing}")
 
         if self.sends is None:
-            to.inbox.append(message)
+            self.deliver(message, to)
         else:
             self.sends(message, to)
+
+    def deliver(self, message: Message, to: Any) -> None:
+        """Put a message into an inbox, and into what both remember."""
+        to.inbox.append(message)
+        if self.remembers:
+            content = in_words(message.content)
+            self.remember(message.sender, f"You told {to.name}: {content}")
+            self.remember(to, f"{message.sender.name} told you: {content}")
+
+    def remember(self, agent: Any, text: str) -> None:
+        """Note what has happened to an agent, if a model is told what agents remember."""
+        if self.remembers:
+            add_note(agent, self._clock.moment.seconds, text)
+
+    def note(self, agent: Any, text: str) -> None:
+        """Keep a note of the user's for an agent to remember.
+
+        Raises:
+            FieldTypeError: If it is no text.
+            SimulationError: If nothing may change now, or the order of agents would decide.
+        """
+        if not isinstance(text, str):
+            raise FieldTypeError(f"a note must be text, got {text!r}")
+        if self.refusing is not None:
+            raise SimulationError(f"nothing can be noted: {self.refusing}")
+        if self._world.together and self.acting not in (None, agent):
+            raise SimulationError(
+                f"{type(self._world).__name__} is a together world, in which the order of agents "
+                "decides nothing: in a step, an agent notes for itself alone"
+            )
+
+        add_note(agent, self._clock.moment.seconds, text)
 
     def settle(self, asked: Asked) -> Any:
         """Carry out what leaves nothing to decide; return the asked itself if it is a question."""
@@ -249,6 +288,9 @@ class RunHost:
                     asked.context,
                     asked.weights,
                     asked.prompt,
+                    chart.definition,
+                    self.parameters,
+                    remembered(agent) if self.remembers else None,
                 )
                 asked.since = last_record(agent)
                 return asked

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 from prism.errors import FieldValueError, SimulationError
 from prism.runlog import SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
+from prism.runs._event_loop import run_to_end
 from prism.statechart import BaseWriter, PolicyReasoner, Wording
 from prism.statechart.reasoner._by_agent import costs_told, models_told
 from prism.telemetry._loggers import EventLogger, active_logger
@@ -30,6 +31,7 @@ from prism.worlds._asking import Answerers
 from prism.worlds._decider import Decider, Event, Remembering
 from prism.worlds._elsewhere import drawing_nowhere_else
 from prism.worlds._kinds import parts_of, treatments_by_round
+from prism.worlds._people import AgentTable
 from prism.worlds._results import Measured
 from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._stage import Setting, Stage
@@ -72,7 +74,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
     def __init__(
         self,
         world: WorldT,
-        agents: int | Iterable[Any],
+        agents: int | Iterable[Any] | AgentTable,
         *,
         rounds: int | None,
         ticks: int | None,
@@ -125,7 +127,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
             SimulationError: If it has been run before: the agents are not what they were.
         """
         with _collecting_now_and_then() as self._collect:
-            return asyncio.run(self._run_and_close(on_round))
+            return run_to_end(self._run_and_close(on_round))
 
     async def arun(self, on_round: Callable[[RoundT], object] | None = None) -> ResultsT:
         """Run the rounds that are left; the async twin of `run`.
@@ -194,7 +196,9 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
 
     # Beginning
 
-    def _make_stage(self, agents: int | Iterable[Any], logger: EventLogger | None) -> Stage:
+    def _make_stage(
+        self, agents: int | Iterable[Any] | AgentTable, logger: EventLogger | None
+    ) -> Stage:
         world = self.world
         setting = Setting(world, self._parts, self._seed, self.clock, logger, self._answerers)
         make: Callable[[Setting], Stage] = type(world)._prism_stage or AgentStage

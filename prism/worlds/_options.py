@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Self
 
 from prism.errors import InputError, PrismError
@@ -35,7 +31,11 @@ from prism.runs._writing import (
 )
 from prism.statechart import BaseReasoner, BaseWriter
 from prism.telemetry._loggers import EventLogger
+from prism.worlds._addresses import address_of, load_world
+from prism.worlds._code import code_of
+from prism.worlds._people import AgentTable
 from prism.worlds._run import DEFAULT_AGENTS, Run
+from prism.worlds._values import plain_value
 from prism.worlds._world import World, parsed_parameters
 
 _POLICY = "policy"
@@ -43,7 +43,7 @@ _MOST_SEED = 2**53
 
 _KINDS: Mapping[str, Any] = {
     "world": str,
-    "agents": int,
+    "agents": int | str,
     "rounds": int,
     "ticks_per_round": int,
     "seed": int,
@@ -59,8 +59,10 @@ class WorldRun:
     """A run of a world, for `prism.runs.begin`.
 
     Args:
-        world: The world's class, or where it is: ``package.module:Name`` or ``file.py:Name``.
-        agents: How many agents the world's `World.populate` is to make.
+        world: The world's class, or where it is: ``package.module:Name``, ``file.py:Name``, or the
+            short name of a shipped or installed one (entry points ``prism.worlds``).
+        agents: How many agents the world's `World.populate` is to make, or a file of them, as
+            `AgentTable` reads it.
         rounds: Number of rounds; by default what the class says.
         ticks_per_round: Ticks in a round; by default what the class says.
         seed: Seed of every random number.
@@ -68,30 +70,38 @@ class WorldRun:
         treatments: Treatments and their rounds, such as ``("warning@12",)``.
         reasoner: Who decides: a model, an earlier run, or by default the weights of the decisions.
         writer: Who writes the texts that agents ask for; by default their templates are taken.
+        keep: Columns of the file of agents to keep, as fields or attributes of the agents.
 
     Raises:
         InputError: If there is no such world, or no run can be what is given.
     """
 
     world: str | type[World[Any]]
-    agents: int = DEFAULT_AGENTS
+    agents: int | str | Path = DEFAULT_AGENTS
     rounds: int | None = None
     ticks_per_round: int | None = None
     seed: int = 0
     parameters: Mapping[str, Any] = field(default_factory=dict)
     treatments: tuple[str, ...] = ()
     reasoner: ReasonerOptions = None
+    keep: tuple[str, ...] = ()
     writer: WriterOptions | None = None
 
     def __post_init__(self) -> None:
         """Find the world, and refuse what JSON has no room for."""
         put = object.__setattr__
-        if not isinstance(self.world, str):
-            put(self, "world", _address_of(self.world))
+        put(self, "world", address_of(self.world))
+        put(self, "agents", _number_or_file(self.agents))
+        put(self, "keep", tuple(dict.fromkeys(self.keep)))
+        if self.keep and isinstance(self.agents, int):
+            raise InputError(
+                "needs a file of agents: made-up ones have nothing to keep", field="keep"
+            )
 
         cls = self._class()
         put(self, "rounds", cls.rounds if self.rounds is None else self.rounds)
-        put(self, "ticks_per_round", self.ticks_per_round or cls.ticks)
+        ticks = self.ticks_per_round
+        put(self, "ticks_per_round", cls.ticks if ticks is None else ticks)
         put(self, "treatments", tuple(self.treatments))
         if abs(self.seed) > _MOST_SEED:
             raise InputError(f"must lie between -2^53 and 2^53, got {self.seed}", field="seed")
@@ -133,12 +143,13 @@ class WorldRun:
             PrismError: If something is wrong with the world or an option.
         """
         cls = self._class()
+        agents = self.agents if isinstance(self.agents, int) else AgentTable(self.agents, self.keep)
         # what is wrong with the world is said before anything is written
-        self._make(cls, (None, None), None, None)
+        self._make(cls, agents, (None, None), None, None)
         askers = make_askers(self.reasoner, self.writer, self.seed, None)
 
         def make(logger: EventLogger | None, clock: SimulatedClock | None) -> Run[World[Any]]:
-            return self._make(cls, askers, logger, clock)
+            return self._make(cls, agents, askers, logger, clock)
 
         return make
 
@@ -158,6 +169,8 @@ class WorldRun:
             "treatments": list(self.treatments),
             **({"reasoner": _POLICY} if self.reasoner is None else self.reasoner.to_config()),
             **({} if self.writer is None else {"writer": self.writer.to_config()}),
+            # only where it is given: other runs are described as they always were
+            **({"keep": list(self.keep)} if self.keep else {}),
             "inputs": self._digests(),
         }
 
@@ -176,7 +189,7 @@ class WorldRun:
         if "world" not in config:
             raise InputError("holds a run of something else than a world", path=path)
 
-        check_config(config, path, _KINDS, {"writer": dict})
+        check_config(config, path, _KINDS, {"keep": list, "writer": dict})
         with naming(path):
             run = cls(
                 world=config["world"],
@@ -188,6 +201,7 @@ class WorldRun:
                 treatments=tuple(config["treatments"]),
                 reasoner=read_reasoner(config),
                 writer=read_writer(config, path),
+                keep=tuple(config.get("keep", ())),
             )
 
         require_unchanged(config["inputs"], run._digests(), path)
@@ -197,13 +211,14 @@ class WorldRun:
     def _make(
         self,
         cls: type[World[Any]],
+        agents: int | AgentTable,
         askers: tuple[BaseReasoner | None, BaseWriter | None],
         logger: EventLogger | None,
         clock: SimulatedClock | None,
     ) -> Run[World[Any]]:
         return Run(
             cls(**self.parameters),
-            self.agents,
+            agents,
             rounds=self.rounds,
             ticks=self.ticks_per_round,
             seed=self.seed,
@@ -232,8 +247,12 @@ class WorldRun:
 
     def _digests(self) -> dict[str, str]:
         """Return the SHA-256 of every file that is read, by its name."""
-        code = Path(sys.modules[self._class().__module__].__file__ or "")
-        found = {str(self.world).rpartition(":")[0]: digest(code)}
+        place = str(self.world).rpartition(":")[0]
+        files = code_of(self._class(), place)
+        if not isinstance(self.agents, int):
+            files[str(self.agents)] = Path(self.agents)
+
+        found = {name: digest(path) for name, path in files.items()}
         if isinstance(self.reasoner, ReplayOptions):
             if is_stream(self.reasoner.run):
                 problem = "is a pipe: the run has to find it again, so give a folder"
@@ -243,113 +262,32 @@ class WorldRun:
         return found
 
 
-def load_world(address: str) -> type[World[Any]]:
-    """Return the class of a world from a module or a file.
-
-    Args:
-        address: ``package.module:Name`` or ``file.py:Name``.
-
-    Raises:
-        InputError: If there is no such module, file or world.
-    """
-    place, _, name = address.rpartition(":")
-    if not place or not name:
-        raise InputError(
-            f"must be package.module:Name or file.py:Name, got {address!r}", field="world"
-        )
-
-    module = _load_file(Path(place)) if place.endswith(".py") else _load_module(place)
-    found = getattr(module, name, None)
-    if not (isinstance(found, type) and issubclass(found, World)):
-        worlds = [
-            each
-            for each, value in vars(module).items()
-            if isinstance(value, type) and issubclass(value, World) and value is not World
-        ]
-        listed = ", ".join(worlds) or "none"
-        raise InputError(f"{place} has no world {name!r}: it has {listed}", field="world")
-
-    return found
-
-
-def _load_module(name: str) -> ModuleType:
+def _number_or_file(agents: int | str | Path) -> int | str:
+    """Return what run.json has: a number of agents, or the name of a file of them."""
+    text = str(agents)
     try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-            raise
-        raise InputError(
-            f"there is no module {name!r} (no {error.name!r} on Python's path): install it, or "
-            "name the file, as in  rumour.py:Rumour",
-            field="world",
-        ) from None
+        number = float(text)
+    except ValueError:
+        if not text.strip():
+            raise InputError("must be a number or a file, got nothing", field="agents") from None
+        return text
 
+    if not number.is_integer():
+        raise InputError(f"must be a whole number or a file, got {text}", field="agents")
+    if number < 1:
+        raise InputError(f"must be 1 or more, got {text}", field="agents")
 
-def _load_file(path: Path) -> ModuleType:
-    known = next(
-        (
-            module
-            for module in list(sys.modules.values())
-            if getattr(module, "__file__", None) and _is_same(module.__file__, path)
-        ),
-        None,
-    )
-    if known is not None:
-        return known
-
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None or not path.is_file():
-        raise InputError("there is no such file", path=path)
-    if path.stem in sys.modules:
-        raise InputError(
-            f"has the name of the module {path.stem!r}, which is loaded: name it otherwise",
-            path=path,
-        )
-
-    module = importlib.util.module_from_spec(spec)
-    # classes of the file are found again by the name of their module
-    sys.modules[path.stem] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[path.stem]
-        raise
-
-    return module
-
-
-def _is_same(known: str | None, path: Path) -> bool:
-    return known is not None and Path(known).absolute() == path.absolute()
-
-
-def _address_of(cls: type[World[Any]]) -> str:
-    module = sys.modules[cls.__module__]
-    if "<locals>" in cls.__qualname__ or getattr(module, cls.__name__, None) is not cls:
-        raise InputError(
-            f"{cls.__qualname__} cannot be found again: define it at the top of a module",
-            field="world",
-        )
-    if cls.__module__ != "__main__":
-        return f"{cls.__module__}:{cls.__name__}"
-
-    file = getattr(module, "__file__", None)
-    if file is None:
-        raise InputError(
-            f"{cls.__name__} is defined in no file, from which a run could be resumed: put it "
-            "into one",
-            field="world",
-        )
-
-    return f"{file}:{cls.__name__}"
+    return int(number)
 
 
 def _plain(cls: type[World[Any]], name: str, value: Any) -> Any:
-    plain = getattr(value, "value", value)
-    if isinstance(plain, (str, int, float, bool, type(None))):
+    plain = plain_value(value)
+    items = plain if isinstance(plain, list) else [plain]
+    if all(isinstance(each, (str, int, float, bool, type(None))) for each in items):
         return plain
 
     raise InputError(
-        f"{cls.__name__}.{name} must be a number, a text, an enum or None, as run.json keeps it; "
-        f"got {value!r}",
+        f"{cls.__name__}.{name} must be a number, a text, an enum, None, or a tuple of such, as "
+        f"run.json keeps it; got {value!r}",
         field="parameters",
     )

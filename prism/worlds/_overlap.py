@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from prism.errors import SimulationError
-from prism.statechart import Written
 from prism.telemetry._loggers import EventLogger
 from prism.worlds._agent import Agent, Message
 from prism.worlds._asking import Answer, Answerers, Asked, Asking, TickByTick
+from prism.worlds._awaiting import Writing
 from prism.worlds._elsewhere import drawing_nowhere_else
 from prism.worlds._fields import Fields, slot_of
 from prism.worlds._host import RunHost
@@ -126,9 +126,11 @@ class OverlapTicks(Ticks):
         host.late = "after its first await a step changes its own agent alone: " + _RULE
         try:
             with self._acting(waiting.owner), drawing_nowhere_else():
-                if not isinstance(answer, Written):
-                    answer = self._apply(waiting.wanted, answer)  # type: ignore[arg-type]
-                self._advance(waiting.owner, waiting.running, answer)
+                if isinstance(waiting.wanted, Writing):
+                    value: Any = self._wrote(waiting.wanted, answer)
+                else:
+                    value = self._apply(waiting.wanted, answer)  # type: ignore[arg-type]
+                self._advance(waiting.owner, waiting.running, value)
         finally:
             host.late = None
 

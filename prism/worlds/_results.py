@@ -7,6 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from prism.runs import RoundFrames
+from prism.runs._frames import frames_of
+
 Measured = float | int | None
 
 
@@ -94,6 +97,16 @@ class WorldResults:
         texts = _added(each.texts for each in self.rounds)
 
         return {**sums, "timeouts": timeouts, **({"texts": texts} if texts else {})}
+
+    def to_frames(self) -> RoundFrames:
+        """Return the rounds as polars frames.
+
+        The run's own events are in its log: see `prism.analysis.world_events`.
+
+        Raises:
+            MissingExtraError: If polars is not installed, which the extra ``analysis`` brings.
+        """
+        return frames_of([each.to_dict() for each in self.rounds])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the results as plain data, the same for the same run."""

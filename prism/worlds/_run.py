@@ -11,6 +11,7 @@ from prism.telemetry._loggers import EventLogger
 from prism.worlds._agent import Agent
 from prism.worlds._decider import Decider
 from prism.worlds._loop import Loop, WorldT
+from prism.worlds._people import AgentTable
 from prism.worlds._results import WorldResults, WorldRound
 
 DEFAULT_AGENTS = 100
@@ -25,7 +26,7 @@ class Run(Loop[WorldT, WorldRound, WorldResults]):
 
     Args:
         world: The world; a run takes it for itself.
-        agents: How many agents the world's `populate` is to make, or the agents.
+        agents: How many agents the world's `populate` is to make, the agents, or a table of them.
         rounds: Number of rounds; by default what the world's class says.
         ticks: Ticks in a round; by default what the world's class says.
         seed: Seed of every random number.
@@ -59,7 +60,7 @@ class Run(Loop[WorldT, WorldRound, WorldResults]):
     def __init__(
         self,
         world: WorldT,
-        agents: int | Iterable[Agent] = DEFAULT_AGENTS,
+        agents: int | Iterable[Agent] | AgentTable = DEFAULT_AGENTS,
         *,
         rounds: int | None = None,
         ticks: int | None = None,

@@ -12,6 +12,7 @@ from prism.worlds._asking import Answerers
 from prism.worlds._decider import Event
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import Parts
+from prism.worlds._people import AgentTable
 from prism.worlds._results import Measured
 from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._world import World
@@ -59,7 +60,7 @@ class Stage(Protocol):
     def open_questions(self) -> int:
         """Number of questions without an answer; other threads may look."""
 
-    def populate(self, agents: int | Iterable[Any]) -> None:
+    def populate(self, agents: int | Iterable[Any] | AgentTable) -> None:
         """Take in the population, or have the world make so many agents."""
 
     def ready(self) -> None:

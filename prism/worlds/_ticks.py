@@ -10,12 +10,13 @@ from typing import Any
 from prism.errors import SimulationError
 from prism.statechart import Decision, Written
 from prism.statechart._definition import TIMEOUT
+from prism.statechart.reasoner._recollection import stay_in_words
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.telemetry.events import ANSWER_DISCARDED
-from prism.worlds._agent import Asked, Receiving, Writing
 from prism.worlds._asking import Answer, Answerers
 from prism.worlds._asking import Asked as Put
+from prism.worlds._awaiting import Asked, Receiving, Writing
 from prism.worlds._elsewhere import drawing_nowhere_else
 from prism.worlds._guest_turns import Elsewhere
 from prism.worlds._host import RunHost, last_record
@@ -247,7 +248,7 @@ class Ticks:
                 self._host.acting = each.owner
                 self._advance(each.owner, each.running, self._apply(each.wanted, next(answers)))
             elif type(each.wanted) is Writing:
-                self._advance(each.owner, each.running, next(answers))
+                self._advance(each.owner, each.running, self._wrote(each.wanted, next(answers)))
             elif type(each.wanted) is Asked or is_quiet or each.wanted.agent.inbox:
                 self._advance(each.owner, each.running, each.answer)
             else:
@@ -307,9 +308,24 @@ class Ticks:
             self._discard(asked, decision.chosen)
             return None
 
+        self._remember_staying(asked, decision)
+
         return agent._chart.fire_to(
             agent._subject, asked.trigger, decision.chosen, asked.context, asked_in=question.state
         )
+
+    def _remember_staying(self, asked: Asked, decision: Decision) -> None:
+        state = asked.question.state
+        if self._host.remembers and decision.chosen == state:
+            stays = stay_in_words(state, asked.trigger, asked.context)
+            self._host.remember(asked.agent, stays)
+
+    def _wrote(self, writing: Writing, written: Written) -> Written:
+        """Note what an agent has written, if a model is told what agents remember."""
+        if isinstance(written.value, str):
+            self._host.remember(writing.agent, f'You wrote: "{written.value}"')
+
+        return written
 
     def _discard(self, asked: Asked, chosen: Any) -> None:
         # two may turn to one agent in a tick, which is nothing to warn a programmer of

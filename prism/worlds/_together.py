@@ -17,8 +17,9 @@ from prism.statechart import Decision
 from prism.statechart._definition import TIMEOUT
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger
-from prism.worlds._agent import Agent, Asked, Message
+from prism.worlds._agent import Agent, Message
 from prism.worlds._asking import Answerers
+from prism.worlds._awaiting import Asked
 from prism.worlds._fields import Fields, slot_of
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import Kind
@@ -88,6 +89,7 @@ class TogetherTicks(Ticks):
         own.write(agent, before)
 
     def _apply(self, asked: Asked, decision: Decision) -> Any:
+        self._remember_staying(asked, decision)
         self._put_off(asked.agent, asked.trigger, asked.context, decision.chosen)
         return decision.chosen
 
@@ -116,7 +118,7 @@ class TogetherTicks(Ticks):
 
         sent, self._sent = sorted(self._sent, key=lambda each: each[0]), []
         for _, message, to in sent:
-            to.inbox.append(message)
+            self._host.deliver(message, to)
 
     def _in_order(self, waiting: list[Waiting]) -> list[Waiting]:
         return sorted(waiting, key=lambda each: each.owner.agent_id)

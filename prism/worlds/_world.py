@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, get_args, get_origin, overload
 
@@ -12,6 +12,7 @@ from prism.statechart._identity import identify
 from prism.worlds._agent import Agent
 from prism.worlds._fields import Fields, check_value, hints_of, unknown_field
 from prism.worlds._networks import Network
+from prism.worlds._values import read_value, words_of_type
 
 AgentT = TypeVar("AgentT", bound=Agent)
 KindT = TypeVar("KindT", bound=Agent)
@@ -358,6 +359,34 @@ def parameters_told(world: World[Any]) -> dict[str, Any]:
     return identify({name: getattr(world, name) for name in parameters_of(type(world))}) or {}
 
 
+class ParameterView(Mapping[str, Any]):
+    """The parameters of a world, as they are now.
+
+    Args:
+        world: The world.
+    """
+
+    __slots__ = ("_names", "_world")
+
+    def __init__(self, world: World[Any]) -> None:
+        self._world = world
+        self._names = parameters_of(type(world))
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a parameter; a KeyError if there is none of the name."""
+        if name not in self._names:
+            raise KeyError(name)
+        return getattr(self._world, name)
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names."""
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        """Return their number."""
+        return len(self._names)
+
+
 def kinds_of(cls: type) -> tuple[type[Agent], ...]:
     """Return the kinds of agents that a world's class names: ``World[Buyer | Seller]``."""
     for base in cls.__mro__:
@@ -387,26 +416,14 @@ def parsed_parameters(cls: Fields, given: Mapping[str, Any]) -> dict[str, Any]:
         if name not in known:
             raise TypeError(_unknown_parameter(cls, name))
 
-        hint = hints.get(name)
+        hint = hints.get(name, Any)
         try:
-            parsed[name] = _value_of(hint, value) if isinstance(value, str) else value
-        except (ValueError, KeyError):
-            raise FieldTypeError(
-                f"{cls.__name__}.{name} must be {_text(cls.fields[name].annotation)}, got {value!r}"
-            ) from None
+            parsed[name] = read_value(hint, value)
+        except ValueError:
+            wanted = words_of_type(hint, cls.fields[name].annotation)
+            raise FieldTypeError(f"{cls.__name__}.{name} must be {wanted}, got {value!r}") from None
 
     return parsed
-
-
-def _value_of(hint: Any, text: str) -> Any:
-    if hint is bool:
-        return {"true": True, "false": False, "yes": True, "no": False}[text.lower()]
-    if hint in (int, float):
-        return hint(text)
-    if isinstance(hint, type) and issubclass(hint, Enum):
-        return hint(text)
-
-    return text
 
 
 def _unknown_parameter(cls: Fields, name: str) -> str:

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import orjson
 
 from prism import runs
 from prism.runlog import RunLog, SimulatedClock
+from prism.social import SocialRun
 from prism.statechart import Statechart, Transition
 from prism.worlds import (
     Agent,
@@ -235,6 +236,50 @@ class Done:
         return [tuple(line.get(key) for key in keys) for line in self.events(*names)]
 
 
+class Teller(Agent):
+    """Somebody who hears things, and makes up their mind again and again."""
+
+    chart = Statechart(
+        Mood,
+        [
+            Transition("hears", Mood.CALM, Mood.KEEN),
+            Transition("hears", Mood.CALM, Mood.CALM),
+            Transition("rests", Mood.KEEN, Mood.CALM),
+        ],
+        Mood.CALM,
+        name="teller",
+        decision_states=[Mood.CALM],
+        description="People in a village hear rumours.",
+    )
+    trust: float = uniform(0, 1)
+
+
+class Gossip(World[Teller]):
+    """A world whose agents remember notes, messages, decisions and transitions."""
+
+    rounds = 5
+    ticks = 2
+    meanings: ClassVar = {Mood.CALM: "Take no notice", Mood.KEEN: "Believe it"}
+    loudness: float = 0.5
+
+    def setup(self) -> None:
+        """Connect everybody."""
+        self.network = ring(self, 2)
+
+    @during(Mood.CALM)
+    async def hear(self, teller: Teller) -> None:
+        """Hear something, and tell it on if it is believed."""
+        teller.remember(f"It rained\nin round {self.round}.")
+        if await teller.decide("hears", {"tick": self.tick}) is Mood.KEEN:
+            teller.send(teller.random.choice(teller.neighbours), f"news of round {self.round}")
+
+    @during(Mood.KEEN)
+    def rest(self, teller: Teller) -> None:
+        """Calm down."""
+        teller.inbox.clear()
+        teller.fire("rests")
+
+
 _numbers = count()
 
 
@@ -250,9 +295,10 @@ def run_logged(
     return Done(run, log.path.read_bytes())
 
 
-def run_in(folder: Path, options: WorldRun, stops: Iterable[int] = ()) -> bytes:
-    """Run a world in a folder, stopped after some rounds and resumed, and return what is there."""
+def run_in(folder: Path, options: WorldRun | SocialRun, stops: Iterable[int] = ()) -> bytes:
+    """Carry out a run in a folder, stopped after some rounds and resumed; return what is there."""
     due = set(stops)
+    kind: Any = type(options)
 
     def on_round(summary: Any) -> None:
         if summary.number in due:
@@ -262,7 +308,7 @@ def run_in(folder: Path, options: WorldRun, stops: Iterable[int] = ()) -> bytes:
     while True:
         try:
             if (folder / "run.json").exists():
-                runs.resume(folder, WorldRun, on_round=on_round, checkpoint_every=0)
+                runs.resume(folder, kind, on_round=on_round, checkpoint_every=0)
             else:
                 runs.begin(options, folder, on_round=on_round, checkpoint_every=0)
             break

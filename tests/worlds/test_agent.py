@@ -6,7 +6,8 @@ import pytest
 
 from prism.errors import FieldValueError
 from prism.statechart import Question
-from prism.statechart.reasoner._prompts import chat_prompt, decision_question, decision_state
+from prism.statechart.reasoner._decision_requests import decision_question, decision_state
+from prism.statechart.reasoner._prompts import chat_prompt
 from prism.worlds import Run
 from prism.worlds.examples import Rumour, Vaccination
 from prism.worlds.examples.rumour import Person
@@ -24,7 +25,7 @@ def test_a_model_is_told_of_the_world_and_not_of_social_media(prompt: str | None
     """Persona, prompt and meanings are told in chat and in decisions; a default says the event."""
     question = question_of(prompt)
     wire: Any = decision_question(question)
-    decision = f"{decision_state(question.agent)} {wire['instructions']} {wire['criteria']}"
+    decision = f"{decision_state(question)} {wire['instructions']} {wire['criteria']}"
     for text in (chat_prompt(question), decision):
         assert "You are A, who has a small child. You trust your doctor." in text
         assert (prompt or "considers") in text

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import logging
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,9 @@ from prism.agents._loading.literals import read_list
 from prism.agents._loading.unique import told_apart
 from prism.agents._population import Population, SeedPost
 from prism.agents.social_agent import SocialAgent
-from prism.errors import InputError
 from prism.files import Record, read_json_array
-from prism.files._records import MOST_NUMBER, lines_of
+from prism.files._csv import read_csv
+from prism.files._records import MOST_NUMBER
 
 _logger = logging.getLogger("prism.agents")
 
@@ -56,8 +55,6 @@ TWITTER_FIELDS = (
 _REQUIRED_TWITTER_FIELDS = ("username", "following_agentid_list", "previous_tweets", "user_char")
 _READ_TWITTER_FIELDS = (*_REQUIRED_TWITTER_FIELDS, "name", "description")
 
-_MAX_CELL_CHARACTERS = 16_000_000
-_MAX_ROW_CHARACTERS = 64_000_000
 _LIST_EXAMPLES = {int: "[1, 2]", str: "['one', 'two']"}
 
 _MOST_LISTED = 10
@@ -81,7 +78,7 @@ def load_reddit(path: Path, seed: int, keep: Sequence[str] = ()) -> Population:
     records = list(read_json_array(path))
     fields = dict.fromkeys(field for record in records for field in record.fields)
     require_fields(path, keep, fields)
-    _note_left_out(path, [field for field in fields if field not in (*REDDIT_FIELDS, *keep)])
+    note_left_out(path, [field for field in fields if field not in (*REDDIT_FIELDS, *keep)])
 
     agents = [
         SocialAgent(
@@ -100,7 +97,7 @@ def load_reddit(path: Path, seed: int, keep: Sequence[str] = ()) -> Population:
 
 def load_twitter(path: Path, seed: int, keep: Sequence[str] = ()) -> Population:
     """Load a Twitter population: CSV with ``TWITTER_FIELDS``, whose rows follow each other."""
-    records = list(_csv_records(path, keep))
+    records = list(read_csv(path, lambda header: _check_header(path, header, keep)))
     ids = _ids(path, records)
     kept = kept_cells(records, keep)
 
@@ -152,7 +149,7 @@ def _ids(path: Path, records: Sequence[Record]) -> list[str]:
     return ids
 
 
-def _note_left_out(path: Path, fields: Sequence[str]) -> None:
+def note_left_out(path: Path, fields: Sequence[str]) -> None:
     if fields:
         _logger.warning(
             "%s: left out what prism does not know ('keep' makes attributes of it): %s",
@@ -179,36 +176,6 @@ def _listed(names: Sequence[str]) -> str:
     return shown if len(names) <= _MOST_LISTED else f"{shown} and {len(names) - _MOST_LISTED} more"
 
 
-def _csv_records(path: Path, keep: Sequence[str]) -> Iterator[Record]:
-    # The limit is one for the whole process; a cell of tweets can be longer than the default.
-    previous_limit = csv.field_size_limit(_MAX_CELL_CHARACTERS)
-    line = 1
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.reader(lines_of(file, path, _MAX_ROW_CHARACTERS), strict=True)
-            header = next(rows, [])
-            _check_header(path, header, keep)
-
-            line = rows.line_num + 1
-            for row in rows:
-                if row:
-                    yield _csv_record(path, line, header, row)
-                line = rows.line_num + 1
-    except csv.Error as error:
-        problem = f"the row from this line on is not valid CSV: {error}"
-        raise InputError(problem, path=path, line=line) from None
-    finally:
-        csv.field_size_limit(previous_limit)
-
-
-def _csv_record(path: Path, line: int, header: list[str], row: list[str]) -> Record:
-    if len(row) != len(header):
-        problem = f"has {len(row)} cells, but the header has {len(header)}"
-        raise InputError(problem, path=path, line=line)
-
-    return Record(path, line, dict(zip(header, row, strict=True)))
-
-
 def _check_header(path: Path, header: list[str], keep: Sequence[str]) -> None:
     record = Record(path, 1, dict.fromkeys(header))
     for column in _REQUIRED_TWITTER_FIELDS:
@@ -221,7 +188,7 @@ def _check_header(path: Path, header: list[str], keep: Sequence[str]) -> None:
             raise record.wrong(column, "this column is there twice")
 
     known = {*TWITTER_FIELDS, *keep}
-    _note_left_out(path, [column for column in dict.fromkeys(header) if column not in known])
+    note_left_out(path, [column for column in dict.fromkeys(header) if column not in known])
 
 
 def _literal_list(record: Record, field: str, kind: type) -> list[Any]:

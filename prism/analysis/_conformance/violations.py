@@ -110,6 +110,8 @@ class _Replay:
         self._rules = rules
         self._last: dict[tuple[int, str], tuple[str, int]] = {}
         self._threshold = timeout_threshold
+        # agents that joined with another chart
+        self._strangers = pl.DataFrame(schema={"run": pl.UInt32, "agent_id": pl.String})
         self._limits = pl.DataFrame(
             schema={"run": pl.UInt32, "agent_id": pl.String, _LIMIT: pl.Int64}
         )
@@ -137,12 +139,22 @@ class _Replay:
         return pl.concat(violations).sort("run", "line", maintain_order=True)
 
     def _own_steps(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Count the transitions of other charts, and leave them out."""
-        is_other = (pl.col("event") == TRANSITION) & (pl.col("chart") != self._rules.chart)
+        """Count the transitions of other charts, and leave them and their agents out."""
+        event, is_foreign = pl.col("event"), pl.col("chart") != self._rules.chart
+        is_other = (event == TRANSITION) & is_foreign
         others = frame.filter(is_other)["chart"].value_counts()
         self.other_charts.update(dict(others.iter_rows()))
 
-        return frame.filter(~is_other.fill_null(value=False), pl.col("agent_id").is_not_null())
+        # decisions name no chart: they are of the one that their agent joined with
+        joined = frame.filter(event == AGENT_JOINED, is_foreign).select(_AGENT)
+        if joined.height:
+            self._strangers = pl.concat([self._strangers, joined]).unique()
+
+        own = frame.filter(~is_other.fill_null(value=False), pl.col("agent_id").is_not_null())
+        unnamed = own.filter((event != TRANSITION) | pl.col("chart").is_null())
+        foreign = unnamed.join(self._strangers, on=_AGENT, how="semi")
+
+        return own.join(foreign, on=["run", "line"], how="anti", maintain_order="left")
 
     def _limited(self, joins: pl.DataFrame, transitions: pl.DataFrame) -> pl.DataFrame:
         """Add to each transition the limit that its agent joined with."""

@@ -12,13 +12,14 @@ from typing import TypeVar
 import polars as pl
 
 from prism.analysis._reading.notes import Note, NoteKind
-from prism.analysis._reading.parsing import OBJECTS, empty, objects_of, parse
+from prism.analysis._reading.parsing import OBJECTS, OWN_KEYS, empty, objects_of, parse
 from prism.analysis._reading.queries import query_of
-from prism.analysis._reading.runs import KNOWN_EVENTS, Run
+from prism.analysis._reading.runs import KNOWN_EVENTS, Run, is_known
 from prism.analysis._reading.scanning import (
     ADDED,
     Column,
     KeysFound,
+    as_columns,
     columns_of_schema,
     names_shown,
     values_of,
@@ -27,9 +28,18 @@ from prism.analysis._reading.survey import SURVEYED, FileSurvey
 from prism.errors import InputError
 from prism.files._names import shown_path
 from prism.files._temporary import TemporaryCopy
+from prism.runlog._keys import WORLD_EVENTS
 from prism.runlog._reader import LOG_NAME, Block, locate_log, read_blocks
 from prism.runlog._schema import EVENTS
-from prism.telemetry.events import AGENT_JOINED, DECISION, POST_LIKED, POST_PUBLISHED, TRANSITION
+from prism.telemetry.events import (
+    AGENT_JOINED,
+    DECISION,
+    POST_LIKED,
+    POST_PUBLISHED,
+    ROUND_ENDED,
+    TRANSITION,
+    TREATMENT_APPLIED,
+)
 
 _TABULATED = (AGENT_JOINED, TRANSITION, DECISION, POST_PUBLISHED, POST_LIKED)
 _NOT_TABULATED = ("interests", "following", "topics")
@@ -40,6 +50,9 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     if event.name in _TABULATED
 }
 """Keys of the events that tables are made from, apart from ``timestamp``, ``round``, ``tick``."""
+
+# Of these, the other keys are read by no table.
+COLUMNS |= {ROUND_ENDED: ("measures",), TREATMENT_APPLIED: ("treatment", "parameters")}
 
 STAMP = ("timestamp", "round", "tick")
 
@@ -61,6 +74,8 @@ class RunLogs:
         unreadable: Notes on the logs that could not be opened.
         copies: Files that are read in place of pipes.
     """
+
+    _with_parameters = True
 
     def __init__(
         self,
@@ -95,10 +110,11 @@ class RunLogs:
 
         Args:
             event: A name from ``prism.telemetry.events``, such as ``post.published``, or that of
-                an event of your own.
+                an event of your own, such as ``world.sold``.
 
         Returns:
-            A LazyFrame in the order of the logs, with ``run`` (if there are several), ``line``,
+            A LazyFrame in the order of the logs, with ``run`` (if there are several; the parameters
+            of their worlds follow it, as in `labelled`), ``line``,
             ``timestamp`` (UTC), ``round``, ``tick``, and every key that any of these events has.
             The keys of the schema come first, and are there even if no event has them. Others get
             the type that has room for all their values: true or false, whole number, number, text,
@@ -113,9 +129,9 @@ class RunLogs:
                 have more than 1,000 different keys.
         """
         found, others = KeysFound(columns_of_schema(event)), set[str]()
-        is_own = event not in KNOWN_EVENTS
-        is_there = not is_own
-        for block, frame, _ in self._pass(["event"], own=event if is_own else None):
+        is_there = event in KNOWN_EVENTS
+        own = None if is_known(event) else event
+        for block, frame, _ in self._pass(["event"], own=own):
             lines = frame.filter(event=event)["line"]
             found.take(block, lines)
             is_there |= not lines.is_empty()
@@ -138,14 +154,17 @@ class RunLogs:
 
         found = query_of(read, schema=schema).with_columns(timestamp=parse_time("timestamp"))
 
-        return found if self._are_several() else found.drop("run")
+        if not self._are_several():
+            return found.drop("run")
+
+        return self._with_values(found, list(schema))
 
     def blocks(self, *kinds: str, columns: Iterable[str]) -> Iterator[pl.DataFrame]:
         """Read all logs once, from first line to last, some megabytes at a time.
 
         Args:
             kinds: Names of the events to read; none means all that prism knows.
-            columns: Their keys.
+            columns: Their keys; `OWN_KEYS` for those that a world gave its own events.
 
         Yields:
             Frames with ``run`` (a number: the place in `runs`), ``line``, ``event`` and the
@@ -171,8 +190,8 @@ class RunLogs:
             Frames like those of `blocks`.
         """
         wanted = tuple(dict.fromkeys((*SURVEYED, *columns)))
-        objects = [name for name in wanted if name in OBJECTS]
-        plain = [name for name in wanted if name not in OBJECTS]
+        objects = [name for name in wanted if name in OBJECTS or name == OWN_KEYS]
+        plain = [name for name in wanted if name not in objects]
 
         nothing = empty(wanted)
         yield nothing
@@ -186,11 +205,17 @@ class RunLogs:
         self._remarks[note.kind, note.path] = note
 
     def labelled(self, table: pl.DataFrame) -> pl.DataFrame:
-        """Replace the numbers of runs by their labels; drop the column if there is only one run."""
+        """Replace the numbers of runs by their labels; drop the column if there is only one run.
+
+        Where worlds have parameters, their columns follow that of the run. One that is called as a
+        column of the table becomes ``parameter_`` and its name.
+        """
         if not self._are_several():
             return table.drop("run")
 
-        return table.with_columns(self._run_label().alias("run"))
+        labels = table.with_columns(self._run_label().alias("run"))
+
+        return self._with_values(labels.lazy(), table.columns).collect()
 
     def _pass(
         self, columns: Sequence[str], own: str | None = None
@@ -223,7 +248,7 @@ class RunLogs:
         with_runs = {run.path for run in self.runs}
         by_path = dict(self._paths)
 
-        own = None if event in KNOWN_EVENTS else event
+        own = None if is_known(event) else event
         for block, frame, path in self._pass(["event", *plain], own=own):
             rows = frame.filter(event=event)
             # A log that has nothing of prism has no run, and its events belong to the file.
@@ -233,6 +258,23 @@ class RunLogs:
                 else pl.lit(by_path[path])
             )
             yield rows.with_columns(values_of(block, rows["line"], others), run=label)
+
+    def _with_values(self, table: pl.LazyFrame, columns: Sequence[str]) -> pl.LazyFrame:
+        """Add the parameters of each run, by its label."""
+        if not self._with_parameters:
+            return table
+
+        values = as_columns([run.parameters for run in self.runs], otherwise="parameters")
+        labels = [run.label for run in self.runs]
+        added = {
+            f"parameter_{name}" if name in columns else name: pl.col("run").replace_strict(
+                labels, values[name], default=None, return_dtype=values.schema[name]
+            )
+            for name in values.columns
+        }
+        others = [name for name in columns if name != "run"]
+
+        return table.select("run", *(value.alias(name) for name, value in added.items()), *others)
 
     def _run_label(self) -> pl.Expr:
         labels = {number: run.label for number, run in enumerate(self.runs)}
@@ -314,7 +356,12 @@ def _with_objects(frame: pl.DataFrame, block: Block, names: Sequence[str]) -> pl
         return frame
 
     kinds = [kind for kind, keys in COLUMNS.items() if not set(names).isdisjoint(keys)]
-    lines = frame.select(pl.when(pl.col("event").is_in(kinds)).then("line")).to_series()
+    has_objects = pl.col("event").is_in(kinds)
+    if OWN_KEYS in names:
+        has_objects |= pl.col("event").str.starts_with(WORLD_EVENTS)
+
+    lines = frame.select(pl.when(has_objects).then("line")).to_series()
+
     return frame.with_columns(objects_of(block, lines, names))
 
 

@@ -14,6 +14,7 @@ NoteKind = Literal[
     "guard_failed",
     "mixed_runs",
     "newer_schema",
+    "no_feed",
     "not_weighed",
     "out_of_order",
     "truncated",

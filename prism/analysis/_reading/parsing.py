@@ -10,7 +10,7 @@ import orjson
 import polars as pl
 from polars.exceptions import ComputeError
 
-from prism.runlog._keys import COMMON, Key
+from prism.runlog._keys import COMMON, WORLD_EVENTS, Key
 from prism.runlog._reader import Block
 from prism.runlog._schema import EVENTS
 
@@ -25,6 +25,9 @@ OBJECTS = (
     "measures",
 )
 """Keys of objects. Their own keys vary, so they are kept as JSON text, made by `objects_of`."""
+
+OWN_KEYS = "own_keys"
+"""A column for the keys of a world's event that are not those of every line, as an object."""
 
 _COLUMN_TYPES = {
     "string": pl.String(),
@@ -49,6 +52,9 @@ TYPES: dict[str, pl.DataType] = {
     for key in keys
 }
 """The type of every key as a column."""
+
+TYPES[OWN_KEYS] = pl.String()
+_NOT_OWN = frozenset((*(key.name for key in COMMON), "agent_id"))
 
 _LONE_SURROGATE = re.compile(
     rb"\\u[dD](?:[89abAB]..(?!\\u[dD][c-fC-F])|(?<![^\\]\\u[dD][89abAB]..\\u[dD])[c-fC-F])",
@@ -171,6 +177,9 @@ def _read_in_halves(
 def _texts(line: bytes, names: Sequence[str]) -> list[str | None]:
     try:
         event = orjson.loads(line)
+        if OWN_KEYS in names and event["event"].startswith(WORLD_EVENTS):
+            event[OWN_KEYS] = {key: event[key] for key in event if key not in _NOT_OWN}
+
         values = [event.get(name) for name in names]
         return [None if value is None else orjson.dumps(value).decode() for value in values]
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):

@@ -10,14 +10,15 @@ from typing import Any
 import polars as pl
 
 from prism.analysis._reading.parsing import TYPES
+from prism.runlog._keys import WORLD_EVENTS
 from prism.telemetry import events
 from prism.telemetry.events import AGENT_JOINED, DECISION, RUN_ENDED, RUN_STARTED
 
 KNOWN_EVENTS = frozenset(
     getattr(events, name) for name in events.__all__ if isinstance(getattr(events, name), str)
 )
-RUN_FACTS = ("schema", "agents", "rounds", "ticks_per_round", "seed")
-"""Keys of ``run.started`` that describe a run."""
+RUN_FACTS = ("schema", "agents", "rounds", "ticks_per_round", "seed", "world")
+"""Keys of ``run.started`` that describe a run, apart from its parameters."""
 
 MOST_LINES_NAMED = 10
 
@@ -25,6 +26,11 @@ _BOUNDARIES = frozenset((RUN_STARTED, AGENT_JOINED, RUN_ENDED))
 
 # A reasoner warns before a run, after it, and in it: its warnings neither begin nor end a run.
 _WARNINGS = [name for name in KNOWN_EVENTS if name.startswith("reasoner.") and name != DECISION]
+
+
+def is_known(event: str | None) -> bool:
+    """Return True for an event of prism, or one that a world has logged."""
+    return event is not None and (event in KNOWN_EVENTS or event.startswith(WORLD_EVENTS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +48,8 @@ class Run:
         rounds: Number of rounds planned.
         ticks_per_round: Ticks of each round.
         seed: Its seed.
+        world: The class of its world; None for a social feed, or if the log does not say.
+        parameters: The world's parameters at the beginning, by name.
     """
 
     label: str
@@ -53,6 +61,8 @@ class Run:
     rounds: int | None = None
     ticks_per_round: int | None = None
     seed: int | None = None
+    world: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(slots=True)
@@ -105,7 +115,7 @@ class RunsOfFile:
 
         Args:
             part: The lines.
-            facts: `RUN_FACTS` of the run that the first line begins; None if it begins none.
+            facts: What the first line says of the run that it begins; None if it begins none.
             joins: The lines of agents that join.
         """
         line, event = part["line"][0], part["event"][0]

@@ -107,19 +107,59 @@ class KeysFound:
         return columns
 
     def _take(self, event: Mapping[str, Any]) -> None:
-        for key, value in event.items():
-            if key in self._known:
-                continue
-
-            kinds = self._kinds.setdefault(key, set())
-            if value is not None:
-                kinds.add(_kind(value))
-
+        _add_kinds(self._kinds, event, self._known)
         if len(self._kinds) > _MOST_KEYS:
             raise InputError(
                 f"events of this kind have more than {_MOST_KEYS:,} different keys, too many for "
                 "the columns of a table: what varies belongs into one key, as an object"
             )
+
+
+def as_columns(objects: Sequence[Mapping[str, Any]], *, otherwise: str) -> pl.DataFrame:
+    """Return objects as rows, with a column for each key that any of them has.
+
+    A column has the type that has room for all its values: true or false, whole number, number,
+    text, or else JSON text.
+
+    Args:
+        objects: The objects, read from JSON.
+        otherwise: Name of one column of JSON text, if there are more keys than a table has room
+            for.
+    """
+    found: dict[str, set[Kind]] = {}
+    for each in objects:
+        _add_kinds(found, each)
+    if len(found) > _MOST_KEYS:
+        return pl.DataFrame({otherwise: [_as_json(each) for each in objects]})
+
+    kinds = {key: _in_one_cell(_common(several)) for key, several in found.items()}
+    readers = [(key, _READERS[kind]) for key, kind in kinds.items()]
+    rows = [[read(each.get(key)) for key, read in readers] for each in objects]
+    schema = {key: _COLUMN_TYPES[kind] for key, kind in kinds.items()}
+
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def read_object(text: str | None) -> Mapping[str, Any]:
+    """Return an object of JSON, empty if a text is of something else."""
+    value = orjson.loads(text or "{}")
+    return value if isinstance(value, dict) else {}
+
+
+def _add_kinds(
+    found: dict[str, set[Kind]], event: Mapping[str, Any], known: Collection[str] = ()
+) -> None:
+    for key, value in event.items():
+        if key in known:
+            continue
+
+        kinds = found.setdefault(key, set())
+        if value is not None:
+            kinds.add(_kind(value))
+
+
+def _in_one_cell(kind: Kind) -> Kind:
+    return "json" if kind == "texts" else kind
 
 
 def values_of(block: Block, lines: pl.Series, columns: Sequence[Column]) -> pl.DataFrame:

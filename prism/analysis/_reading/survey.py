@@ -11,8 +11,9 @@ from pathlib import Path
 import polars as pl
 
 from prism.analysis._reading.notes import Note, NoteKind
-from prism.analysis._reading.parsing import Parsed, empty, parse
-from prism.analysis._reading.runs import KNOWN_EVENTS, MOST_LINES_NAMED, RUN_FACTS, Run, RunsOfFile
+from prism.analysis._reading.parsing import Parsed, empty, objects_of, parse
+from prism.analysis._reading.runs import MOST_LINES_NAMED, RUN_FACTS, Run, RunsOfFile, is_known
+from prism.analysis._reading.scanning import read_object
 from prism.runlog._reader import CUT_OFF, Block
 from prism.telemetry.events import (
     ACTION_FAILED,
@@ -191,18 +192,26 @@ class FileSurvey:
 
     def _without_foreign(self, frame: pl.DataFrame, counts: Mapping[str, int]) -> pl.DataFrame:
         """Count the events that are not prism's, and leave them out."""
-        foreign = {name: count for name, count in counts.items() if name not in KNOWN_EVENTS}
+        foreign = {name: count for name, count in counts.items() if not is_known(name)}
         if not foreign:
             return frame
 
         self._foreign.update({name or "without a name": foreign[name] for name in foreign})
 
-        return frame.filter(pl.col("event").is_in(list(KNOWN_EVENTS)))
+        return frame.filter(pl.col("event").is_in(list(counts.keys() - foreign.keys())))
 
     def _numbered(self, frame: pl.DataFrame, boundaries: pl.DataFrame) -> pl.DataFrame:
         """Add the number of its run to each line, where runs may begin or end among the lines."""
         begun = boundaries.filter(event=RUN_STARTED)
-        facts = dict(zip(begun["line"], begun.select(RUN_FACTS).iter_rows(named=True), strict=True))
+        facts = {
+            line: {**known, "parameters": read_object(parameters)}
+            for line, parameters, known in zip(
+                begun["line"],
+                begun["parameters"],
+                begun.select(RUN_FACTS).iter_rows(named=True),
+                strict=True,
+            )
+        }
         joins = boundaries.filter(event=AGENT_JOINED).select("line", "agent_id").drop_nulls()
 
         parts = []
@@ -226,10 +235,13 @@ def _boundaries(block: Block, counts: Mapping[str, int]) -> pl.DataFrame:
     wanted = [name for name in (RUN_STARTED, AGENT_JOINED) if name in counts]
     columns = ("event", "agent_id", *RUN_FACTS)
     if not wanted:
-        return empty(columns)
+        return empty((*columns, "parameters"))
 
     # Few blocks have such lines: only these are parsed a second time, with more columns.
-    return parse(block, columns).frame.filter(pl.col("event").is_in(wanted))
+    found = parse(block, columns).frame.filter(pl.col("event").is_in(wanted))
+    begins = found.select(pl.when(pl.col("event") == RUN_STARTED).then("line")).to_series()
+
+    return found.with_columns(objects_of(block, begins, ["parameters"]))
 
 
 def _split(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:

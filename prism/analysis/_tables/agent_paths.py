@@ -37,8 +37,8 @@ class AgentPaths:
     """Follows every agent through a log, in the order of its lines.
 
     Agents are followed by run and by chart, since several charts may drive agents of the same ids.
-    Agents join the chart that is named first, by ``run.started`` in a simulation; transitions that
-    name no chart are of that one, too.
+    Agents that join, and transitions, without the name of a chart are of the chart that is named
+    first, by ``run.started`` in a simulation. In a world agents join with their chart.
 
     Args:
         rows_at_once: Steps that are linked together; more if there are so many agents that it pays.
@@ -84,7 +84,7 @@ class AgentPaths:
         joins = event == AGENT_JOINED
 
         steps = frame.filter(joins | (event == TRANSITION)).with_columns(
-            chart=pl.when(~joins & chart.ne_missing(first)).then("chart"),
+            chart=pl.when(chart.ne_missing(first)).then("chart"),
             begin=pl.when(~joins).then("from_state"),
             end=pl.when(joins).then("state").otherwise("to_state"),
         )

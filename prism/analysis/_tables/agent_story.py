@@ -9,7 +9,9 @@ import orjson
 import polars as pl
 
 from prism.analysis._reading.logs import STAMP, RunLogs, parse_time
+from prism.analysis._reading.parsing import OWN_KEYS
 from prism.errors import InputError
+from prism.runlog._keys import WORLD_EVENTS
 from prism.telemetry import events
 
 _KEYS = (
@@ -25,6 +27,7 @@ _KEYS = (
     "source",
     "reason",
     "probabilities",
+    "said",
     "latency",
     "queue_seconds",
     "request_seconds",
@@ -50,6 +53,7 @@ _KEYS = (
     "why",
     "went",
     "came",
+    OWN_KEYS,
 )
 _READ = (*STAMP, *_KEYS, "archetype", "error")
 _MOST_NAMES = 3
@@ -69,12 +73,12 @@ def agent_story(logs: RunLogs, agent_id: str) -> pl.DataFrame:
         ``agent_id`` (the agent, or another that liked, replied to or reshared its post),
         ``from_state``, ``to_state``, ``trigger``, ``ticks_in_state``, ``context`` (JSON),
         ``state``, ``options``, ``chosen``, ``source``, ``reason``, ``probabilities`` (JSON),
-        ``latency``, ``queue_seconds`` and ``request_seconds`` (seconds), ``done_reason``,
-        ``model``, ``relevance``, ``threshold``, ``post_id``, ``kind``, ``parent_id``,
-        ``author_id``, ``text``, of text calls and workflows ``key``, ``turn``, ``step``,
-        ``outcome``, ``moved_to`` and ``target``, and of agents that think ``cycle``,
-        ``next_state``, ``type``, ``tags``, ``why``, ``went`` and ``came``. With ``run`` first if
-        there are several.
+        ``said`` (the reason that a model gave), ``latency``, ``queue_seconds`` and
+        ``request_seconds`` (seconds), ``done_reason``, ``model``, ``relevance``, ``threshold``,
+        ``post_id``, ``kind``, ``parent_id``, ``author_id``, ``text``, of text calls and workflows
+        ``key``, ``turn``, ``step``, ``outcome``, ``moved_to`` and ``target``, and of agents that
+        think ``cycle``, ``next_state``, ``type``, ``tags``, ``why``, ``went`` and ``came``; of
+        a world's events ``own_keys`` (JSON). With ``run`` first if there are several.
 
     Raises:
         InputError: If the logs have no such agent.
@@ -129,6 +133,9 @@ def _some_agents(logs: RunLogs) -> list[str]:
 
 
 def _sentence(event: Mapping[str, Any], agent_id: str) -> str:
+    if event["event"].startswith(WORLD_EVENTS):
+        return _of_world(event)
+
     return _SENTENCES.get(event["event"], _happens)(event, agent_id)
 
 
@@ -155,7 +162,9 @@ def _decides(event: Mapping[str, Any], _agent_id: str) -> str:
     by = event["model"] if event["source"] == "model" and event["model"] else event["source"]
     why = f": {event['reason']}" if event["reason"] else ""
 
-    return f"chooses {event['chosen']} among {options} ({by}{why}){_about(event)}"
+    said = f', saying "{event["said"]}"' if event["said"] else ""
+
+    return f"chooses {event['chosen']} among {options} ({by}{why}){said}{_about(event)}"
 
 
 def _publishes(event: Mapping[str, Any], agent_id: str) -> str:
@@ -188,6 +197,17 @@ def _weighs(event: Mapping[str, Any], _agent_id: str) -> str:
 
 def _fails(what: str) -> Callable[[Mapping[str, Any], str], str]:
     return lambda event, _agent_id: f"{what} of {event['trigger']} fails: {event['error']}"
+
+
+def _of_world(event: Mapping[str, Any]) -> str:
+    own = (f", {key} {_value(value)}" for key, value in _loads(event[OWN_KEYS]).items())
+    return _brief(event["event"].removeprefix(WORLD_EVENTS) + "".join(own))
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
 def _happens(event: Mapping[str, Any], _agent_id: str) -> str:

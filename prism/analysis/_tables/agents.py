@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import TableMerger, merge_by_first, merge_by_sum
-from prism.analysis._tables.engagement import activity_by_number
+from prism.analysis._reading.scanning import as_columns, read_object
+from prism.analysis._tables.engagement import activity_by_number, runs_with_feed
 from prism.telemetry.events import AGENT_JOINED, DECISION, POST_WEIGHED, TRANSITION
 
 _AGENT = ["run", "agent_id"]
 _FACTS = ("display_name", "archetype", "interests", "following")
 _COUNTS = ("transitions", "weighed", "decisions", "fallbacks")
-_READ = ("agent_id", *_FACTS, "state", "from_state", "to_state", "source")
+_OF_FEED = ("archetype", "interests", "following", "weighed")
+_READ = ("agent_id", "chart", "attributes", "state", "from_state", "to_state", "source")
 
 
 def agents(logs: RunLogs) -> pl.DataFrame:
@@ -23,29 +27,55 @@ def agents(logs: RunLogs) -> pl.DataFrame:
 
     Returns:
         One row for each agent of the log, by name: ``agent_id``; what it was when it joined, null
-        in a log that does not say: ``display_name``, ``archetype``, ``interests`` and ``following``
-        (a number); ``state`` (its last); ``transitions``, ``weighed`` (posts), ``decisions`` and
-        ``fallbacks`` among them; and the counts of `activity`. With ``run`` first if there are
-        several.
+        in a log that does not say: ``display_name``, ``archetype``, ``interests``, ``following``
+        (a number), and a column for each of its attributes or fields, if it has any (one that is
+        called as another column becomes ``attribute_`` and its name); ``state`` (its last);
+        ``transitions``, ``weighed`` (posts), ``decisions`` and ``fallbacks`` among them; and the
+        counts of `activity`. With ``run`` first if there are several. In worlds without posts,
+        ``chart`` comes in place of what only feeds have.
     """
-    facts, counts = merge_by_first(_AGENT), merge_by_sum(_AGENT)
+    return logs.labelled(described_agents(logs, _FACTS))
+
+
+def described_agents(logs: RunLogs, facts: Sequence[str]) -> pl.DataFrame:
+    """Return the table of `agents` with only some of the facts, by the number of the run."""
+    joins, counts = merge_by_first(_AGENT), merge_by_sum(_AGENT)
     last = TableMerger(lambda tables: tables.unique(_AGENT, keep="last", maintain_order=True))
     kinds = [AGENT_JOINED, TRANSITION, DECISION, POST_WEIGHED]
 
-    for frame in logs.blocks(*kinds, columns=_READ):
+    for frame in logs.blocks(*kinds, columns=[*_READ, *facts]):
         known = frame.drop_nulls("agent_id")
-        facts.add(known.filter(event=AGENT_JOINED).select(*_AGENT, *_FACTS))
+        joined = known.filter(event=AGENT_JOINED)
+        joins.add(joined.select(*_AGENT, "chart", *facts, "attributes"))
         last.add(_last_states(known))
         counts.add(_counted(known))
 
     table = activity_by_number(logs)
     acted = [name for name in table.columns if name not in _AGENT]
-    for part in (facts.table(), last.table(), counts.table()):
+    feeds = runs_with_feed(logs, table)
+    for part in (joins.table(), last.table(), counts.table()):
         table = table.join(part, on=_AGENT, how="left")
 
+    of_feed = [name for name in (*_OF_FEED, *acted) if name in table.columns]
     table = table.with_columns(pl.col(*_COUNTS).fill_null(0)).sort(_AGENT)
+    table = table.with_columns(pl.when(pl.col("run").is_in(feeds)).then(pl.col(of_feed)))
 
-    return logs.labelled(table.select(*_AGENT, *_FACTS, "state", *_COUNTS, *acted))
+    columns = [*_AGENT, *facts, "state", *_COUNTS, *acted]
+    if table.height and not feeds:
+        others = [name for name in columns if name not in (*_AGENT, *of_feed)]
+        columns = [*_AGENT, "chart", *others]
+
+    return _with_attributes(table, columns)
+
+
+def _with_attributes(table: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """Select columns, and put those of the agents' own attributes before the state."""
+    objects = [read_object(text) for text in table["attributes"]]
+    own = as_columns(objects, otherwise="attributes")
+    own = own.rename({name: f"attribute_{name}" for name in own.columns if name in columns})
+    place = columns.index("state")
+
+    return table.with_columns(own).select(*columns[:place], *own.columns, *columns[place:])
 
 
 def _last_states(frame: pl.DataFrame) -> pl.DataFrame:

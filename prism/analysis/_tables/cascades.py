@@ -9,6 +9,7 @@ import polars as pl
 from prism.analysis._reading.logs import STAMP, RunLogs, parse_time
 from prism.analysis._reading.merging import merge_by_first
 from prism.analysis._reading.runs import Run
+from prism.analysis._tables.engagement import remark_no_feed
 from prism.telemetry.events import POST_PUBLISHED
 
 _COLUMNS = (*STAMP, "agent_id", "post_id", "kind", "parent_id", "root_id", "text")
@@ -68,6 +69,8 @@ def cascades(logs: RunLogs) -> pl.DataFrame:
     root_id = pl.coalesce("root_id", "parent_id", "post_id").alias("root_id")
     posts = merger.table().with_columns(root_id)
     posts = _with_missing(_dated(posts, logs.runs))
+
+    remark_no_feed(logs, posts["run"])
 
     return logs.labelled(_measured(_with_shape(posts)))
 

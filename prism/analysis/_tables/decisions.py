@@ -45,6 +45,7 @@ _COLUMNS = (
     "latency_max",
     *(f"{name}_{percentile}" for name in _PARTS for percentile in _PERCENTILES),
     *_ENTROPIES,
+    "said",
 )
 
 
@@ -70,7 +71,8 @@ def decisions(logs: RunLogs, *, by: Sequence[str] = ("state", "model")) -> pl.Da
         among them); the same of its parts, as far as they are known: ``queue_p50``, ``queue_p90``
         and ``queue_p99`` before the last request, ``request_p50``, ``request_p90`` and
         ``request_p99`` for it; ``entropy`` (mean, bits) and ``entropy_share`` (mean of H / log2 n,
-        0 to 1, over decisions with two options or more). With ``run`` first if there are several.
+        0 to 1, over decisions with two options or more); ``said``, the number for which the model
+        gave a reason. With ``run`` first if there are several.
 
     Raises:
         InputError: If ``by`` has another name.
@@ -81,7 +83,7 @@ def decisions(logs: RunLogs, *, by: Sequence[str] = ("state", "model")) -> pl.Da
         raise InputError(f"decisions cannot be grouped by {unknown}: choose from {known}")
 
     keys = ["run", *dict.fromkeys(by)]
-    columns = [*keys[1:], "source", "probabilities", "latency", *_PARTS.values(), *_COSTS]
+    columns = [*keys[1:], "source", "probabilities", "said", "latency", *_PARTS.values(), *_COSTS]
     counts, latencies = merge_by_sum(keys), TableMerger(lambda tables: tables)
     for frame in logs.blocks(DECISION, columns=columns):
         counts.add(_counted(frame, keys))
@@ -106,7 +108,11 @@ def _counted(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     with_entropies = frame.join(entropies, on="probabilities", how="left")
 
     return with_entropies.group_by(keys).agg(
-        asked=count, **from_sources, **{name: pl.col(name).sum() for name in summed}, **known
+        asked=count,
+        said=pl.col("said").count().cast(pl.Int64),
+        **from_sources,
+        **{name: pl.col(name).sum() for name in summed},
+        **known,
     )
 
 

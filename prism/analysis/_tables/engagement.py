@@ -8,6 +8,7 @@ import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import merge_by_first, merge_by_sum
+from prism.analysis._reading.notes import Note
 from prism.telemetry.events import POST_LIKED, POST_PUBLISHED
 
 _GIVEN = ("posts", "replies", "reshares", "likes")
@@ -42,9 +43,10 @@ def activity(logs: RunLogs) -> pl.DataFrame:
     Returns:
         One row for each agent of the log, also those that did nothing, by name: ``agent_id``,
         ``posts``, ``replies``, ``reshares``, ``likes``, ``replies_received``, ``reshares_received``
-        and ``likes_received``. With ``run`` first if there are several.
+        and ``likes_received``. With ``run`` first if there are several. No agents of worlds without
+        posts.
     """
-    return logs.labelled(activity_by_number(logs))
+    return logs.labelled(_in_feeds(logs))
 
 
 def engagement(logs: RunLogs) -> pl.DataFrame:
@@ -61,11 +63,12 @@ def engagement(logs: RunLogs) -> pl.DataFrame:
         ``replies``, ``reshares``, ``likes`` or ``all``), ``agents``, ``active`` (proportion of the
         agents with at least one, 0 to 1), ``total``, ``mean`` (per agent), ``gini`` (see `gini`),
         ``top_1_percent`` and ``top_10_percent`` (proportion of the total of the 1 % and 10 % of the
-        agents with the most; see `top_share`). With ``run`` first if there are several.
+        agents with the most; see `top_share`). With ``run`` first if there are several. Nothing of
+        worlds without posts.
     """
     rows = [
         {"run": run, "measure": measure, "what": what, **_describe(counts)}
-        for (run,), agents in activity_by_number(logs).group_by("run", maintain_order=True)
+        for (run,), agents in _in_feeds(logs).group_by("run", maintain_order=True)
         for measure, names in (("given", _GIVEN), ("received", _RECEIVED))
         for what, counts in _measures(agents, names)
     ]
@@ -136,6 +139,41 @@ def _describe(counts: pl.Series) -> dict[str, float | None]:
         "top_1_percent": top_share(counts, 0.01),
         "top_10_percent": top_share(counts, 0.1),
     }
+
+
+def _in_feeds(logs: RunLogs) -> pl.DataFrame:
+    table = activity_by_number(logs)
+    table = table.filter(pl.col("run").is_in(runs_with_feed(logs, table)))
+    remark_no_feed(logs, table["run"])
+
+    return table
+
+
+def runs_with_feed(logs: RunLogs, activity: pl.DataFrame) -> list[int]:
+    """Return the numbers of the runs that are no worlds, or in which something was posted.
+
+    Args:
+        logs: The logs.
+        activity: What the agents did, by numbers of runs.
+    """
+    given = pl.sum_horizontal(*_GIVEN, *_RECEIVED)
+    active = set(activity.filter(given > 0)["run"])
+
+    return [n for n, run in enumerate(logs.runs) if run.world is None or n in active]
+
+
+def remark_no_feed(logs: RunLogs, found: pl.Series) -> None:
+    """Note the worlds of which a table about posts has nothing.
+
+    Args:
+        logs: The logs.
+        found: Numbers of the runs of which it has something.
+    """
+    known = set(found)
+    for number, run in enumerate(logs.runs):
+        if run.world is not None and number not in known:
+            text = f"is a run of the world {run.world}, without posts: this table is about posts"
+            logs.remark(Note("no_feed", str(run.path), None, text))
 
 
 def activity_by_number(logs: RunLogs) -> pl.DataFrame:

@@ -8,7 +8,7 @@ import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import merge_by_first, merge_by_sum
-from prism.analysis._tables.engagement import ACT_COLUMNS, acts
+from prism.analysis._tables.engagement import ACT_COLUMNS, acts, remark_no_feed
 from prism.errors import InputError, MissingExtraError
 from prism.telemetry.events import AGENT_JOINED
 
@@ -32,7 +32,10 @@ def interactions(logs: RunLogs) -> pl.DataFrame:
         ``reshares``, ``likes`` and ``total``; the largest total first, then by name. With ``run``
         first if there are several.
     """
-    return logs.labelled(_pairs(logs))
+    pairs = _pairs(logs)
+    remark_no_feed(logs, pairs["run"])
+
+    return logs.labelled(pairs)
 
 
 def interaction_graph(logs: RunLogs) -> Any:

@@ -14,6 +14,7 @@ from prism.analysis._reading.merging import merge_by_first
 from prism.analysis._reading.notes import Note
 from prism.analysis._reading.parsing import TYPES
 from prism.analysis._tables.agent_story import no_such_agent
+from prism.analysis._tables.engagement import remark_no_feed
 from prism.statechart import AgentState
 from prism.statechart.social import DECIDES, IGNORES, ROUND_ENDS
 from prism.telemetry.events import DECISION, POST_PUBLISHED, POST_WEIGHED, TRANSITION
@@ -29,11 +30,15 @@ _WEIGHED = (IGNORES, DECIDES)
 _READ = (
     *("round", "tick", "agent_id", "from_state", "to_state", "trigger", "context", "post_id"),
     *("relevance", "threshold", "state", "options", "chosen", "source", "reason", "probabilities"),
+    "said",
+    "decision_id",
 )
 _SHOWN = (
     *("run", "line", "round", "tick", "post_id", "relevance", "threshold", "topics", "options"),
-    *("chosen", "why", "trigger", "source", "reason", "probabilities", "author_id", "kind", "text"),
+    *("chosen", "why", "trigger", "source", "reason", "probabilities", "said"),
+    *("author_id", "kind", "text", "decision_id"),
 )
+_OF_DECISION = ("source", "reason", "probabilities", "said", "decision_id")
 _OF_POST = ("author_id", "kind", "topics", "text")
 _SCHEMA = {
     "run": pl.UInt32(),
@@ -55,8 +60,9 @@ def let_pass(logs: RunLogs, agent_id: str) -> pl.DataFrame:
         went on), ``round``, ``tick``, ``post_id``, ``relevance`` and ``threshold`` (null in a log
         that does not hold them: a note says so), ``topics``, ``options`` (the states that were
         open; none if it was not weighed), ``chosen`` (the state it went to), ``why`` (a phrase),
-        ``trigger``, ``source``, ``reason`` and ``probabilities`` (JSON) of the decision (null if
-        there was nothing to decide), ``author_id``, ``kind`` and ``text`` of the post. With ``run``
+        ``trigger``, ``source``, ``reason``, ``probabilities`` (JSON) and ``said`` (the reason that
+        a model gave) of the decision (null if there was nothing to decide), ``author_id``, ``kind``
+        and ``text`` of the post, and the ``decision_id`` where prompts were recorded. With ``run``
         first if there are several.
 
     Raises:
@@ -64,6 +70,7 @@ def let_pass(logs: RunLogs, agent_id: str) -> pl.DataFrame:
     """
     found = pl.DataFrame(list(_rows(_events_of(logs, agent_id))), schema=_SCHEMA, orient="row")
     _remark_missing(logs, found)
+    remark_no_feed(logs, found["run"])
 
     table = found.join(
         _posts(logs, found), on=["run", "post_id"], how="left", maintain_order="left"
@@ -115,7 +122,7 @@ def _row(event: Mapping[str, Any], look: _Look) -> dict[str, Any]:
         "threshold": weighed.get("threshold"),
         "options": decided.get("options") or _only_option(event),
         "chosen": event["to_state"],
-        **{name: decided.get(name) for name in ("source", "reason", "probabilities")},
+        **{name: decided.get(name) for name in _OF_DECISION},
     }
     return {**known, "why": _why(known)}
 
@@ -133,7 +140,8 @@ def _why(known: Mapping[str, Any]) -> str:
     relevance, threshold = known["relevance"], known["threshold"]
     if known["source"] is not None:
         reason = f": {known['reason']}" if known["reason"] else ""
-        return f"chose {known['chosen']} ({known['source']}{reason})"
+        said = f', saying "{known["said"]}"' if known["said"] else ""
+        return f"chose {known['chosen']} ({known['source']}{reason}){said}"
     if relevance is not None and threshold is not None and relevance < threshold:
         return f"relevance {relevance:.4g} is below {threshold:.4g}"
 

@@ -7,8 +7,8 @@ from typing import Protocol
 
 from prism.cognition._config._values import STATE_DESCRIPTION, Limit
 from prism.cognition._prompts import PromptTexts, build_prompt
-from prism.cognition._tokens import TokenCounter, count_tokens
 from prism.errors import InputError
+from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
 
 
 class LimitedTexts(PromptTexts, Protocol):

@@ -7,9 +7,9 @@ from collections.abc import Collection
 import polars as pl
 
 from prism.analysis._reading.logs import RunLogs
-from prism.analysis._reading.merging import TableMerger, merge_by_first, merge_by_sum
+from prism.analysis._reading.merging import TableMerger, merge_by_sum
+from prism.analysis._tables.agents import described_agents
 from prism.analysis._tables.decisions import WAS_ASKED
-from prism.analysis._tables.engagement import activity
 from prism.analysis._tables.transitions import count_transitions
 from prism.telemetry.events import (
     AGENT_JOINED,
@@ -189,36 +189,17 @@ def agent_table(logs: RunLogs) -> pl.DataFrame:
         logs: The logs, from `read_log`.
 
     Returns:
-        One row for each agent: ``agent_id``, ``name``, ``archetype``, ``state`` (its last),
-        ``transitions``, ``decisions``, and the counts of `prism.analysis.activity`; with ``run``
-        first if there are several.
+        One row for each agent: ``agent_id``, ``name``, ``archetype``, ``chart`` (if agents of a
+        world have several), its own attributes, ``state`` (its last), ``transitions``,
+        ``decisions``, and the counts of `prism.analysis.activity`, with ``run`` first if there are
+        several; what only feeds have is left out if there are none.
     """
-    joined, counts, last = merge_by_first(_AGENT), merge_by_sum(_AGENT), TableMerger(_last)
-    event = pl.col("event")
-    columns = ("agent_id", "display_name", "archetype", "state", "to_state")
+    table = logs.labelled(described_agents(logs, ("display_name", "archetype")))
+    table = table.rename({"display_name": "name"}).drop("weighed", "fallbacks", strict=False)
+    if "chart" in table.columns and table["chart"].n_unique() == 1:
+        table = table.drop("chart")
 
-    for frame in logs.blocks(AGENT_JOINED, TRANSITION, DECISION, columns=columns):
-        came = frame.filter(event == AGENT_JOINED)
-        joined.add(came.select(*_AGENT, "archetype", name="display_name", joined_in="state"))
-        counted = frame.group_by(_AGENT).agg(
-            transitions=(event == TRANSITION).sum().cast(pl.Int64),
-            decisions=(event == DECISION).sum().cast(pl.Int64),
-        )
-        counts.add(counted)
-        last.add(_last(frame.filter(event == TRANSITION).select(*_AGENT, "to_state")))
-
-    table = activity(logs)
-    key = [name for name in _AGENT if name in table.columns]
-    for merger in (joined, counts, last):
-        other = logs.labelled(merger.table())
-        table = table.join(other, on=key, how="left", maintain_order="left")
-
-    table = table.with_columns(
-        pl.col("transitions", "decisions").fill_null(0), state=pl.coalesce("to_state", "joined_in")
-    )
-    first = [*key, "name", "archetype", "state", "transitions", "decisions"]
-
-    return table.drop("to_state", "joined_in").select(*first, pl.exclude(first))
+    return table
 
 
 def posts_below(logs: RunLogs, roots: Collection[str]) -> pl.DataFrame:
@@ -241,7 +222,3 @@ def posts_below(logs: RunLogs, roots: Collection[str]) -> pl.DataFrame:
     posts = pl.concat(found).unique(["run", "post_id"], keep="first", maintain_order=True)
 
     return logs.labelled(posts.drop_nulls("post_id"))
-
-
-def _last(transitions: pl.DataFrame) -> pl.DataFrame:
-    return transitions.unique(_AGENT, keep="last", maintain_order=True)

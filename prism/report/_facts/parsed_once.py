@@ -47,6 +47,9 @@ def parsed_once(logs: RunLogs, most_bytes: int = MOST_BYTES_IN_MEMORY) -> Iterat
 class _ParsedLogs(RunLogs):
     """The events of logs as frames, with the keys that a report shows."""
 
+    # a report has the parameters apart
+    _with_parameters = False
+
     def __init__(self, logs: RunLogs, folder: Path, most_bytes: int) -> None:
         super().__init__(logs._paths, logs._unreadable, logs._copies)
         self._folder = folder

@@ -17,6 +17,7 @@ from prism.analysis._tables.engagement import engagement
 from prism.analysis._tables.faults import faults
 from prism.analysis._tables.states import state_counts
 from prism.analysis._tables.transitions import dwell_times, timeouts, transition_counts
+from prism.analysis._tables.worlds import measures, treatments, world_event_counts
 from prism.drawing import Arrow, Diagram
 from prism.report._facts.counts import (
     agent_table,
@@ -29,6 +30,7 @@ from prism.report._facts.counts import (
     visit_counts,
 )
 from prism.report._facts.parsed_once import parsed_once
+from prism.report._facts.recorded import Recorded, recorded_of
 from prism.report._facts.trees import TreePost, grow
 
 MOST_CHARACTERS = 200
@@ -65,8 +67,12 @@ class RunFacts:
         faults: From `faults`.
         steps: From `step_counts`.
         cycles: From `cycle_counts`.
+        measures: From `measures`.
+        treatments: From `treatments`.
+        own_events: From `world_event_counts`.
         trees: The largest cascades of more than one post.
         charts: The charts that are known, as diagrams by name.
+        recorded: Decisions worth a look, with their prompts, where those were recorded.
     """
 
     run: Run
@@ -89,8 +95,12 @@ class RunFacts:
     faults: pl.DataFrame
     steps: pl.DataFrame
     cycles: pl.DataFrame
+    measures: pl.DataFrame
+    treatments: pl.DataFrame
+    own_events: pl.DataFrame
     trees: tuple[tuple[TreePost, ...], ...]
     charts: Mapping[str, Diagram] = field(default_factory=dict)
+    recorded: tuple[Recorded, ...] = ()
 
     @property
     def chart_names(self) -> list[str | None]:
@@ -100,11 +110,19 @@ class RunFacts:
 
     @property
     def has_feed(self) -> bool:
-        """Whether posts and decisions belong to the run, even if there were none."""
-        has_other = not (self.steps.is_empty() and self.cycles.is_empty())
-        return not has_other or bool(
-            self.decisions.height + self.cascades.height + self.engagement["total"].sum()
-        )
+        """Whether posts belong to the run, even if there were none."""
+        return not self._is_of_others or bool(self.cascades.height + self.engagement["total"].sum())
+
+    @property
+    def has_decisions(self) -> bool:
+        """Whether decisions belong to the run, even if there were none."""
+        return not self._is_of_others or not self.decisions.is_empty()
+
+    @property
+    def _is_of_others(self) -> bool:
+        """Whether the run is of a world, a workflow or a thinking agent."""
+        has_other = self.steps.height + self.cycles.height > 0
+        return has_other or self.run.world is not None
 
     @property
     def initial(self) -> str | None:
@@ -164,7 +182,8 @@ def facts_of(
     """
     with parsed_once(logs) as parsed:
         tables = _tables(parsed)
-        runs, notes = parsed.runs, parsed.notes
+        # a page of worlds has no part about posts, which a note would explain
+        runs, notes = parsed.runs, [note for note in parsed.notes if note.kind != "no_feed"]
         most = max(1, _MOST_TREES // max(1, len(runs)))
         roots = {run.label: _largest(_of(tables["cascades"], run.label), most) for run in runs}
         posts = posts_below(parsed, [root for found in roots.values() for root in found])
@@ -175,9 +194,10 @@ def facts_of(
         trees = tuple(grow(root, _of(posts, run.label)) for root in roots[run.label])
         followed = [chart for chart in familiar if _has_all(chart, own["traffic"])]
         known = {chart.name: chart for chart in (*followed, *map(_showable_chart, charts))}
-        facts.append(RunFacts(run, **own, trees=trees, charts=known))
+        recorded = recorded_of(run.path)
+        facts.append(RunFacts(run, **own, trees=trees, charts=known, recorded=recorded))
 
-    return tuple(facts), notes
+    return tuple(facts), tuple(notes)
 
 
 def _tables(logs: RunLogs) -> dict[str, pl.DataFrame]:
@@ -201,6 +221,9 @@ def _tables(logs: RunLogs) -> dict[str, pl.DataFrame]:
         "faults": faults(logs),
         "steps": step_counts(logs),
         "cycles": cycle_counts(logs),
+        "measures": measures(logs),
+        "treatments": treatments(logs),
+        "own_events": world_event_counts(logs),
     }
 
 

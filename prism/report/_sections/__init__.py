@@ -19,9 +19,14 @@ from prism.report._sections import (
     dwelling,
     engagement,
     faults,
+    measures,
     numbers,
+    parameters,
+    recorded,
     states,
     steps,
+    treatments,
+    world_events,
 )
 
 Maker = Callable[[RunFacts, str, PageFigures], Markup | None]
@@ -47,6 +52,14 @@ class Section:
     together: Markup | None = None
 
 
+def _always(_facts: RunFacts) -> bool:
+    return True
+
+
+def _has_feed(facts: RunFacts) -> bool:
+    return facts.has_feed
+
+
 @dataclass(frozen=True, slots=True)
 class _Kind:
     """A section that shows each run by itself.
@@ -57,7 +70,7 @@ class _Kind:
         explanation: How to read it.
         nothing: Stands in place of the part of a run that has none.
         make: Makes the part of one run.
-        is_of_feed: Whether it belongs to feeds only, such as a section on posts.
+        is_due: Whether it belongs to a run, even if there is nothing to show.
     """
 
     anchor: str
@@ -65,7 +78,7 @@ class _Kind:
     explanation: str
     nothing: str
     make: Maker
-    is_of_feed: bool = False
+    is_due: Callable[[RunFacts], bool] = _always
 
     def of(self, runs: Sequence[RunFacts], figures: PageFigures) -> Section:
         """Make the section of all runs."""
@@ -93,6 +106,16 @@ _STEPS = _Kind("steps", "Steps of the workflow", steps.EXPLANATION, steps.NOTHIN
 _CYCLES = _Kind("cycles", "Cycles", cycles.EXPLANATION, cycles.NOTHING, cycles.make)
 _COSTS = _Kind("costs", "Costs", costs.EXPLANATION, costs.NOTHING, costs.make)
 _FAULTS = _Kind("faults", "What went wrong", faults.EXPLANATION, faults.NOTHING, faults.make)
+_RECORDED = _Kind(
+    "prompts", "Prompts worth a look", recorded.EXPLANATION, recorded.NOTHING, recorded.make
+)
+_OF_WORLDS = (
+    _Kind("measures", "Measures", measures.EXPLANATION, measures.NOTHING, measures.make),
+    _Kind("treatments", "Treatments", treatments.EXPLANATION, treatments.NOTHING, treatments.make),
+    _Kind(
+        "events", "World events", world_events.EXPLANATION, world_events.NOTHING, world_events.make
+    ),
+)
 _BY_RUN = (
     _Kind("chart", "The chart and its traffic", diagram.EXPLANATION, diagram.NOTHING, diagram.make),
     _Kind("states", "Agents in each state", states.EXPLANATION, states.NOTHING, states.make),
@@ -103,7 +126,7 @@ _BY_RUN = (
         decisions.EXPLANATION,
         decisions.NOTHING,
         decisions.make,
-        is_of_feed=True,
+        is_due=lambda facts: facts.has_decisions,
     ),
     _Kind(
         "engagement",
@@ -111,7 +134,7 @@ _BY_RUN = (
         engagement.EXPLANATION,
         engagement.NOTHING,
         engagement.make,
-        is_of_feed=True,
+        is_due=_has_feed,
     ),
     _Kind(
         "cascades",
@@ -119,7 +142,7 @@ _BY_RUN = (
         cascades.EXPLANATION,
         cascades.NOTHING,
         cascades.make,
-        is_of_feed=True,
+        is_due=_has_feed,
     ),
 )
 
@@ -131,14 +154,22 @@ def make_sections(runs: Sequence[RunFacts], figures: PageFigures) -> list[Sectio
         runs: The facts of each run.
         figures: Where to add the figures.
     """
-    has_feed = any(facts.has_feed for facts in runs)
+    due = [kind for kind in _BY_RUN if any(map(kind.is_due, runs))]
+    given = parameters.make(runs)
 
     return [
         Section("numbers", "Key numbers", "", together=numbers.make(runs)),
         *_FAULTS.of_any(runs, figures),
+        *([_given(given)] if given is not None else []),
+        *(section for kind in _OF_WORLDS for section in kind.of_any(runs, figures)),
         *_STEPS.of_any(runs, figures),
         *_CYCLES.of_any(runs, figures),
-        *(kind.of(runs, figures) for kind in _BY_RUN if has_feed or not kind.is_of_feed),
+        *(kind.of(runs, figures) for kind in due),
         *_COSTS.of_any(runs, figures),
+        *_RECORDED.of_any(runs, figures),
         Section("agents", "Agents", agents.EXPLANATION, together=agents.make(runs, figures)),
     ]
+
+
+def _given(table: Markup) -> Section:
+    return Section("parameters", "Parameters", parameters.EXPLANATION, together=table)

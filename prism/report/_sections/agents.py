@@ -18,8 +18,8 @@ EXPLANATION = "Press a heading to sort by it. The story of one agent:  prism log
 MOST_BYTES = 5_000_000
 """Bytes of the table as JSON; the least active agents are left out of a larger one."""
 
-_ACTS_IN_FEED = ("posts", "replies", "reshares", "likes", "decisions")
-_ACTS = (*_ACTS_IN_FEED, "transitions")
+_ACTS_IN_FEED = ("posts", "replies", "reshares", "likes")
+_ACTS = (*_ACTS_IN_FEED, "decisions", "transitions")
 
 
 def agent_rows(runs: Sequence[RunFacts]) -> tuple[list[str], list[tuple[Any, ...]]]:
@@ -36,7 +36,9 @@ def agent_rows(runs: Sequence[RunFacts]) -> tuple[list[str], list[tuple[Any, ...
 
     table = _without_repetition(pl.concat(tables, how="diagonal"))
     if not any(facts.has_feed for facts in runs):
-        table = table.drop(*_ACTS_IN_FEED, cs.ends_with("_received"))
+        table = table.drop(*_ACTS_IN_FEED, cs.ends_with("_received"), strict=False)
+    if not any(facts.has_decisions for facts in runs):
+        table = table.drop("decisions")
 
     sizes = [len(orjson.dumps(row)) + 1 for row in table.iter_rows()]
     if sum(sizes) <= MOST_BYTES:
@@ -88,7 +90,9 @@ def _left_out(kept: int, total: int) -> Markup:
 def _without_repetition(table: pl.DataFrame) -> pl.DataFrame:
     """Leave out names that are the same as the ids, and columns without values."""
     useless = [
-        name for name in ("name", "archetype", "state") if table[name].null_count() == table.height
+        name
+        for name in ("name", "archetype", "state")
+        if name in table.columns and table[name].null_count() == table.height
     ]
     if "name" not in useless and table.select((pl.col("name") == pl.col("agent_id")).all()).item():
         useless.append("name")

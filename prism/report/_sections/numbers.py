@@ -37,7 +37,7 @@ def key_numbers(facts: RunFacts) -> dict[str, Number]:
         "seed": facts.run.seed,
         "transitions": int(facts.transitions["count"].sum()),
         "time-outs": int(facts.timeouts["timeouts"].sum()),
-        "decisions asked": asked if has_feed else None,
+        "decisions asked": asked if facts.has_decisions else None,
         "of these fallbacks": fallbacks / asked if asked else None,
         **{name: int(facts.agents[name].sum()) if has_feed else None for name in _ACTS},
         "Gini of all that was given": _only(given["gini"]),

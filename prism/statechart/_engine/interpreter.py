@@ -91,7 +91,7 @@ class Interpreter(Checks[StateT]):
         self._quiet_writers: dict[type, Writer] = {}
         # by an agent's address: the thread that makes its transition, and the fires that wait
         self._firing: dict[int, tuple[int, deque[QueuedFire]]] = {}
-        self._questions = OpenQuestions(reporter)
+        self._questions = OpenQuestions(reporter, definition)
         observe("chart_built", ChartBuilt, definition)
 
     def fire(  # noqa: C901 - written out for speed, as it says below

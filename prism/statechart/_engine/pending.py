@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from prism.statechart._definition import Definition
 from prism.statechart._engine.writing import Reporter
 from prism.statechart._identity import awaiting_announcement
 
@@ -26,15 +27,17 @@ class OpenQuestions:
 
     Args:
         reporter: Where to announce decisions that nobody else announces.
+        chart: The chart's definition.
 
     Attributes:
         by_agent: Open questions by the agent's address; empty while no question is open.
     """
 
-    __slots__ = ("_reporter", "by_agent")
+    __slots__ = ("_chart", "_reporter", "by_agent")
 
-    def __init__(self, reporter: Reporter) -> None:
+    def __init__(self, reporter: Reporter, chart: Definition[Any]) -> None:
         self._reporter = reporter
+        self._chart = chart
         self.by_agent: dict[int, set[object]] = {}
 
     def drop(self, agent: Any) -> None:
@@ -49,7 +52,7 @@ class OpenQuestions:
         self.by_agent.setdefault(id(agent), set()).add(question)
 
         try:
-            with awaiting_announcement(agent, trigger) as announced:
+            with awaiting_announcement(agent, trigger, self._chart) as announced:
                 chosen = await reasoner.decide(agent, state, trigger, options, context)
 
             # an answer outside the options is no decision, and an error of its own

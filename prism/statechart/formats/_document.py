@@ -32,6 +32,7 @@ _REQUIRED = ("schema", "states", "initial", "transitions")
 _KEYS = (
     "schema",
     "name",
+    "description",
     "states",
     "initial",
     "decision_states",
@@ -65,6 +66,8 @@ def to_data(
     return {
         "schema": SCHEMA_VERSION,
         "name": chart.name,
+        # only where there is one, so that earlier readers take all other charts
+        **({"description": chart.description} if chart.description else {}),
         "states": [state_text(state) for state in chart.states],
         "initial": state_text(chart.initial),
         "decision_states": _texts(chart, chart.decision_states),
@@ -201,8 +204,14 @@ class _Reader:
         return found if enum is None else found + self._enum_problems(enum)
 
     def _setting_problems(self) -> list[str]:
-        name, strict = self._data.get("name", "statechart"), self._data.get("strict", False)
-        found = [] if isinstance(name, str) else [f"'name' must be text, got {brief(name)}"]
+        texts = {"name": "statechart", "description": ""}
+        given = {key: self._data.get(key, default) for key, default in texts.items()}
+        found = [
+            f"'{key}' must be text, got {brief(value)}"
+            for key, value in given.items()
+            if not isinstance(value, str)
+        ]
+        strict = self._data.get("strict", False)
         return (
             found
             if isinstance(strict, bool)
@@ -374,6 +383,7 @@ class _Reader:
             self._data.get("strict", False),
             [members[text] for text in self._data.get("final_states", ())],
             needs=self._data.get("needs", ()),
+            description=self._data.get("description", ""),
         )
 
     def _transition(self, item: Mapping[str, Any], members: Mapping[str, Any]) -> Transition[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from xml.sax.saxutils import escape
 
 from prism.statechart._definition import Definition
 from prism.statechart._identity import own_name
@@ -14,6 +15,7 @@ NAMESPACE = "http://www.w3.org/2005/07/scxml"
 PRISM_NAMESPACE = "urn:prism:statechart"
 
 _ESCAPED = re.compile(r"[^A-Za-z0-9_]|^[0-9]|_(?=x[0-9A-F])")
+_NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _OF_THE_PLATFORM = re.compile(r"\A(?:error|done)\Z")
 """Event descriptors that would match the interpreter's own events (SCXML, section 5.10.2)."""
 
@@ -65,9 +67,9 @@ def to_scxml(chart: Definition[Any]) -> str:
     """Write an SCXML document that makes the same transitions as the chart.
 
     States and triggers are named by `scxml_name`. A guard reads its outcome from the event's data,
-    as ``cond="_event.data.guard_is_busy"``: see `scxml_guards`. Actions, decision states and limits
-    stand in attributes of prism's own namespace, which interpreters ignore. An interpreter stops in
-    a final state.
+    as ``cond="_event.data.guard_is_busy"``: see `scxml_guards`. Actions, decision states, limits
+    and the description stand in attributes of prism's own namespace, which interpreters ignore. An
+    interpreter stops in a final state.
 
     Args:
         chart: The chart's definition.
@@ -81,7 +83,8 @@ def to_scxml(chart: Definition[Any]) -> str:
         '<?xml version="1.0" encoding="UTF-8"?>',
         f'<scxml xmlns="{NAMESPACE}" xmlns:prism="{PRISM_NAMESPACE}" '
         f'version="1.0" datamodel="ecmascript" '
-        f'name="{scxml_name(chart.name or "statechart")}" initial="{_id(chart.initial)}">',
+        f'name="{scxml_name(chart.name or "statechart")}" initial="{_id(chart.initial)}"'
+        f"{_description(chart)}>",
     ]
     for state, transitions in leaving.items():
         if state in chart.final_states:
@@ -95,6 +98,17 @@ def to_scxml(chart: Definition[Any]) -> str:
 
 def _id(state: Any) -> str:
     return scxml_name(state_text(state))
+
+
+def _description(chart: Definition[Any]) -> str:
+    if not chart.description:
+        return ""
+
+    # what XML has no room for, not even escaped (XML 1.0, section 2.2)
+    text = _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", chart.description)
+    # line ends and tabs in an attribute would be read as spaces
+    signs = {sign: f"&#{ord(sign)};" for sign in '\t\n\r"'}
+    return f' prism:description="{escape(text, signs)}"'
 
 
 def _extras(chart: Definition[Any], state: Any) -> str:

@@ -16,6 +16,8 @@ from prism.statechart.reasoner._prompts import (
 )
 from prism.statechart.reasoner._questions import BaseReasoner, Decision, Question
 from prism.statechart.reasoner._reasoner import Reasoner
+from prism.statechart.reasoner._recollection import Recollection
+from prism.statechart.reasoner._recording import PromptRecord
 from prism.statechart.reasoner._replies import parse_reasoner_response
 from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
 from prism.statechart.reasoner._wording import Wording
@@ -31,9 +33,11 @@ __all__ = [
     "Decision",
     "ModelClient",
     "PolicyReasoner",
+    "PromptRecord",
     "Question",
     "Reasoner",
     "ReasonerByAgent",
+    "Recollection",
     "TextCall",
     "Wording",
     "Writer",

@@ -27,6 +27,7 @@ from prism.statechart.reasoner._duck_typing import (
 )
 from prism.statechart.reasoner._model_client import Reply
 from prism.statechart.states import state_text
+from prism.telemetry._loggers import describe
 
 _INPUT_TOKENS = ("input_tokens", "prompt_eval_count", "input_token_count")
 _OUTPUT_TOKENS = ("output_tokens", "eval_count", "output_token_count")
@@ -42,6 +43,7 @@ _PASSING = (429, 502, 503, 504, -1)
 
 _INTERNAL = 500
 _MOST_SAID = 200
+_MOST_RECORDED = 1024 * 1024
 _FIRST_PAUSE_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 5.0
 _LONGEST_RETRY_AFTER = 30.0
@@ -173,8 +175,13 @@ class BareOllama:
             cost.attempts += 1
             cost.request_began()
             try:
-                return await awaited(send())
+                reply = await awaited(send())
+                if cost.trail is not None:
+                    cost.request_replied(_shown(reply))
+
+                return reply
             except Exception as error:
+                cost.request_failed(describe(error))
                 most = min(self._attempts, _worth_attempts(error))
                 if attempt >= most or cost.is_exhausted:
                     _raise_what_is_said(error)
@@ -203,6 +210,20 @@ class BareOllama:
             offered["think"] = False
 
         return accepted(self._client.chat, offered)
+
+
+def _shown(reply: Any) -> str:
+    """Return a client's reply as it may be recorded: as JSON where it knows how."""
+    if isinstance(reply, str):
+        return reply
+
+    as_json = getattr(reply, "model_dump_json", None)
+    try:
+        text = as_json() if callable(as_json) else json.dumps(reply, default=str)
+    except Exception:  # of the user's client: what it looks like says enough
+        text = repr(reply)
+
+    return str(text)[:_MOST_RECORDED]
 
 
 def text_reply(reply: Any, cost: Cost) -> Reply:

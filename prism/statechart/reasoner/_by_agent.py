@@ -172,6 +172,7 @@ class ReasonerByAgent(_ByAgent[BaseReasoner], BaseReasoner):
         concurrency: How many questions it pays to have under way at once.
         budget: What may be spent by all together; None if nobody has a budget.
         costs: What the decisions have cost so far, by model.
+        memory: What agents remember where one of the reasoners tells it; None if none does.
 
     Raises:
         FieldValueError: If there is no reasoner, or they have budgets of their own.
@@ -189,6 +190,8 @@ class ReasonerByAgent(_ByAgent[BaseReasoner], BaseReasoner):
     ) -> None:
         BaseReasoner.__init__(self, logger)
         _ByAgent.__init__(self, reasoners, choose, on_start)
+        memories = (getattr(part, "memory", None) for part in self.parts.values())
+        self.memory: Any = next((each for each in memories if each is not None), None)
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
         """Have each question answered by the reasoner of its agent, all at once.

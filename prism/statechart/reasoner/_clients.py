@@ -101,6 +101,26 @@ def check_model(client: object, model: str | None, *, only_decides: bool = False
         )
 
 
+def require_model(client: object, model: str | None) -> None:
+    """Refuse to keep answers whose model is unknown."""
+    if model is None and not isinstance(getattr(client, "model", None), str):
+        raise ReasonerError(
+            f"a cache keeps answers by model, and {type(client).__name__} names none: "
+            "give Reasoner a model, any name that stands for the model and for what else the "
+            "answers depend on"
+        )
+
+
+def depends_on(client: Any, model: str | None, seed: int) -> list[Any]:
+    """Return what a reply depends on besides the question, as far as the client says."""
+    settings = [getattr(client, name, None) for name in ("model", "temperature", "seed", "think")]
+    return [
+        model,
+        seed,
+        *(value if isinstance(value, (str, int, float)) else None for value in settings),
+    ]
+
+
 def _blocks(client: object) -> bool:
     """Return True if a client is Ollama's own, and not the asynchronous one."""
     is_ollamas = any(base.__module__.partition(".")[0] == "ollama" for base in type(client).__mro__)

@@ -9,6 +9,7 @@ from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from prism.errors import FieldValueError
+from prism.statechart.reasoner._attempts import GIVEN_UP, Attempt, Trail
 
 if TYPE_CHECKING:
     from asyncio import Future
@@ -68,6 +69,7 @@ class Cost:
             it ran out of tokens.
         most_attempts: Requests that may be sent in all; None leaves it to the client.
         limits: Bounds the question while it is asked; for clients with slots of their own.
+        trail: The requests one by one, if somebody records them.
     """
 
     latency: float = 0.0
@@ -84,6 +86,7 @@ class Cost:
     done_reason: str | None = None
     most_attempts: int | None = field(default=None, repr=False, compare=False)
     limits: Limits | None = field(default=None, repr=False, compare=False)
+    trail: Trail | None = field(default=None, repr=False, compare=False)
     _sent_at: float | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
@@ -110,15 +113,40 @@ class Cost:
         if self.limits is not None:
             self.limits.stalled(is_stalled)
 
-    def request_began(self) -> None:
-        """Note that a request is sent; its time counts until `request_ended`."""
+    def request_began(self, request: str | None = None) -> None:
+        """Note that a request is sent; its time counts until `request_ended`.
+
+        Args:
+            request: The body that is sent, where it is known.
+        """
         self._sent_at = perf_counter()
+        if self.trail is not None:
+            self.trail.append(Attempt(request))
 
     def request_ended(self) -> None:
         """Note that the request under way has ended, with a reply or without."""
         if self._sent_at is not None:
             self.request_seconds = round(perf_counter() - self._sent_at, 6)
             self._sent_at = None
+            if self.trail:
+                last = self.trail[-1]
+                last.seconds, last.model, last.host = self.request_seconds, self.model, self.host
+                if last.reply is None and last.fault is None:
+                    last.fault = GIVEN_UP
+
+    def request_replied(self, reply: str) -> None:
+        """Note what came back, for those who record it."""
+        if self.trail:
+            self.trail[-1].reply = reply
+
+    def request_failed(self, fault: str) -> None:
+        """Note what went wrong with the request under way, for those who record it."""
+        if self.trail:
+            self.trail[-1].fault = fault
+
+    def another(self) -> Cost:
+        """Return the cost of one of several requests at the same time, to `add` in the end."""
+        return Cost(trail=None if self.trail is None else [])
 
     def add_tokens(self, read: int | None, written: int | None) -> None:
         """Add the tokens of one reply; None leaves a count as it is.
@@ -126,10 +154,9 @@ class Cost:
         So does what is no count: a number below 0 or above 10 million, which some servers report.
         """
         read, written = count_of(read), count_of(written)
-        if read is not None:
-            self.input_tokens = (self.input_tokens or 0) + read
-        if written is not None:
-            self.output_tokens = (self.output_tokens or 0) + written
+        self._count(read, written)
+        if self.trail:
+            self.trail[-1].add_tokens(read, written)
 
     def note_reply(self, reply: Mapping[str, Any]) -> None:
         """Note what a server says of one reply in Ollama's words: durations, and why it ended."""
@@ -145,10 +172,19 @@ class Cost:
             return
 
         self.attempts += request.attempts
-        self.add_tokens(request.input_tokens, request.output_tokens)
+        self._count(request.input_tokens, request.output_tokens)
+        if self.trail is not None:
+            self.trail.extend(request.trail or ())
+
         self.model, self.host = request.model or self.model, request.host or self.host
         for name in ("request_seconds", *_SAID_OF_THE_LAST):
             setattr(self, name, getattr(request, name))
+
+    def _count(self, read: int | None, written: int | None) -> None:
+        if read is not None:
+            self.input_tokens = (self.input_tokens or 0) + read
+        if written is not None:
+            self.output_tokens = (self.output_tokens or 0) + written
 
     def settle(self, latency: float) -> None:
         """Note how long all took, and with it how long the question waited.

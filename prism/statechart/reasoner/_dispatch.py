@@ -12,8 +12,17 @@ from prism.errors import BudgetSpentError, LLMError, ReasonerError, TimedOutErro
 from prism.statechart.reasoner._clients import takes_check
 from prism.statechart.reasoner._cost import Budget, Cost
 from prism.statechart.reasoner._model_client import ChoiceReply, ModelClient, Reply, TextReply
-from prism.statechart.reasoner._prompts import MOST_DECISION_BYTES, Request, answer_schema
-from prism.statechart.reasoner._replies import parse_reasoner_response, read_probabilities
+from prism.statechart.reasoner._prompts import (
+    MOST_DECISION_BYTES,
+    MOST_REASON_CHARACTERS,
+    Request,
+    answer_schema,
+)
+from prism.statechart.reasoner._replies import (
+    parse_reasoner_response,
+    read_probabilities,
+    read_reason,
+)
 
 if TYPE_CHECKING:
     from asyncio import Semaphore, Task, Timeout
@@ -53,6 +62,9 @@ class Dispatcher:
         timeout: Seconds that an answer may take, retries included, from getting a slot.
         budget: What may be spent.
         model: Model asked, where known.
+
+    Attributes:
+        is_recorded: Whether the requests are kept one by one, in `Cost.trail`.
     """
 
     def __init__(
@@ -74,6 +86,7 @@ class Dispatcher:
         self._flights: SingleFlight[Reply] = SingleFlight()
         self._slots: tuple[Any, Semaphore] | None = None
         self._is_told = False
+        self.is_recorded: bool = False
 
     def put(self, request: Request, identity: str) -> Flight[Reply]:
         """Put a request, or join an equal one that is under way; `leave` it in the end.
@@ -107,6 +120,9 @@ class Dispatcher:
         import asyncio
 
         cost.model = self._model
+        if self.is_recorded:
+            cost.trail = []
+
         if request.size > MOST_DECISION_BYTES:
             raise ReasonerError(
                 f"not asked: {request.size} bytes, of {MOST_DECISION_BYTES} that a request may have"
@@ -153,7 +169,8 @@ class Dispatcher:
         def lacks(said: TextReply) -> int:
             return lacking_in(text_of(said), request)
 
-        schema = answer_schema(request.questions[0].options)
+        options, asks_reason = request.questions[0].options, request.asks_reason
+        schema = answer_schema(options, asks_reason=asks_reason)
         return await self._chat(request.text, schema, lacks, cost)
 
     async def _chat(
@@ -302,11 +319,13 @@ class Outcome(Generic[ResultT]):
         cost: What it took.
         result: The result, if there is one.
         error: What was raised, if something was.
+        record_id: Under which id its requests are recorded, if they are.
     """
 
     cost: Cost
     result: ResultT | None = None
     error: Exception | None = None
+    record_id: str | None = None
     _is_charged: bool = False
 
     def charge(self) -> Cost:
@@ -450,6 +469,11 @@ def chosen_in(reply: Reply, request: Request, number: int) -> Any:
         ReasonerError: If it names none.
     """
     return parse_reasoner_response(reply.text, list(request.questions[number].options))
+
+
+def reason_in(reply: Reply) -> str | None:
+    """Return the reason that a chat's reply gives beside its choice, if it gives one."""
+    return read_reason(reply.text, MOST_REASON_CHARACTERS)
 
 
 def chances_in(reply: Reply, request: Request, number: int) -> Mapping[str, float]:

@@ -1,7 +1,10 @@
 """What a model is asked: prompts, and the requests that carry them.
 
-The prompt of a chat is the specification's; a decision model gets the same facts
-as choice questions. A chat request holds one question, a decision request those of one agent.
+In the social feed the prompt of a chat is the specification's. Any other chart's has first what is
+the same for all agents (what the chart is about, the options and what they mean, how to reply), so
+that servers reuse what they made of it, and then what is the agent's own. A decision model gets the
+same facts as choice questions. A chat request holds one question, a decision request those of one
+agent.
 """
 
 from __future__ import annotations
@@ -9,10 +12,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
+from functools import lru_cache
 from typing import Any, Literal
 
+from prism.errors import ReasonerError
 from prism.statechart._identity import agent_name, identify
+from prism.statechart.reasoner._attributes import attribute_lines
+from prism.statechart.reasoner._own_prompts import OwnPrompt, OwnPrompts, Parts
 from prism.statechart.reasoner._questions import Question
+from prism.statechart.reasoner._recollection import Recollection, things_in_history
+from prism.statechart.reasoner._templates import Template
 from prism.statechart.states import AgentState, state_text
 
 STATE_DESCRIPTIONS: Mapping[AgentState, str] = {
@@ -26,6 +36,16 @@ STATE_DESCRIPTIONS: Mapping[AgentState, str] = {
     AgentState.RESTING: "Take a break from activity",
 }
 """What each state means, for the prompt."""
+
+MOST_REASON_CHARACTERS = 300
+"""How long a reason may be."""
+
+_REPLY = 'Respond with JSON only:\n{"next_state": "<state_value>"}\n'
+_REPLY_WITH_REASON = (
+    "Respond with JSON only, the reason in one sentence:\n"
+    '{"next_state": "<state_value>", "reason": "<why>"}\n'
+)
+_TASK = "Below you are told who you are and what has happened. Choose one of these:"
 
 Kind = Literal["decision", "chat"]
 
@@ -45,6 +65,7 @@ class Request:
         choices: The questions by name, in the wire format of decision models; empty in chat.
         size: Bytes that a decision request takes.
         fault: What keeps it from being asked, such as a post that cannot be read.
+        asks_reason: Whether a chat asks for a reason beside the choice.
     """
 
     kind: Kind
@@ -54,6 +75,7 @@ class Request:
     choices: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     size: int = 0
     fault: Exception | None = None
+    asks_reason: bool = False
 
     def identity(self) -> str:
         """Return what is asked as text; two requests with one identity have the same answer."""
@@ -64,123 +86,89 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class _Choice:
-    """A decision question in the wire format, and its size in bytes."""
+class PromptSettings:
+    """What prompts say beside the question.
 
-    place: int
-    question: Question
-    wire: Mapping[str, Any]
-    size: int
+    Args:
+        descriptions: What each state means.
+        prompts: The prompts that the user has given.
+        attributes: Names of the agents' attributes to tell.
+        memory: What agents remember.
+        asks_reason: Whether to ask for a reason beside the choice.
+    """
+
+    descriptions: Mapping[Any, str] = field(default_factory=lambda: STATE_DESCRIPTIONS)
+    prompts: OwnPrompts | None = None
+    attributes: Sequence[str] = ()
+    memory: Recollection | None = None
+    asks_reason: bool = False
 
 
-def requests_for(
-    kind: Kind, questions: Sequence[Question], descriptions: Mapping[Any, str]
-) -> Iterator[Request]:
-    """Return the requests for some questions, each made when it is needed."""
-    make = chat_requests if kind == "chat" else decision_requests
-    return make(questions, descriptions)
+DEFAULT_SETTINGS = PromptSettings()
 
 
-def chat_requests(
-    questions: Sequence[Question], descriptions: Mapping[Any, str]
-) -> Iterator[Request]:
+def chat_requests(questions: Sequence[Question], settings: PromptSettings) -> Iterator[Request]:
     """Put every question into a prompt of its own."""
     for place, question in enumerate(questions):
         try:
-            text = chat_prompt(question, descriptions)
+            text = chat_prompt(question, settings)
+        except ReasonerError:
+            raise
         except Exception as error:
             # of the user's agent or post; the other questions must not suffer
             yield Request("chat", [question], [place], "", fault=error)
         else:
-            yield Request("chat", [question], [place], text)
+            yield Request("chat", [question], [place], text, asks_reason=settings.asks_reason)
 
 
-def decision_requests(
-    questions: Sequence[Question], descriptions: Mapping[Any, str]
-) -> Iterator[Request]:
-    """Put the questions of each agent into as few requests as their size allows."""
-    by_agent: dict[int, dict[int, Question]] = {}
-    for place, question in enumerate(questions):
-        by_agent.setdefault(id(question.agent), {})[place] = question
+def answer_schema(options: Sequence[Any], *, asks_reason: bool = False) -> dict[str, Any]:
+    """Return the JSON schema of a chat reply: one ``next_state`` among the options.
 
-    for asked in by_agent.values():
-        choices = []
-        for place, question in asked.items():
-            try:
-                wire = decision_question(question, descriptions)
-                choices.append(_Choice(place, question, wire, _bytes_of(wire)))
-            except Exception as error:
-                yield Request("decision", [question], [place], "", fault=error)
+    A reason comes after the choice, which therefore depends on nothing that the model has written:
+    a run with reasons differs from one without by no more than a line of the prompt.
+    """
+    states = {"type": "string", "enum": [state_text(option) for option in options]}
+    properties: dict[str, Any] = {"next_state": states}
+    if asks_reason:
+        properties["reason"] = {"type": "string", "maxLength": MOST_REASON_CHARACTERS}
 
-        yield from _together(choices)
+    return {"type": "object", "properties": properties, "required": list(properties)}
 
 
-def answer_schema(options: Sequence[Any]) -> dict[str, Any]:
-    """Return the JSON schema of a chat reply: one ``next_state`` among the options."""
-    return {
-        "type": "object",
-        "properties": {
-            "next_state": {"type": "string", "enum": [state_text(option) for option in options]}
-        },
-        "required": ["next_state"],
-    }
+def chat_prompt(question: Question, settings: PromptSettings = DEFAULT_SETTINGS) -> str:
+    """Build the prompt for a question, from what its agent says of itself.
 
+    Raises:
+        ReasonerError: If a prompt of the user's own does not fit the question.
+    """
+    own = None if settings.prompts is None else settings.prompts.of(question)
+    if own is not None:
+        return _filled_prompt(own, question, settings)
+    if not is_of_the_feed(question):
+        return _default_prompt(question, settings)
 
-def chat_prompt(question: Question, descriptions: Mapping[Any, str] = STATE_DESCRIPTIONS) -> str:
-    """Build the prompt for a question, from what its agent says of itself."""
     agent = question.agent
-    if _is_of_a_world(question):
-        return _own_prompt(question, descriptions)
+    personality = personality_of(agent)
+    if settings.attributes:
+        lines = attribute_lines(agent, settings.attributes)
+        personality = "\n".join((personality, *lines))
 
-    return build_reasoner_prompt(
-        agent_name=_name_of(agent),
-        agent_interests=_interests_of(agent),
-        agent_personality=_personality_of(agent),
+    context = question.context
+    if settings.memory is not None and (memory := memory_of(question, settings)):
+        context = f"{format_context(context)}\n\n{memory}"
+
+    text = build_reasoner_prompt(
+        agent_name=name_of(agent),
+        agent_interests=interests_of(agent),
+        agent_personality=personality,
         current_state=question.state,
         trigger=question.trigger,
         options=list(question.options),
-        context=question.context,
-        descriptions=descriptions,
+        context=context,
+        descriptions=settings.descriptions,
     )
 
-
-def decision_state(agent: Any) -> str:
-    """Describe an agent to a decision model, once for all questions of a request."""
-    persona = _persona_of(agent)
-    if persona is not None:
-        return persona
-
-    return (
-        f"{_name_of(agent)} is a social media user.\n"
-        f"Interests: {', '.join(_interests_of(agent))}\n"
-        f"Personality: {_personality_of(agent)}"
-    )
-
-
-def decision_question(
-    question: Question, descriptions: Mapping[Any, str] = STATE_DESCRIPTIONS
-) -> dict[str, Any]:
-    """Build one choice question for a decision model; its criteria are the options' meanings."""
-    situation = f'The user is in the "{state_text(question.state)}" state'
-    whose = "the user's"
-    if _is_of_a_world(question):
-        situation, whose = f'You are in the "{state_text(question.state)}" state', "your"
-
-    instructions = question.prompt or (
-        f'{situation} and received the "{question.trigger}" event.\n\n'
-        f"{format_context(question.context)}\n\n"
-        f"Choose {whose} next state."
-    )
-    criteria = {
-        state_text(option): (
-            _description(option, descriptions)
-            if not _is_of_a_world(question)
-            else _meaning(question, option, descriptions)
-        )
-        for option in question.options
-    }
-
-    return {"type": "choice", "instructions": instructions, "criteria": criteria}
+    return text.removesuffix(_REPLY) + _REPLY_WITH_REASON if settings.asks_reason else text
 
 
 def build_reasoner_prompt(
@@ -247,104 +235,180 @@ def format_context(context: Any) -> str:
     return "\n".join(lines)
 
 
-def _own_prompt(question: Question, descriptions: Mapping[Any, str]) -> str:
-    """Put what the question itself says between who the agent is and what it can choose."""
-    options = "\n".join(
-        f"- {state_text(option)}: {_meaning(question, option, descriptions)}"
+def _default_prompt(question: Question, settings: PromptSettings) -> str:
+    """Put what is the same for all agents first, and what is the agent's own last."""
+    parts = (
+        description_of(question),
+        f"{_TASK}\n{_options(question, settings)}",
+        _reply(settings).rstrip(),
+        persona_of(question.agent, settings.attributes),
+        memory_of(question, settings),
+        situation_of(question),
+    )
+
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _filled_prompt(own: OwnPrompt, question: Question, settings: PromptSettings) -> str:
+    """Put what a prompt of the user's own does not name after it."""
+    text, named = fill(own, question, settings, reply=_reply(settings).rstrip())
+    parts = {
+        "memory": memory_of(question, settings),
+        "options": f"Choose one of these:\n{_options(question, settings)}",
+        "reply": _reply(settings).rstrip(),
+    }
+    further = [part for name, part in parts.items() if part and name not in named]
+
+    return "\n\n".join((text.rstrip(), *further)) + "\n"
+
+
+def fill(
+    own: OwnPrompt, question: Question, settings: PromptSettings, *, reply: str
+) -> tuple[str, Sequence[str]]:
+    """Return what a prompt of the user's own says, and the fields that it names."""
+    if not isinstance(own, Template):
+        text = own(question)
+        if not isinstance(text, str):
+            raise ReasonerError(f"a prompt's function must return text, got {text!r}")
+        return text, ()
+
+    chart = question.chart
+    parts = Parts(
+        question,
+        {
+            "name": lambda: name_of(question.agent),
+            "persona": lambda: persona_of(question.agent, settings.attributes),
+            "state": lambda: state_text(question.state),
+            "trigger": lambda: question.trigger,
+            "options": lambda: _options(question, settings),
+            "chart": lambda: "" if chart is None else str(chart.name),
+            "description": lambda: description_of(question),
+            "situation": lambda: situation_of(question),
+            "context": lambda: format_context(question.context),
+            "memory": lambda: memory_of(question, settings),
+            "reply": lambda: reply,
+        },
+    )
+
+    return own.fill(parts)[0], own.names
+
+
+def named_in(question: Question, settings: PromptSettings) -> Sequence[str]:
+    """Return the fields that the prompt for a question names."""
+    own = None if settings.prompts is None else settings.prompts.of(question)
+    return own.names if isinstance(own, Template) else ()
+
+
+def is_of_the_feed(question: Question) -> bool:
+    """Return whether the specification's prompt fits: a question of the social chart's states."""
+    return (
+        question.prompt is None
+        and _has_states_of_the_feed(question.state.__class__)
+        and not callable(getattr(question.agent, "persona", None))
+    )
+
+
+@lru_cache(maxsize=256)
+def _has_states_of_the_feed(kind: type) -> bool:
+    # a chart that extends the social one has an enum with its states and others
+    return kind is AgentState or (
+        issubclass(kind, Enum) and {*map(state_text, AgentState)} <= {*map(state_text, kind)}
+    )
+
+
+def _options(question: Question, settings: PromptSettings) -> str:
+    return "\n".join(
+        f"- {state_text(option)}: {meaning_of(question, option, settings.descriptions)}"
         for option in question.options
     )
-    persona = _persona_of(question.agent) or f"You are {_name_of(question.agent)}."
-    told = question.prompt or (
+
+
+def meaning_of(question: Question, option: Any, descriptions: Mapping[Any, str]) -> str:
+    # not those of the feed: a state of another enum may have the text of one of its states
+    if descriptions is STATE_DESCRIPTIONS and not _has_states_of_the_feed(option.__class__):
+        descriptions = {}
+
+    own: Mapping[Any, str] = getattr(question.agent, "meanings", None) or {}
+    return own.get(option) or _description(option, descriptions)
+
+
+def situation_of(question: Question) -> str:
+    """Return what has happened: as the question tells it, or by state, event and context."""
+    return question.prompt or (
         f'You are in the "{state_text(question.state)}" state, and the event '
         f'"{question.trigger}" has occurred.\n\n{format_context(question.context)}'
     )
-    reply = 'Respond with JSON only:\n{"next_state": "<state_value>"}'
-
-    return f"{persona}\n\n{told}\n\nChoose one of these:\n{options}\n\n{reply}\n"
 
 
-def _is_of_a_world(question: Question) -> bool:
-    """Return whether a question speaks for itself, so that nothing is said of social media."""
-    return question.prompt is not None or callable(getattr(question.agent, "persona", None))
+def description_of(question: Question) -> str:
+    return "" if question.chart is None else question.chart.description.strip()
 
 
-def _meaning(question: Question, option: Any, descriptions: Mapping[Any, str]) -> str:
-    # not those of a social feed: a state of another enum may have the text of one of its states
-    own: Mapping[Any, str] = getattr(question.agent, "meanings", None) or {}
-    return own.get(option) or (
-        state_text(option).replace("_", " ")
-        if descriptions is STATE_DESCRIPTIONS
-        else _description(option, descriptions)
+def _reply(settings: PromptSettings) -> str:
+    return _REPLY_WITH_REASON if settings.asks_reason else _REPLY
+
+
+def memory_of(question: Question, settings: PromptSettings) -> str:
+    memory = settings.memory
+    if memory is None:
+        return ""
+
+    # one more than is told shows that there is more
+    recall = question.recall
+    things = (
+        things_in_history(question.agent, memory.last + 1)
+        if recall is None
+        else recall(memory.last + 1)
     )
 
-
-def _persona_of(agent: Any) -> str | None:
-    """Return what an agent of a world says of itself; None for any other agent."""
-    persona = getattr(agent, "persona", None)
-    return str(persona()) if callable(persona) else None
+    return memory.tell(things)
 
 
-def _together(choices: Sequence[_Choice]) -> Iterator[Request]:
-    """Put one agent's questions into requests of the size that servers take."""
-    if not choices:
-        return
-
-    asked, places = [choice.question for choice in choices], [choice.place for choice in choices]
-    try:
-        state = decision_state(asked[0].agent)
-        about = _bytes_of(state)
-    except Exception as error:
-        yield Request("decision", asked, places, "", fault=error)
-        return
-
-    sizes = [choice.size for choice in choices]
-    for start, end in _portions(sizes, MOST_DECISION_BYTES - about):
-        named = {f"q{number}": choice.wire for number, choice in enumerate(choices[start:end])}
-        yield Request(
-            "decision",
-            asked[start:end],
-            places[start:end],
-            state,
-            named,
-            about + sum(sizes[start:end]),
-        )
-
-
-def _bytes_of(part: Any) -> int:
-    """Return the size of a part of a request, at least as many bytes as are sent."""
-    # json.dumps escapes non-ASCII text, which takes more bytes than UTF-8
-    return len(json.dumps(part)) + len('"q1000": , ')
-
-
-def _portions(sizes: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
-    """Cut a sequence into runs whose sizes stay below a limit; one that is too large is alone."""
-    start, total = 0, 0
-    for number, size in enumerate(sizes):
-        if number > start and total + size > most:
-            yield start, number
-            start, total = number, 0
-
-        total += size
-
-    yield start, len(sizes)
-
-
-def _name_of(agent: Any) -> str:
+def name_of(agent: Any) -> str:
+    """Return what an agent is called."""
     return str(getattr(agent, "name", None) or agent_name(agent))
 
 
-def _interests_of(agent: Any) -> list[str]:
+def interests_of(agent: Any) -> list[str]:
+    """Return the topics that interest an agent, if it has any."""
     return _listed(getattr(agent, "interests", None) or ())
+
+
+def personality_of(agent: Any) -> str:
+    """Return what an agent is like, if it says so."""
+    return str(getattr(agent, "personality", None) or "")
+
+
+def persona_of(agent: Any, attributes: Sequence[str]) -> str:
+    """Return who an agent is: what it says of itself, and the chosen attributes.
+
+    Raises:
+        ReasonerError: If the agent has no such attribute.
+    """
+    told = _told_by(agent, "persona") or _told_by(agent, "describe") or _profile(agent)
+    return "\n".join((told, *attribute_lines(agent, attributes)))
+
+
+def _told_by(agent: Any, method: str) -> str:
+    says = getattr(agent, method, None)
+    return str(says()) if callable(says) else ""
+
+
+def _profile(agent: Any) -> str:
+    interests, personality = ", ".join(interests_of(agent)), personality_of(agent)
+    lines = (
+        f"You are {name_of(agent)}.",
+        f"Your interests: {interests}" if interests else "",
+        f"Your personality: {personality}" if personality else "",
+    )
+
+    return "\n".join(line for line in lines if line)
 
 
 def _listed(items: Any) -> list[str]:
     """Return the texts of several things, or of a single one."""
     several = isinstance(items, Iterable) and not isinstance(items, str)
     return [str(item) for item in items] if several else [str(items)]
-
-
-def _personality_of(agent: Any) -> str:
-    return str(getattr(agent, "personality", None) or "")
 
 
 def _description(option: Any, descriptions: Mapping[Any, str]) -> str:

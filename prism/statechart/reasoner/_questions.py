@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from prism.errors import ReasonerError
-from prism.statechart._identity import announce, name_or_address
+from prism.statechart._definition import Definition
+from prism.statechart._identity import announce, chart_asking, name_or_address
 from prism.statechart.reasoner._cost import COST_KEYS, KNOWN_COST_KEYS, Cost
 from prism.telemetry._loggers import EventLogger
 
@@ -27,7 +28,11 @@ class Question:
         context: What the event is about, such as the post being evaluated.
         weights: How likely each option is where no model decides; relative numbers, 0 or more, of
             which an option that is missing has 0.
-        prompt: What to tell a model, in place of the default prompt's account of agent and event.
+        prompt: What to tell a model of what has happened, in place of state, event and context.
+        chart: The chart's definition, where it is known.
+        parameters: The parameters of the world, if it has any.
+        recall: Returns the last things that happened to the agent, so many at most, oldest first;
+            without it these are the transitions of its ``state_history``.
 
     Raises:
         ReasonerError: (a ValueError) if there are no options.
@@ -40,6 +45,9 @@ class Question:
     context: Any = None
     weights: Mapping[Any, float] | None = None
     prompt: str | None = None
+    chart: Definition[Any] | None = field(default=None, compare=False, repr=False)
+    parameters: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
+    recall: Callable[[int], Sequence[str]] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse a question that has no answer."""
@@ -62,6 +70,8 @@ class Decision:
         reason: Why the fallback was taken.
         probabilities: Probability of every option by its text, where the chooser knows them.
         cost: What it took, if a model was asked.
+        said: The reason that the model gave beside its choice, where it was asked for one.
+        decision_id: Under which id its prompt is recorded, if it is.
     """
 
     chosen: Any
@@ -69,6 +79,8 @@ class Decision:
     reason: str | None = None
     probabilities: Mapping[str, float] | None = None
     cost: Cost | None = None
+    said: str | None = None
+    decision_id: str | None = field(default=None, compare=False)
 
 
 class BaseReasoner(ABC):
@@ -110,7 +122,8 @@ class BaseReasoner(ABC):
         Raises:
             ReasonerError: (a ValueError) if there are no options.
         """
-        question = Question(agent, current_state, trigger, tuple(options), context)
+        chart = chart_asking(agent, trigger)
+        question = Question(agent, current_state, trigger, tuple(options), context, chart=chart)
         return (await self.decide_many([question]))[0].chosen
 
     async def decide_many(
@@ -143,6 +156,8 @@ def _announce(given: EventLogger | None, question: Question, decision: Decision)
         reason=decision.reason,
         probabilities=decision.probabilities,
         cost=None if cost is None else cost_told(cost),
+        said=decision.said,
+        decision_id=decision.decision_id,
     )
 
 

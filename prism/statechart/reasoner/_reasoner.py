@@ -20,19 +20,37 @@ from prism.randomness import RandomStream, Taken, index_at
 from prism.statechart._identity import agent_name
 from prism.statechart.reasoner._agent_streams import AgentStreams
 from prism.statechart.reasoner._answer_store import AnswerStore, ReplyCache
-from prism.statechart.reasoner._clients import adapt, check_client, check_model, has_slots
+from prism.statechart.reasoner._clients import (
+    adapt,
+    check_client,
+    check_model,
+    depends_on,
+    has_slots,
+    require_model,
+)
 from prism.statechart.reasoner._cost import Budget, Cost, require_positive
-from prism.statechart.reasoner._dispatch import Dispatcher, Flight, Outcome, chances_in, chosen_in
+from prism.statechart.reasoner._decision_requests import decision_requests
+from prism.statechart.reasoner._dispatch import (
+    Dispatcher,
+    Flight,
+    Outcome,
+    chances_in,
+    chosen_in,
+    reason_in,
+)
 from prism.statechart.reasoner._mode import ModeFinder
 from prism.statechart.reasoner._model_client import Reply
+from prism.statechart.reasoner._own_prompts import PROMPT_LOGGER, OwnPrompts, Prompts
 from prism.statechart.reasoner._prompts import (
     STATE_DESCRIPTIONS,
     Kind,
+    PromptSettings,
     Request,
     chat_requests,
-    requests_for,
 )
 from prism.statechart.reasoner._questions import BaseReasoner, Decision, Question, Source
+from prism.statechart.reasoner._recollection import Recollection
+from prism.statechart.reasoner._recording import PromptRecord, Recording
 from prism.telemetry._loggers import EventLogger, describe
 
 DEFAULT_TIMEOUT_SECONDS = 120.0
@@ -97,6 +115,15 @@ class Reasoner(BaseReasoner):
         model: Model name, for clients that need it with every call.
         descriptions: Meaning of each state for the prompt, by state; `STATE_DESCRIPTIONS` by
             default.
+        prompt: What the model is told: a template with ``{fields}``, a function of the `Question`,
+            or a mapping of those by the name of a chart, by a state, or by the name of a chart and
+            then by state. Memory, options and how to reply follow where a template does not name
+            them. By default the specification's prompt in the social feed, else one of chart,
+            options, agent and event; ``docs/prompts.md`` shows them.
+        attributes: Attributes of the agents that are told with who they are.
+        memory: What agents remember when they decide, or how many things; None for nothing.
+        reasons: Ask for a reason beside the choice, which is logged as ``said``; decision models
+            give none.
         timeout: Seconds that one answer may take, retries included. It counts from the moment the
             question gets a slot of the client, and while nobody is served at all.
         concurrency: Requests under way at once, for a client without a ``concurrency`` of its own;
@@ -111,14 +138,17 @@ class Reasoner(BaseReasoner):
             asked for again. For an agent, whose answers depend on its instructions, too, give a
             ``model`` that is a name for both.
         budget: What the run may spend; decisions fall back when it is spent.
+        record: Where to keep every prompt and reply, which may hold what is private.
         logger: A structlog logger for decisions.
 
     Raises:
         ReasonerError: If the client has none of the three methods, in mode ``decision`` no
             ``systemone``, or blocks the event loop; if it needs a model and there is none; or if
-            there is a cache and neither the client nor ``model`` names a model.
-        FieldValueError: If mode or pick is unknown, the time-out, the concurrency or the attempts
-            are not above 0, or one of the last two is given for a client that has its own.
+            there is a cache and neither the client nor ``model`` names a model; or if a prompt
+            names a field that there is not.
+        FieldValueError: If mode or pick is unknown, the time-out, the concurrency, the attempts or
+            the memory are not above 0, or the concurrency or the attempts are given for a client
+            that has its own.
     """
 
     def __init__(
@@ -130,12 +160,17 @@ class Reasoner(BaseReasoner):
         fallback: Any = None,
         model: str | None = None,
         descriptions: Mapping[Any, str] = STATE_DESCRIPTIONS,
+        prompt: Prompts | None = None,
+        attributes: Sequence[str] = (),
+        memory: Recollection | int | None = None,
+        reasons: bool = False,
         timeout: float = DEFAULT_TIMEOUT_SECONDS,
         concurrency: int | None = None,
         attempts: int | None = None,
         seed: int = 0,
         cache: AnswerStore | None = None,
         budget: Budget | None = None,
+        record: PromptRecord | None = None,
         logger: EventLogger | None = None,
     ) -> None:
         _require_one_of("mode", mode, ("auto", "decision", "chat"))
@@ -169,7 +204,18 @@ class Reasoner(BaseReasoner):
         self._pick = pick
         self._fallback = fallback
         self._model = model or _text_or_none(getattr(client, "model", None))
-        self._descriptions = descriptions
+        self.memory: Recollection | None = (
+            Recollection(memory) if isinstance(memory, int) else memory
+        )
+        self._has_said = False
+        self._settings = PromptSettings(
+            descriptions,
+            None if prompt is None else OwnPrompts(prompt, has_memory=memory is not None),
+            # as for states, a single text is not a list of characters
+            (attributes,) if isinstance(attributes, str) else tuple(attributes),
+            self.memory,
+            reasons,
+        )
         self._cache = cache
         self._replies = None if cache is None else ReplyCache(cache, logger)
         self._depends_on = depends_on(client, model, seed)
@@ -182,6 +228,7 @@ class Reasoner(BaseReasoner):
             model=self._model,
         )
         self._mode_finder = ModeFinder(adapted, logger)
+        self.record = record
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
         """Ask the model every question, as many at once as the client may be asked.
@@ -189,24 +236,26 @@ class Reasoner(BaseReasoner):
         What a draw will need is taken before anything is awaited, so that no draw depends on which
         answer comes first.
         """
+        recording = None if self._record is None else Recording(self._record, questions)
         draws = [self._draw(question) for question in questions]
         readable = [
             question for question, draw in zip(questions, draws, strict=True) if draw.fault is None
         ]
         try:
-            found = iter(await self._find(readable) if readable else ())
+            found = iter(await self._find(readable, recording) if readable else ())
         except BaseException:
             for draw in draws:
                 draw.put_back()
 
             raise
 
-        return [
+        decisions = [
             self._settle(question, draw, next(found))
             if draw.fault is None
             else self._without_asking(question, draw.fault)
             for question, draw in zip(questions, draws, strict=True)
         ]
+        return decisions if recording is None else recording.keep(decisions)
 
     @property
     def client(self) -> Any:
@@ -217,6 +266,16 @@ class Reasoner(BaseReasoner):
     def cache(self) -> AnswerStore | None:
         """Where answers are kept; it is not closed here."""
         return self._cache
+
+    @property
+    def record(self) -> PromptRecord | None:
+        """Where every prompt and reply is kept; None where they are not."""
+        return self._record
+
+    @record.setter
+    def record(self, record: PromptRecord | None) -> None:
+        self._record = record
+        self._dispatcher.is_recorded = record is not None
 
     async def close(self) -> None:
         """Close the client's connections, if it opens new ones later (``client.reopens``)."""
@@ -235,15 +294,30 @@ class Reasoner(BaseReasoner):
         except Exception as error:  # of the user's agent; the other questions must not suffer
             return _Draw(fault=error)
 
-    async def _find(self, questions: Sequence[Question]) -> list[Found]:
+    async def _find(
+        self, questions: Sequence[Question], recording: Recording | None
+    ) -> list[Found]:
         """Return what the model says to each question."""
         kind = self._kind or await self._find_kind()
-        requests = requests_for(kind, questions, self._descriptions)
+        if kind == "decision":
+            self._say_without_reasons()
+
+        make = chat_requests if kind == "chat" else decision_requests
+        requests = make(questions, self._settings)
         placed: dict[int, Found] = {}
-        chats = await self._ask_all(((request, 0) for request in requests), placed)
-        await self._ask_all(chats, placed)
+        chats = await self._ask_all(((request, 0) for request in requests), placed, recording)
+        await self._ask_all(chats, placed, recording)
 
         return [placed[number] for number in range(len(questions))]
+
+    def _say_without_reasons(self) -> None:
+        if self._settings.asks_reason and not self._has_said:
+            self._has_said = True
+            PROMPT_LOGGER.warning(
+                "%s is asked for probabilities, with which it gives no reasons: to have reasons, "
+                "ask in mode chat",
+                self._model or "the model",
+            )
 
     async def _find_kind(self) -> Kind:
         """Return how to ask: as server and model want it, or in chat while that is unknown."""
@@ -257,13 +331,17 @@ class Reasoner(BaseReasoner):
         return found or "chat"
 
     async def _ask_all(
-        self, requests: Iterable[tuple[Request, int]], placed: dict[int, Found]
+        self,
+        requests: Iterable[tuple[Request, int]],
+        placed: dict[int, Found],
+        recording: Recording | None,
     ) -> list[tuple[Request, int]]:
         """Ask, and note what was found for each question by its place.
 
         Args:
             requests: What to ask, each with the number of requests that asked the same before.
             placed: Where to note it.
+            recording: Where to note what was asked and said, if that is recorded.
 
         Returns:
             The chats that may help where decision questions failed, with the requests these cost.
@@ -282,7 +360,7 @@ class Reasoner(BaseReasoner):
                     continue
 
                 identity = request.identity()
-                stored = self._stored(request, identity)
+                stored = self._stored(request, identity, recording)
                 if stored is not None:
                     placed.update(zip(request.places, stored, strict=True))
                     continue
@@ -300,7 +378,11 @@ class Reasoner(BaseReasoner):
                 outcome = await flights[identity].outcome()
                 cost = outcome.charge()
                 cost.attempts += earlier
-                if outcome.error is not None and self._may_chat(request, outcome.error):
+                chats_instead = outcome.error is not None and self._may_chat(request, outcome.error)
+                if recording is not None:
+                    (recording.failed if chats_instead else recording.answered)(request, outcome)
+
+                if chats_instead:
                     chats.extend(self._chats_instead(request, cost.attempts))
                 else:
                     found = self._read_outcome(request, identity, outcome, cost)
@@ -310,7 +392,9 @@ class Reasoner(BaseReasoner):
         finally:
             await self._dispatcher.leave(flights.values())
 
-    def _stored(self, request: Request, identity: str) -> Sequence[Found] | None:
+    def _stored(
+        self, request: Request, identity: str, recording: Recording | None
+    ) -> Sequence[Found] | None:
         """Return the answers that an earlier run has stored, if they are valid."""
         if self._replies is None:
             return None
@@ -320,7 +404,12 @@ class Reasoner(BaseReasoner):
             return None
 
         found = self._read_all(request, reply, "cache", None)
-        return found if _all_valid(found) else None
+        if not _all_valid(found):
+            return None
+        if recording is not None:
+            recording.stored(request, reply)
+
+        return found
 
     def _may_chat(self, request: Request, error: Exception) -> bool:
         """Return True if a chat may help after a failure; where nobody decides, from now on."""
@@ -335,7 +424,7 @@ class Reasoner(BaseReasoner):
 
     def _chats_instead(self, request: Request, attempts: int) -> Iterator[tuple[Request, int]]:
         """Return the chats that ask the same; the requests so far stand with the first."""
-        for number, chat in enumerate(chat_requests(request.questions, self._descriptions)):
+        for number, chat in enumerate(chat_requests(request.questions, self._settings)):
             places = [request.places[number]]
             yield replace(chat, places=places), attempts if number == 0 else 0
 
@@ -376,7 +465,8 @@ class Reasoner(BaseReasoner):
     ) -> Found:
         try:
             if request.kind == "chat":
-                return Decision(chosen_in(reply, request, number), source, cost=cost)
+                said = reason_in(reply) if request.asks_reason else None
+                return Decision(chosen_in(reply, request, number), source, cost=cost, said=said)
             return _Probabilities(chances_in(reply, request, number), source, cost)
         except ReasonerError as error:
             return self._fall_back(question, error, cost)
@@ -424,28 +514,8 @@ def _kind_by(mode: Mode, client: Any) -> Kind | None:
     return None if callable(getattr(client, "systemone", None)) else "chat"
 
 
-def depends_on(client: Any, model: str | None, seed: int) -> list[Any]:
-    """Return what a reply depends on besides the question, as far as the client says."""
-    settings = [getattr(client, name, None) for name in ("model", "temperature", "seed", "think")]
-    return [
-        model,
-        seed,
-        *(value if isinstance(value, (str, int, float)) else None for value in settings),
-    ]
-
-
 def _text_or_none(value: Any) -> str | None:
     return value if isinstance(value, str) else None
-
-
-def require_model(client: object, model: str | None) -> None:
-    """Refuse to keep answers whose model is unknown."""
-    if model is None and not isinstance(getattr(client, "model", None), str):
-        raise ReasonerError(
-            f"a cache keeps answers by model, and {type(client).__name__} names none: "
-            "give Reasoner a model, any name that stands for the model and for what else the "
-            "answers depend on"
-        )
 
 
 def _require_one_of(name: str, value: str, known: Sequence[str]) -> None:

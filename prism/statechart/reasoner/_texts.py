@@ -85,6 +85,7 @@ class Written:
         value: What the text says, as the call reads it; None if it failed.
         reason: Why it failed, or why the fallback was taken.
         cost: What it took, if a model was asked.
+        text_id: Under which id its prompt is recorded, if it is.
     """
 
     text: str | None
@@ -92,6 +93,7 @@ class Written:
     value: Any = field(default=None, compare=False)
     reason: str | None = None
     cost: Cost | None = None
+    text_id: str | None = field(default=None, compare=False)
 
     @property
     def has_failed(self) -> bool:
@@ -207,6 +209,8 @@ def _announce(
     }
     if written.cost is not None:
         keys.update(cost_told(written.cost))
+    if written.text_id is not None:
+        keys["text_id"] = written.text_id
 
     if written.source in _FAILURES:
         report_warning(given, TEXT_WRITTEN, **keys)

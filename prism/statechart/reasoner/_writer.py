@@ -8,7 +8,14 @@ from typing import Any
 from prism.errors import BudgetSpentError, CircuitOpenError, ModelMissingError
 from prism.statechart.reasoner._answer_store import AnswerStore, ReplyCache
 from prism.statechart.reasoner._bare_ollama import is_refused
-from prism.statechart.reasoner._clients import adapt, check_client, check_model, has_slots
+from prism.statechart.reasoner._clients import (
+    adapt,
+    check_client,
+    check_model,
+    depends_on,
+    has_slots,
+    require_model,
+)
 from prism.statechart.reasoner._cost import Budget, Cost, require_positive
 from prism.statechart.reasoner._dispatch import Dispatcher, TextRequest
 from prism.statechart.reasoner._model_client import Reply, TextReply
@@ -16,9 +23,8 @@ from prism.statechart.reasoner._reasoner import (
     DEFAULT_ATTEMPTS,
     DEFAULT_CONCURRENCY,
     DEFAULT_TIMEOUT_SECONDS,
-    depends_on,
-    require_model,
 )
+from prism.statechart.reasoner._recording import PromptRecord, record_text
 from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written, or_fallback, read_as
 from prism.telemetry._loggers import EventLogger, describe
 
@@ -42,6 +48,7 @@ class Writer(BaseWriter):
         seed: Seed of the sampling, where the client takes one.
         cache: Where to keep texts from one run to the next, by model, prompt and schema.
         budget: What the run may spend; a `Reasoner` may be given the same.
+        record: Where to keep every prompt and reply, which may hold what is private.
         logger: A structlog logger for texts.
 
     Raises:
@@ -60,6 +67,7 @@ class Writer(BaseWriter):
         seed: int = 0,
         cache: AnswerStore | None = None,
         budget: Budget | None = None,
+        record: PromptRecord | None = None,
         logger: EventLogger | None = None,
     ) -> None:
         require_positive(timeout=timeout, concurrency=concurrency, attempts=attempts)
@@ -84,6 +92,7 @@ class Writer(BaseWriter):
             self.budget,
             model=known if isinstance(known, str) else None,
         )
+        self.record = record
 
     @property
     def client(self) -> Any:
@@ -94,6 +103,16 @@ class Writer(BaseWriter):
     def cache(self) -> AnswerStore | None:
         """Where texts are kept; it is not closed here."""
         return self._cache
+
+    @property
+    def record(self) -> PromptRecord | None:
+        """Where every prompt and reply is kept; None where they are not."""
+        return self._record
+
+    @record.setter
+    def record(self, record: PromptRecord | None) -> None:
+        self._record = record
+        self._dispatcher.is_recorded = record is not None
 
     async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
         """Have the model write every text, as many at once as the client may be asked."""
@@ -111,6 +130,14 @@ class Writer(BaseWriter):
             await self._client.close()
 
     async def _written(self, call: TextCall) -> Written:
+        record = self._record
+        if record is None:
+            return await self._found(call)
+
+        text_id = record.new_id(call.agent_id)
+        return record_text(record, text_id, call, await self._found(call))
+
+    async def _found(self, call: TextCall) -> Written:
         key = self._key_of(call)
         stored = None if key is None or self._replies is None else self._replies.get(key)
         if stored is not None:
@@ -172,6 +199,9 @@ def _sum(total: Cost, last: Cost) -> Cost:
     last.queue_seconds = round(last.latency - last.request_seconds, 6)
     last.model, last.host = last.model or total.model, last.host or total.host
     last.attempts += total.attempts
+    if last.trail is not None:
+        last.trail = [*(total.trail or ()), *last.trail]
+
     last.input_tokens = _both(total.input_tokens, last.input_tokens)
     last.output_tokens = _both(total.output_tokens, last.output_tokens)
 

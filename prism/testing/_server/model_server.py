@@ -338,7 +338,11 @@ class ModelServer(ABC):
         if fault is not None and fault.content is not None:
             return fault.content
         if asked.options:
-            return json.dumps({"next_state": self.choose(asked)})
+            chosen = self.choose(asked)
+            # in the order of the schema, as servers write it that keep to one
+            asks_reason = "reason" in (asked.schema or {}).get("properties", {})
+            reason = {"reason": f"I prefer {chosen}."} if asks_reason else {}
+            return json.dumps({"next_state": chosen, **reason})
         if self.write is None:
             return self.choose(asked)
 

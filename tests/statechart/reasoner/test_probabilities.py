@@ -12,7 +12,8 @@ import pytest
 
 from prism.randomness import RandomStream
 from prism.statechart.reasoner import Reasoner
-from prism.statechart.reasoner._prompts import MOST_DECISION_BYTES, decision_state
+from prism.statechart.reasoner._decision_requests import decision_state
+from prism.statechart.reasoner._prompts import MOST_DECISION_BYTES
 from prism.statechart.reasoner._questions import Question
 from prism.testing import FakeOllama, Fault
 from tests.kit.clients import Model, Weighing
@@ -45,7 +46,7 @@ async def test_decisions_of_one_agent_go_in_one_request(
         (question.body for question in server.questions), key=lambda body: len(body["questions"])
     )
     assert len(server.questions) == 2
-    assert shared["state"] == decision_state(agent)
+    assert shared["state"] == decision_state(questions[0])
     assert [list(choice["criteria"]) for choice in shared["questions"].values()] == [
         [option.value for option in options] for options in sets
     ]

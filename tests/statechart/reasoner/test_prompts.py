@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
+from prism.statechart.reasoner._decision_requests import decision_question, decision_state
 from prism.statechart.reasoner._prompts import (
     STATE_DESCRIPTIONS,
     build_reasoner_prompt,
     chat_prompt,
-    decision_question,
-    decision_state,
     format_context,
 )
 from prism.statechart.reasoner._questions import Question
@@ -142,7 +141,7 @@ def test_any_profile_can_be_told(agent: Any, profile: tuple[str, str, str]) -> N
     told = f"Your interests: {interests}\nYour personality: {personality}\n"
     assert chat_prompt(ask(agent)).startswith(f"You are {name}, a social media user.\n\n{told}")
     about = f"Interests: {interests}\nPersonality: {personality}"
-    assert decision_state(agent) == f"{name} is a social media user.\n{about}"
+    assert decision_state(ask(agent)) == f"{name} is a social media user.\n{about}"
 
 
 def test_a_decision_question_is_that_of_the_wire_format() -> None:

@@ -6,15 +6,18 @@ from typing import Any
 
 import pytest
 
-from prism.statechart.reasoner._prompts import (
-    MOST_DECISION_BYTES,
-    STATE_DESCRIPTIONS,
-    Request,
-    chat_prompt,
-    chat_requests,
+from prism.statechart.reasoner._decision_requests import (
     decision_question,
     decision_requests,
     decision_state,
+)
+from prism.statechart.reasoner._prompts import (
+    DEFAULT_SETTINGS,
+    MOST_DECISION_BYTES,
+    PromptSettings,
+    Request,
+    chat_prompt,
+    chat_requests,
 )
 from prism.statechart.reasoner._questions import Question
 from prism.statechart.states import AgentState
@@ -30,7 +33,7 @@ def ask(
 
 
 def decisions(questions: list[Question]) -> list[Request]:
-    return list(decision_requests(questions, STATE_DESCRIPTIONS))
+    return list(decision_requests(questions, DEFAULT_SETTINGS))
 
 
 def sent(request: Request) -> bytes:
@@ -43,7 +46,7 @@ def sent(request: Request) -> bytes:
 def test_a_chat_asks_one_question() -> None:
     """In chat every question is a request of its own, with its prompt."""
     questions = [ask(ADA), ask(BEN), ask(ADA)]
-    requests = list(chat_requests(questions, STATE_DESCRIPTIONS))
+    requests = list(chat_requests(questions, DEFAULT_SETTINGS))
     assert [(request.kind, request.questions, request.places) for request in requests] == [
         ("chat", [question], [place]) for place, question in enumerate(questions)
     ]
@@ -56,17 +59,17 @@ def test_decisions_of_one_agent_go_together() -> None:
     """The questions of one agent share one request and one state, whatever stands between them."""
     questions = [ask(ADA, "one"), ask(BEN, "two"), ask(ADA, "three")]
     ada, ben = decisions(questions)
-    assert (ada.text, ada.places) == (decision_state(ADA), [0, 2])
+    assert (ada.text, ada.places) == (decision_state(questions[0]), [0, 2])
     assert ada.choices == {
         "q0": decision_question(questions[0]),
         "q1": decision_question(questions[2]),
     }
-    assert (ben.text, ben.places, list(ben.choices)) == (decision_state(BEN), [1], ["q0"])
+    assert (ben.text, ben.places, list(ben.choices)) == (decision_state(questions[1]), [1], ["q0"])
 
 
 def test_no_questions_make_no_request() -> None:
     """No questions make no requests."""
-    assert decisions([]) == list(chat_requests([], STATE_DESCRIPTIONS)) == []
+    assert decisions([]) == list(chat_requests([], DEFAULT_SETTINGS)) == []
 
 
 @pytest.mark.parametrize(
@@ -102,17 +105,17 @@ def test_an_unreadable_agent_or_post_is_a_faulty_request(make: Any) -> None:
     """A question whose post or agent cannot be read says why; the others are as they would be."""
     good = [ask(ADA, "one"), ask(ADA, "two"), ask(BEN, "three")]
     bad = [ask(ADA, Unreadable()), ask(Unreadable(), "four")]
-    requests = list(make([good[0], bad[0], good[1], bad[1], good[2]], STATE_DESCRIPTIONS))
+    requests = list(make([good[0], bad[0], good[1], bad[1], good[2]], DEFAULT_SETTINGS))
     faulty = [request for request in requests if request.fault is not None]
     assert [request.places for request in faulty] == [[1], [3]]
     assert all(isinstance(request.fault, LookupError) for request in faulty)
     sound = [(request.text, request.choices) for request in requests if request.fault is None]
-    assert sound == [(request.text, request.choices) for request in make(good, STATE_DESCRIPTIONS)]
+    assert sound == [(request.text, request.choices) for request in make(good, DEFAULT_SETTINGS)]
 
 
 def test_a_description_that_is_not_text_is_a_faulty_request() -> None:
     """A decision question that JSON cannot hold is a request that says why."""
-    (request,) = decision_requests([ask(ADA)], {S.COMPOSING: object()})
+    (request,) = decision_requests([ask(ADA)], PromptSettings({S.COMPOSING: object()}))
     assert isinstance(request.fault, TypeError)
 
 
@@ -131,13 +134,13 @@ def test_the_identity_of_a_request_is_what_it_asks(other: Question) -> None:
     """Requests have one identity if they ask the same in the same way, and only then."""
     for make in (chat_requests, decision_requests):
         same = [
-            next(make([question], STATE_DESCRIPTIONS)).identity()
+            next(make([question], DEFAULT_SETTINGS)).identity()
             for question in (ask(ADA), ask(ADA), other)
         ]
         assert same[0] == same[1] != same[2]
 
     chat, decision = (
-        next(make([other], STATE_DESCRIPTIONS)).identity()
+        next(make([other], DEFAULT_SETTINGS)).identity()
         for make in (chat_requests, decision_requests)
     )
     assert chat != decision

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from prism.cognition._config._config import Config
 from prism.cognition._prompts import build_prompt
-from prism.cognition._tokens import count_tokens
+from prism.statechart.reasoner._tokens import count_tokens
 
 SAMPLES: list[dict[str, Any]] = json.loads(
-    (Path(__file__).parents[1] / "data" / "cognition" / "token_counts.json").read_text("utf-8")
+    (Path(__file__).parents[2] / "data" / "cognition" / "token_counts.json").read_text("utf-8")
 )
 """Texts of many kinds, each with the counts of seven tokenizers."""
 

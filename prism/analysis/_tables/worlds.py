@@ -1,0 +1,152 @@
+"""What worlds of one's own measured, were treated with, and logged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isfinite
+from typing import Any
+
+import polars as pl
+
+from prism.analysis._reading.logs import RunLogs
+from prism.analysis._reading.merging import TableMerger, merge_by_sum
+from prism.analysis._reading.scanning import as_columns, names_shown, read_object
+from prism.errors import InputError
+from prism.runlog._keys import WORLD_EVENTS
+from prism.telemetry.events import ROUND_ENDED, TREATMENT_APPLIED
+
+_MEASURED = {
+    "run": pl.UInt32(),
+    "round": pl.Int64(),
+    "measure": pl.String(),
+    "value": pl.Float64(),
+}
+_TREATED = ("run", "round", "treatment", "parameters")
+
+
+def measures(logs: RunLogs) -> pl.DataFrame:
+    """Return what the measures of worlds came to, as time series below each other.
+
+    Args:
+        logs: The logs, from `read_log`.
+
+    Returns:
+        ``round``, ``measure`` and ``value`` (at the end of the round; null where there was nothing
+        to measure), by measure in the order in which the world has them, then by round. With
+        ``run`` first if there are several.
+    """
+    rows = pl.DataFrame(list(_measured(logs)), schema=_MEASURED, orient="row")
+    places = rows.select("run", "measure").unique(maintain_order=True).with_row_index("place")
+    table = rows.join(places, on=["run", "measure"], how="left", maintain_order="left")
+    ordered = table.sort("run", "place", "round", maintain_order=True).drop("place")
+
+    return logs.labelled(ordered)
+
+
+def treatments(logs: RunLogs) -> pl.DataFrame:
+    """List the treatments that worlds were given.
+
+    Args:
+        logs: The logs, from `read_log`.
+
+    Returns:
+        One row for each time, in the order of the log: ``round`` (at whose beginning it was
+        applied), ``treatment``, and ``parameters`` (those that it changed, with their new values,
+        as JSON). With ``run`` first if there are several.
+    """
+    found = [
+        frame.select(_TREATED)
+        for frame in logs.blocks(TREATMENT_APPLIED, columns=("round", *_TREATED[2:]))
+    ]
+    return logs.labelled(pl.concat(found))
+
+
+def parameters(logs: RunLogs) -> pl.DataFrame:
+    """List the runs with the parameters of their worlds at the beginning.
+
+    Args:
+        logs: The logs, from `read_log`.
+
+    Returns:
+        One row for each run: ``run``, ``world`` (null if it is of none), ``agents``, ``rounds``,
+        ``ticks_per_round``, ``seed``, and a column for each parameter, null where a world has no
+        such parameter. One that is called as one of these columns becomes ``parameter_`` and its
+        name.
+    """
+    names = ("world", "agents", "rounds", "ticks_per_round", "seed")
+    facts = [[run.label, *(getattr(run, name) for name in names)] for run in logs.runs]
+    numbers = dict.fromkeys(names[1:], pl.Int64())
+    schema = {"run": pl.String(), "world": pl.String(), **numbers}
+    table = pl.DataFrame(facts, schema=schema, orient="row")
+    values = as_columns([run.parameters for run in logs.runs], otherwise="parameters")
+    renamed = {name: f"parameter_{name}" for name in values.columns if name in schema}
+
+    return table.with_columns(values.rename(renamed))
+
+
+def world_event_counts(logs: RunLogs) -> pl.DataFrame:
+    """Count the events that worlds have logged themselves.
+
+    Args:
+        logs: The logs, from `read_log`.
+
+    Returns:
+        ``event`` (its name, such as ``sold`` of ``world.sold``), ``round`` (0 during `setup`),
+        ``events``, and ``agents`` (different agents that they name by ``agent_id``), by event and
+        round. With ``run`` first if there are several.
+    """
+    keys = ["run", "event", "round"]
+    counts = merge_by_sum(keys)
+    named = TableMerger(lambda tables: tables.unique(maintain_order=True))
+    is_own = pl.col("event").str.starts_with(WORLD_EVENTS)
+    for frame in logs.blocks_where(is_own, columns=("round", "agent_id")):
+        counts.add(frame.group_by(keys).agg(events=pl.len().cast(pl.Int64)))
+        named.add(frame.select(*keys, "agent_id").drop_nulls("agent_id").unique())
+
+    agents = named.table().group_by(keys).agg(agents=pl.len().cast(pl.Int64))
+    table = counts.table().join(agents, on=keys, how="left", nulls_equal=True)
+    table = table.with_columns(
+        pl.col("event").str.strip_prefix(WORLD_EVENTS), pl.col("agents").fill_null(0)
+    )
+
+    return logs.labelled(table.sort(keys))
+
+
+def world_events(logs: RunLogs, event: str) -> pl.DataFrame:
+    """List the events of one name that worlds have logged themselves, with their own keys.
+
+    Args:
+        logs: The logs, from `read_log`.
+        event: The name that the world gave it, such as ``sold``.
+
+    Returns:
+        One row for each, in the order of the log: ``line``, ``timestamp`` (UTC), ``round``,
+        ``tick``, and a column for each key that any of them has; see `RunLogs.scan`, which returns
+        the same as a query. With ``run`` first if there are several.
+
+    Raises:
+        InputError: If there are none; names those that there are.
+    """
+    name = event.removeprefix(WORLD_EVENTS)
+    known = world_event_counts(logs)["event"].unique()
+    if name not in known:
+        listed = names_shown(known) or "none at all"
+        raise InputError(
+            f"the worlds have logged no event {name!r}; there are {listed}", field="event"
+        )
+
+    return logs.scan(WORLD_EVENTS + name).collect()
+
+
+def _measured(logs: RunLogs) -> Iterator[tuple[int, int | None, str, float | None]]:
+    for frame in logs.blocks(ROUND_ENDED, columns=("round", "measures")):
+        ended = frame.drop_nulls("measures").select("run", "round", "measures")
+        for run, number, text in ended.iter_rows():
+            for name, value in read_object(text).items():
+                yield run, number, name, _number(value)
+
+
+def _number(value: Any) -> float | None:
+    # true and false are measures, too: of whether something has happened
+    is_number = isinstance(value, (int, float)) and isfinite(value)
+    return float(value) if is_number else None

@@ -1,0 +1,158 @@
+"""``prism simulate --world``: a world of a user's own, or one that ships."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from prism.cli._chart_argument import import_from_here
+from prism.cli._results import print_place, rounds_shown, states_table
+from prism.cli._run_screen import is_given
+from prism.cli._screen import Screen, plain, plain_table
+from prism.errors import InputError
+from prism.runs import ReasonerOptions, WriterOptions
+from prism.runs._folder import read_summary
+from prism.worlds import WorldResults, WorldRun
+
+WorldName = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WORLD",
+        rich_help_panel="A world",
+        help="Run another world than the social feed: package.module:Name, file.py:Name, or the "
+        "short name of one that 'prism world list' shows.",
+    ),
+]
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        rich_help_panel="A world",
+        help="Set a parameter of the world. Repeat it for several. 'prism world show' has their "
+        "names.",
+    ),
+]
+Treatments = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--treat",
+        metavar="NAME@ROUND",
+        rich_help_panel="A world",
+        help="Apply a treatment of the world when a round begins. Repeat it for several.",
+    ),
+]
+
+
+def world_run(
+    context: typer.Context,
+    world: str,
+    parameters: Iterable[str] | None,
+    treatments: Iterable[str] | None,
+    agents: str,
+    seed: int,
+    reasoner: ReasonerOptions,
+    keep: tuple[str, ...],
+    writer: WriterOptions | None,
+) -> WorldRun:
+    """Return the run of a world that a command line asks for."""
+    import_from_here()
+    given = {name: context.params[name] for name in ("rounds", "ticks") if is_given(context, name)}
+
+    return WorldRun(
+        world,
+        agents,
+        rounds=given.get("rounds"),
+        ticks_per_round=given.get("ticks"),
+        seed=seed,
+        parameters=settings(parameters),
+        treatments=tuple(treatments or ()),
+        reasoner=reasoner,
+        keep=keep,
+        writer=writer,
+    )
+
+
+def settings(given: Iterable[str] | None) -> dict[str, str]:
+    """Return names and values of ``--set name=value``.
+
+    Raises:
+        InputError: If one is something else, or a name is given twice.
+    """
+    found: dict[str, str] = {}
+    for text in given or ():
+        name, equals, value = text.partition("=")
+        name = name.strip()
+        if not equals or not name:
+            raise InputError(f"--set must be NAME=VALUE, got {text!r}")
+        if name in found:
+            raise InputError(f"--set has {name!r} twice: {found[name]!r} and {value!r}")
+        found[name] = value
+
+    return found
+
+
+def kind_of_world(folder: Path) -> type[WorldRun] | None:
+    """Return the kind of options of a kept run if it is of a world."""
+    if not (folder / "run.json").exists() or "world" not in read_summary(folder)["config"]:
+        return None
+
+    import_from_here()
+    return WorldRun
+
+
+def print_world_results(results: WorldResults, folder: Path | None) -> None:
+    """Print states and measures of the rounds, and what happened in all."""
+    screen = Screen()
+    screen.print(f"[bold]Agents in each state when a round ends[/bold] ({results.agents:,} agents)")
+    screen.print(states_table(results, screen.width))
+    if results.rounds[0].measures:
+        screen.print("[bold]Measures when a round ends[/bold]")
+        screen.print(_measures_table(results, screen.width))
+
+    screen.print("[bold]What happened[/bold]")
+    screen.print(_counts_table(results))
+    print_place(screen, folder)
+
+
+def _measures_table(results: WorldResults, width: int) -> Table:
+    shown = rounds_shown(results, width)
+    table = plain_table()
+    table.add_column("round")
+    for summary in shown:
+        table.add_column(str(summary.number), justify="right", no_wrap=True)
+
+    for name in shown[0].measures:
+        table.add_row(plain(name), *(_figure(summary.measures[name]) for summary in shown))
+
+    return table
+
+
+def _figure(value: float | int | None) -> str:
+    if value is None:
+        return "-"
+
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.3g}"
+
+
+def _counts_table(results: WorldResults) -> Table:
+    totals: dict[str, Any] = results.totals()
+    table = plain_table()
+    table.add_column("what")
+    table.add_column("count", justify="right")
+
+    asked, answered = totals["decisions_asked"], totals["decisions_answered"]
+    for what, count in (
+        ("transitions", totals["transitions"]),
+        ("decisions asked", asked),
+        ("decisions answered", answered),
+        ("decisions that fell back", asked - answered),
+        *((f"time-outs from {state}", count) for state, count in totals["timeouts"].items()),
+    ):
+        table.add_row(plain(what), f"{count:,}")
+
+    return table

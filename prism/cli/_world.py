@@ -1,0 +1,222 @@
+"""``prism world``: the worlds there are, what they are, and whether they keep their word."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from prism.cli._chart_argument import import_from_here
+from prism.cli._run_screen import naming_options
+from prism.cli._screen import Screen, note, plain, plain_table, pour, say
+from prism.cli._simulate import columns
+from prism.cli._simulate_world import Parameters, Treatments, settings
+from prism.errors import PrismError
+from prism.worlds import rehearse
+from prism.worlds._about import about_world, signature_of
+from prism.worlds._addresses import address_of, known_worlds, load_world
+from prism.worlds._run import DEFAULT_AGENTS
+
+worlds = typer.Typer(
+    help="Look at worlds, and rehearse them. They are run by prism simulate --world.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+_ARGUMENTS = {"world": "WORLD"}
+
+WorldArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="WORLD",
+        help="package.module:Name, file.py:Name, or a short name of prism world list.",
+        show_default=False,
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
+
+
+@worlds.command("list")
+def listed(as_json: AsJson = False) -> None:
+    """List the worlds that ship with prism, and those that installed packages offer.
+
+    A package offers its worlds by entry points of the group prism.worlds.
+
+    [bold]Example[/bold]
+
+    prism world list
+    """
+    import_from_here()
+    found = [_brief(name, place) for name, place in sorted(known_worlds().items())]
+    if as_json:
+        pour(json.dumps(found, indent=2) + "\n")
+        return
+
+    table = plain_table()
+    table.add_column("name", no_wrap=True)
+    table.add_column("what it is", overflow="fold")
+    for each in found:
+        table.add_row(*(plain(each[key]) for key in ("name", "doc")))
+
+    Screen().print(table)
+
+
+def _brief(name: str, place: str) -> dict[str, str]:
+    """Describe one world in a line; what cannot be loaded says why."""
+    try:
+        address = address_of(name)
+        doc = str(about_world(load_world(address), address)["doc"]).partition("\n")[0]
+    except PrismError as error:
+        return {"name": name, "address": place, "doc": f"cannot be used: {error}"}
+
+    return {"name": name, "address": address, "doc": doc}
+
+
+@worlds.command()
+def show(world: WorldArgument, as_json: AsJson = False) -> None:
+    """Show what a world is: parameters, kinds of agents with their charts, steps and measures.
+
+    [bold]Examples[/bold]
+
+    prism world show rumour
+
+    prism world show mine.py:Mine --json
+    """
+    import_from_here()
+    with naming_options(_ARGUMENTS):
+        address = address_of(world)
+        about = about_world(load_world(address), address)
+
+    if as_json:
+        pour(json.dumps(about, indent=2) + "\n")
+        return
+
+    for line in _lines(about):
+        say(line)
+
+
+def _lines(about: Mapping[str, Any]) -> Iterable[str]:
+    yield f"{about['world']} ({about['address']})"
+    yield from _indented(about["doc"])
+    together = ", all agents of a tick together" if about["together"] else ""
+    yield f"{_of(about['rounds'], 'round')} of {_of(about['ticks'], 'tick')}{together}"
+
+    yield from _section("parameters (--set NAME=VALUE)", map(_documented, about["parameters"]))
+    yield from _section("state", map(_field_line, about["state"]))
+    for kind in about["kinds"]:
+        yield from _kind_lines(kind)
+    yield from _section(
+        "steps", (f"{each['step']}: during {', '.join(each['states'])}" for each in about["steps"])
+    )
+    yield from _section(
+        "treatments (--treat NAME@ROUND)", map(_treatment_line, about["treatments"])
+    )
+    yield from _section(
+        "measures", (f"{each['measure']}: {each['doc']}" for each in about["measures"])
+    )
+
+
+def _kind_lines(kind: Mapping[str, Any]) -> Iterable[str]:
+    chart = kind["chart"]
+    yield f"kind {kind['kind']}"
+    yield from _indented(kind["doc"])
+    if chart is None:
+        yield "  no chart"
+    else:
+        yield f"  chart {chart['name']}, beginning in {chart['initial']}"
+        for each in chart["transitions"]:
+            asks = " (decides)" if each["source"] in chart["decision_states"] else ""
+            yield f"    {each['source']} --{each['trigger']}--> {each['target']}{asks}"
+    for field in kind["fields"]:
+        yield f"  {_field_line(field)}"
+
+
+def _section(heading: str, lines: Iterable[str]) -> Iterable[str]:
+    found = list(lines)
+    if found:
+        yield heading
+        yield from (f"  {line}" for line in found)
+
+
+def _documented(parameter: Mapping[str, Any]) -> str:
+    return signature_of(parameter) + (f": {parameter['help']}" if parameter["help"] else "")
+
+
+def _field_line(field: Mapping[str, Any]) -> str:
+    return signature_of(field) + (f", {field['drawn']}" if "drawn" in field else "")
+
+
+def _treatment_line(each: Mapping[str, Any]) -> str:
+    at = "" if each["round"] is None else f" (in round {each['round']} by itself)"
+    return f"{each['treatment']}{at}: {each['doc']}"
+
+
+def _indented(text: str) -> Iterable[str]:
+    return (f"  {line}".rstrip() for line in text.splitlines())
+
+
+def _of(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+@worlds.command()
+def check(
+    world: WorldArgument,
+    agents: Annotated[
+        str, typer.Option(metavar="N|FILE", help="How many agents, or a table of them.")
+    ] = str(DEFAULT_AGENTS),
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMNS", help="Columns of the table to keep, with commas between."),
+    ] = None,
+    parameters: Parameters = None,
+    treatments: Treatments = None,
+    rounds: Annotated[
+        int | None,
+        typer.Option(min=1, help="Number of rounds; by default the world's own, 20 at most."),
+    ] = None,
+    ticks: Annotated[
+        int | None, typer.Option(min=1, help="Ticks in a round; by default the world's own.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of every random number.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Rehearse a world: run it in fresh processes, straight and resumed at each round, and compare.
+
+    What is kept outside the fields, drawn elsewhere, or depends on an order is named, with what to
+    do about it. Without --treat every treatment is applied once.
+
+    Exit status 0 if nothing is found, 1 if something is, 2 if the input is wrong.
+
+    [bold]Examples[/bold]
+
+    prism world check rumour
+
+    prism world check mine.py:Mine --agents people.csv --keep age --set beta=0.3
+    """
+    import_from_here()
+    with naming_options(_ARGUMENTS):
+        found = rehearse(
+            world,
+            agents,
+            rounds=rounds,
+            ticks=ticks,
+            seed=seed,
+            parameters=settings(parameters),
+            treatments=treatments,
+            keep=columns(keep),
+        )
+
+    if as_json:
+        pour(json.dumps([asdict(each) for each in found], indent=2) + "\n")
+    else:
+        for each in found:
+            say(str(each))
+        if not found:
+            note("the world was the same in every process, and resumed at each round")
+
+    if found:
+        raise typer.Exit(1)

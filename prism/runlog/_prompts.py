@@ -1,0 +1,326 @@
+"""The prompts and replies of a run, kept beside its log as compressed lines of JSON."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from io import BytesIO, FileIO
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import orjson
+
+from prism import __version__
+from prism.errors import InputError
+from prism.runlog._clock import SimulatedClock
+from prism.runlog._reader import read_blocks
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+PROMPTS_NAME = "prompts.jsonl.gz"
+"""Name of the file in the folder of a run."""
+
+PRIVATE = (
+    "every prompt and reply stands here as it was sent: names, traits, posts, and whatever else "
+    "agents are told; keep it as private as they are"
+)
+"""What to know before such a file is passed on."""
+
+Tell = Callable[[str], object]
+"""Receives what cannot be read."""
+
+_VERSION = 1
+_BLOCK_BYTES = 1 << 18
+_MOST_WAITING = 4
+_LEVEL = 6
+_NOT_READ = "is cut off or damaged: not a JSON object"
+_OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
+
+
+class PromptLog:
+    """A file of what a model was asked and what it said, for `Reasoner` and `Writer`.
+
+    One line of JSON stands for each decision or text, under the id that its event in the log has:
+    the agent's id, a colon, and how many decisions and texts it asked for until then. Lines are
+    compressed in blocks by a thread of their own, each block a gzip member, so that a process that
+    is killed loses the last block at most. Only the user who runs prism may read the file.
+
+    Args:
+        path: File to write; it must not exist yet, unless it is continued.
+        clock: The run's clock, for round and tick of each record; None for neither.
+        go_on: What `save` returned: continue an existing file from there; the rest is cut off.
+
+    Raises:
+        FileExistsError: If the file exists: it is never overwritten.
+        OSError: If it cannot be written; also later, by any method.
+        InputError: If the file to continue is shorter than it was.
+
+    Attributes:
+        path: The file.
+    """
+
+    def __init__(
+        self,
+        path: PathLike[str] | str,
+        clock: SimulatedClock | None = None,
+        *,
+        go_on: Mapping[str, Any] | None = None,
+    ) -> None:
+        # takes a while to import, and few runs record their prompts
+        from concurrent.futures import ThreadPoolExecutor
+
+        self.path: Path = Path(path)
+        self._clock = clock
+        self._counts: Counter[str] = Counter(go_on["counts"] if go_on else {})
+        self._asked_at: dict[str, tuple[int, int]] = {}
+        self._lines = bytearray()
+        self._file = _opened(self.path, 0 if go_on is None else go_on["bytes"])
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="prism-prompts")
+        self._waiting: list[Future[None]] = []
+        self._failure: OSError | None = None
+        if go_on is None:
+            header = {"prism": __version__, "prompts": _VERSION, "private": PRIVATE}
+            self._lines += orjson.dumps(header, option=_OPTIONS)
+
+    def new_id(self, agent_id: str) -> str:
+        """Return the id of an agent's next decision or text."""
+        self._counts[agent_id] += 1
+        record_id = f"{agent_id}:{self._counts[agent_id]}"
+        if self._clock is not None:
+            self._asked_at[record_id] = (self._clock.round, self._clock.tick)
+
+        return record_id
+
+    def keep(self, record: dict[str, Any]) -> None:
+        """Keep one record; it is written with the next block."""
+        asked_at = self._asked_at.pop(record["id"], None)
+        place = {} if asked_at is None else dict(zip(("round", "tick"), asked_at, strict=True))
+        self._lines += _line({"id": record["id"], **place, **record})
+        if len(self._lines) >= _BLOCK_BYTES:
+            self._hand_over()
+
+    def flush(self) -> None:
+        """Hand everything kept so far to the operating system, so that others can read it."""
+        self._hand_over()
+        self._settle(0)
+
+    def save(self) -> dict[str, Any]:
+        """Write everything so far to the disk itself, where it survives a crash of the machine.
+
+        Returns:
+            From where to go on later, as plain data.
+        """
+        self.flush()
+        os.fsync(self._file.fileno())
+        return {"bytes": self._file.tell(), "counts": dict(self._counts)}
+
+    def close(self) -> None:
+        """Write what is left and close the file."""
+        try:
+            if not self._file.closed:
+                self.flush()
+        finally:
+            self._thread.shutdown()
+            self._file.close()
+
+    def __enter__(self) -> Self:
+        """Return the log itself."""
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Close the file."""
+        self.close()
+
+    def _hand_over(self) -> None:
+        """Have the lines so far written, while the run goes on."""
+        if self._lines:
+            block, self._lines = bytes(self._lines), bytearray()
+            self._waiting.append(self._thread.submit(self._write, block))
+
+        # a disk that is slower than the run must not fill the memory
+        self._settle(_MOST_WAITING)
+
+    def _settle(self, most: int) -> None:
+        """Wait until so many blocks are left at most.
+
+        Raises:
+            OSError: If one could not be written; it names the file.
+        """
+        while self._waiting and (len(self._waiting) > most or self._waiting[0].done()):
+            self._waiting.pop(0).result()
+
+    def _write(self, block: bytes) -> None:
+        # without a time, so that the same run writes the same bytes where its replies are the same
+        left = memoryview(gzip.compress(block, _LEVEL, mtime=0))
+        try:
+            # nothing can be read after a block that is not whole
+            if self._failure is not None:
+                raise self._failure
+
+            while left:
+                left = left[self._file.write(left) :]
+        except OSError as error:
+            self._failure = error
+            problem = error.strerror or str(error)
+            raise OSError(error.errno, problem, str(self.path)) from error
+
+
+def read_prompts(
+    run: PathLike[str] | str, *, on_fault: Tell | None = None
+) -> Iterator[dict[str, Any]]:
+    """Read what a model was asked and what it said in a run, in the order of the answers.
+
+    Args:
+        run: The folder of the run, or the file itself.
+        on_fault: Called with what cannot be read, such as the end of a file that is being written.
+
+    Yields:
+        A dict for each decision and text: ``id``, ``kind`` (``decision`` or ``text``), ``round``
+        and ``tick`` where they are known, ``agent_id``, ``prompt``, ``reply``, ``source``,
+        ``reason`` and ``attempts``; of a decision ``state``, ``trigger``, ``options``, ``context``,
+        ``asked`` (``chat`` or ``decision``, with the ``choice`` then), ``chosen`` and
+        ``probabilities``; of a text its ``key`` and ``schema``. ``same_request_as`` is the id where
+        the attempts stand, if one request served several decisions.
+
+    Raises:
+        InputError: If nothing was recorded, or a part cannot be read and there is no `on_fault`.
+    """
+    path = prompts_of(Path(run))
+    if not path.is_file():
+        raise InputError(
+            f"holds no {PROMPTS_NAME}: a run records its prompts with --record-prompts", path=run
+        )
+
+    return _records(path, on_fault)
+
+
+def find_prompts(
+    run: PathLike[str] | str, ids: Iterable[str], on_fault: Tell
+) -> dict[str, dict[str, Any]]:
+    """Return the records of some ids, as far as there are any.
+
+    Args:
+        run: The folder of the run.
+        ids: The ids.
+        on_fault: Called with what cannot be read.
+    """
+    path = prompts_of(Path(run))
+    if not path.is_file():
+        return {}
+
+    left = {orjson.dumps({"id": one})[:-1] + b",": one for one in ids}
+    found: dict[str, dict[str, Any]] = {}
+    for line, number in _lines(path, on_fault):
+        # the id comes first, so that the others need not be parsed
+        start = line[: line.find(b'",') + 2]
+        if start in left:
+            record = _read(line)
+            if record is None:
+                _tell(path, number, _NOT_READ, on_fault)
+            else:
+                found[left.pop(start)] = record
+        if not left:
+            break
+
+    return found
+
+
+def choice_text(record: Mapping[str, Any]) -> str | None:
+    """Return a decision question as text: what was asked, and what each option meant."""
+    choice = record.get("choice")
+    if not isinstance(choice, dict):
+        return None
+
+    criteria = choice.get("criteria")
+    meanings = criteria.items() if isinstance(criteria, dict) else ()
+    options = "\n".join(f"- {option}: {meaning}" for option, meaning in meanings)
+
+    return f"{choice.get('instructions')}\n\n{options}"
+
+
+def prompts_of(run: Path) -> Path:
+    """Return the file of a run's prompts, whether or not it is there."""
+    return run / PROMPTS_NAME if run.is_dir() else run
+
+
+def _records(path: Path, on_fault: Tell | None) -> Iterator[dict[str, Any]]:
+    is_first = True
+    for line, number in _lines(path, on_fault):
+        record = _read(line)
+        if record is None:
+            _tell(path, number, _NOT_READ, on_fault)
+        elif is_first:
+            _check_header(path, record)
+        else:
+            yield record
+
+        is_first = False
+
+
+def _lines(path: Path, on_fault: Tell | None) -> Iterator[tuple[bytes, int]]:
+    """Yield the lines that can be read, each with its number."""
+    for block in read_blocks(path):
+        if block.fault is not None:
+            _tell(path, block.first_line, block.fault, on_fault)
+
+        numbered = enumerate(BytesIO(block.data), start=block.first_line)
+        yield from ((line, number) for number, line in numbered)
+
+
+def _check_header(path: Path, header: Mapping[str, Any]) -> None:
+    version = header.get("prompts")
+    if not isinstance(version, int):
+        raise InputError("is no file of prompts: its first line says what it is", path=path, line=1)
+    if version > _VERSION:
+        problem = f"is of version {version}, and this prism knows {_VERSION}: read it with a newer"
+        raise InputError(problem, path=path, line=1)
+
+
+def _tell(path: Path, line: int, problem: str, on_fault: Tell | None) -> None:
+    if on_fault is None:
+        raise InputError(problem, path=path, line=line)
+
+    on_fault(f"{path}: line {line} {problem}")
+
+
+def _read(line: bytes) -> dict[str, Any] | None:
+    try:
+        record = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+
+    return record if isinstance(record, dict) else None
+
+
+def _line(record: Mapping[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(record, default=str, option=_OPTIONS)
+    except TypeError:
+        # halves of characters, which a model may have written, and no UTF-8 can hold
+        text = json.dumps(record, default=str, ensure_ascii=False, separators=(",", ":"))
+        return text.encode("utf-8", "replace") + b"\n"
+
+
+def _opened(path: Path, kept: int) -> FileIO:
+    """Open a file that only its owner may read, and cut it off after what is kept."""
+    flags = os.O_RDWR | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, flags if kept else flags | os.O_CREAT | os.O_EXCL, 0o600)
+    file = FileIO(descriptor, "r+b")
+    try:
+        length = os.fstat(descriptor).st_size
+        if length < kept:
+            problem = f"has {length} bytes, and had {kept}: put it back as it was"
+            raise InputError(problem, path=path)
+
+        file.truncate(kept)
+        file.seek(kept)
+    except BaseException:
+        file.close()
+        raise
+
+    return file

@@ -1,0 +1,107 @@
+"""What attributes of an agent, keys of an event and parameters of a world say, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Any
+
+from prism.errors import ReasonerError
+from prism.statechart._identity import identify, name_or_address
+from prism.statechart.states import state_text
+
+_TELLING = (str, int, float, Enum, list, tuple, dict, type(None))
+
+
+def attribute_lines(agent: Any, attributes: Sequence[str]) -> list[str]:
+    """Return attributes of an agent as lines such as ``age: 34``.
+
+    Raises:
+        ReasonerError: If it has no such attribute, or that is nothing that can be told.
+    """
+    return [f"{name.replace('_', ' ')}: {attribute_of(agent, name)}" for name in attributes]
+
+
+def attribute_of(agent: Any, name: str) -> str:
+    """Return an attribute of an agent in words: of its ``attributes``, or else its own.
+
+    Raises:
+        ReasonerError: If there is none, or it is nothing that can be told.
+    """
+    return _told(_sources_of(agent), name, f"agent {name_or_address(agent)!r}")
+
+
+def key_of(context: Any, name: str) -> str:
+    """Return a key or an attribute of an event's context in words.
+
+    Raises:
+        ReasonerError: As `attribute_of`.
+    """
+    return _told([context], name, "the context")
+
+
+def parameter_of(parameters: Mapping[str, Any] | None, name: str) -> str:
+    """Return a parameter of the world in words.
+
+    Raises:
+        ReasonerError: If there is none.
+    """
+    return _told([parameters or {}], name, "the world")
+
+
+def in_words(value: Any) -> str:
+    """Return a value as people write it: numbers to four digits, lists with commas."""
+    if isinstance(value, Enum):
+        return state_text(value) if isinstance(value, str) else in_words(value.value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{in_words(key)}: {in_words(item)}" for key, item in value.items())
+    if isinstance(value, (set, frozenset)):
+        return ", ".join(sorted(map(in_words, value)))
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(in_words, value))
+    if value is None:
+        return "none"
+    if isinstance(value, (str, int)):
+        return str(value)
+
+    return in_words(list((identify(value) or {}).values()))
+
+
+def _sources_of(agent: Any) -> list[Any]:
+    own = getattr(agent, "attributes", None)
+    return [own, agent] if isinstance(own, Mapping) else [agent]
+
+
+def _told(sources: Sequence[Any], name: str, whose: str) -> str:
+    for source in sources:
+        if isinstance(source, Mapping):
+            if name in source:
+                return in_words(source[name])
+        elif not name.startswith("_") and hasattr(source, name):
+            value = getattr(source, name)
+            if not callable(value):
+                return in_words(value)
+
+    known = ", ".join(dict.fromkeys(each for source in sources for each in _names_in(source)))
+    raise ReasonerError(f"a prompt names {name!r}, which {whose} does not have: it has {known}")
+
+
+def _names_in(source: Any) -> list[str]:
+    """Return the names under which something can be told."""
+    if source is None:
+        return ["nothing"]
+    if isinstance(source, Mapping):
+        return [str(name) for name in source]
+
+    return [name for name in dir(source) if not name.startswith("_") and _is_telling(source, name)]
+
+
+def _is_telling(source: Any, name: str) -> bool:
+    try:
+        return isinstance(getattr(source, name), _TELLING)
+    except Exception:  # a property of the user's, such as that of a detached database row
+        return False

@@ -1,0 +1,204 @@
+"""Prompts of the user's own: templates and functions, for each chart and state."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
+from typing import Any
+
+from prism.errors import ReasonerError
+from prism.statechart._identity import name_or_address
+from prism.statechart.reasoner._attributes import attribute_of, key_of, parameter_of
+from prism.statechart.reasoner._questions import Question
+from prism.statechart.reasoner._templates import DOTTED_NAME, Template
+from prism.statechart.states import state_text
+
+Prompt = str | Callable[[Question], str]
+"""A template, or a function that returns what the model is told."""
+
+Prompts = Prompt | Mapping[Any, Prompt | Mapping[Any, Prompt]]
+"""A prompt, or prompts by chart name or state, those of a chart again by state."""
+
+OwnPrompt = Template | Callable[[Question], str]
+"""A prompt as it is kept, its template read."""
+
+PROMPT_LOGGER: logging.Logger = logging.getLogger("prism.statechart.prompts")
+"""Where it is said, once, what a prompt does not do: no log is other for it."""
+
+FIELDS: Mapping[str, str] = {
+    "name": "name of the agent",
+    "persona": "who the agent is, with the chosen attributes",
+    "state": "its state",
+    "trigger": "the event that opened the question",
+    "options": "the states to choose from, a line each, with what they mean",
+    "chart": "name of the chart",
+    "description": "description of the chart",
+    "situation": "what the question says; by default state, event and context",
+    "context": "what the event is about",
+    "memory": "what the agent remembers",
+    "reply": "how to reply; empty for a decision model",
+}
+"""The fields of a template, besides those of agent, context and world."""
+
+_OPEN: Mapping[str, Callable[[Question, str], str]] = {
+    "agent": lambda question, name: attribute_of(question.agent, name),
+    "context": lambda question, name: key_of(question.context, name),
+    "world": lambda question, name: parameter_of(question.parameters, name),
+}
+"""What ``{agent.age}`` and the like look up; what there is shows with the first question."""
+
+KNOWN = ", ".join((*FIELDS, *(f"{name}.<...>" for name in _OPEN)))
+
+
+class Parts(Mapping[str, str]):
+    """The fields of one question, each made when it is looked up.
+
+    Args:
+        question: The question.
+        makers: What makes the fields that belong to no agent, context or world.
+    """
+
+    __slots__ = ("_makers", "_question")
+
+    def __init__(self, question: Question, makers: Mapping[str, Callable[[], str]]) -> None:
+        self._question = question
+        self._makers = makers
+
+    def __getitem__(self, name: str) -> str:
+        """Return a field.
+
+        Raises:
+            ReasonerError: If the agent, the context or the world has nothing of that name.
+        """
+        whose, _, own = name.partition(".")
+        return _OPEN[whose](self._question, own) if own else self._makers[name]()
+
+    def __contains__(self, name: object) -> bool:
+        """Return True: a template with other names has been refused."""
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names of the fields."""
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        """Return the number of fields."""
+        return len(self._makers)
+
+
+class OwnPrompts:
+    """The prompts that a `Reasoner` was given.
+
+    Args:
+        given: A template or a function, or a mapping of those: by the name of a chart, by a state,
+            or by the name of a chart and then by state.
+        has_memory: Whether there is a memory to name.
+
+    Raises:
+        ReasonerError: If a template names an unknown field, or something is no prompt; lists all.
+    """
+
+    def __init__(self, given: Prompts, *, has_memory: bool) -> None:
+        self._problems: list[str] = []
+        self._has_memory = has_memory
+        self._checked: set[str] = set()
+        self._all: OwnPrompt | None = None
+        self._by_state: dict[tuple[type, Any], Any] = {}
+        self._by_chart: dict[str, Any] = {}
+        if isinstance(given, Mapping):
+            self._read_mapping(given)
+        else:
+            self._all = self._read(given, "prompt")
+
+        if self._problems:
+            raise ReasonerError("; ".join(self._problems))
+
+    def of(self, question: Question) -> OwnPrompt | None:
+        """Return the prompt for a question; None for the default one.
+
+        Raises:
+            ReasonerError: If the prompts are by charts, and that of the question is unknown, or if
+                they name states in which its chart asks nothing.
+        """
+        if self._all is not None:
+            return self._all
+
+        by_state = self._by_state.get((type(question.state), question.state))
+        if by_state is not None or not self._by_chart:
+            return by_state
+
+        chart = question.chart
+        if chart is None:
+            raise ReasonerError(
+                f"agent {name_or_address(question.agent)!r} is asked without a chart, so that the "
+                "prompt of its chart cannot be found: give prompts by state, {Mood.CALM: '...'}"
+            )
+
+        found = self._by_chart.get(chart.name)
+        if chart.name not in self._checked:
+            self._checked.add(chart.name)
+            self._look_at(chart, found)
+
+        return found.get(state_text(question.state)) if isinstance(found, dict) else found
+
+    def _read_mapping(self, given: Mapping[Any, Any]) -> None:
+        for key, value in given.items():
+            if isinstance(key, Enum):
+                self._by_state[type(key), key] = self._read(value, f"prompt of {key!r}")
+            elif not isinstance(key, str):
+                self._problems.append(f"prompts must be by chart name or state, got {key!r}")
+            elif isinstance(value, Mapping):
+                self._by_chart[key] = {
+                    state_text(state): self._read(prompt, f"prompt of {key!r}, {state!r}")
+                    for state, prompt in value.items()
+                }
+            else:
+                self._by_chart[key] = self._read(value, f"prompt of {key!r}")
+
+    def _read(self, given: Any, what: str) -> OwnPrompt | None:
+        if not isinstance(given, str):
+            if not callable(given):
+                self._problems.append(
+                    f"{what} must be a template or a function of the question, got {given!r}"
+                )
+                return None
+            function: Callable[[Question], str] = given
+            return function
+
+        template = Template(given, DOTTED_NAME)
+        unknown = [name for name in template.names if not _is_field(name)]
+        if unknown:
+            listed = ", ".join(f"{{{name}}}" for name in unknown)
+            self._problems.append(f"{what} names {listed}, which is no field: there are {KNOWN}")
+        if "memory" in template.names and not self._has_memory:
+            self._problems.append(f"{what} names {{memory}}: give Reasoner a memory, too")
+
+        return template
+
+    def _look_at(self, chart: Any, found: Any) -> None:
+        """Say what will never be asked, and which chart has the default prompt."""
+        if found is None:
+            PROMPT_LOGGER.warning(
+                "chart %r is asked about with the default prompt: there are prompts for %s",
+                chart.name,
+                ", ".join(self._by_chart),
+            )
+            return
+
+        asking = [state_text(state) for state in chart.states if state in chart.decision_states]
+        never = [state for state in found if state not in asking] if isinstance(found, dict) else []
+        if never:
+            raise ReasonerError(
+                f"there are prompts for {', '.join(never)} of chart {chart.name!r}, which asks in "
+                f"{', '.join(asking)} alone"
+            )
+
+
+def _is_field(name: str) -> bool:
+    whose, _, own = name.partition(".")
+    if not own:
+        return name in FIELDS
+
+    # no chain of attributes, and nothing private
+    return whose in _OPEN and own.isidentifier() and not own.startswith("_")

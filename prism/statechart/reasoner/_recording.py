@@ -1,0 +1,158 @@
+"""Recording what a model was asked and what it said, by the ids of decisions and texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from prism.statechart._identity import identified, name_or_address
+from prism.statechart.reasoner._attempts import Attempt
+from prism.statechart.reasoner._dispatch import Outcome
+from prism.statechart.reasoner._model_client import Reply
+from prism.statechart.reasoner._prompts import Request
+from prism.statechart.reasoner._questions import Decision, Question
+from prism.statechart.reasoner._texts import TextCall, Written
+from prism.statechart.states import state_text
+
+
+class PromptRecord(Protocol):
+    """Keeps what a model was asked and what it said; `prism.runlog.PromptLog` does so in a file.
+
+    What it raises ends the run that asks: nothing is left out in silence.
+    """
+
+    def new_id(self, agent_id: str) -> str:
+        """Return the id of an agent's next decision or text; called as it is asked for.
+
+        Args:
+            agent_id: The agent.
+        """
+
+    def keep(self, record: dict[str, Any]) -> None:
+        """Keep one record, as plain data; called once for each id, when there is an answer.
+
+        Args:
+            record: ``id``, ``kind`` (``decision`` or ``text``), ``agent_id``, what was asked, the
+                ``prompt``, the ``reply``, what was chosen or written, and the ``attempts``.
+        """
+
+
+class Recording:
+    """What is recorded of the questions that are put together.
+
+    Args:
+        record: Where it is kept.
+        questions: The questions.
+    """
+
+    def __init__(self, record: PromptRecord, questions: Sequence[Question]) -> None:
+        self._record = record
+        self._questions = questions
+        # before anything is awaited, so that the ids do not depend on which answer comes first
+        self._ids = [record.new_id(name_or_address(question.agent)) for question in questions]
+        self._id_of = {
+            id(question): own for question, own in zip(questions, self._ids, strict=True)
+        }
+        self._asked: dict[int, dict[str, Any]] = {}
+        self._earlier: dict[int, list[Attempt]] = {}
+
+    def stored(self, request: Request, reply: Reply) -> None:
+        """Note a reply that an earlier run has stored."""
+        for number, question in enumerate(request.questions):
+            self._asked[id(question)] = _asked(request, number, reply)
+
+    def answered(self, request: Request, outcome: Outcome[Reply]) -> None:
+        """Note what came of a request; its attempts stand with the first decision it served."""
+        for number, question in enumerate(request.questions):
+            place = id(question)
+            asked = _asked(request, number, outcome.result)
+            attempts = self._earlier.pop(place, []) + self._own_attempts(outcome, place)
+            if outcome.record_id != self._id_of[place]:
+                asked["same_request_as"] = outcome.record_id
+
+            self._asked.setdefault(place, {**asked, "attempts": _plain(attempts)})
+
+    def failed(self, request: Request, outcome: Outcome[Reply]) -> None:
+        """Note a request in whose place others are put."""
+        first = id(request.questions[0])
+        self._earlier[first] = self._own_attempts(outcome, first)
+
+    def keep(self, decisions: Sequence[Decision]) -> list[Decision]:
+        """Keep a record of each decision; return the decisions with their ids."""
+        for own, question, decision in zip(self._ids, self._questions, decisions, strict=True):
+            self._record.keep(
+                {
+                    "id": own,
+                    "kind": "decision",
+                    **_question(question),
+                    **self._asked.get(id(question), {"prompt": None, "attempts": []}),
+                    "chosen": state_text(decision.chosen),
+                    "source": decision.source,
+                    "reason": decision.reason,
+                    "probabilities": decision.probabilities,
+                }
+            )
+
+        return [
+            replace(decision, decision_id=own)
+            for own, decision in zip(self._ids, decisions, strict=True)
+        ]
+
+    def _own_attempts(self, outcome: Outcome[Reply], place: int) -> list[Attempt]:
+        """Return the attempts of a request to the first who asks for them, else none."""
+        if outcome.record_id is not None:
+            return []
+
+        outcome.record_id = self._id_of[place]
+        return outcome.cost.trail or []
+
+
+def record_text(record: PromptRecord, text_id: str, call: TextCall, written: Written) -> Written:
+    """Keep a record of a text; return the text with its id."""
+    trail = None if written.cost is None else written.cost.trail
+    record.keep(
+        {
+            "id": text_id,
+            "kind": "text",
+            "agent_id": call.agent_id,
+            "key": call.key,
+            "prompt": call.prompt,
+            "schema": call.schema,
+            "reply": written.text,
+            "attempts": _plain(trail or []),
+            "source": written.source,
+            "reason": written.reason,
+        }
+    )
+
+    return replace(written, text_id=text_id)
+
+
+def _question(question: Question) -> dict[str, Any]:
+    return {
+        "agent_id": name_or_address(question.agent),
+        "state": state_text(question.state),
+        "trigger": question.trigger,
+        "options": [state_text(option) for option in question.options],
+        "context": identified(question.context),
+    }
+
+
+def _asked(request: Request, number: int, reply: Reply | None) -> dict[str, Any]:
+    """Return how one question of a request was put, and what was said to it."""
+    if request.kind == "chat":
+        said = None if reply is None else reply.text
+        return {"asked": "chat", "prompt": request.text, "reply": said}
+
+    name = f"q{number}"
+    return {
+        "asked": "decision",
+        "prompt": request.text,
+        "choice": request.choices.get(name),
+        "reply": None if reply is None else reply.answers.get(name),
+    }
+
+
+def _plain(attempts: Sequence[Attempt]) -> list[dict[str, Any]]:
+    return [attempt.to_dict() for attempt in attempts]

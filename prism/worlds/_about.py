@@ -1,0 +1,145 @@
+"""What a world's class says of itself, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from inspect import getdoc
+from typing import Any
+
+from prism.statechart import Statechart
+from prism.statechart.states import state_text
+from prism.worlds._agent import Agent
+from prism.worlds._fields import MISSING, Field, hints_of
+from prism.worlds._kinds import parts_of
+from prism.worlds._values import plain_value, words_of_type
+from prism.worlds._world import World, kinds_of, parameters_of
+
+
+def about_world(cls: type[World[Any]], address: str) -> dict[str, Any]:
+    """Return what `prism world show` prints.
+
+    Args:
+        cls: The world's class.
+        address: Where it is.
+
+    Raises:
+        DefinitionError: If the class cannot work.
+    """
+    parts = parts_of(cls)
+    hints = hints_of(cls)
+    names = parameters_of(cls)
+
+    return {
+        "world": cls.__name__,
+        "address": address,
+        "doc": getdoc(cls) or "",
+        "rounds": cls.rounds,
+        "ticks": cls.ticks,
+        "together": cls.together,
+        "parameters": [_parameter(cls.fields[name], hints.get(name)) for name in names],
+        "state": [
+            _field(each, hints.get(name)) for name, each in cls.fields.items() if name not in names
+        ],
+        "kinds": [_kind(kind) for kind in kinds_of(cls)],
+        "steps": [
+            {"step": name, "states": [state_text(each) for each in states], "doc": _summary(method)}
+            for name, method, states in parts.steps
+        ],
+        "treatments": [
+            {"treatment": name, "round": at or None, "doc": _summary(getattr(cls, name))}
+            for name, at in parts.treatments.items()
+        ],
+        "measures": [
+            {"measure": name, "doc": _summary(getattr(cls, name))} for name in parts.measures
+        ],
+    }
+
+
+def _parameter(field: Field, hint: Any) -> dict[str, Any]:
+    declared = field.declared
+    bounds = {"least": declared.least, "most": declared.most}
+
+    return {
+        **_field(field, hint),
+        "required": declared.is_required,
+        **{name: bound for name, bound in bounds.items() if bound is not None},
+        "help": declared.help,
+    }
+
+
+def _field(field: Field, hint: Any) -> dict[str, Any]:
+    """Describe a field: its type, and how it gets its value where none is given."""
+    declared = field.declared
+    found: dict[str, Any] = {
+        "name": field.name,
+        "type": words_of_type(hint, field.annotation) if hint else _text(field.annotation),
+    }
+    if declared.default is not MISSING:
+        default = plain_value(declared.default)
+        is_plain = isinstance(default, (str, int, float, bool, list, dict, type(None)))
+        found["default"] = default if is_plain else repr(default)
+    elif declared.drawn:
+        found["drawn"] = declared.drawn
+    elif declared.make is not None:
+        made = declared.make
+        found["made"] = getattr(made, "__name__", "").replace("<lambda>", "") or "a function"
+
+    return found
+
+
+def _kind(kind: type[Agent]) -> dict[str, Any]:
+    chart = getattr(kind, "chart", None)
+    hints = hints_of(kind)
+
+    return {
+        "kind": kind.__name__,
+        "doc": getdoc(kind) or "",
+        "chart": _chart(chart) if isinstance(chart, Statechart) else None,
+        "fields": [
+            _field(field, hints.get(name))
+            for name, field in kind.fields.items()
+            if name not in Agent.fields
+        ],
+    }
+
+
+def _chart(chart: Statechart[Any]) -> dict[str, Any]:
+    definition = chart.definition
+    return {
+        "name": chart.name,
+        "states": _texts(definition.states),
+        "initial": state_text(definition.initial),
+        "decision_states": _texts(definition.decision_states),
+        "transitions": [
+            {
+                "trigger": each.trigger,
+                "source": state_text(each.source),
+                "target": state_text(each.target),
+            }
+            for each in definition.transitions
+        ],
+    }
+
+
+def _texts(states: Iterable[Any]) -> list[str]:
+    return [state_text(state) for state in states]
+
+
+def _summary(method: Any) -> str:
+    return (getdoc(method) or "").partition("\n")[0]
+
+
+def _text(annotation: Any) -> str:
+    return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "...")
+
+
+def signature_of(parameter: Mapping[str, Any]) -> str:
+    """Return a parameter as a line shows it: ``friends: int = 6, at least 2``."""
+    text = f"{parameter['name']}: {parameter['type']}"
+    if "default" in parameter:
+        text += f" = {parameter['default']}"
+    for key, words in (("least", "at least"), ("most", "at most")):
+        if key in parameter:
+            text += f", {words} {parameter[key]}"
+
+    return text + (", required" if parameter.get("required") else "")

@@ -1,0 +1,196 @@
+"""Worlds by name: shipped ones, installed ones, and those of modules and files."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+from pkgutil import iter_modules
+from traceback import extract_tb
+from types import ModuleType
+from typing import Any
+
+from prism.errors import InputError, PrismError
+from prism.worlds._world import World
+
+GROUP = "prism.worlds"
+"""Entry points by which a package offers its worlds."""
+
+EXAMPLES = "prism.worlds.examples"
+
+
+def known_worlds() -> dict[str, str]:
+    """Return where the shipped and the installed worlds are, by their short names."""
+    examples = importlib.import_module(EXAMPLES)
+    shipped = {
+        found.name: f"{EXAMPLES}.{found.name}"
+        for found in iter_modules(examples.__path__)
+        if not found.name.startswith("_")
+    }
+    installed = {each.name: each.value for each in entry_points(group=GROUP)}
+
+    return {**installed, **shipped}
+
+
+def address_of(world: str | type[World[Any]]) -> str:
+    """Return where a world is found again, by another process, too.
+
+    Args:
+        world: A short name, ``package.module:Name``, ``file.py:Name`` or a class. Of a module with
+            one world the name may be left out.
+
+    Raises:
+        InputError: If there is no such world, or no other process would find it.
+    """
+    if not isinstance(world, str):
+        return _address_of_class(world)
+
+    place, colon, name = world.rpartition(":")
+    if colon and place and name:
+        return world
+
+    if not colon and not world.endswith(".py"):
+        known = known_worlds()
+        if world not in known:
+            raise InputError(
+                f"must be package.module:Name, file.py:Name or one of {', '.join(known)}, got "
+                f"{world!r}",
+                field="world",
+            )
+        world = known[world]
+
+    place, _, name = world.partition(":")
+    if name:
+        return world
+
+    worlds = _worlds_in(_module_at(place))
+    if len(worlds) != 1:
+        listed = ", ".join(worlds) or "none"
+        raise InputError(
+            f"{place} must be followed by :Name of a world: it has {listed}", field="world"
+        )
+
+    return f"{place}:{worlds[0]}"
+
+
+def load_world(address: str) -> type[World[Any]]:
+    """Return the class of a world from a module or a file.
+
+    Args:
+        address: ``package.module:Name`` or ``file.py:Name``.
+
+    Raises:
+        InputError: If there is no such module, file or world.
+    """
+    place, _, name = address.rpartition(":")
+    module = _module_at(place)
+    found = getattr(module, name, None)
+    if not (isinstance(found, type) and issubclass(found, World)):
+        listed = ", ".join(_worlds_in(module)) or "none"
+        raise InputError(f"{place} has no world {name!r}: it has {listed}", field="world")
+
+    return found
+
+
+def _worlds_in(module: ModuleType) -> list[str]:
+    """Return the names of the worlds that a module defines itself; else of those it imports."""
+    named = {
+        name: value
+        for name, value in vars(module).items()
+        if isinstance(value, type) and issubclass(value, World) and value is not World
+    }
+    own = [name for name, value in named.items() if value.__module__ == module.__name__]
+
+    return own or list(named)
+
+
+def _module_at(place: str) -> ModuleType:
+    try:
+        return _load_file(Path(place)) if place.endswith(".py") else _load_module(place)
+    except PrismError:
+        raise
+    except Exception as error:
+        last = extract_tb(error.__traceback__)[-1]
+        where = f"{last.filename}, line {last.lineno}"
+        if isinstance(error, SyntaxError):
+            where = f"{error.filename}, line {error.lineno}"
+        problem = f"importing {place} failed: {type(error).__name__}: {error} ({where})"
+        raise InputError(problem, field="world") from error
+
+
+def _load_module(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise
+        raise InputError(
+            f"there is no module {name!r} (no {error.name!r} on Python's path): install it, or "
+            "name the file, as in  rumour.py:Rumour",
+            field="world",
+        ) from None
+
+
+def _load_file(path: Path) -> ModuleType:
+    known = next(
+        (
+            module
+            for module in list(sys.modules.values())
+            if getattr(module, "__file__", None) and _is_same(module.__file__, path)
+        ),
+        None,
+    )
+    if known is not None:
+        return known
+
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise InputError(f"names {path}, but there is no such file", field="world")
+    if path.stem in sys.modules:
+        raise InputError(
+            f"has the name of the module {path.stem!r}, which is loaded: name it otherwise",
+            path=path,
+        )
+
+    # as for a script: what lies beside it can be imported
+    folder = str(path.absolute().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+
+    module = importlib.util.module_from_spec(spec)
+    # classes of the file are found again by the name of their module
+    sys.modules[path.stem] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[path.stem]
+        raise
+
+    return module
+
+
+def _is_same(known: str | None, path: Path) -> bool:
+    return known is not None and Path(known).absolute() == path.absolute()
+
+
+def _address_of_class(cls: type[World[Any]]) -> str:
+    module = sys.modules[cls.__module__]
+    if "<locals>" in cls.__qualname__ or getattr(module, cls.__name__, None) is not cls:
+        raise InputError(
+            f"{cls.__qualname__} cannot be found again: define it at the top of a module",
+            field="world",
+        )
+    if cls.__module__ != "__main__":
+        return f"{cls.__module__}:{cls.__name__}"
+
+    file = getattr(module, "__file__", None)
+    if file is None:
+        raise InputError(
+            f"{cls.__name__} is defined in no file, from which a run could be resumed: put it "
+            "into one",
+            field="world",
+        )
+
+    return f"{file}:{cls.__name__}"

@@ -1,0 +1,146 @@
+"""``prism log decision``: what a person and a program see of one decision."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from prism.testing import FakeOllama, Fault
+from tests.kit.commands import Prism
+from tests.kit.servers import CHAT
+
+NEITHER = Fault.says("\x1b[31mneither")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[FakeOllama]:
+    """Return a server whose first reply names no option."""
+    with FakeOllama(models=["tiny"]) as running:
+        running.fail(NEITHER, path=CHAT)
+        yield running
+
+
+@pytest.fixture(scope="module")
+def recorded(server: FakeOllama, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a run with its prompts."""
+    return simulated(server, tmp_path_factory.mktemp("recorded") / "run", "--record-prompts")
+
+
+@pytest.fixture
+def log(prism: Prism) -> Prism:
+    """Return ``prism log``, in an empty folder."""
+    return replace(prism, group=("log",))
+
+
+def simulated(server: FakeOllama, folder: Path, *options: str) -> Path:
+    """Make a run of a model, and return its folder."""
+    asking = ("--reasoner", "ollama", "--model", "tiny", "--host", server.host)
+    size = ("--agents", 12, "--rounds", 3, "--seed", 5)
+    said = Prism(folder.parent)("simulate", *size, *asking, "--out", folder, *options)
+    assert said.status == 0, said.err
+    return folder
+
+
+def ids(log: Prism, folder: Path) -> list[str]:
+    return [str(row["id"]) for row in log("decision", folder, "--json").rows]
+
+
+def test_a_decision_is_shown_in_full(recorded: Path, log: Prism) -> None:
+    """Question, prompt, reply, attempts and the transition stand there, readable in 80 columns."""
+    *_, last = ids(log, recorded)
+    said = log("decision", recorded, last)
+    assert (said.status, said.err) == (0, "")
+    agent = last.rpartition(":")[0]
+    for part in (f"You are {agent}", '{"next_state": ', "came of it", "Attempts", "tokens read"):
+        assert part in said.out
+    assert f"{agent}" in said.out.splitlines()[1]
+
+
+def test_a_fallback_shows_the_reply_that_was_of_no_use(recorded: Path, log: Prism) -> None:
+    """What the model said instead is shown, without what a terminal would obey."""
+    fallbacks = [
+        row for row in log("decision", recorded, "--json").rows if row["source"] == "fallback"
+    ]
+    said = log("decision", recorded, fallbacks[0]["id"])
+    assert "neither" in said.out
+    assert "nobody chose (ReasonerError" in " ".join(said.out.split())
+    assert "\x1b" not in said.out
+
+
+def test_json_has_everything(recorded: Path, log: Prism) -> None:
+    """A program gets the event, the record with the bodies as sent, and the transition."""
+    first, *_ = ids(log, recorded)
+    found = json.loads(log("decision", recorded, first, "--json").out)
+    assert found["event"]["decision_id"] == found["record"]["id"] == found["id"] == first
+    assert found["outcome"]["event"] == "statechart.transition"
+    assert found["outcome"]["to_state"] == found["event"]["chosen"]
+    body = json.loads(found["record"]["attempts"][0]["request"])
+    assert body["messages"][0]["content"] == found["record"]["prompt"]
+
+
+def test_decisions_are_listed_by_agent_and_round(recorded: Path, log: Prism) -> None:
+    """The list has one line for each, of one agent or round where asked, and fits 80 columns."""
+    rows = log("decision", recorded, "--json").rows
+    agent = rows[0]["agent_id"]
+    of_agent = log("decision", recorded, "--agent", agent, "--json").rows
+    assert of_agent == [row for row in rows if row["agent_id"] == agent]
+    of_round = log("decision", recorded, "--round", 2, "--json").rows
+    assert of_round == [row for row in rows if row["round"] == 2] != []
+    said = log("decision", recorded)
+    assert max(len(line.rstrip()) for line in said.out.splitlines()) <= 80
+    assert all(row["id"] in said.out for row in rows[:20])
+    assert "no decision" in log("decision", recorded, "--agent", "nobody").err
+
+
+def test_without_prompts_the_log_is_shown_and_how_to_get_them(
+    server: FakeOllama, recorded: Path, log: Prism
+) -> None:
+    """A run without prompts has the same ids, counted; the last line says how to record."""
+    server.fail(NEITHER, path=CHAT)
+    folder = simulated(server, log.folder / "plain")
+    assert ids(log, folder) == ids(log, recorded)
+    said = log("decision", folder, ids(log, folder)[0])
+    assert (said.status, "came of it" in said.out, "Prompt" in said.out) == (0, True, False)
+    assert "--record-prompts" in said.err
+
+
+def test_a_replay_names_the_run_that_was_recorded(recorded: Path, log: Prism) -> None:
+    """In a replayed run the prompts are those of the run it replays, and the command is given."""
+    size = ("--agents", 12, "--rounds", 3, "--seed", 5)
+    prism = replace(log, group=())
+    assert prism("simulate", *size, "--replay", recorded, "--out", "again").status == 0
+    first, *_ = ids(log, recorded)
+    assert f"prism log decision {recorded} {first}" in log("decision", "again", first).err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("agent_0001:99",), "lists them"),
+        (("nonsense",), "lists them"),
+        (("agent_0001:1", "--round", 2), "leave them out with an ID"),
+    ],
+)
+def test_misuse_is_told(arguments: tuple[str, ...], said: str, recorded: Path, log: Prism) -> None:
+    """An id that is not there, or options that do not go together, are refused with the mend."""
+    ended = log("decision", recorded, *arguments)
+    assert (ended.status, said in ended.err) == (2, True)
+
+
+def test_options_of_a_model_are_needed(prism: Prism) -> None:
+    """Prompts are recorded of a model that is asked, in a folder."""
+    assert "needs --reasoner" in prism("simulate", "--record-prompts", "--out", "x").err
+    asking = ("--reasoner", "ollama", "--model", "tiny", "--record-prompts")
+    ended = prism("simulate", *asking)
+    assert (ended.status, "--record-prompts needs a folder" in ended.err) == (2, True)
+
+
+def test_why_names_the_decisions(recorded: Path, log: Prism) -> None:
+    """Where prompts were recorded, the table of posts let pass has the ids of the decisions."""
+    fallbacks = [
+        row for row in log("decision", recorded, "--json").rows if row["source"] == "fallback"
+    ]
+    said = log("why", fallbacks[0]["agent_id"], recorded)
+    assert fallbacks[0]["id"] in said.out

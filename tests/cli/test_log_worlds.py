@@ -1,0 +1,53 @@
+"""``prism log measures``, ``treatments``, ``parameters`` and ``world``."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.kit.commands import Prism
+
+
+@pytest.fixture
+def log(prism: Prism) -> Prism:
+    """Return ``prism log``, in an empty folder."""
+    return replace(prism, group=("log",))
+
+
+@pytest.mark.parametrize("arguments", [["measures"], ["treatments"], ["parameters"]])
+def test_what_runs_measured_is_written_for_people_and_programs(
+    arguments: list[str], rumours: list[Path], log: Prism
+) -> None:
+    """Every table fits a terminal, and Parquet has the same rows with the parameters."""
+    said = log(*arguments, *rumours)
+    assert (said.status, said.err) == (0, "")
+    assert max(len(line.rstrip()) for line in said.out.splitlines()) <= 80
+    assert log(*arguments, *rumours, "-o", "table.parquet").status == 0
+    table = pl.read_parquet(log.folder / "table.parquet")
+    assert set(table["friends"]) == {4, 8}
+
+
+def test_own_events_are_counted_or_listed(market: Path, log: Prism) -> None:
+    """Without a name events are counted; with one each is a row; a wrong one ends with status 2."""
+    counted = log("world", market, "--format", "json").rows
+    listed = log("world", market, "--event", "sold", "--format", "json").rows
+    assert sum(row["events"] for row in counted) == len(listed)
+    assert {"agent_id", "buyer", "price"} <= set(listed[0])
+    said = log("world", market, "--event", "sod")
+    assert said.status == 2
+    assert "there are sold" in said.err
+
+
+def test_agents_are_shown_with_their_fields(market: Path, log: Prism) -> None:
+    """The drawn table has what the kinds declare, and nothing about posts."""
+    said = log("agents", market)
+    assert "worth" in said.out
+    assert "posts" not in said.out
+
+
+def test_a_table_about_posts_says_that_there_are_none(market: Path, log: Prism) -> None:
+    """``engagement`` of a world is empty, and a line on standard error says why."""
+    said = log("engagement", market)
+    assert said.status == 0
+    assert "a run of the world Market, without posts" in said.err

@@ -1,0 +1,231 @@
+"""``prism simulate --world`` as a user runs it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prism import runs
+from prism.errors import InputError
+from prism.runs import ModelOptions
+from prism.testing import FakeOllama, Fault
+from prism.worlds import WorldRun
+from tests.kit.commands import Prism
+from tests.kit.waiting import wait_until
+
+pytestmark = pytest.mark.usefixtures("own_modules")
+
+MINE = """
+import time
+from enum import Enum, StrEnum
+from typing import Literal
+
+from prism.statechart import Statechart, Transition
+from prism.worlds import Agent, World, during, measure, param, treatment
+
+from own_rates import RATE
+
+Mood = StrEnum("Mood", ["CALM", "KEEN"])
+
+
+class Level(Enum):
+    LOW = 1
+    HIGH = 2
+
+
+class Person(Agent):
+    chart = Statechart(
+        Mood,
+        [Transition("stirs", Mood.CALM, Mood.KEEN), Transition("stirs", Mood.CALM, Mood.CALM)],
+        Mood.CALM,
+        name="mood",
+        decision_states=[Mood.CALM],
+    )
+    trust: float = 0.5
+
+
+class Mine(World[Person]):
+    rounds = 4
+    ticks = 2
+    beta: float = param(0.3, "how fast", least=0, most=1)
+    level: Level = Level.LOW
+    mode: Literal["a", "b"] = "a"
+    cap: int | None = None
+    fast: bool = False
+    pause: float = 0.0
+
+    @during(Mood.CALM)
+    async def step(self, person: Person) -> None:
+        time.sleep(self.pause)
+        odds = {Mood.KEEN: self.beta * RATE * person.trust, Mood.CALM: 1}
+        await person.decide("stirs", weights=odds)
+
+    @treatment
+    def hurry(self) -> None:
+        self.beta = 1.0
+
+    @measure
+    def keen(self) -> float:
+        return self.share(Mood.KEEN)
+"""
+
+
+@pytest.fixture
+def mine(prism: Prism) -> Prism:
+    """Return the command line in a folder with a world of two files, and a table."""
+    (prism.folder / "own_mine.py").write_text(MINE)
+    (prism.folder / "own_rates.py").write_text("RATE = 0.9\n")
+    (prism.folder / "people.csv").write_text("agent_id,trust,age\nann,0.9,31\nbo,0.1,44\n")
+    return prism
+
+
+def config_of(folder: Path) -> dict[str, Any]:
+    """Return what run.json says that the run is."""
+    return dict(json.loads((folder / "run.json").read_text())["config"])
+
+
+def test_every_option_is_part_of_the_run(mine: Prism, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is given on the command line is what is run; what is not is as the world says."""
+    begun: list[Any] = []
+
+    def begin(run: WorldRun, folder: Path, **keeping: Any) -> None:
+        begun.extend((run, folder, keeping["checkpoint_every"]))
+        raise InputError("enough")
+
+    monkeypatch.setattr(runs, "begin", begin)
+    line = ("simulate", "--world", "own_mine.py:Mine", "--out", "run")
+    given = (
+        *("--set", "beta=0.7", "--set", "level=HIGH", "--set", "cap=3", "--set", "fast=yes"),
+        *("--treat", "hurry@2", "--agents", "people.csv", "--keep", "age, trust", "--rounds", 3),
+        *("--ticks", 5, "--seed", 4, "--reasoner", "ollama", "--model", "tiny"),
+        *("--stop-at-fallbacks", "0.5", "--checkpoint-every", "7"),
+    )
+    assert mine(*line, *given).err == "prism: enough\n"
+    assert mine(*line).err == "prism: enough\n"
+    run = WorldRun(
+        "own_mine.py:Mine",
+        "people.csv",
+        rounds=3,
+        ticks_per_round=5,
+        seed=4,
+        parameters={"beta": 0.7, "level": 2, "cap": 3, "fast": True},
+        treatments=("hurry@2",),
+        reasoner=ModelOptions("tiny", stop_at_fallbacks=0.5),
+        keep=("age", "trust"),
+    )
+    assert begun[:3] == [run, Path("run"), 7]
+    assert begun[3] == WorldRun("own_mine.py:Mine", 100, rounds=4, ticks_per_round=2)
+
+
+def test_a_run_is_kept_and_shown(mine: Prism) -> None:
+    """States, measures and counts are shown, and run.json and run.started have the parameters."""
+    line = ("simulate", "--world", "own_mine.py", "--agents", 6, "--set", "cap=3", "--out", "run")
+    ran = mine(*line)
+    assert (ran.status, ran.err) == (0, "")
+    rows = [row.split() for row in ran.out.splitlines()]
+    results = json.loads((mine.folder / "run" / "run.json").read_text())["results"]
+    for state in ("calm", "keen"):
+        assert [state, *(str(each["states"][state]) for each in results["rounds"])] in rows
+    assert ["keen", *(f"{each['measures']['keen']:.3g}" for each in results["rounds"])] in rows
+    assert ["decisions", "asked", f"{results['totals']['decisions_asked']}"] in rows
+    assert "Every transition is in run/events.jsonl" in ran.out
+
+    config = config_of(mine.folder / "run")
+    parameters = {"beta": 0.3, "level": 1, "mode": "a", "cap": 3, "fast": False, "pause": 0.0}
+    started = json.loads((mine.folder / "run" / "events.jsonl").read_text().partition("\n")[0])
+    assert config["parameters"] == started["parameters"] == parameters
+    assert list(config["inputs"]) == ["own_mine.py", "own_rates.py"]
+
+    again = mine(*line[:-1], "other", "--json")
+    assert again.out == (mine.folder / "other" / "run.json").read_text()
+
+
+def test_a_replay_writes_the_same_log(mine: Prism) -> None:
+    """The decisions of an earlier run make the same run again."""
+    line = ("simulate", "--world", "own_mine.py", "--agents", "people.csv", "--keep", "trust,age")
+    assert mine(*line, "--out", "run").status == 0
+    assert mine(*line, "--replay", "run", "--out", "again").status == 0
+    logs = [(mine.folder / name / "events.jsonl").read_bytes() for name in ("run", "again")]
+    assert logs[0] == logs[1]
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (("--set", "beta=2"), "--set Mine.beta must be at least 0 and at most 1, got 2.0"),
+        (("--set", "beta=x"), "--set Mine.beta must be float, got 'x'"),
+        (("--set", "btea=1"), "Mine has no parameter 'btea': it has the parameters beta, level,"),
+        (("--set", "level=MID"), "--set Mine.level must be one of LOW, HIGH, got 'MID'"),
+        (("--set", "mode=c"), "--set Mine.mode must be one of a, b, got 'c'"),
+        (("--set", "cap=x"), "--set Mine.cap must be int or none, got 'x'"),
+        (("--set", "beta"), "--set must be NAME=VALUE, got 'beta'"),
+        (("--set", "cap=1", "--set", "cap=2"), "--set has 'cap' twice: '1' and '2'"),
+        (("--treat", "hury@2"), "Mine has no treatment 'hury': it has hurry"),
+        (("--treat", "hurry"), "treatment 'hurry' needs its round: write hurry@12"),
+        (("--treat", "hurry@9"), "the run has the rounds 1 to 4"),
+        (("--posts", "p.jsonl"), "--posts is of the social feed: leave it out with --world"),
+        (("--keep", "age"), "--keep needs a file of agents"),
+        (("--agents", "0"), "--agents must be 1 or more, got 0"),
+        (("--agents", "people.csv", "--keep", "agee"), "--keep names 'agee', but people.csv has"),
+        (("--world", "nobody"), "--world must be package.module:Name, file.py:Name or one of"),
+        (("--world", "own_none.py"), "--world names own_none.py, but there is no such file"),
+        (("--world", "own_mine.py:Yours"), "--world own_mine.py has no world 'Yours': it has Mine"),
+        (("--mode", "chat"), "--mode needs --reasoner"),
+    ],
+)
+def test_what_makes_no_run_is_refused_by_name(
+    given: tuple[str, ...], problem: str, mine: Prism
+) -> None:
+    """Each mistake is one line with status 2, and nothing is written."""
+    ran = mine("simulate", "--world", "own_mine.py:Mine", "--out", "run", *given)
+    assert ran.status == 2
+    assert problem in ran.err
+    assert ran.err.count("\n") <= 2
+    assert not (mine.folder / "run").exists()
+
+
+@pytest.mark.parametrize("given", [("--set", "a=1"), ("--treat", "a@1")])
+def test_options_of_worlds_need_one(given: tuple[str, str], prism: Prism) -> None:
+    """The social feed has neither parameters nor treatments."""
+    ran = prism("simulate", *given)
+    assert (ran.status, ran.err) == (2, f"prism: {given[0]} needs --world\n")
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on_to_the_same_bytes(mine: Prism) -> None:
+    """A run that is killed is told by status, and resumed; not with another file beside it."""
+    line = ("simulate", "--world", "own_mine.py", "--agents", "people.csv", "--keep", "trust")
+    line += ("--rounds", "12", "--set", "pause=0.02", "--checkpoint-every", "0")
+    assert mine(*line, "--out", "whole").status == 0
+
+    with mine.start(*line, "--out", "killed") as process:
+        wait_until(lambda: list((mine.folder / "killed").glob("checkpoints/*")), seconds=30)
+        process.kill()
+        process.communicate()
+
+    assert "prism simulate --resume killed" in mine("status", "killed").out
+    rates = mine.folder / "own_rates.py"
+    rates.write_text("RATE = 0.8\n")
+    refused = mine("simulate", "--resume", "killed")
+    assert (refused.status, "own_rates.py: is not what it was" in refused.err) == (2, True)
+
+    rates.write_text("RATE = 0.9\n")
+    assert mine("simulate", "--resume", "killed", "--checkpoint-every", "0").status == 0
+    for name in ("events.jsonl", "run.json"):
+        assert (mine.folder / "killed" / name).read_bytes() == (
+            mine.folder / "whole" / name
+        ).read_bytes()
+
+
+def test_a_run_ends_where_too_many_decisions_fall_back(mine: Prism) -> None:
+    """A model that fails ends the run of a world, too, and says how it goes on."""
+    with FakeOllama(models=["tiny"]) as server:
+        server.fail_always(Fault.status(400, "no"))
+        ran = mine(
+            *("simulate", "--world", "own_mine.py", "--agents", 300, "--rounds", 1),
+            *("--reasoner", "ollama", "--model", "tiny", "--mode", "chat", "--host", server.host),
+            *("--stop-at-fallbacks", "0.5", "--out", "run"),
+        )
+    assert ran.status == 1
+    assert "go on with: prism simulate --resume run" in ran.err

@@ -1,0 +1,94 @@
+"""``prism world`` as a user runs it."""
+
+import pytest
+
+from prism.worlds.examples import Market
+from tests.kit.commands import Prism
+
+pytestmark = pytest.mark.usefixtures("own_modules")
+
+BROKEN = """
+from prism.worlds import World
+from prism.worlds.examples.rumour import Person, Rumour
+
+class Broken(Rumour):
+    seen: set[str] = None
+"""
+
+
+def test_shipped_worlds_are_listed(prism: Prism) -> None:
+    """Each shipped world has a line with its short name and what it is."""
+    ran = prism("world", "list", "--json")
+    assert (ran.status, ran.err) == (0, "")
+    names = [each["name"] for each in ran.rows]
+    assert {"market", "rumour", "schelling", "vaccination"} <= set(names)
+    shown = prism("world", "list").out
+    for each in ran.rows:
+        assert each["name"] in shown
+        assert each["address"].startswith(f"prism.worlds.examples.{each['name']}:")
+
+
+def test_a_world_is_shown(prism: Prism) -> None:
+    """Docstring, parameters, kinds with charts and fields, steps and measures are shown."""
+    ran = prism("world", "show", "schelling")
+    assert (ran.status, ran.err) == (0, "")
+    for line in (
+        "Schelling (prism.worlds.examples.schelling:Schelling)",
+        "30 rounds of 1 tick, all agents of a tick together",
+        "  width: int = 12, at least 3: houses in a row, and rows",
+        "kind Resident",
+        "    settled --leaves--> moving",
+        "  group: str, one of 'red', 'blue'",
+        "  arrive: during moving",
+        "  segregation: Return the mean share of neighbours that are alike.",
+    ):
+        assert line in ran.out.splitlines()
+
+    assert "  warning: Make people tire of the rumour soon." in prism("world", "show", "rumour").out
+
+
+def test_a_world_is_shown_as_data(prism: Prism) -> None:
+    """``--json`` has all of it for programs."""
+    about: dict[str, object] = prism("world", "show", "market", "--json").rows  # type: ignore[assignment]
+    assert about["world"] == "Market"
+    assert about["parameters"] == [
+        {"name": "raise_by", "type": "float", "default": 1.2, "required": False, "help": ""}
+    ]
+    buyer, seller = about["kinds"]  # type: ignore[misc]
+    assert buyer["fields"][0] == {
+        "name": "worth",
+        "type": "float",
+        "drawn": "uniform from 5 to 15",
+    }
+    assert seller["chart"]["states"] == ["selling", "sold_out"]
+    assert about["doc"] == Market.__doc__
+
+
+@pytest.mark.slow
+def test_a_good_world_is_checked_without_findings(prism: Prism) -> None:
+    """Exit status 0 says that nothing was found."""
+    ran = prism("world", "check", "rumour", "--agents", 12, "--rounds", 2, "--set", "friends=4")
+    assert (ran.status, ran.out) == (0, "")
+    assert "the same in every process" in ran.err
+
+
+def test_findings_are_lines_with_status_1(prism: Prism) -> None:
+    """What is found is printed, as data where it is asked for."""
+    (prism.folder / "own_broken.py").write_text(BROKEN)
+    ran = prism("world", "check", "own_broken.py")
+    mend = "cannot be kept: use dict[str, None], which has an order"
+    assert (ran.status, ran.err) == (1, "")
+    assert ran.out == f"Broken.seen: set[str] {mend}\n"
+    assert prism("world", "check", "own_broken.py", "--json").rows[0]["problem"] == ran.out.strip()
+
+
+def test_wrong_input_is_refused(prism: Prism) -> None:
+    """No such world, parameter or value: one line, and status 2."""
+    for line, problem in (
+        (("show", "nobody"), "WORLD must be package.module:Name, file.py:Name or one of"),
+        (("check", "rumour", "--set", "tirng=1"), "--set Rumour has no parameter 'tirng'"),
+        (("check", "rumour", "--agents", "0"), "--agents must be 1 or more, got 0"),
+    ):
+        ran = prism("world", *line)
+        assert (ran.status, ran.out) == (2, "")
+        assert ran.err.startswith(f"prism: {problem}")

@@ -1,0 +1,206 @@
+"""Runs that record their prompts: stopped, killed, resumed and replayed."""
+
+import os
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+import prism
+from prism import runs
+from prism.errors import InputError
+from prism.runlog import read_prompts
+from prism.runs import ModelOptions, Observer
+from prism.social import SocialRun
+from prism.testing import Asked, FakeOllama
+from prism.workflow import WorkflowRun
+from tests.kit.commands import MAIN
+
+ROUNDS = 4
+IDS = ("decision_id", "text_id")
+
+
+class StoppedError(Exception):
+    """Stops a run between two rounds."""
+
+
+def varied(asked: Asked) -> str:
+    """Choose differently from prompt to prompt, and the same in every run."""
+    return asked.options[sum(map(ord, asked.prompt)) % len(asked.options)]
+
+
+def options(server: FakeOllama, **changes: Any) -> SocialRun:
+    model = ModelOptions("nimble", host=(server.host,), record_prompts=True, **changes)
+    return SocialRun(agents=25, rounds=ROUNDS, seed=5, reasoner=model)
+
+
+def logged(folder: Path) -> list[dict[str, Any]]:
+    """Return the decisions and texts of a log."""
+    lines = (folder / "events.jsonl").read_bytes().splitlines()
+    events = map(orjson.loads, lines)
+    return [event for event in events if event["event"] in ("reasoner.decision", "text.written")]
+
+
+def require_one_record_each(folder: Path) -> list[str]:
+    """Require that every decision of the log has its record, once; return the ids in order."""
+    recorded = {record["id"]: record for record in read_prompts(folder)}
+    counts = Counter(record["id"] for record in read_prompts(folder))
+    events = logged(folder)
+    ids = [next(event[name] for name in IDS if name in event) for event in events]
+    assert counts == Counter(ids)
+    for record_id, event in zip(ids, events, strict=True):
+        record = recorded[record_id]
+        for name in ("agent_id", "round", "tick", "source"):
+            assert record[name] == event[name]
+        if "chosen" in event:
+            assert (record["chosen"], record["options"]) == (event["chosen"], event["options"])
+    return ids
+
+
+@pytest.fixture
+def server() -> Any:
+    """Return a server whose answers depend on the prompt alone."""
+    with FakeOllama(choose=varied) as running:
+        yield running
+
+
+def test_a_run_stopped_after_each_round_has_every_record_once(
+    server: FakeOllama, tmp_path: Path
+) -> None:
+    """Resumed at every round, a run has the ids of one that was never stopped, one record each."""
+
+    def stop(_: Any) -> None:
+        raise StoppedError
+
+    runs.begin(options(server), tmp_path / "whole")
+    ids = require_one_record_each(tmp_path / "whole")
+    with pytest.raises(StoppedError):
+        runs.begin(options(server), tmp_path / "run", on_round=stop, checkpoint_every=0)
+    for _ in range(ROUNDS - 1):
+        with pytest.raises(StoppedError):
+            runs.resume(tmp_path / "run", SocialRun, on_round=stop, checkpoint_every=0)
+    runs.resume(tmp_path / "run", SocialRun)
+    assert require_one_record_each(tmp_path / "run") == ids
+    assert len(set(ids)) == len(ids) > 20
+
+
+def test_a_run_without_a_checkpoint_begins_its_record_again(
+    server: FakeOllama, tmp_path: Path
+) -> None:
+    """What was recorded before the first checkpoint is asked, and recorded, again."""
+
+    def stop(_: Any) -> None:
+        raise StoppedError
+
+    with pytest.raises(StoppedError):
+        runs.begin(options(server), tmp_path / "run", on_round=stop, checkpoint_every=600)
+    assert list(read_prompts(tmp_path / "run"))
+    runs.resume(tmp_path / "run", SocialRun)
+    require_one_record_each(tmp_path / "run")
+
+
+def test_a_replayed_run_writes_the_same_ids(server: FakeOllama, tmp_path: Path) -> None:
+    """The log of a replay is that of the run, ids included; it records nothing of its own."""
+    runs.begin(options(server), tmp_path / "run")
+    runs.replay(tmp_path / "run", SocialRun, tmp_path / "again")
+    first, again = (tmp_path / name / "events.jsonl" for name in ("run", "again"))
+    assert first.read_bytes() == again.read_bytes()
+    assert not (tmp_path / "again" / "prompts.jsonl.gz").exists()
+
+
+def test_a_run_without_prompts_has_the_keys_that_it_had(server: FakeOllama, tmp_path: Path) -> None:
+    """Without the option there is no file, no key in the log, and none in run.json."""
+    model = ModelOptions("nimble", host=(server.host,))
+    runs.begin(SocialRun(agents=10, rounds=2, reasoner=model), tmp_path / "run")
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [
+        "events.jsonl",
+        "run.json",
+    ]
+    assert not any(name in event for event in logged(tmp_path / "run") for name in IDS)
+    assert b"record_prompts" not in (tmp_path / "run" / "run.json").read_bytes()
+
+
+def test_texts_of_a_workflow_are_recorded(tmp_path: Path) -> None:
+    """Every text that a workflow's model wrote has its record."""
+    (tmp_path / "agent.yaml").write_text(
+        "state_machine: {states: [a], transitions: [a->a]}\n"
+        "steps: [{name: look, type: llm, prompt: 'Look.'}]\n"
+    )
+    said = '{"reasoning": "so", "action": {"type": "wait"}}'
+    with FakeOllama(write=lambda *_: said) as server:
+        model = ModelOptions("llama3.2", host=(server.host,), record_prompts=True)
+        runs.begin(WorkflowRun(tmp_path / "agent.yaml", 3, reasoner=model), tmp_path / "run")
+    assert require_one_record_each(tmp_path / "run") == ["agent:1", "agent:2", "agent:3"]
+
+
+def test_the_run_says_what_is_private(server: FakeOllama, tmp_path: Path) -> None:
+    """A line at the start of the run names the file, and what stands in it."""
+    said: list[str] = []
+
+    class Listening(Observer):
+        def note(self, message: str) -> None:
+            said.append(message)
+
+    runs.begin(options(server), tmp_path / "run", observer=Listening())
+    assert any("prompts.jsonl.gz" in line and "private" in line for line in said)
+
+
+def test_prompts_need_a_folder(server: FakeOllama) -> None:
+    """A run that is not kept cannot record its prompts, and says so before it begins."""
+    with pytest.raises(InputError, match="needs a folder"):
+        runs.begin(options(server))
+    assert server.asked == 0
+
+
+def test_a_lost_file_is_not_begun_anew(server: FakeOllama, tmp_path: Path) -> None:
+    """A run whose prompts were taken away is not resumed without them."""
+
+    def stop(_: Any) -> None:
+        raise StoppedError
+
+    with pytest.raises(StoppedError):
+        runs.begin(options(server), tmp_path / "run", on_round=stop, checkpoint_every=0)
+    (tmp_path / "run" / "prompts.jsonl.gz").rename(tmp_path / "aside")
+    with pytest.raises(InputError, match="is lost: put it back"):
+        runs.resume(tmp_path / "run", SocialRun)
+    (tmp_path / "aside").rename(tmp_path / "run" / "prompts.jsonl.gz")
+    runs.resume(tmp_path / "run", SocialRun)
+    require_one_record_each(tmp_path / "run")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(6))
+def test_a_killed_run_has_every_record_once(number: int, tmp_path: Path) -> None:
+    """Killed at any instant, again and again, the final log has one record for each decision."""
+    draw = random.Random(number)
+    environment = {**os.environ, "PYTHONPATH": str(Path(prism.__file__).parents[1])}
+    with FakeOllama(choose=varied, latency=0.004, slots=4) as server:
+        begin = ("--agents", "40", "--rounds", "8", "--reasoner", "ollama", "--model", "nimble")
+        began = (*begin, "--host", server.host, "--record-prompts", "--out", "run")
+        kills = 0
+        for _ in range(40):
+            is_begun = (tmp_path / "run" / "run.json").exists()
+            line = ["--resume", "run"] if is_begun else began
+            with subprocess.Popen(
+                [sys.executable, "-c", MAIN, "simulate", *line, "--checkpoint-every", "0"],
+                cwd=tmp_path,
+                env=environment,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+            ) as process:
+                if kills < 8:
+                    time.sleep(draw.uniform(0.5, 2.0))
+                    process.kill()
+                _, said = process.communicate()
+            kills += process.returncode < 0
+            assert process.returncode in (0, -9), said.decode()
+            if process.returncode == 0:
+                break
+        assert kills
+    require_one_record_each(tmp_path / "run")

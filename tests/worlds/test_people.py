@@ -1,0 +1,156 @@
+"""Agents from tables: fields, attributes, kinds, and what is wrong by row and column."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prism.errors import InputError
+from prism.worlds import AgentTable, Run, World, WorldRun
+from prism.worlds.examples import Market, Rumour
+from prism.worlds.examples.rumour import Mind, Person
+from tests.kit.worlds import run_in
+
+OASIS = Path(__file__).parents[1] / "data" / "oasis" / "user_data_36.json"
+
+PEOPLE = "agent_id,name,age,trust,city\nann,Ann,31,0.9,Oslo\nbo,Bo,,0.1,Rome\ncy,,25,,Bern\n"
+
+
+class Watched(World[Person]):
+    """A world that makes its own population, and looks at an attribute."""
+
+    def populate(self, agents: int) -> list[Person]:
+        """Let the first begin otherwise."""
+        made = [Person(trust=0.3) for _ in range(agents)]
+        made[0].begin_in(Mind.STIFLER)
+        return made
+
+
+def table(folder: Path, text: str, name: str = "people.csv") -> Path:
+    """Write a table."""
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def test_kept_columns_are_fields_or_attributes(tmp_path: Path) -> None:
+    """A declared field takes the cell as its type, an empty one is drawn, the rest is kept."""
+    people = AgentTable(table(tmp_path, PEOPLE), ["age", "trust"])
+    ann, bo, cy = Run(Rumour(friends=2), people).agents
+    drawn = Run(Rumour(friends=2), [Person(agent_id=each) for each in ("ann", "bo", "cy")]).agents
+    assert [ann.trust, bo.trust, cy.trust] == [0.9, 0.1, drawn[2].trust]
+    assert [each.age for each in (ann, bo, cy)] == [31, None, 25]
+    assert dict(ann.attributes) == {"age": 31}
+    assert [each.name for each in (ann, bo, cy)] == ["Ann", "Bo", "cy"]
+    with pytest.raises(AttributeError):
+        ann.age = 32
+    with pytest.raises(AttributeError, match="no field 'city'"):
+        _ = ann.city
+
+
+def test_a_population_of_the_worlds_own_takes_over_the_rows(tmp_path: Path) -> None:
+    """`populate` makes as many as there are rows, and what they say goes before."""
+    people = AgentTable(table(tmp_path, PEOPLE), ["trust"])
+    agents = Run(Watched(), people, rounds=1).agents
+    assert [each.trust for each in agents] == [0.9, 0.1, 0.3]
+    assert [each.state for each in agents] == [Mind.STIFLER, Mind.IGNORANT, Mind.IGNORANT]
+
+
+def test_a_column_names_the_kinds_and_one_the_states(tmp_path: Path) -> None:
+    """Where a world has several kinds, each row has its own, with its fields and its state."""
+    rows = "kind,worth,cost,age,state\nbuyer,12,,30,satisfied\nSeller,,2,40,\nBuyer,,,,\n"
+    people = AgentTable(table(tmp_path, rows), ["worth", "cost", "age", "state"])
+    one, two, three = Run(Market(), people).agents
+    assert [type(each).__name__ for each in (one, two, three)] == ["Buyer", "Seller", "Buyer"]
+    assert (one.worth, two.cost, one.state.value) == (12.0, 2.0, "satisfied")
+    assert [dict(each.attributes) for each in (one, two, three)] == [
+        {"age": 30},
+        {"age": 40},
+        {"age": None},
+    ]
+
+
+def test_other_peoples_tables_are_read(tmp_path: Path) -> None:
+    """Personas of OASIS are agents of a world, under their user names."""
+    agents = Run(Rumour(), AgentTable(OASIS, ["age", "mbti"])).agents
+    personas = json.loads(OASIS.read_text(encoding="utf-8"))
+    assert [each.agent_id for each in agents] == [each["username"] for each in personas]
+    assert [each.name for each in agents] == [each["realname"] for each in personas]
+    assert [each.age for each in agents] == [each["age"] for each in personas]
+
+
+def test_attributes_are_in_the_log_and_survive_a_resume(tmp_path: Path) -> None:
+    """A run of a table that is stopped and resumed writes the same log, attributes in it."""
+    people = table(tmp_path, PEOPLE)
+    options = WorldRun(
+        Rumour, people, rounds=3, parameters={"friends": 2}, keep=("age", "trust", "age")
+    )
+    whole = run_in(tmp_path / "whole", options)
+    assert run_in(tmp_path / "stopped", options, stops=[1, 2]) == whole
+    joined = [json.loads(line) for line in whole.splitlines()[1:4]]
+    assert [each["attributes"]["age"] for each in joined] == [31, None, 25]
+    config = json.loads((tmp_path / "whole" / "run.json").read_text())["config"]
+    assert (config["agents"], config["keep"]) == (str(people), ["age", "trust"])
+    assert len(config["inputs"][str(people)]) == 64
+
+
+def test_attributes_are_kept_in_snapshots(tmp_path: Path) -> None:
+    """A snapshot has the attributes, and restoring it gives them back."""
+    run = Run(Rumour(friends=2), AgentTable(table(tmp_path, PEOPLE), ["age"]))
+    other = Run(Rumour(friends=2), [Person(agent_id=each) for each in ("ann", "bo", "cy")])
+    kept = json.loads(json.dumps(run.snapshot()))
+    other.restore(kept, [])
+    assert [each.attributes for each in other.agents] == [{"age": 31}, {"age": None}, {"age": 25}]
+    assert "attributes" not in Run(Rumour(), 12).snapshot()
+
+
+@pytest.mark.parametrize(
+    ("text", "keep", "problem"),
+    [
+        ("agent_id,trust\na,0.5\nb,high\n", ["trust"], "line 3, field 'trust': Person.trust must"),
+        ("agent_id\na\n", ["age"], "names 'age', but .* has only agent_id"),
+        ("agent_id\na\na\n", [], "line 3, field 'agent_id': 'a' is already used on line 2"),
+        ("agent_id,age,age\na,1,2\n", ["age"], "line 1, field 'age': this column is there twice"),
+        ("agent_id,state\na,asleep\n", ["state"], "has no state 'asleep': it has ignorant"),
+        ("agent_id\n", [], "holds no agents"),
+    ],
+)
+def test_what_a_table_has_wrong_is_told_by_row_and_column(
+    text: str, keep: list[str], problem: str, tmp_path: Path
+) -> None:
+    """A cell that is no value of its field's type, and the like, are refused where they stand."""
+    with pytest.raises(InputError, match=problem):
+        Run(Rumour(), AgentTable(table(tmp_path, text), keep))
+
+
+def test_an_unknown_kind_and_a_population_of_another_size_are_refused(tmp_path: Path) -> None:
+    """Rows and agents belong together one by one."""
+
+    class Twins(World[Person]):
+        """Two agents for each row."""
+
+        def populate(self, agents: int) -> list[Person]:
+            """Make too many."""
+            return [Person() for _ in range(2 * agents)]
+
+    with pytest.raises(InputError, match="no kind 'boss': the world has Buyer, Seller"):
+        Run(Market(), AgentTable(table(tmp_path, "kind\nboss\n")))
+    with pytest.raises(InputError, match=r"has 3 rows, but Twins.populate made 6 agents"):
+        Run(Twins(), AgentTable(table(tmp_path, PEOPLE)))
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"agents": "0"}, "must be 1 or more"),
+        ({"agents": "2.5"}, "must be a whole number or a file"),
+        ({"agents": " "}, "got nothing"),
+        ({"agents": "people.txt"}, "people.txt: there is no such file"),
+        ({"keep": ("age",)}, "needs a file of agents"),
+    ],
+)
+def test_agents_are_a_number_or_a_table(options: dict[str, Any], problem: str) -> None:
+    """What is neither is refused, and so are columns of made-up agents."""
+    with pytest.raises(InputError, match=problem):
+        WorldRun(Rumour, **options).prepare()

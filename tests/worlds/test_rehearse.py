@@ -1,0 +1,223 @@
+"""Rehearsing worlds: planted faults are named, and good worlds pass."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from prism.errors import InputError
+from prism.worlds import World, rehearse
+from tests.kit.worlds import SHIPPED, Medley
+
+CODE = """
+import random
+import time
+from enum import StrEnum
+from typing import Any, ClassVar
+{imports}
+from prism.statechart import Statechart, Transition
+from prism.worlds import Agent, World, during, measure, state, treatment
+
+Mood = StrEnum("Mood", ["CALM", "KEEN"])
+Other = StrEnum("Other", ["GONE"])
+
+
+class Person(Agent):
+    chart = Statechart(
+        Mood,
+        [Transition("stirs", Mood.CALM, Mood.KEEN), Transition("stirs", Mood.KEEN, Mood.CALM)],
+        Mood.CALM,
+    )
+    score: float = state(0.0)
+    near: Agent | None = state(None)
+    met: list[int] = state(list)
+    made: ClassVar[int] = 0
+
+
+class Planted(World[Person]):
+    rounds = 3
+    told: int = state(0, kept=False)
+    {fields}
+
+    def setup(self) -> None:
+        {setup}
+
+    @during({states})
+    def step(self, person: Person) -> None:
+        person.fire("stirs")
+        {step}
+
+    def helped(self, seen=[]) -> int:
+        seen.append(1)
+        return len(seen)
+
+    @treatment
+    def warning(self) -> None:
+        {treated}
+"""
+PLAIN = {
+    "imports": "",
+    "fields": "",
+    "setup": "pass",
+    "states": "Mood.CALM, Mood.KEEN",
+    "step": "pass",
+    "treated": "pass",
+}
+CHOICE = "next(iter({'alpha', 'beta', 'gamma', 'delta', 'epsilon'}))"
+
+pytestmark = pytest.mark.usefixtures("own_modules")
+
+
+def findings(folder: Path, **planted: str) -> list[str]:
+    """Plant faults in a world, and return what rehearsing it finds.
+
+    The line of the step, and that of the treatment, are called STEP and TREATMENT.
+    """
+    code = CODE.format(**PLAIN | planted)
+    (folder / "planted.py").write_text(code)
+    lines = code.splitlines()
+    step = lines.index('        person.fire("stirs")') + 2
+    treatment = lines.index("    def warning(self) -> None:") + 2
+    found = [str(each) for each in rehearse(f"{folder}/planted.py", 6)]
+
+    return [
+        each.replace(f"planted.py:{step}", "STEP").replace(f"planted.py:{treatment}", "TREATMENT")
+        for each in found
+    ]
+
+
+def test_several_faults_are_named_at_once(tmp_path: Path) -> None:
+    """An order, a global and a class attribute are told apart, with round, place and mend."""
+    order, counts, made = findings(
+        tmp_path,
+        imports="COUNTS = {}",
+        step=f"COUNTS[person.agent_id] = COUNTS.get(person.agent_id, 0) + len({CHOICE})\n"
+        "        Person.made += 1\n"
+        "        person.score = COUNTS[person.agent_id] + Person.made / 10",
+    )
+    assert order.startswith("round 1: Person.score of person_1: is not the same in processes of")
+    assert "the order of a set decides" in order
+    assert "STEP" in order
+    assert counts.startswith("round 2: planted.COUNTS: the global planted.COUNTS changes in the")
+    assert "declare a field with state(...)" in counts
+    assert made.startswith("round 2: Person.made: the class attribute Person.made changes")
+
+
+@pytest.mark.parametrize(
+    ("planted", "problem"),
+    [
+        ({"states": "Other.GONE"}, "Planted.step: steps during states that no agent's chart has"),
+        ({"fields": "seen: dict[str, set[int]] = state(dict)"}, "Planted.seen: .* cannot be kept"),
+        ({"fields": "met: list = []"}, "would be shared by all: use state"),
+    ],
+)
+def test_what_declarations_show_is_told_without_a_run(
+    planted: dict[str, str], problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steps of no state, and fields that cannot be kept, are found in the class."""
+    monkeypatch.setattr("subprocess.Popen", None)
+    (found,) = findings(tmp_path, **planted)
+    assert re.search(problem, found)
+
+
+def test_wrong_input_is_no_finding(tmp_path: Path) -> None:
+    """An unknown world or parameter is refused, as when it is run."""
+    with pytest.raises(InputError, match="no parameter 'tirng'"):
+        rehearse("rumour", parameters={"tirng": 1})
+
+
+@pytest.mark.slow
+def test_a_good_world_passes() -> None:
+    """A world that does everything a world can is the same in every process."""
+    assert rehearse(Medley, 12, rounds=3) == []
+
+
+FAULTS: dict[str, tuple[dict[str, str], str]] = {
+    "a global": (
+        {
+            "imports": "COUNT = 0",
+            "step": "global COUNT; COUNT += 1; person.score = COUNT",
+        },
+        "round 2: planted.COUNT: the global planted.COUNT changes",
+    ),
+    "a class attribute": (
+        {"step": "Person.made += 1; person.score = Person.made"},
+        "round 2: Person.made: the class attribute Person.made changes",
+    ),
+    "a default of a method": (
+        {"step": "person.score = self.helped()"},
+        "round 2: Planted.helped: the class attribute Planted.helped changes",
+    ),
+    "Python's random": (
+        {"step": "person.score = random.random()"},
+        "round 1: STEP: the world draws from Python's own random",
+    ),
+    "a generator of one's own": (
+        {"imports": "OWN = random.Random(1)", "step": "person.score = OWN.random()"},
+        "round 2: STEP: random.random() draws from a generator that is not kept",
+    ),
+    "numpy's global": (
+        {"imports": "import numpy.random", "step": "person.score = float(numpy.random.random())"},
+        "the world draws from numpy.random",
+    ),
+    "numpy's own generator": (
+        {
+            "imports": "import numpy\nOWN = numpy.random.default_rng(1)",
+            "step": "person.score = float(OWN.random())",
+        },
+        "round 2: planted.OWN: the global planted.OWN changes",
+    ),
+    "the time": (
+        {"step": "person.score = time.time()"},
+        "round 1: STEP, seen in Person.score of person_1: time.time() gives another",
+    ),
+    "the order of a set": (
+        {"step": f"person.score = float(len({CHOICE}))"},
+        "round 1: Person.score of person_1: is not the same in processes of other hash seeds",
+    ),
+    "a uuid": (
+        {"imports": "import uuid", "step": "person.score = float(uuid.uuid4().int % 999)"},
+        "STEP, seen in Person.score of person_1: uuid.uuid4() gives another",
+    ),
+    "a set of agents": (
+        {"step": "person.near = next(iter(set(self.agents)))"},
+        "something depends on the addresses of objects (a set of agents, id)",
+    ),
+    "a list shared by two agents": (
+        {
+            "setup": "both = []; self.agents[0].met = both; self.agents[1].met = both",
+        },
+        "round 1: Person.met of person_2 cannot be kept: it is the same list as that in Person.met",
+    ),
+    "what no recall makes again": (
+        {"step": "self.told += 1; person.score = self.told"},
+        "round 2: Planted.told: state(kept=False) is not the same after a resume",
+    ),
+    "what fails after a resume only": (
+        {
+            "imports": "SEEN = {}",
+            "step": "person.score = SEEN[1] if self.round > 1 else SEEN.setdefault(1, 2)",
+        },
+        "STEP fails after a resume: KeyError: 1",
+    ),
+    "what fails in a treatment": (
+        {"treated": "1 / 0"},
+        "round 2: TREATMENT: ZeroDivisionError: division by zero",
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAULTS)
+def test_each_planted_fault_is_named(name: str, tmp_path: Path) -> None:
+    """Each fault alone is found, with its place, its round and nothing else."""
+    planted, problem = FAULTS[name]
+    (found,) = findings(tmp_path, **planted)
+    assert problem in found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", SHIPPED)
+def test_shipped_worlds_pass(world: type[World]) -> None:
+    """Nothing is found in a world that ships."""
+    assert rehearse(world, SHIPPED[world]) == []
