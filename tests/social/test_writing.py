@@ -1,12 +1,18 @@
 """Posts whose words a model writes."""
 
 import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from signal import SIGKILL
 from typing import Any
 
 import orjson
 import pytest
 
+import prism
 from prism import runs
 from prism.agents import synthetic_population
 from prism.llm import OllamaPool
@@ -160,3 +166,61 @@ def test_the_options_of_a_writer_are_kept() -> None:
         config = json.loads(json.dumps(options.to_config()))
         assert SocialRun.from_config(config, Path("run.json")) == options
         assert not options.is_repeatable
+
+
+class Host:
+    """A server whose words depend on the prompt alone, and a run that asks it in a process."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.on_request: Callable[[], None] = lambda: None
+        self.server = FakeOllama(models=["tiny"], write=self._words)
+
+    def _words(self, prompt: str, _schema: Any) -> dict[str, str]:
+        self.on_request()
+        return {"text": f"{len(prompt)} and {sum(map(ord, prompt)) % 97} words"}
+
+    def run(self, kill_at: int = 0) -> int:
+        """Begin the run, or go on with it; kill it while it asks for a certain text."""
+        prism_command = [sys.executable, "-c", "from prism.cli import main; main()", "simulate"]
+        begun = (self.folder / "run.json").exists()
+        given = [
+            *("--agents", "60", "--rounds", "4", "--out", str(self.folder)),
+            *("--writer", "ollama", "--model", "tiny", "--host", self.server.url),
+            *("--checkpoint-every", "0"),
+        ]
+        line = [*prism_command, *(["--resume", str(self.folder)] if begun else given)]
+        environment = {**os.environ, "PYTHONPATH": str(Path(prism.__file__).parents[1])}
+        asked = iter(range(kill_at - 1, -1, -1))
+        with subprocess.Popen(line, env=environment, stdout=subprocess.PIPE) as process:
+            if kill_at:
+                self.on_request = lambda: None if next(asked, 1) else process.kill()
+            process.communicate()
+        self.on_request = lambda: None
+        return process.returncode
+
+    def told(self) -> list[dict[str, Any]]:
+        """Return the events of the run, without what was measured."""
+        lines = (self.folder / "events.jsonl").read_bytes().splitlines()
+        keys = ("host", "latency", "queue_seconds", "request_seconds")
+        return [
+            {
+                name: value
+                for name, value in orjson.loads(line).items()
+                if name not in keys and not name.endswith("_duration")
+            }
+            for line in lines
+        ]
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_while_it_asks_for_words_goes_on(tmp_path: Path) -> None:
+    """Killed again and again in the middle of a text, a run tells what one alone tells."""
+    whole, killed = Host(tmp_path / "whole"), Host(tmp_path / "killed")
+    with whole.server:
+        assert whole.run() == 0
+    with killed.server:
+        codes = [killed.run(kill_at) for kill_at in (1, 15, 9, 3)]
+        assert codes.count(-SIGKILL) >= 3
+        assert killed.run() == 0
+    assert killed.told() == whole.told()
