@@ -233,6 +233,31 @@ class SocialAgent(StatechartMixin):
             **fields,
         )
 
+    def snapshot(self) -> dict[str, Any]:
+        """Return what a world keeps of the agent; a class with fields of its own adds them."""
+        return {
+            **self.to_dict(),
+            "interests": list(self.interests),
+            "personality": self.personality,
+            "following": list(self.following),
+            "pending_action": self.pending_action,
+            "thresholds": [self.engagement_threshold, self.timeout_threshold],
+        }
+
+    def restore(self, data: Mapping[str, Any]) -> None:
+        """Make the agent what it was when `snapshot` returned the data.
+
+        Raises:
+            FieldValueError: If a value is not valid.
+        """
+        self.state = cast(Any, _state(self.state_type, data["current_state"]))
+        self.ticks_in_state = data["ticks_in_state"]
+        self.state_history = [_record(self.state_type, entry) for entry in data["state_history"]]
+        self.attributes = data.get("attributes", {})
+        self.interests, self.personality = data["interests"], data["personality"]
+        self.following, self.pending_action = tuple(data["following"]), data["pending_action"]
+        self.engagement_threshold, self.timeout_threshold = data["thresholds"]
+
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the last rated posts, so that a copy does not include their whole cascades."""
         return {**self.__dict__, "_rated": None, "_weighed": None}

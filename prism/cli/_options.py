@@ -77,6 +77,24 @@ Cache = Annotated[
     Path | None,
     model_option(metavar="FILE", help="Keep answers in this file, and use those in it."),
 ]
+WriterKind = Annotated[
+    Server | None,
+    model_option(
+        "--writer",
+        help="Have a model write the texts, too, instead of templates: ollama or openai, which is "
+        "what serves it. It shares servers, limits and budget with the model that decides. With "
+        "--replay texts are taken from the earlier run, if it has any.",
+    ),
+]
+WriterModel = Annotated[
+    str | None,
+    model_option(help="Model that writes, if it is another one than --model."),
+]
+WriterLength = Annotated[
+    int | None,
+    model_option(min=1, help="Most characters of a text. 280 by default; a longer one is cut."),
+]
+WriterLanguage = Annotated[str | None, model_option(help="Language of the texts, such as German.")]
 RecordPrompts = Annotated[
     bool,
     keeping_option(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +53,10 @@ def print_results(results: Results, folder: Path | None) -> None:
     screen = Screen()
     screen.print(f"[bold]Agents in each state when a round ends[/bold] ({results.agents:,} agents)")
     screen.print(states_table(results, screen.width))
+    print_measures(screen, results)
     screen.print("[bold]Engagement[/bold]")
     screen.print(_engagement_table(results))
-    for line in _fallback_lines(results):
+    for line in fallback_lines(results.totals.fallbacks, results.totals.fallback_examples):
         screen.print(plain(line), soft_wrap=True)
 
     screen.print("[bold]Largest cascades[/bold]")
@@ -79,7 +81,7 @@ def print_place(screen: Screen, folder: Path | None) -> None:
 
 def states_table(results: AnyResults, width: int) -> Table:
     """Return the agents in each state at the end of some rounds, as many as fit."""
-    shown = rounds_shown(results, width)
+    shown = _rounds_shown(results, width)
 
     table = plain_table()
     table.add_column("round", no_wrap=True)
@@ -95,7 +97,34 @@ def states_table(results: AnyResults, width: int) -> Table:
     return table
 
 
-def rounds_shown(results: AnyResults, width: int) -> list[Any]:
+def print_measures(screen: Screen, results: AnyResults) -> None:
+    """Print what the measures came to, if there are any."""
+    if results.rounds[0].measures:
+        screen.print("[bold]Measures when a round ends[/bold]")
+        screen.print(_measures_table(results, screen.width))
+
+
+def _measures_table(results: AnyResults, width: int) -> Table:
+    shown = _rounds_shown(results, width)
+    table = plain_table()
+    table.add_column("round")
+    for summary in shown:
+        table.add_column(str(summary.number), justify="right", no_wrap=True)
+
+    for name in shown[0].measures:
+        table.add_row(plain(name), *(_figure(summary.measures[name]) for summary in shown))
+
+    return table
+
+
+def _figure(value: float | int | None) -> str:
+    if value is None:
+        return "-"
+
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.3g}"
+
+
+def _rounds_shown(results: AnyResults, width: int) -> list[Any]:
     """Return the rounds for which there are columns."""
     places = evenly(len(results.rounds), _most_rounds(results, width))
     return [results.rounds[place] for place in places]
@@ -134,16 +163,18 @@ def _engagement_table(results: Results) -> Table:
     ):
         table.add_row(what, f"{count:,}")
 
+    for source, count in sorted(totals.texts.items()):
+        table.add_row(f"texts, {source}", f"{count:,}")
+
     for state, count in sorted(totals.timeouts.items()):
         table.add_row(plain(f"time-outs from {state}"), f"{count:,}")
 
     return table
 
 
-def _fallback_lines(results: Results) -> Iterator[str]:
+def fallback_lines(fallbacks: Mapping[str, int], examples: Mapping[str, str]) -> Iterator[str]:
     """Return a line for each kind of reason and server, the commonest first."""
-    examples = results.totals.fallback_examples
-    for group, count in results.totals.fallbacks.most_common():
+    for group, count in Counter(fallbacks).most_common():
         kind = group.partition(" ")[0]
         example = examples.get(group, "").removeprefix(f"{kind}: ")
         such_as = "" if example in ("", kind) else f", such as: {example}"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -24,6 +26,10 @@ from prism.cli._options import (
     Temperature,
     Thinking,
     Timeout,
+    WriterKind,
+    WriterLanguage,
+    WriterLength,
+    WriterModel,
     keeping_option,
     model_option,
     model_options,
@@ -55,9 +61,11 @@ from prism.runs import (
     ReasonerOptions,
     ReplayOptions,
     RunOptions,
+    WriterOptions,
 )
-from prism.runs._assigned import Mode, Pick
+from prism.runs._assigned import Mode, Pick, Server
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
+from prism.runs._writing import recorded_writer
 from prism.social import Results, SocialRun
 from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
 from prism.social._run import DEFAULT_AGENTS
@@ -174,6 +182,10 @@ def simulate(
             "and {situation}.",
         ),
     ] = None,
+    writer: WriterKind = None,
+    writer_model: WriterModel = None,
+    writer_length: WriterLength = None,
+    writer_language: WriterLanguage = None,
     attributes: Annotated[
         list[str] | None,
         model_option(
@@ -241,6 +253,8 @@ def simulate(
 
     prism simulate --agents 50 --reasoner openai --host http://127.0.0.1:8000 --model llama3.2
 
+    prism simulate --agents 50 --reasoner ollama --writer ollama --model llama3.2
+
     prism simulate --agents 50 --replay runs/model --out runs/again
 
     prism simulate --world rumour --set friends=8 --treat warning@12 --out runs/rumour
@@ -281,12 +295,13 @@ def simulate(
     _refuse_what_is_of_others(context, world)
     folder = None if out is None else own_folder("--out", out)
     with _screen(folder) as screen:
-        decider = _decider(reasoner, replay, models, asked)
+        choice = WriterChoice(writer, writer_model, writer_length, writer_language)
+        decider, texts = who_answers(reasoner, replay, models, asked, choice)
         run: RunOptions[Any] = (
-            SocialRun(agents, posts, rounds, ticks, seed, decider, columns(keep))
+            SocialRun(agents, posts, rounds, ticks, seed, decider, columns(keep), texts)
             if world is None
             else world_run(
-                context, world, parameters, treatments, agents, seed, decider, columns(keep)
+                context, world, parameters, treatments, agents, seed, decider, columns(keep), texts
             )
         )
         outcome = runs.begin(
@@ -320,38 +335,130 @@ def _resume(folder: Path, hosts: list[str], checkpoint_every: float, *, as_json:
         _print(outcome, as_json=as_json)
 
 
-def _decider(
+@dataclass(frozen=True, slots=True)
+class WriterChoice:
+    """What a command was told of who writes.
+
+    Args:
+        kind: What serves the model; None if nobody is to write.
+        model: Another model than the one that decides.
+        length: Most characters.
+        language: Language of the texts.
+    """
+
+    kind: Server | None = None
+    model: str | None = None
+    length: int | None = None
+    language: str | None = None
+
+    def options(self, model: str | ModelOptions | None) -> WriterOptions:
+        """Return the options of a writer that asks a model."""
+        given: dict[str, Any] = {"max_length": self.length, "language": self.language}
+        return WriterOptions(
+            model, **{name: value for name, value in given.items() if value is not None}
+        )
+
+    def require_none(self) -> None:
+        """Refuse options of a writer where there is none.
+
+        Raises:
+            InputError: At the first one that is given.
+        """
+        given = {"model": self.model, "length": self.length, "language": self.language}
+        for name, value in given.items():
+            if value is not None:
+                raise InputError(f"--writer-{name} needs --writer ollama or openai")
+
+
+def who_answers(
     reasoner: Literal["policy", "ollama", "openai"],
     replay: Path | None,
     models: Path | None,
-    asked: dict[str, Any],
-) -> ReasonerOptions:
-    """Return who decides; refuse options of a model where none is asked."""
-    if models is not None and replay is None:
-        return model_options(
-            models, {**asked, "server": None if reasoner == "policy" else reasoner}
-        )
+    asked: Mapping[str, Any],
+    writer: WriterChoice,
+) -> tuple[ReasonerOptions, WriterOptions | None]:
+    """Return who decides and who writes; refuse options of a model where none is asked.
 
+    Args:
+        reasoner: Who decides.
+        replay: An earlier run to take decisions and texts from, if one was named.
+        models: File of models, if one was named.
+        asked: Options of a model, None where they were not given.
+        writer: Who writes.
+
+    Raises:
+        InputError: If an option was given that applies to nothing.
+    """
     given = {name: value for name, value in asked.items() if value is not None}
-    if models is not None:
-        given["models"] = models
-    if reasoner != "policy" and replay is None:
-        if "model" not in given:
-            shown = "'ollama list' shows" if reasoner == "ollama" else "the server lists"
-            raise InputError(
-                f"--reasoner {reasoner} needs --model, the name of a model that {shown}"
-            )
-        return ModelOptions(**given, server=reasoner)
+    if writer.kind is None and replay is None:
+        writer.require_none()
+    if replay is not None:
+        if models is not None:
+            given["models"] = models
+        return _replayed(replay, given, writer)
+    if models is None and reasoner == "policy":
+        return None, _only_writes(given, writer)
 
-    if given:
-        needs = (
-            "needs --reasoner ollama or openai"
-            if replay is None
-            else "asks no model: leave it out with --replay"
+    decides = _model(reasoner, models, given)
+    if writer.kind is None:
+        return decides, None
+    if writer.kind != decides.server:
+        raise InputError(
+            f"--writer {writer.kind} and --reasoner {decides.server} are servers of two kinds: "
+            "take one of them for both, which may have another --writer-model"
         )
-        raise InputError(f"{option_of(next(iter(given)))} {needs}")
 
-    return None if replay is None else ReplayOptions(replay)
+    return decides, writer.options(writer.model)
+
+
+def _model(
+    reasoner: Literal["policy", "ollama", "openai"], models: Path | None, given: Mapping[str, Any]
+) -> ModelOptions:
+    if models is not None:
+        server = None if reasoner == "policy" else reasoner
+        return model_options(models, {**given, "server": server})
+    if "model" not in given:
+        raise _lacks_model("--reasoner", reasoner)
+
+    assert reasoner != "policy"
+    return ModelOptions(**given, server=reasoner)
+
+
+def _replayed(
+    replay: Path, given: Mapping[str, Any], writer: WriterChoice
+) -> tuple[ReasonerOptions, WriterOptions | None]:
+    if given:
+        option = option_of(next(iter(given)))
+        raise InputError(f"{option} asks no model: leave it out with --replay")
+    if writer.model is not None:
+        raise InputError("--writer-model asks no model: leave it out with --replay")
+
+    told = writer != WriterChoice()
+
+    return ReplayOptions(replay), writer.options(None) if told else recorded_writer(replay)
+
+
+def _only_writes(given: Mapping[str, Any], writer: WriterChoice) -> WriterOptions | None:
+    if writer.kind is None:
+        if given:
+            option = option_of(next(iter(given)))
+            raise InputError(f"{option} needs --reasoner ollama or openai, or --writer")
+        return None
+
+    model = writer.model or given.get("model")
+    if model is None:
+        raise _lacks_model("--writer", writer.kind)
+
+    for name in ("mode", "pick", "stop_at_fallbacks"):
+        if name in given:
+            raise InputError(f"{option_of(name)} needs --reasoner ollama or openai: it decides")
+
+    return writer.options(ModelOptions(**{**given, "model": model}, server=writer.kind))
+
+
+def _lacks_model(option: str, server: str) -> InputError:
+    shown = "'ollama list' shows" if server == "ollama" else "the server lists"
+    return InputError(f"{option} {server} needs --model, the name of a model that {shown}")
 
 
 def _refuse_what_is_of_others(context: typer.Context, world: str | None) -> None:

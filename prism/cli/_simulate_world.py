@@ -10,11 +10,11 @@ import typer
 from rich.table import Table
 
 from prism.cli._chart_argument import import_from_here
-from prism.cli._results import print_place, rounds_shown, states_table
+from prism.cli._results import fallback_lines, print_measures, print_place, states_table
 from prism.cli._run_screen import is_given
 from prism.cli._screen import Screen, plain, plain_table
 from prism.errors import InputError
-from prism.runs import ReasonerOptions
+from prism.runs import ReasonerOptions, WriterOptions
 from prism.runs._folder import read_summary
 from prism.worlds import WorldResults, WorldRun
 
@@ -57,6 +57,7 @@ def world_run(
     seed: int,
     reasoner: ReasonerOptions,
     keep: tuple[str, ...],
+    writer: WriterOptions | None,
 ) -> WorldRun:
     """Return the run of a world that a command line asks for."""
     import_from_here()
@@ -72,6 +73,7 @@ def world_run(
         treatments=tuple(treatments or ()),
         reasoner=reasoner,
         keep=keep,
+        writer=writer,
     )
 
 
@@ -108,33 +110,14 @@ def print_world_results(results: WorldResults, folder: Path | None) -> None:
     screen = Screen()
     screen.print(f"[bold]Agents in each state when a round ends[/bold] ({results.agents:,} agents)")
     screen.print(states_table(results, screen.width))
-    if results.rounds[0].measures:
-        screen.print("[bold]Measures when a round ends[/bold]")
-        screen.print(_measures_table(results, screen.width))
-
+    print_measures(screen, results)
     screen.print("[bold]What happened[/bold]")
     screen.print(_counts_table(results))
+    totals = results.totals()
+    for line in fallback_lines(totals.get("fallbacks", {}), totals.get("fallback_examples", {})):
+        screen.print(plain(line), soft_wrap=True)
+
     print_place(screen, folder)
-
-
-def _measures_table(results: WorldResults, width: int) -> Table:
-    shown = rounds_shown(results, width)
-    table = plain_table()
-    table.add_column("round")
-    for summary in shown:
-        table.add_column(str(summary.number), justify="right", no_wrap=True)
-
-    for name in shown[0].measures:
-        table.add_row(plain(name), *(_figure(summary.measures[name]) for summary in shown))
-
-    return table
-
-
-def _figure(value: float | int | None) -> str:
-    if value is None:
-        return "-"
-
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.3g}"
 
 
 def _counts_table(results: WorldResults) -> Table:
@@ -149,7 +132,9 @@ def _counts_table(results: WorldResults) -> Table:
         ("decisions asked", asked),
         ("decisions answered", answered),
         ("decisions that fell back", asked - answered),
+        *((f"texts, {source}", count) for source, count in totals.get("texts", {}).items()),
         *((f"time-outs from {state}", count) for state, count in totals["timeouts"].items()),
+        *((f"texts ({source})", count) for source, count in totals.get("texts", {}).items()),
     ):
         table.add_row(plain(what), f"{count:,}")
 

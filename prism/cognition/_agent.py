@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cache
 from time import time
 from typing import Any
 
@@ -14,6 +15,8 @@ from prism.cognition._memory._memory import Memory
 from prism.cognition._paging import Pager
 from prism.cognition._replies import read_reply
 from prism.errors import FieldValueError
+from prism.runs._lent import Lent, NobodyWriter
+from prism.statechart import Statechart
 from prism.statechart.reasoner._cost import Cost
 from prism.statechart.reasoner._texts import BaseWriter, TextCall
 from prism.statechart.reasoner._tokens import TokenCounter, count_tokens
@@ -28,7 +31,8 @@ class CognitiveAgent:
     Args:
         config: What it is told, and its limits.
         memory: What it knows; open, and used by nobody else meanwhile.
-        client: Who answers its prompts: a writer, or any client that a `Writer` takes.
+        client: Who answers its prompts: a writer, or any client that a `Writer` takes. None for an
+            agent of a world, which lends it a writer.
         agent_id: Its name, in logs.
         goal: What it is to achieve; the configuration's goal by default.
         count: Counts the tokens of a prompt, for the limits.
@@ -52,7 +56,7 @@ class CognitiveAgent:
         self,
         config: Config,
         memory: Memory,
-        client: Any,
+        client: Any = None,
         *,
         agent_id: str = "agent",
         goal: str | None = None,
@@ -67,7 +71,7 @@ class CognitiveAgent:
         self.ticks_in_state: int = 0
         self.pending: CycleUnderWay | None = None
         self._pager = Pager(config, goal, count)
-        self._writer: BaseWriter = client if isinstance(client, BaseWriter) else Writer(client)
+        self._writer: BaseWriter = client if isinstance(client, BaseWriter) else _writer(client)
         self._logger = logger
         self._chart = cognitive_chart(logger=logger, clock=clock or time)
 
@@ -124,6 +128,37 @@ class CognitiveAgent:
             self.state = _state_of(self.memory) or self.state
 
         return under_way.result()
+
+    # In a world
+
+    @property
+    def chart(self) -> Statechart[CognitiveState]:
+        """The chart of all such agents."""
+        return _shared_chart()
+
+    def join(self, lent: Lent) -> None:
+        """Use what a world's run lends: its writer, its log and its time."""
+        self._writer, self._logger = lent.writer, lent.logger
+        self._chart = cognitive_chart(logger=lent.logger, clock=lent.clock)
+
+    async def act(self, world: Any) -> None:  # noqa: ARG002 - what a class of the user's looks at
+        """Run a cycle in a world."""
+        await self.cycle()
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return what a world keeps of the agent: its memory, with all that is stored."""
+        return {"memory": self.memory.to_dict(), "ticks_in_state": self.ticks_in_state}
+
+    def restore(self, data: Mapping[str, Any]) -> None:
+        """Make the agent what it was when `snapshot` returned the data.
+
+        Raises:
+            InputError: If the data are not those of a memory.
+        """
+        self.memory.replace(data["memory"])
+        self.memory.commit()
+        self.state = _state_of(self.memory) or CognitiveState.THINKING
+        self.ticks_in_state = data["ticks_in_state"]
 
     def _fire(self, trigger: str) -> None:
         """Make the transition that the cycle under way calls for."""
@@ -199,6 +234,15 @@ class CognitiveAgent:
             stored=self.memory.stored_count,
             defects=list(cycle.defects),
         )
+
+
+@cache
+def _shared_chart() -> Statechart[CognitiveState]:
+    return cognitive_chart()
+
+
+def _writer(client: Any) -> BaseWriter:
+    return NobodyWriter() if client is None else Writer(client)
 
 
 def number_of_cycles(config: Config, cycles: int | None) -> int:

@@ -165,6 +165,18 @@ COUNTED_IN_FEED = (
         required=False,
     ),
 )
+WORD_SOURCES = ("model", "cache", "replay", "script", "fallback")
+"""Who may have written the words of a post."""
+
+TEXT_SOURCES = (*WORD_SOURCES, "template")
+"""Who may have written a text that was of use."""
+
+TEXTS_WRITTEN = Key(
+    "texts",
+    COUNTS,
+    "Texts, by their source as in `text.written`; absent where none were asked for.",
+    required=False,
+)
 COST = (
     Key(
         "latency",

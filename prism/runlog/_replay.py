@@ -29,7 +29,7 @@ from prism.statechart._identity import agent_name
 from prism.statechart.reasoner._by_agent import CostsByModel
 from prism.statechart.reasoner._cost import COST_KEYS, KNOWN_COST_KEYS
 from prism.statechart.reasoner._questions import Source
-from prism.statechart.reasoner._texts import TextSource, read_as
+from prism.statechart.reasoner._texts import TextSource, fallback_text, read_as
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger
 from prism.telemetry.events import (
@@ -210,16 +210,15 @@ class ReplayWriter(BaseWriter):
         what = f"text {call.key!r} of agent {call.agent_id!r}"
         if not recorded:
             raise ReplayError(
-                f"{self._path} holds no (further) {what}: replay with the files and options "
-                "of the recorded run" + ("" if self._has_ended else _MAY_HAVE_STOPPED)
+                f"{self._path} holds no (further) {what}: {_SAME_RUN}"
+                + ("" if self._has_ended else _MAY_HAVE_STOPPED)
             )
 
         event = recorded[0]
         if event["prompt_hash"] != call.prompt_hash:
             raise ReplayError(
                 f"{self._path} holds the {what} for another prompt ({event['prompt_hash']}, now "
-                f"{call.prompt_hash}): replay with the files and options of the recorded run, or "
-                "ask the model anew"
+                f"{call.prompt_hash}): {_SAME_RUN}, or ask the model anew"
             )
 
         recorded.popleft()
@@ -228,6 +227,14 @@ class ReplayWriter(BaseWriter):
         if event["source"] == "failed":
             failed = Written(event["text"], "failed", reason=event["reason"], cost=cost)
             return replace(failed, text_id=text_id)
+        if event["source"] in _TAKEN_INSTEAD:
+            if fallback_text(call) != event["text"]:
+                raise ReplayError(
+                    f"{self._path}: instead of the {what} another one was taken than the "
+                    f"{fallback_text(call)!r} of now: {_SAME_RUN}"
+                )
+            taken = Written(event["text"], event["source"], call.fallback, event["reason"], cost)
+            return replace(taken, text_id=text_id)
 
         source: TextSource = event["source"] if self._verbatim else "replay"
         written = read_as(call, event["text"], source, cost)
@@ -241,6 +248,8 @@ class ReplayWriter(BaseWriter):
         return replace(written, text_id=text_id)
 
 
+_TAKEN_INSTEAD = ("template", "fallback")
+_SAME_RUN = "replay with the files and options of the recorded run"
 _MAY_HAVE_STOPPED = " (which may have been stopped before: its log has no run.ended)"
 
 

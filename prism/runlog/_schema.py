@@ -40,11 +40,14 @@ from prism.runlog._keys import (
     STEP,
     TEXT,
     TEXT_ID,
+    TEXT_SOURCES,
     TEXTS,
+    TEXTS_WRITTEN,
     TO,
     TRIGGER,
     TURN,
     WHOLE,
+    WORD_SOURCES,
     WORLD_EVENTS,
     Event,
     Key,
@@ -136,6 +139,7 @@ EVENTS = (
             ),
             *COUNTED,
             *optional(COUNTED_IN_FEED),
+            TEXTS_WRITTEN,
             Key("measures", OBJECT, "What a world's measures came to, by name.", required=False),
         ),
     ),
@@ -160,6 +164,19 @@ EVENTS = (
             Key("root_id", TEXT, "Id of the first post of its cascade, which may be itself."),
             Key("topics", TEXTS, "Its topics."),
             Key("text", TEXT, "Its text."),
+            Key(
+                "source",
+                one_of(*WORD_SOURCES),
+                "Who wrote it, as in `text.written`. Only where a writer was given.",
+                required=False,
+            ),
+            Key(
+                "template",
+                TEXT,
+                "What the composer would have written, by which the post is weighed, so that a "
+                "model's words move nobody. Only where a writer was given.",
+                required=False,
+            ),
         ),
     ),
     Event(
@@ -236,9 +253,9 @@ EVENTS = (
     Event(
         events.TEXT_WRITTEN,
         "info",
-        "A model has written a text, or JSON of a schema; a warning if the source is `failed`. The "
-        "keys from `latency` on are as those of a decision, with those of all requests of the call "
-        "added up; durations are of the last reply.",
+        "A text was written, or JSON of a schema; a warning if the source is `failed` or "
+        "`fallback`. The keys from `latency` on are as those of a decision, with those of all "
+        "requests of the call added up; durations are of the last reply.",
         (
             AGENT,
             Key("key", TEXT, "What it is for; with the agent, the name of the call."),
@@ -250,11 +267,16 @@ EVENTS = (
             Key("text", or_null(TEXT), "What the model wrote last; null if it wrote nothing."),
             Key(
                 "source",
-                one_of("model", "cache", "replay", "script", "failed"),
+                one_of(*TEXT_SOURCES, "failed"),
                 "Origin of the text: a model, its cached or logged answer, a script of a test; "
-                "`failed` if no usable text came.",
+                "the `template`, as nobody was to be asked; the `fallback`, as no usable text "
+                "came; `failed` if there was none, either.",
             ),
-            Key("reason", or_null(TEXT), "Why it failed; null otherwise."),
+            Key(
+                "reason",
+                or_null(TEXT),
+                "Why it failed, or why the fallback was taken; null otherwise.",
+            ),
             *optional((*COST, *KNOWN_COST, TEXT_ID)),
         ),
     ),
@@ -506,7 +528,7 @@ EVENTS = (
         "info",
         "The log is complete; without this event it was cut off or is still being written. "
         "A simulation adds its counts.",
-        optional((*COUNTED, *COUNTED_IN_FEED, COSTS)),
+        optional((*COUNTED, *COUNTED_IN_FEED, TEXTS_WRITTEN, COSTS)),
     ),
 )
 """All events of prism."""

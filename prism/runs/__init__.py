@@ -21,6 +21,7 @@ from prism.runs._options import (
 from prism.runs._runnable import Runnable, RunOptions, RunResults
 from prism.runs._running import Observer, Outcome, begin, replay, resume
 from prism.runs._status import RunState, RunStatus, find_runs, run_status
+from prism.runs._writing import WriterOptions
 
 __all__ = [
     "LiveTable",
@@ -37,6 +38,7 @@ __all__ = [
     "RunState",
     "RunStatus",
     "Runnable",
+    "WriterOptions",
     "begin",
     "check_config",
     "digest",

@@ -40,9 +40,13 @@ def with_credentials(
     Raises:
         InputError: If credentials are missing, or a given address is none of the run's.
     """
-    own = _hosts_of(config)
+    writer = config.get("writer", {})
+    # a writer may have a model, and servers, of its own
+    model = writer.get("model")
+    parts = [config, *([model] if isinstance(model, Mapping) else [])]
+    own = [host for part in parts for host in _hosts_of(part)]
     given = _by_address(hosts, own)
-    secured = config.get("credentials", ())
+    secured = {host for part in parts for host in part.get("credentials", ())}
     if secured:
         given = {**_from_environment(), **given}
 
@@ -55,7 +59,11 @@ def with_credentials(
                 path=path,
             )
 
-    return _with_hosts(config, lambda host: full[host])
+    found = _with_hosts(config, lambda host: full[host])
+    if not isinstance(model, Mapping):
+        return found
+
+    return {**found, "writer": {**writer, "model": _with_hosts(model, lambda host: full[host])}}
 
 
 def _hosts_of(config: Mapping[str, Any]) -> list[str]:

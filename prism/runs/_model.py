@@ -166,14 +166,18 @@ def closing_cache(reasoner: Any, warn: Say) -> Iterator[None]:
                     warn(f"{error}; the last answers are not in it")
 
 
-def spent_by(reasoner: Any) -> dict[str, Any]:
-    """Return what a model has cost, as ``run.json`` says it; nothing where none was asked."""
-    asking = askers_in(reasoner)
+def spent_by(*reasoners: Any) -> dict[str, Any]:
+    """Return what models have cost, as ``run.json`` says it; nothing where none was asked.
+
+    Args:
+        reasoners: Who decides and who writes.
+    """
+    asking = [each for reasoner in reasoners for each in askers_in(reasoner)]
     if not asking:
         return {}
 
     # all share one
     budget = asking[0].budget
-    by_model = {"by_model": costs["costs"]} if (costs := costs_told(reasoner)) else {}
+    by_model = {"by_model": costs["costs"]} if (costs := costs_told(*reasoners)) else {}
 
     return {"spent": {"calls": budget.calls, "tokens": budget.tokens, **by_model}}

@@ -25,7 +25,7 @@ class Runnable(Protocol[ResultsT_co]):
     """Something that runs in rounds, and can be kept and made again between two of them.
 
     One that keeps files of its own in the folder of the run has a method ``kept_in``, too, which is
-    called with that folder before `restore` and `run`.
+    called with that folder before `restore` and `run`. One that has texts written has a ``writer``.
     """
 
     @property

@@ -14,9 +14,22 @@ from prism.runlog import SimulatedClock
 from prism.runlog._prompts import PRIVATE
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.runs._credentials import with_credentials
-from prism.runs._folder import RECORDS_PROMPTS, SUMMARY_NAME, RunFolder, describe_run, read_summary
+from prism.runs._folder import (
+    RECORDS_PROMPTS,
+    SUMMARY_NAME,
+    RunFolder,
+    describe_run,
+    read_summary,
+    records_prompts,
+)
 from prism.runs._heartbeat import beating
-from prism.runs._model import closing_cache, load_model, record_prompts, spent_by
+from prism.runs._model import (
+    askers_in,
+    closing_cache,
+    load_model,
+    record_prompts,
+    spent_by,
+)
 from prism.runs._runnable import ResultsT, Runnable, RunOptions
 
 _logger = logging.getLogger("prism.runs")
@@ -170,7 +183,7 @@ def _carry_out(
     make = options.prepare()
     seconds_between: float = getattr(options, "checkpoint_every", checkpoint_every)
     config = options.to_config()
-    if folder is None and config.get(RECORDS_PROMPTS):
+    if folder is None and records_prompts(config):
         problem = "needs a folder to keep prompts in (--out)"
         raise InputError(problem, field=RECORDS_PROMPTS)
 
@@ -182,7 +195,9 @@ def _carry_out(
             writing = folder.writing(config, clock, is_repeatable=options.is_repeatable)
             run = make(stack.enter_context(writing), clock)
 
-        stack.enter_context(closing_cache(run.reasoner, observer.warn))
+        writer = getattr(run, "writer", None)
+        for asker in (run.reasoner, writer):
+            stack.enter_context(closing_cache(asker, observer.warn))
         if folder is not None:
             _tell_folder(folder, run)
             _record_prompts(folder, run, observer)
@@ -190,6 +205,9 @@ def _carry_out(
             stack.enter_context(beating(folder.path, run, clock, observer.warn))
 
         load_model(run.reasoner, options.deadline, observer.note, observer.warn)
+        loaded = {id(each.client) for each in askers_in(run.reasoner)}
+        if any(id(each.client) not in loaded for each in askers_in(writer)):
+            load_model(writer, options.deadline, observer.note, observer.warn)
         observer.started(run)
 
         def after_round(summary: Any) -> None:
@@ -199,7 +217,7 @@ def _carry_out(
                 on_round(summary)
 
         results = run.run(after_round)
-        outcome = {"results": results.to_dict(), **spent_by(run.reasoner)}
+        outcome = {"results": results.to_dict(), **spent_by(run.reasoner, writer)}
         if folder is not None:
             folder.complete(outcome)
 

@@ -6,11 +6,13 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Literal
+from typing import Any, Literal
 
 from prism.agents import SeedPost, SocialAgent
 from prism.agents._relevance import Terms, terms_of
 from prism.errors import FieldValueError
+from prism.social._holding import Later
+from prism.statechart import Written
 
 PostKind = Literal["post", "reply", "reshare"]
 
@@ -30,6 +32,9 @@ class Post:
         kind: ``post``, ``reply`` or ``reshare``.
         parent: The very post it replies to or reshares; None for a post of its own.
         number: Place in the order of publication, from 0.
+        template: Where somebody else than the composer writes the texts, what that has drafted: a
+            post is weighed by it, so that words change no transition.
+        source: Who wrote the text then, as in `prism.statechart.Written`; None until it is there.
 
     Attributes:
         root: The post at the beginning of the cascade; itself for a post of its own.
@@ -44,6 +49,8 @@ class Post:
     kind: PostKind = "post"
     parent: Post | None = field(default=None, repr=False)
     number: int = 0
+    template: str | None = None
+    source: str | None = None
     root: Post = field(init=False, repr=False)
     depth: int = field(init=False)
     terms: Terms = field(init=False, repr=False)
@@ -53,7 +60,16 @@ class Post:
         parent = self.parent
         object.__setattr__(self, "root", self if parent is None else parent.root)
         object.__setattr__(self, "depth", 0 if parent is None else parent.depth + 1)
-        object.__setattr__(self, "terms", terms_of(self.topics, self.text))
+        object.__setattr__(self, "terms", _terms_of(self))
+
+    def word(self, text: str, source: str) -> None:
+        """Give a post the text that was written for it."""
+        object.__setattr__(self, "text", text)
+        object.__setattr__(self, "source", source)
+
+
+def _terms_of(post: Post) -> Terms:
+    return terms_of(post.topics, post.text if post.template is None else post.template)
 
 
 class Reader:
@@ -68,10 +84,11 @@ class Reader:
         unread: Its feed, newest first.
         post: The post it looks at.
         draft: What it is about to publish.
+        words: The words of the draft, where somebody else than the composer writes them.
         seen_until: Number of the first post that its feed has not taken in yet.
     """
 
-    __slots__ = ("agent", "draft", "inbox", "post", "seen_until", "topics", "unread")
+    __slots__ = ("agent", "draft", "inbox", "post", "seen_until", "topics", "unread", "words")
 
     def __init__(self, agent: SocialAgent) -> None:
         self.agent: SocialAgent = agent
@@ -80,6 +97,7 @@ class Reader:
         self.unread: deque[Post] = deque()
         self.post: Post | None = None
         self.draft: Draft | None = None
+        self.words: Words | None = None
         self.seen_until: int = 0
 
 
@@ -91,11 +109,67 @@ class Draft:
         kind: A ``reply`` to the post it looked at, a ``reshare`` of it, or a ``post`` of its own.
         text: What it will say.
         topics: What it is about.
+        template: As for `Post`.
+        source: As for `Post`.
     """
 
     kind: PostKind
     text: str
     topics: tuple[str, ...]
+    template: str | None = None
+    source: str | None = None
+
+
+class Words:
+    """The words of a draft, which a model is still to write.
+
+    Args:
+        draft: What the composer has drafted.
+
+    Attributes:
+        written: What came; None until it is there.
+        post: The post, if it is published already.
+        text: The text of its event.
+        source: Who wrote it, of its event.
+    """
+
+    __slots__ = ("_draft", "post", "source", "text", "written")
+
+    def __init__(self, draft: Draft) -> None:
+        self._draft = draft
+        self.written: Written | None = None
+        self.post: Post | None = None
+        self.text: Later = Later()
+        self.source: Later = Later()
+
+    def arrive(self, written: Written) -> None:
+        """Take the words, and put them into the post if it is published already."""
+        self.written = written
+        if self.post is not None:
+            self.post.word(str(written.value), written.source)
+
+        # the source first, as the text lets the event go
+        self.source.know(written.source)
+        self.text.know(written.value)
+
+    def told_of(self, post: Post) -> dict[str, Any]:
+        """Take the post that is published, and return what its event says of its words."""
+        self.post = post
+        return {"text": self.text, "source": self.source, "template": post.template}
+
+    def draft(self) -> Draft:
+        """Return the draft in these words, as far as they are there."""
+        drafted = self._draft
+        if self.written is None:
+            return Draft(drafted.kind, drafted.text, drafted.topics, drafted.text)
+
+        return Draft(
+            drafted.kind,
+            str(self.written.value),
+            drafted.topics,
+            drafted.text,
+            self.written.source,
+        )
 
 
 class Network:
@@ -212,6 +286,8 @@ class Network:
             draft.kind,
             parent,
             number,
+            draft.template,
+            draft.source,
         )
         self.posts.append(post)
         self._ids.add(post.post_id)

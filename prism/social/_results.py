@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -11,11 +10,10 @@ from typing import Any
 from prism.runs import RoundFrames
 from prism.runs._frames import frames_of
 from prism.social._posts import Network, Post
-from prism.worlds._results import Measured
+from prism.worlds._results import Measured, fallback_group
 
 LARGEST_CASCADES = 5
-_MOST_EXAMPLE = 300
-_EXCEPTION = re.compile(r"[A-Za-z_]\w*(?=: |$)")
+_ONLY_IF_ANY = ("fallback_examples", "texts")
 
 
 @dataclass(slots=True)
@@ -35,6 +33,7 @@ class Activity:
         fallbacks: Decisions that took the fallback, by the kind of reason and the server, such as
             ``"TimedOutError at http://127.0.0.1:11434"``.
         fallback_examples: The first reason of each of these, in full.
+        texts: Texts of posts, by their source; only where a writer was given.
     """
 
     agent_ticks: int = 0
@@ -48,6 +47,7 @@ class Activity:
     timeouts: Counter[str] = field(default_factory=Counter)
     fallbacks: Counter[str] = field(default_factory=Counter)
     fallback_examples: dict[str, str] = field(default_factory=dict)
+    texts: Counter[str] = field(default_factory=Counter)
 
     def count_fallback(self, reason: str | None, host: str | None) -> None:
         """Count a decision that took the fallback.
@@ -56,15 +56,16 @@ class Activity:
             reason: Why; texts of one kind are counted together, however many there are.
             host: The server that was asked last, where known.
         """
-        group = _kind_of(reason) + (f" at {host}" if host else "")
+        group, example = fallback_group(reason, host)
         self.fallbacks[group] += 1
-        self.fallback_examples.setdefault(group, _brief(reason or "no reason given"))
+        self.fallback_examples.setdefault(group, example)
 
     def add(self, other: Activity) -> None:
         """Add another stretch to this one."""
         for name in count_names():
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
+        self.texts.update(other.texts)
         self.fallback_examples = {**other.fallback_examples, **self.fallback_examples}
 
     def to_dict(self) -> dict[str, Any]:
@@ -74,23 +75,15 @@ class Activity:
         counts["fallbacks"] = dict(sorted(self.fallbacks.items()))
         if self.fallback_examples:
             counts["fallback_examples"] = dict(sorted(self.fallback_examples.items()))
+        if self.texts:
+            counts["texts"] = dict(sorted(self.texts.items()))
 
         return counts
 
 
 def count_names() -> list[str]:
-    """Return the names of all counts of an `Activity`."""
-    return [each.name for each in fields(Activity) if each.name != "fallback_examples"]
-
-
-def _kind_of(reason: str | None) -> str:
-    """Return the exception that a reason names first, as a `Reasoner`'s reasons do."""
-    named = None if reason is None else _EXCEPTION.match(reason)
-    return "other" if named is None else named.group()
-
-
-def _brief(reason: str) -> str:
-    return reason if len(reason) <= _MOST_EXAMPLE else f"{reason[: _MOST_EXAMPLE - 3]}..."
+    """Return the names of all counts of an `Activity` that are always told."""
+    return [each.name for each in fields(Activity) if each.name not in _ONLY_IF_ANY]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,7 @@ from prism.agents import (
 from prism.errors import InputError
 from prism.runlog import SimulatedClock
 from prism.runlog._reader import locate_log
-from prism.runs import ModelOptions, ReasonerOptions, ReplayOptions
-from prism.runs._makers import make_reasoner
+from prism.runs import ReasonerOptions, ReplayOptions, WriterOptions
 from prism.runs._options import (
     REASONER_KINDS,
     check_config,
@@ -26,6 +25,14 @@ from prism.runs._options import (
     naming,
     read_reasoner,
     require_unchanged,
+)
+from prism.runs._writing import (
+    asks_a_model,
+    deadline_of,
+    make_askers,
+    read_writer,
+    replayed_writer,
+    require_model_of,
 )
 from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
 from prism.social._simulation import Simulation
@@ -64,6 +71,7 @@ class SocialRun:
         seed: Seed of every random number.
         reasoner: Who decides: a model, an earlier run, or by default the seeded policy.
         keep: Fields of the file of agents to keep as `prism.agents.SocialAgent.attributes`.
+        writer: Who writes the words of posts; by default they come from templates.
 
     Raises:
         InputError: If JSON has no room for a value.
@@ -76,6 +84,7 @@ class SocialRun:
     seed: int = 0
     reasoner: ReasonerOptions = None
     keep: tuple[str, ...] = ()
+    writer: WriterOptions | None = None
 
     def __post_init__(self) -> None:
         """Refuse what JSON has no room for."""
@@ -85,20 +94,23 @@ class SocialRun:
             raise InputError(f"must lie between -2^53 and 2^53, got {self.seed}", field="seed")
 
         object.__setattr__(self, "keep", tuple(dict.fromkeys(self.keep)))
+        if self.writer is not None or self.reasoner is not None:
+            require_model_of(self.reasoner, self.writer)
 
     @property
     def is_repeatable(self) -> bool:
         """Whether the run would write the same log again."""
-        return not isinstance(self.reasoner, ModelOptions)
+        return not asks_a_model(self.reasoner, self.writer)
 
     @property
     def deadline(self) -> float | None:
         """Seconds that the run may ask a model for; None without a limit."""
-        return self.reasoner.deadline if isinstance(self.reasoner, ModelOptions) else None
+        return deadline_of(self.reasoner, self.writer)
 
     def replaying(self, recorded: Path) -> Self:
-        """Return the same run with its decisions taken from an earlier one."""
-        return replace(self, reasoner=ReplayOptions(recorded))
+        """Return the same run with its decisions and texts taken from an earlier one."""
+        texts = replayed_writer(self.writer)
+        return replace(self, reasoner=ReplayOptions(recorded), writer=texts)
 
     def prepare(self) -> Callable[[EventLogger | None, SimulatedClock | None], Simulation]:
         """Read and make all that the run needs.
@@ -115,11 +127,11 @@ class SocialRun:
             if self.posts is not None
             else population.posts or opening_posts(population.agents, seed=self.seed)
         )
-        reasoner = (
-            None
-            if self.reasoner is None
-            else make_reasoner(self.reasoner, self.seed, AgentState.SCROLLING, chart=_CHART)
-        )
+        reasoner, writer = None, None
+        if self.reasoner is not None or self.writer is not None:
+            reasoner, writer = make_askers(
+                self.reasoner, self.writer, self.seed, AgentState.SCROLLING, chart=_CHART
+            )
 
         def make(logger: EventLogger | None, clock: SimulatedClock | None) -> Simulation:
             return Simulation(
@@ -129,6 +141,8 @@ class SocialRun:
                 ticks_per_round=self.ticks_per_round,
                 seed=self.seed,
                 reasoner=reasoner,
+                writer=writer,
+                wording=None if self.writer is None else self.writer.wording(),
                 logger=logger,
                 clock=clock,
             )
@@ -150,6 +164,7 @@ class SocialRun:
             **({"reasoner": _POLICY} if self.reasoner is None else self.reasoner.to_config()),
             # only where it is given: other runs are described as they always were
             **({"keep": list(self.keep)} if self.keep else {}),
+            **({} if self.writer is None else {"writer": self.writer.to_config()}),
             "inputs": self._digests(),
         }
 
@@ -164,7 +179,7 @@ class SocialRun:
         Raises:
             InputError: If it is something else, or a file that the run reads has changed.
         """
-        check_config(config, path, _KINDS, {"keep": list})
+        check_config(config, path, _KINDS, {"keep": list, "writer": dict})
         with naming(path):
             run = cls(
                 agents=config["agents"],
@@ -174,6 +189,7 @@ class SocialRun:
                 seed=config["seed"],
                 reasoner=read_reasoner(config),
                 keep=tuple(config.get("keep", ())),
+                writer=read_writer(config, path),
             )
 
         require_unchanged(config["inputs"], run._digests(), path)

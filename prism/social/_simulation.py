@@ -12,7 +12,7 @@ from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND, Feed
 from prism.social._posts import Network
 from prism.social._results import Results, RoundSummary
 from prism.social._stage import FeedStage
-from prism.statechart import AgentState, Guard, Statechart
+from prism.statechart import AgentState, BaseWriter, Guard, Statechart, Wording
 from prism.telemetry._loggers import EventLogger
 from prism.worlds import Decider, Loop
 from prism.worlds._loop import require_count
@@ -33,7 +33,10 @@ class Simulation(Loop[Feed, RoundSummary, Results]):
         ticks_per_round: Steps that an agent takes in a round, from 1 on.
         seed: Seed of every random number.
         reasoner: Decides where several transitions are enabled; a `PolicyReasoner` by default.
-        composer: Writes what agents publish; a `TemplateComposer` by default.
+        writer: Who writes the words of what agents publish, such as a `prism.statechart.Writer`;
+            without one, and where it fails, those of the composer stand.
+        wording: Length and language of these words; by default 280 characters.
+        composer: Drafts what agents publish; a `TemplateComposer` by default.
         logger: Where to write the run's events; None means structlog's own logger, once it is
             configured.
         clock: The run's clock.
@@ -51,6 +54,7 @@ class Simulation(Loop[Feed, RoundSummary, Results]):
         rounds: Number of rounds.
         finished: The rounds that have ended.
         reasoner: Who decides.
+        writer: Who writes; None if nobody was given.
         clock: The run's clock.
 
     Raises:
@@ -68,6 +72,8 @@ class Simulation(Loop[Feed, RoundSummary, Results]):
         ticks_per_round: int = DEFAULT_TICKS_PER_ROUND,
         seed: int = 0,
         reasoner: Decider | None = None,
+        writer: BaseWriter | None = None,
+        wording: Wording | None = None,
         composer: Composer | None = None,
         logger: EventLogger | None = None,
         clock: SimulatedClock | None = None,
@@ -84,6 +90,8 @@ class Simulation(Loop[Feed, RoundSummary, Results]):
             ticks=require_count("ticks_per_round", ticks_per_round),
             seed=seed,
             reasoner=reasoner,
+            writer=writer,
+            wording=wording,
             treatments=treatments,
             logger=logger,
             clock=clock,

@@ -92,7 +92,13 @@ def _read_log(network: Network, events: Iterable[Event]) -> list[RoundSummary]:
     by_id: dict[str, Post] = {}
 
     def publish(event: Event) -> None:
-        draft = Draft(event["kind"], event["text"], tuple(event["topics"]))
+        draft = Draft(
+            event["kind"],
+            event["text"],
+            tuple(event["topics"]),
+            event.get("template"),
+            event.get("source"),
+        )
         parent = None if event["parent_id"] is None else by_id[event["parent_id"]]
         by_id[event["post_id"]] = network.publish_again(
             event["post_id"], event["agent_id"], draft, parent
@@ -131,6 +137,7 @@ def _summary(event: Event) -> RoundSummary:
     counts = {name: event[name] for name in count_names()}
     counts["timeouts"] = Counter(event["timeouts"])
     counts["fallbacks"] = Counter(event["fallbacks"])
+    counts["texts"] = Counter(event.get("texts", {}))
     counts["fallback_examples"] = dict(event.get("fallback_examples", {}))
     return RoundSummary(
         event["round"], event["states"], Activity(**counts), event.get("measures", {})

@@ -10,10 +10,12 @@ from typing import Any, Protocol, cast
 from prism.agents import SeedPost, SocialAgent
 from prism.agents._attributes import plain_attributes
 from prism.errors import FieldValueError
+from prism.social._holding import HoldingLogger
 from prism.social._posts import Draft, Network, Post, Reader
 from prism.social._recollecting import recollect
 from prism.social._results import Activity, Results, RoundSummary, summarize
 from prism.social._snapshot import describe_readers, require_same_readers, restore_readers
+from prism.social._wording import PostTexts
 from prism.statechart import (
     AgentState,
     Decision,
@@ -21,6 +23,8 @@ from prism.statechart import (
     Question,
     RandomStream,
     Statechart,
+    TextCall,
+    Written,
     social_media_chart,
     state_distribution,
 )
@@ -129,7 +133,11 @@ class FeedStage:
         self._feed = cast(FeedRules, setting.world)
         self.seed: int = setting.seed
         self._clock = setting.clock
-        self._asking = asking_with(setting.reasoner, setting.logger, setting.clock)
+        self._late_calls: list[TextCall] = []
+        writes, given = setting.answerers.has_writer, setting.logger
+        self._texts = PostTexts(setting.answerers.wording) if writes else None
+        logger = HoldingLogger(given, setting.clock) if writes else given
+        self._asking = asking_with(setting.answerers, logger, setting.clock)
         self._asking.apply = self.apply
         self._logger = self.logger = self._asking.logger
         self._activity = Activity()
@@ -139,7 +147,7 @@ class FeedStage:
         self.chart: Statechart[AgentState] = social_media_chart(
             should_engage=self._feed.guard(), logger=self.logger, clock=setting.clock
         )
-        self._steps: dict[AgentState, Callable[[Reader], Question | None]] = {
+        self._steps: dict[AgentState, Callable[[Reader], Question | TextCall | None]] = {
             AgentState.IDLE: self._open_feed,
             AgentState.SCROLLING: self._look_at_next,
             AgentState.EVALUATING: self._weigh,
@@ -163,7 +171,7 @@ class FeedStage:
                 among them.
         """
         feed = self._feed
-        self.agents[:] = population(feed, agents)
+        self.agents[:] = population(self._world, agents)
         require_fit(self.agents, self.chart.definition, _NEEDS)
         self._seeds = list(feed.opening())
         _check(self.agents, self._seeds)
@@ -219,9 +227,9 @@ class FeedStage:
             if agent is asking.next_agent:
                 await asking.settle_next()
 
-            question = step(agent)
-            if question is not None:
-                await asking.ask(question)
+            asked = step(agent)
+            if asked is not None:
+                await asking.ask(asked)
 
         await asking.end_tick()
 
@@ -233,7 +241,7 @@ class FeedStage:
         """Cancel what is still being asked."""
         await self._asking.close()
 
-    def step(self, agent: SocialAgent) -> Question | None:
+    def step(self, agent: SocialAgent) -> Question | TextCall | None:
         """Make a time-out if it is due, else do what the agent's state calls for."""
         before = agent.state
         if self.chart.tick(agent) is not None:
@@ -245,8 +253,15 @@ class FeedStage:
 
         return None if step is None else step(self._readers[agent.agent_id])
 
-    def apply(self, question: Question, decision: Decision) -> None:
-        """Make the transition that was decided on."""
+    def apply(self, asked: Question | TextCall, answer: Decision | Written) -> None:
+        """Make the transition that was decided on, or take the words of a post."""
+        if isinstance(asked, Question) and isinstance(answer, Decision):
+            self._decided(asked, answer)
+        elif self._texts is not None and isinstance(answer, Written):
+            self._activity.texts[answer.source] += 1
+            self._texts.arrive(asked, answer)
+
+    def _decided(self, question: Question, decision: Decision) -> None:
         self._activity.decisions_asked += 1
         if decision.source == "fallback":
             host = None if decision.cost is None else decision.cost.host
@@ -265,10 +280,17 @@ class FeedStage:
         counts = state_distribution(self.agents, AgentState)
         return {state.value: count for state, count in counts.items()}
 
-    def end_round(self) -> None:
+    async def end_round(self) -> None:
         """Publish what agents are composing, so that no decision is lost, and send all to IDLE."""
         for reader in self.network.readers:
             self._finish(reader)
+
+        late, self._late_calls = self._late_calls, []
+        for call in late:
+            await self._asking.ask(call)
+        if late:
+            await self._asking.end_tick()
+            await self._asking.end_round()
 
         self._activity.agent_ticks = len(self.agents) * self._clock.tick
 
@@ -371,14 +393,15 @@ class FeedStage:
 
         return None
 
-    def _compose(self, reader: Reader) -> None:
+    def _compose(self, reader: Reader) -> TextCall | None:
         agent, post = reader.agent, reader.post
         if post is None:
-            return
+            return None
 
         # a stream of its own: a composer that draws more numbers changes no decision
         stream = RandomStream(self.seed, agent.agent_id, self._clock.round, self._clock.tick)
         reader.draft = self._feed.compose(agent, post, stream)
+        call = None if self._texts is None else self._texts.ask(reader, post)
         agent.pending_action = kind = reader.draft.kind
         if kind == "post":
             self._publish(reader, reader.draft)
@@ -386,6 +409,8 @@ class FeedStage:
         self._fire(agent, COMPOSE_DONE, post)
         if kind == "post":
             agent.pending_action = None
+
+        return call
 
     def _publish_draft(self, reader: Reader) -> None:
         if reader.draft is not None:
@@ -412,19 +437,23 @@ class FeedStage:
         agent = reader.agent
         for _ in range(_STEPS_TO_FINISH):
             if agent.state in _UNDER_WAY:
-                self._steps[agent.state](reader)
+                asked = self._steps[agent.state](reader)
+                if isinstance(asked, TextCall):
+                    self._late_calls.append(asked)
 
         if agent.state is not AgentState.IDLE:
             self._fire(agent, ROUND_ENDS)
 
     def _publish(self, reader: Reader, draft: Draft) -> None:
+        words, reader.words = reader.words, None
+        draft = draft if words is None else words.draft()
         post = self.network.publish(reader.agent.agent_id, draft, reader.post)
         reader.draft = None
         counter = _COUNTERS[post.kind]
         setattr(self._activity, counter, getattr(self._activity, counter) + 1)
-        self._announce_post(post)
+        self._announce_post(post, **({} if words is None else words.told_of(post)))
 
-    def _announce_post(self, post: Post) -> None:
+    def _announce_post(self, post: Post, **words: Any) -> None:
         self._emit(
             POST_PUBLISHED,
             agent_id=post.author_id,
@@ -433,7 +462,7 @@ class FeedStage:
             parent_id=None if post.parent is None else post.parent.post_id,
             root_id=post.root.post_id,
             topics=list(post.topics),
-            text=post.text,
+            **{"text": post.text, **words},
         )
 
     def _fire(self, agent: SocialAgent, trigger: str, context: Any = None) -> None:

@@ -28,6 +28,7 @@ from prism.statechart.reasoner._policy import PolicyReasoner
 from prism.statechart.reasoner._questions import BaseReasoner, Decision, Question
 from prism.statechart.reasoner._recollection import Recollection
 from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
+from prism.statechart.reasoner._wording import Wording
 from prism.statechart.reasoner._writer import Writer
 from prism.statechart.social import social_media_chart, social_media_guards
 from prism.statechart.statechart import Statechart
@@ -59,6 +60,7 @@ __all__ = [
     "Statechart",
     "TextCall",
     "Transition",
+    "Wording",
     "Writer",
     "Written",
     "agents_in_state",

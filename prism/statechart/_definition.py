@@ -15,6 +15,9 @@ from prism.statechart.transitions import StateT, Transition, is_any_state
 TIMEOUT = "timeout"
 """The trigger that `Statechart.tick` fires."""
 
+DEFAULT_NAME = "statechart"
+"""Name of a chart that is given none."""
+
 
 @dataclass(frozen=True, slots=True, init=False, weakref_slot=True)
 class Definition(Generic[StateT]):
@@ -55,7 +58,7 @@ class Definition(Generic[StateT]):
         states: Iterable[StateT],
         transitions: Iterable[Transition[StateT]],
         initial: StateT,
-        name: str = "statechart",
+        name: str = DEFAULT_NAME,
         decision_states: Iterable[StateT] = (),
         timeouts: Mapping[StateT, int] | None = None,
         strict: bool = False,

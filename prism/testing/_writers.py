@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from prism.statechart import BaseWriter, TextCall, Written
-from prism.statechart.reasoner._texts import read_as
+from prism.statechart.reasoner._texts import or_fallback, read_as
 
 Text = str | Mapping[str, Any] | Written
 """A text; an object, which is written as JSON; or a whole answer, such as a failure."""
@@ -116,13 +116,13 @@ class ScriptedWriter(BaseWriter):
         for _ in range(call.most_requests or 1):
             text = self._next(call)
             if isinstance(text, Written):
-                return text
+                return or_fallback(call, text)
 
             found = read_as(call, text if isinstance(text, str) else json.dumps(text), "script")
             if not found.has_failed:
                 break
 
-        return found
+        return or_fallback(call, found)
 
     def _next(self, call: TextCall) -> Text:
         __tracebackhide__ = True

@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 import inspect
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -114,6 +114,13 @@ class Actions:
         self.number += 1
         self.successes += result.succeeded
         self.history.append(result)
+
+    def become(self, history: Iterable[ActionResult], number: int, successes: int) -> None:
+        """Take over what was kept of the actions of an agent."""
+        self._entries = None
+        self.history.clear()
+        self.history.extend(history)
+        self.number, self.successes = number, successes
 
     async def carry_out(self, action: Action) -> ActionResult | None:
         """Have the host carry out an action; its failure is a result, and None is nobody's."""

@@ -8,7 +8,8 @@ from enum import StrEnum
 from typing import Any, Self
 
 from prism.errors import AgentError
-from prism.statechart import StateTransition
+from prism.runs._lent import Lent, NobodyWriter
+from prism.statechart import Statechart, StateTransition
 from prism.statechart.reasoner._texts import BaseWriter
 from prism.statechart.reasoner._writer import Writer
 from prism.telemetry._loggers import EventLogger
@@ -31,7 +32,8 @@ class WorkflowAgent:
 
     Args:
         workflow: What it does.
-        client: Who answers its prompts: a writer, or any client that a `Writer` takes.
+        client: Who answers its prompts: a writer, or any client that a `Writer` takes. None for an
+            agent of a world, which lends it a writer.
         context: Variables to begin with, plain data. Under ``_state_machine`` it may hold the state
             of an earlier agent, as `to_dict` keeps it.
         agent_id: Its name, in logs and as a variable.
@@ -55,7 +57,7 @@ class WorkflowAgent:
     def __init__(
         self,
         workflow: Workflow,
-        client: Any,
+        client: Any = None,
         context: Mapping[str, Any] | None = None,
         *,
         agent_id: str = "agent",
@@ -76,7 +78,7 @@ class WorkflowAgent:
         self.failure: str | None = None
         self._turns = turns
         self._actions = Actions(on_action, action_seconds)
-        writer = client if isinstance(client, BaseWriter) else Writer(client)
+        writer = client if isinstance(client, BaseWriter) else _writer(client)
         self._steps = StepRunner(self, writer, self._actions, logger, clock)
         for name, value in (variables or {}).items():
             if not callable(value):
@@ -107,20 +109,40 @@ class WorkflowAgent:
             InputError: If the data is something else; the message names the key.
         """
         saved = SavedAgent.read(data)
-        context = dict(saved.context)
-        machine = context.pop(STATE_KEY, None)
-        agent = cls(workflow, client, context, agent_id=saved.agent_id, **settings)
-        agent.turn_number = saved.turn_number
-        agent.ticks_in_state = saved.ticks_in_state
-        if machine is not None:
-            agent._restore_state(machine)
-
-        agent.failure = saved.failure
-        for result in saved.action_history:
-            agent._actions.add(result)
-        agent._actions.number, agent._actions.successes = saved.actions, saved.successes
+        agent = cls(workflow, client, agent_id=saved.agent_id, **settings)
+        agent._take(saved)
 
         return agent
+
+    # In a world
+
+    @property
+    def chart(self) -> Statechart[StrEnum]:
+        """The workflow's chart."""
+        return self.workflow.chart
+
+    def join(self, lent: Lent) -> None:
+        """Use what a world's run lends: its writer, its log, its time and its random numbers."""
+        self._steps = StepRunner(
+            self, lent.writer, self._actions, lent.logger, lent.clock, lent.seed
+        )
+
+    async def act(self, world: Any) -> None:  # noqa: ARG002 - what a class of the user's looks at
+        """Take a turn in a world, unless the workflow has stopped."""
+        if self.failure is None:
+            await self.turn()
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return what a world keeps of the agent: `to_dict`."""
+        return self.to_dict()
+
+    def restore(self, data: Mapping[str, Any]) -> None:
+        """Make the agent what it was when `snapshot` returned the data.
+
+        Raises:
+            InputError: If the data is something else; the message names the key.
+        """
+        self._take(SavedAgent.read(data))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the agent between two turns as plain data, for `from_dict`.
@@ -231,6 +253,19 @@ class WorkflowAgent:
 
         return None
 
+    def _take(self, saved: SavedAgent) -> None:
+        """Become what was saved of an agent of the same name."""
+        context = dict(saved.context)
+        machine = context.pop(STATE_KEY, None)
+        self.variables.context = as_context(context)
+        self.turn_number, self.failure = saved.turn_number, saved.failure
+        self.ticks_in_state = saved.ticks_in_state
+        self.state_history.clear()
+        if machine is not None:
+            self._restore_state(machine)
+
+        self._actions.become(saved.action_history, saved.actions, saved.successes)
+
     def _restore_state(self, data: Any) -> None:
         machine = MachineState.read(data, self.workflow.states)
         self.state_history.extend(machine.history)
@@ -258,3 +293,7 @@ class WorkflowAgent:
             provided["progress_percent"] = round(100 * min(1.0, (done - 1) / turns), 2)
 
         return provided
+
+
+def _writer(client: Any) -> BaseWriter:
+    return NobodyWriter() if client is None else Writer(client)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
@@ -15,6 +15,7 @@ from prism.runlog import ReplayWriter, SimulatedClock
 from prism.runlog._reader import locate_log
 from prism.runlog._replay import _events
 from prism.runs import ModelOptions, ReasonerOptions, ReplayOptions
+from prism.runs._lent import NobodyWriter
 from prism.runs._makers import make_writer
 from prism.runs._options import (
     REASONER_KINDS,
@@ -25,7 +26,7 @@ from prism.runs._options import (
     require_unchanged,
     require_writable,
 )
-from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
+from prism.statechart.reasoner._texts import BaseWriter
 from prism.telemetry._loggers import EventLogger
 from prism.workflow._agent import WorkflowAgent
 from prism.workflow._loop import WorkflowLoop
@@ -240,14 +241,7 @@ class WorkflowRun:
                 path=self.file,
             )
 
-        return _NobodyWriter(), None
-
-
-class _NobodyWriter(BaseWriter):
-    """Writes for a workflow that asks nobody."""
-
-    async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
-        return [Written(None, "failed", reason="there is no model") for _ in calls]
+        return NobodyWriter(), None
 
 
 def _read_context(path: Path | None) -> dict[str, Any]:

@@ -55,6 +55,7 @@ class StepRunner:
         actions: Carries out what llm steps ask for.
         logger: Where events go.
         clock: What the agent's history is timed by; None for real time.
+        seed: Of a run of many agents, in which steps take no time and random numbers are its own.
 
     Attributes:
         recorded: What an earlier run measured, where this one repeats it.
@@ -67,6 +68,7 @@ class StepRunner:
         actions: Actions,
         logger: EventLogger | None,
         clock: Clock | None,
+        seed: int | None = None,
     ) -> None:
         self.recorded: Recorded | None = None
         self._agent = agent
@@ -74,6 +76,7 @@ class StepRunner:
         self._actions = actions
         self._logger = logger
         self._driving = agent.workflow.driving(logger, clock)
+        self._seed = seed
         self._refusals: list[str] = []
 
     def note_refusal(self, reason: str) -> None:
@@ -133,6 +136,8 @@ class StepRunner:
         }
         # of a thousand agents each draws numbers of its own
         key = f"{self._agent.agent_id}:{self._key(step)}"
+        if self._seed is not None:
+            key = f"{self._seed}:{key}"
         most = step.max_retries if step.on_failure == "retry" else 0
         for attempt in range(most + 1):
             try:
@@ -218,6 +223,8 @@ class StepRunner:
     def _seconds_of(self, step: Step, began: float) -> float:
         if self.recorded is not None:
             return self.recorded.seconds(self._key(step))
+        if self._seed is not None:
+            return 0.0
 
         return round(perf_counter() - began, 6)
 

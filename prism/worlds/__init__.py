@@ -4,9 +4,11 @@ A world's class declares its parameters, its state, its steps, measures and trea
 it, and `WorldRun` is a run that `prism.runs` keeps, resumes and replays.
 """
 
+from prism.runs._lent import Lent
 from prism.worlds._agent import Agent, Message, Thing
 from prism.worlds._decider import Decider, Remembering
 from prism.worlds._fields import one_of, param, state, uniform, whole
+from prism.worlds._guest import Guest, Participant
 from prism.worlds._loop import Loop
 from prism.worlds._networks import (
     Network,
@@ -22,6 +24,7 @@ from prism.worlds._people import AgentTable
 from prism.worlds._rehearse import Finding, rehearse
 from prism.worlds._results import WorldResults, WorldRound
 from prism.worlds._run import Run
+from prism.worlds._space import Space
 from prism.worlds._world import World, during, measure, treatment
 
 __all__ = [
@@ -29,11 +32,15 @@ __all__ = [
     "AgentTable",
     "Decider",
     "Finding",
+    "Guest",
+    "Lent",
     "Loop",
     "Message",
     "Network",
+    "Participant",
     "Remembering",
     "Run",
+    "Space",
     "Thing",
     "World",
     "WorldResults",

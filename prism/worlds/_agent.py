@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from operator import attrgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, overload
 
 from prism.errors import AgentError, DefinitionError, SimulationError
 from prism.randomness import RandomStream
-from prism.statechart import Statechart
+from prism.statechart import Statechart, Wording
+from prism.worlds._awaiting import Asked, Receiving, Writing
 from prism.worlds._fields import Fields, unknown_field
 
 HISTORY_DEPTH = 50
@@ -27,12 +28,16 @@ class Host(Protocol):
         unawaited: A decision that was asked for and not awaited yet.
         may_ask: Whether a step is under way, in which a decision can wait for its answer.
         meanings: What states mean, for a model.
+        wording: Length and language of texts, where a call names none.
+        has_writer: Whether a writer was given.
     """
 
     fires: Callable[[Any, str, Any, Any], Any] | None
     unawaited: Any
     may_ask: bool
     meanings: Mapping[Any, str]
+    wording: Wording
+    has_writer: bool
 
     def stream_of(self, agent: Any) -> RandomStream:
         """Return an agent's random numbers for what goes on now."""
@@ -194,6 +199,11 @@ class Agent(_Parts, metaclass=Fields):
         state = property(attrgetter("_state"), doc="Current state; read only.")
 
     @property
+    def _subject(self) -> Any:
+        """What the chart drives: the agent itself, or the object that it stands for."""
+        return self
+
+    @property
     def ticks_in_state(self) -> int:
         """Ticks since the last transition."""
         return int(self._ticks_in_state)
@@ -272,6 +282,92 @@ class Agent(_Parts, metaclass=Fields):
             The state now; None if nothing applied, or the agent had moved when the answer came.
         """
         return Asked(self, trigger, context, weights, prompt)
+
+    @overload
+    def write(
+        self,
+        prompt: str,
+        *,
+        template: str,
+        max_length: int | None = None,
+        language: str | None = None,
+        key: str = "text",
+    ) -> Awaitable[str]: ...
+
+    @overload
+    def write(
+        self,
+        prompt: str,
+        *,
+        max_length: int | None = None,
+        language: str | None = None,
+        key: str = "text",
+    ) -> Awaitable[str | None]: ...
+
+    @overload
+    def write(
+        self,
+        prompt: str,
+        *,
+        schema: Mapping[str, Any],
+        template: Any = None,
+        language: str | None = None,
+        key: str = "text",
+    ) -> Awaitable[Any]: ...
+
+    def write(
+        self,
+        prompt: str,
+        *,
+        template: Any = None,
+        schema: Mapping[str, Any] | None = None,
+        max_length: int | None = None,
+        language: str | None = None,
+        key: str = "text",
+    ) -> Awaitable[Any]:
+        """Have a text written by the run's writer.
+
+        ``await`` it, in a step that is ``async``. All texts and decisions of a tick are asked for
+        together, and steps go on in the order of the agents.
+
+        Args:
+            prompt: What to write. Who the agent is, how long the text may be and in which language
+                is told besides.
+            template: What to take without a writer, or if it fails; the log says so.
+            schema: JSON Schema of an answer of another form than one text.
+            max_length: Most characters; a longer text is cut behind a word, and ends with an
+                ellipsis. By default as the run says, 280 where it says nothing.
+            language: Such as ``"German"``; by default as the run says.
+            key: What it is for, in the log.
+
+        Returns:
+            The text, or data of the schema; the template where there is none, which is None if
+            there is no template, either.
+
+        Raises:
+            SimulationError: If the run has no writer, and there is no template.
+            FieldValueError: If the length or the language cannot be.
+        """
+        host = self._joined("write")
+        if template is None and not host.has_writer:
+            raise SimulationError(
+                f"agent {self.agent_id!r} is to write {key!r}, and the run has no writer: give "
+                "Run(..., writer=...), or say what it writes without one: "
+                "write(prompt, template=...)"
+            )
+
+        wording = host.wording
+        if max_length is not None or language is not None:
+            wording = Wording(
+                wording.max_length if max_length is None else max_length,
+                wording.language if language is None else language,
+            )
+
+        call = wording.call(
+            self, key, prompt, persona=self.persona(), schema=schema, fallback=template
+        )
+
+        return Writing(self, call).value()
 
     def receive(self) -> Awaitable[Message | None]:
         """Wait, within the tick, for the next message.
@@ -368,78 +464,3 @@ class Agent(_Parts, metaclass=Fields):
             )
 
         return host
-
-
-class Asked:
-    """A decision of an agent: carried out at once, or a question to wait for.
-
-    Args:
-        agent: Who decides.
-        trigger: The event.
-        context: What it is about.
-        weights: How likely each target is.
-        prompt: What to tell a model.
-    """
-
-    __slots__ = ("agent", "context", "prompt", "question", "since", "trigger", "weights")
-
-    def __init__(
-        self,
-        agent: Any,
-        trigger: str,
-        context: Any,
-        weights: Mapping[Any, float] | None,
-        prompt: str | None,
-    ) -> None:
-        self.agent = agent
-        self.trigger = trigger
-        self.context = context
-        self.weights = weights
-        self.prompt = prompt
-        self.question: Any = None
-        self.since: Any = None
-        host = agent._joined("decide")
-        if not host.may_ask:
-            raise SimulationError(
-                f"agent {agent.agent_id!r}: decide belongs into a step (@during), where it can "
-                "wait for its answer; here, use fire"
-            )
-
-        host.unawaited = self
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        """Carry out what leaves nothing to decide, else hand the question to the run."""
-        host = self.agent._host
-        host.unawaited = None
-        settled = host.settle(self)
-
-        return (yield self) if settled is self else settled
-
-
-class Receiving:
-    """An agent's wait for a message.
-
-    Args:
-        agent: Who waits.
-    """
-
-    __slots__ = ("agent",)
-
-    def __init__(self, agent: Any) -> None:
-        self.agent = agent
-        host = agent._joined("receive")
-        if not host.may_ask:
-            raise SimulationError(
-                f"agent {agent.agent_id!r}: receive belongs into a step (@during); here, look into "
-                "inbox"
-            )
-
-        host.unawaited = self
-
-    def __await__(self) -> Generator[Any, Any, Message | None]:
-        """Return the oldest message, else hand the wait to the run."""
-        self.agent._host.unawaited = None
-        if not self.agent.inbox:
-            yield self
-
-        return self.agent.inbox.popleft() if self.agent.inbox else None

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from prism.errors import DefinitionError, SimulationError
+from prism.runs._lent import Lent
 from prism.statechart import StateTransition
 from prism.statechart._engine.writing import make_record
 from prism.statechart._identity import identify
@@ -20,6 +21,7 @@ from prism.telemetry.events import AGENT_JOINED, ROUND_ENDED, TRANSITION
 from prism.worlds._agent import Agent
 from prism.worlds._asking import asking_with
 from prism.worlds._decider import Event
+from prism.worlds._guest import OBJECT, Guest, join
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import Kind, make_kinds
 from prism.worlds._notes import kept_notes, restore_notes
@@ -58,7 +60,7 @@ class AgentStage:
         self._transitions = 0
         self._ticks: Ticks
         self._asking = (
-            asking_with(setting.reasoner, setting.logger, setting.clock, at_once=True)
+            asking_with(setting.answerers, setting.logger, setting.clock, at_once=True)
             if world.overlap
             else None
         )
@@ -67,7 +69,7 @@ class AgentStage:
             setting.logger if self._asking is None else self._asking.logger
         )
         self.host: RunHost = RunHost(world, setting.seed, setting.clock, self.logger)
-        self.host.remembers = getattr(setting.reasoner, "memory", None) is not None
+        self.host.remembers = getattr(setting.answerers.reasoner, "memory", None) is not None
 
     @property
     def open_questions(self) -> int:
@@ -85,11 +87,15 @@ class AgentStage:
         self.host.join(self._kinds)
         for kind in self._kinds.values():
             # one of each kind is enough: all have the same slots
-            require_fit(kind.agents[:1], kind.chart.definition)
+            require_fit([kind.agents[0]._subject], kind.chart.definition)
+
+        guests = [agent for agent in self.host.agents if isinstance(agent, Guest)]
+        clock, seed = self._count_transition, self._setting.seed
+        join(guests, partial(Lent, logger=self.logger, clock=clock, seed=seed))
 
     def ready(self) -> None:
         """Make what runs the ticks, which takes the agents as `setup` has left them."""
-        arguments = self._world, self.host, self._setting.reasoner, self.logger
+        arguments = self._world, self.host, self._setting.answerers, self.logger
         if self._asking is not None:
             self._ticks = OverlapTicks(*arguments, self._asking)
         else:
@@ -112,7 +118,10 @@ class AgentStage:
             return
 
         for agent in self.host.agents:
-            names = [name for name in type(agent).fields if name not in Agent.fields]
+            # of an object of another class nothing but its id is told
+            names = [
+                name for name in type(agent).fields if name not in Agent.fields and name != OBJECT
+            ]
             own = {name: getattr(agent, name) for name in names} | agent._attributes
             logger.info(
                 AGENT_JOINED,
@@ -150,7 +159,7 @@ class AgentStage:
 
         return {text: found[text] for text in texts}
 
-    def end_round(self) -> None:
+    async def end_round(self) -> None:
         """Do nothing: what a round's end brings is the world's to say."""
 
     def summary(
@@ -167,6 +176,9 @@ class AgentStage:
             counts.decisions_asked,
             counts.decisions_answered,
             dict(sorted(counts.timeouts.items())),
+            dict(sorted(counts.texts.items())),
+            counts.fallbacks,
+            counts.fallback_examples,
         )
 
     def results(self, rounds: Sequence[WorldRound]) -> WorldResults:
@@ -228,6 +240,10 @@ class AgentStage:
         for event in events:
             if event["event"] == TRANSITION:
                 agent, history = histories[event["agent_id"]]
+                # an object of another class keeps its history itself, or has none
+                if isinstance(agent, Guest):
+                    continue
+
                 history.append(_record(type(agent).chart.state_type, event))
             elif event["event"] == ROUND_ENDED:
                 finished.append(WorldRound.from_event(event))

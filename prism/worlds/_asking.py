@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -19,18 +19,133 @@ from typing import Any, Protocol
 from prism.errors import ReasonerError
 from prism.runlog import SimulatedClock
 from prism.runlog._clock import Moment
-from prism.statechart import Decision, Question
+from prism.statechart import BaseWriter, Budget, Decision, Question, TextCall, Wording, Written
 from prism.statechart._identity import agent_name
+from prism.statechart.reasoner._texts import fallback_text
 from prism.statechart.states import state_text
 from prism.telemetry._instrument import Level
 from prism.telemetry._loggers import EventLogger, report
 from prism.worlds._decider import Decider
 
-Apply = Callable[[Question, Decision], Question | None]
-"""Carries out a decision; returns what the agent asks next in the same tick, if anything."""
+Asked = Question | TextCall
+"""What an agent may wait for."""
+
+Answer = Any
+"""A `Decision` on a question, or what was `Written` for a text call."""
+
+Apply = Callable[[Any, Any], Asked | None]
+"""Carries out an answer; returns what the agent asks next in the same tick, if anything."""
 
 Buffer = list[tuple[Moment, Level, str, dict[str, Any]]]
 """Events that wait for earlier ones: when each happened, how serious it is, its name and keys."""
+
+
+class TemplateWriter(BaseWriter):
+    """Takes the template of every text, without a model."""
+
+    async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
+        """Return the templates; a failure where there is none."""
+        return [
+            Written(None, "failed", reason="the run has no writer")
+            if call.fallback is None
+            else Written(fallback_text(call), "template", call.fallback)
+            for call in calls
+        ]
+
+
+class Answerers:
+    """Who answers what the agents of a run ask.
+
+    Args:
+        reasoner: Who decides.
+        writer: Who writes; None if nobody was given.
+        wording: Length and language of texts, where a call names none.
+
+    Attributes:
+        has_writer: Whether somebody writes.
+        concurrency: How much it pays to have under way at once; 0 where answers come at once.
+    """
+
+    def __init__(
+        self, reasoner: Decider, writer: BaseWriter | None = None, wording: Wording | None = None
+    ) -> None:
+        self.reasoner = reasoner
+        self.wording: Wording = wording or Wording()
+        self.has_writer: bool = writer is not None
+        self._writer: BaseWriter = writer or TemplateWriter()
+
+    @property
+    def concurrency(self) -> int:
+        """How much it pays to have under way at once; 0 where answers come at once."""
+        return max(getattr(self.reasoner, "concurrency", 0), self._writer.concurrency)
+
+    @property
+    def budget(self) -> Budget | None:
+        """What a model may spend, which both share; None if none is asked."""
+        budgets = (getattr(each, "budget", None) for each in (self.reasoner, self._writer))
+        return next((each for each in budgets if isinstance(each, Budget)), None)
+
+    async def answers_to(self, asked: Sequence[Asked], logger: EventLogger | None) -> list[Answer]:
+        """Ask for decisions and texts together, and announce them, the decisions first.
+
+        Args:
+            asked: Questions and text calls of several agents.
+            logger: Where to announce the answers.
+
+        Returns:
+            A `Decision` for every question and a `Written` for every text call, in their order.
+
+        Raises:
+            ReasonerError: If a decision is for what was not to choose from.
+        """
+        questions = [each for each in asked if isinstance(each, Question)]
+        calls = [each for each in asked if isinstance(each, TextCall)]
+        if not calls:
+            return await self._decisions(questions, logger)
+
+        # announced only when the decisions are, so that the log does not tell which was faster
+        texts = self._writer.answer(calls)
+        if questions:
+            decisions, written = await _both(self._decisions(questions, logger), texts)
+        else:
+            decisions, written = [], await texts
+
+        self._writer.announce(calls, written, logger=logger)
+        answers = iter(decisions), iter(written)
+
+        return [next(answers[isinstance(each, TextCall)]) for each in asked]
+
+    async def close(self) -> None:
+        """Close the connections of both, if they have any."""
+        for each in (self.reasoner, self._writer):
+            close = getattr(each, "close", None)
+            if close is not None:
+                await close()
+
+    async def _decisions(
+        self, questions: Sequence[Question], logger: EventLogger | None
+    ) -> list[Decision]:
+        decisions = await self.reasoner.decide_many(questions, logger=logger)
+        for question, decision in zip(questions, decisions, strict=True):
+            if decision.chosen not in question.options:
+                options = ", ".join(map(state_text, question.options))
+                raise ReasonerError(
+                    f"agent {agent_name(question.agent)!r}: the reasoner chose "
+                    f"{decision.chosen!r}, which is not one of {options}"
+                )
+
+        return decisions
+
+
+async def _both(*two: Coroutine[Any, Any, Any]) -> list[Any]:
+    """Wait for both; where one raises, the other is cancelled, and over afterwards."""
+    tasks = [asyncio.ensure_future(each) for each in two]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class Asking(Protocol):
@@ -50,8 +165,8 @@ class Asking(Protocol):
     def logger(self) -> EventLogger | None:
         """Where the run's events go meanwhile."""
 
-    async def ask(self, question: Question) -> None:
-        """Put one agent's question."""
+    async def ask(self, question: Asked) -> None:
+        """Put one agent's question, or its text call."""
 
     async def settle_next(self) -> None:
         """Wait for the answer to the first open question, and carry it out."""
@@ -67,61 +182,39 @@ class Asking(Protocol):
 
 
 def asking_with(
-    reasoner: Decider,
+    answerers: Answerers,
     logger: EventLogger | None,
     clock: SimulatedClock,
     *,
     at_once: bool = False,
 ) -> Asking:
-    """Return the way of asking that suits a reasoner.
+    """Return the way of asking that suits those who answer.
 
     Args:
-        reasoner: Who answers.
+        answerers: Who answers.
         logger: Where the run's events go.
         clock: The run's clock.
         at_once: Whether an answer may be carried out as it arrives, since that changes the agent
             alone which asked; an agent that asks again is then not kept waiting.
     """
-    if getattr(reasoner, "concurrency", 0):
-        return AsTheyCome(reasoner, logger, clock, at_once=at_once)
-    return TickByTick(reasoner, logger)
-
-
-async def answers_to(
-    asked: Sequence[Question], reasoner: Decider, logger: EventLogger | None
-) -> list[Decision]:
-    """Return the answers to what several agents ask at the same time, in their order."""
-    return await reasoner.decide_many(asked, logger=logger)
-
-
-def require_options(asked: Sequence[Question], decisions: Sequence[Decision]) -> None:
-    """Refuse decisions for what was not to choose from.
-
-    Raises:
-        ReasonerError: If there is one; names agent, choice and options.
-    """
-    for question, decision in zip(asked, decisions, strict=True):
-        if decision.chosen not in question.options:
-            options = ", ".join(map(state_text, question.options))
-            raise ReasonerError(
-                f"agent {agent_name(question.agent)!r}: the reasoner chose {decision.chosen!r}, "
-                f"which is not one of {options}"
-            )
+    if answerers.concurrency:
+        return AsTheyCome(answerers, logger, clock, at_once=at_once)
+    return TickByTick(answerers, logger)
 
 
 class TickByTick:
-    """Asks about a whole tick together; for reasoners that answer at once."""
+    """Asks about a whole tick together; for those who answer at once."""
 
     apply: Apply
 
-    def __init__(self, reasoner: Decider, logger: EventLogger | None) -> None:
+    def __init__(self, answerers: Answerers, logger: EventLogger | None) -> None:
         self.logger: EventLogger | None = logger
         self.next_agent: Any = None
         self.open_questions: int = 0
-        self._reasoner = reasoner
-        self._questions: list[Question] = []
+        self._answerers = answerers
+        self._questions: list[Asked] = []
 
-    async def ask(self, question: Question) -> None:
+    async def ask(self, question: Asked) -> None:
         """Put one agent's question."""
         self._questions.append(question)
 
@@ -131,13 +224,12 @@ class TickByTick:
             questions, self._questions = self._questions, []
             self.open_questions = len(questions)
             try:
-                decisions = await answers_to(questions, self._reasoner, self.logger)
+                answers = await self._answerers.answers_to(questions, self.logger)
             finally:
                 self.open_questions = 0
 
-            require_options(questions, decisions)
-            for question, decision in zip(questions, decisions, strict=True):
-                following = self.apply(question, decision)
+            for question, answer in zip(questions, answers, strict=True):
+                following = self.apply(question, answer)
                 if following is not None:
                     self._questions.append(following)
 
@@ -201,25 +293,26 @@ class OrderedLogger:
 class _Wave:
     """The events of one question: those of its answer, and those of carrying it out."""
 
-    announced: Buffer = field(default_factory=list)
+    decisions: Buffer = field(default_factory=list)
+    texts: Buffer = field(default_factory=list)
     applied: Buffer = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class _Asked:
+class _Open:
     """An agent's question, and those that it asks in the same tick when it has the answer."""
 
-    question: Question
+    question: Asked
     moment: Moment
     waves: list[_Wave] = field(default_factory=list)
-    answer: asyncio.Task[Decision | None] = field(init=False)
+    answer: asyncio.Task[Answer | None] = field(init=False)
 
 
 class AsTheyCome:
     """Asks each question as it comes up, while agents take their next steps.
 
     Args:
-        reasoner: Who answers.
+        answerers: Who answers.
         given: Where the run's events go.
         clock: The run's clock.
         at_once: Whether an answer is carried out as it arrives, not in the order of the agents.
@@ -229,7 +322,7 @@ class AsTheyCome:
 
     def __init__(
         self,
-        reasoner: Decider,
+        answerers: Answerers,
         given: EventLogger | None,
         clock: SimulatedClock,
         *,
@@ -238,19 +331,19 @@ class AsTheyCome:
         self.logger: OrderedLogger = OrderedLogger(given, clock)
         self.next_agent: Any = None
         self.open_questions: int = 0
-        self._reasoner = reasoner
+        self._answerers = answerers
         self._given = given
         self._clock = clock
         self._at_once = at_once
-        self._open: deque[_Asked] = deque()
-        self._asked: deque[_Asked] = deque()
+        self._open: deque[_Open] = deque()
+        self._asked: deque[_Open] = deque()
         # of the questions that are settled, the first ones' answers are written already
         self._settled: list[_Wave] = []
         self._later: Buffer = []
 
-    async def ask(self, question: Question) -> None:
+    async def ask(self, question: Asked) -> None:
         """Put one agent's question, and give those under way a turn."""
-        asked = _Asked(question, self._clock.moment)
+        asked = _Open(question, self._clock.moment)
         asked.answer = asyncio.create_task(self._carry(asked))
         self._asked.append(asked)
 
@@ -259,14 +352,14 @@ class AsTheyCome:
     async def settle_next(self) -> None:
         """Wait for the answer to the first open question of the tick before, and carry it out."""
         asked = self._open[0]
-        decision = await asked.answer
+        answer = await asked.answer
         self._open.popleft()
         first = asked.waves[0]
-        self.logger.write(first.announced, at=asked.moment)
-        if decision is not None:
-            require_options([asked.question], [decision])
+        # texts are announced behind all decisions of their wave
+        self.logger.write(first.decisions, at=asked.moment)
+        if answer is not None:
             with self._writing_to(first.applied, asked.moment):
-                self.apply(asked.question, decision)
+                self.apply(asked.question, answer)
 
         self._keep(asked)
         self._go_on()
@@ -294,14 +387,15 @@ class AsTheyCome:
         self._asked.clear()
         self._go_on()
 
-    def _keep(self, asked: _Asked) -> None:
+    def _keep(self, asked: _Open) -> None:
         """Put the events of a settled question behind those of the same wave."""
         for number, wave in enumerate(asked.waves):
             if number == len(self._settled):
                 self._settled.append(_Wave())
 
             kept = self._settled[number]
-            kept.announced += [(asked.moment, *told) for _, *told in wave.announced]  # type: ignore[misc]
+            kept.decisions += _moved_to(asked.moment, wave.decisions)
+            kept.texts += _moved_to(asked.moment, wave.texts)
             kept.applied += wave.applied
 
     def _go_on(self) -> None:
@@ -312,27 +406,26 @@ class AsTheyCome:
         else:
             self.logger.buffer = self.next_agent = None
             for wave in self._settled:
-                self.logger.write(wave.announced)
-                self.logger.write(wave.applied)
+                for told in (wave.decisions, wave.texts, wave.applied):
+                    self.logger.write(told)
 
             self._settled.clear()
             self.logger.write(self._later)
 
-    async def _carry(self, asked: _Asked) -> Decision | None:
+    async def _carry(self, asked: _Open) -> Answer | None:
         """Get an answer; where it is carried out at once, do that until nothing more is asked."""
-        question: Question | None = asked.question
+        question: Asked | None = asked.question
         while question is not None:
             wave = _Wave()
             asked.waves.append(wave)
             logger = OrderedLogger(self._given, self._clock)
-            logger.buffer = wave.announced
-            decision = await self._answer(question, logger)
+            logger.buffer = wave.texts if isinstance(question, TextCall) else wave.decisions
+            answer = await self._answer(question, logger)
             if not self._at_once:
-                return decision
+                return answer
 
-            require_options([question], [decision])
             with self._writing_to(wave.applied, asked.moment):
-                question = self.apply(question, decision)
+                question = self.apply(question, answer)
 
         return None
 
@@ -346,10 +439,10 @@ class AsTheyCome:
         finally:
             self.logger.buffer = before
 
-    async def _answer(self, question: Question, logger: OrderedLogger) -> Decision:
+    async def _answer(self, question: Asked, logger: OrderedLogger) -> Answer:
         self.open_questions += 1
         try:
-            (decision,) = await answers_to([question], self._reasoner, logger)
+            (answer,) = await self._answerers.answers_to([question], logger)
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is None or task.cancelling():
@@ -362,4 +455,9 @@ class AsTheyCome:
         finally:
             self.open_questions -= 1
 
-        return decision
+        return answer
+
+
+def _moved_to(moment: Moment, told: Buffer) -> Buffer:
+    """Return events as if they had happened at another time."""
+    return [(moment, level, event, keys) for _, level, event, keys in told]

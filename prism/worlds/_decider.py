@@ -26,7 +26,7 @@ class Decider(Protocol):
 
 @runtime_checkable
 class Remembering(Protocol):
-    """A decider whose later answers depend on its earlier ones, such as one that replays a log."""
+    """One whose later answers depend on its earlier ones, such as one that replays a log."""
 
-    def remember(self, decision: Event) -> None:
-        """Take note of a decision that was made before the run was interrupted."""
+    def remember(self, answer: Event) -> None:
+        """Take note of a decision, or of a text, of before the run was interrupted."""

@@ -13,13 +13,15 @@ from prism.errors import AgentError, FieldTypeError, FieldValueError, Simulation
 from prism.randomness import RandomStream
 from prism.runlog import SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
-from prism.statechart import Question
+from prism.statechart import Question, Wording
 from prism.statechart._identity import identify
 from prism.statechart.reasoner._attributes import in_words
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger
-from prism.worlds._agent import HISTORY_DEPTH, Agent, Asked, Message
+from prism.worlds._agent import HISTORY_DEPTH, Agent, Message
+from prism.worlds._awaiting import Asked
 from prism.worlds._fields import Fields, unknown_field
+from prism.worlds._guest import Guest, as_agent, id_of
 from prism.worlds._kinds import Kind
 from prism.worlds._notes import add_note, remembered
 from prism.worlds._world import RESERVED, ParameterView, World
@@ -51,6 +53,9 @@ class RunHost:
         refusing: Why nothing may change now; None if it may.
         late: Why a step may not change the world now; None if it may.
         meanings: What states mean, for a model.
+        has_guests: Whether objects of other classes are among the agents.
+        wording: Length and language of texts, where a call names none.
+        has_writer: Whether a writer was given.
         remembers: Whether a model is told what agents remember.
         parameters: The world's parameters, as they are now.
     """
@@ -68,6 +73,9 @@ class RunHost:
         self.refusing: str | None = None
         self.late: str | None = None
         self.meanings: Mapping[Any, str] = world.meanings
+        self.has_guests: bool = False
+        self.wording: Wording = Wording()
+        self.has_writer: bool = False
         self.remembers: bool = False
         self.parameters: Mapping[str, Any] = ParameterView(world)
         self._world = world
@@ -105,11 +113,9 @@ class RunHost:
         """
         numbers: dict[type, int] = {}
         taken: dict[str, Agent] = {}
-        for agent in agents:
-            if not isinstance(agent, Agent):
-                raise AgentError(
-                    f"{type(self._world).__name__}.populate must return agents, got {agent!r}"
-                )
+        guests: dict[Any, type] = {}
+        for each in agents:
+            agent = as_agent(each, f"{type(self._world).__name__}.populate", guests)
             if agent._host is not None:
                 raise AgentError(
                     f"agent {agent.agent_id!r} is in the population twice, or in another run: "
@@ -119,7 +125,7 @@ class RunHost:
             kind = type(agent)
             numbers[kind] = numbers.get(kind, 0) + 1
             given = agent._given
-            agent.agent_id = given.get("agent_id") or f"{kind.__name__.lower()}_{numbers[kind]}"
+            agent.agent_id = id_of(agent) or f"{kind.__name__.lower()}_{numbers[kind]}"
             agent.name = given.get("name") or agent.agent_id
             agent._host = self
             if taken.setdefault(agent.agent_id, agent) is not agent:
@@ -129,6 +135,13 @@ class RunHost:
 
         if not taken:
             raise FieldValueError("a run needs at least one agent")
+
+        self.has_guests = bool(guests)
+        if guests and (self._world.together or self._world.overlap):
+            raise AgentError(
+                f"{type(self._world).__name__}: objects of other classes take their turns one "
+                "after another, so leave out together and overlap"
+            )
 
         self.agents[:] = taken.values()
 
@@ -140,10 +153,13 @@ class RunHost:
             kind = kinds[type(agent)]
             kind.agents.append(agent)
             agent._kind, agent._chart, agent._place = kind, kind.chart, place
-            begin = agent._begin_state
-            agent._state = kind.chart.initial if begin is None else begin
             agent._ticks_in_state = 0
-            agent._state_history = deque(maxlen=HISTORY_DEPTH)
+            # the state of a guest, and its history, are those of its object
+            if not isinstance(agent, Guest):
+                begin = agent._begin_state
+                agent._state = kind.chart.initial if begin is None else begin
+                agent._state_history = deque(maxlen=HISTORY_DEPTH)
+
             agent._random = agent._decision_random = agent._notes = None
             agent.neighbours, agent.inbox = (), deque()
             self._fill(agent)
@@ -259,7 +275,7 @@ class RunHost:
         agent = asked.agent
         chart, state = agent._chart, agent._state
         if state in chart.definition.decision_states:
-            options = chart.enabled_targets(agent, asked.trigger, asked.context)
+            options = chart.enabled_targets(agent._subject, asked.trigger, asked.context)
             if len(options) > 1:
                 if asked.weights is not None:
                     _require_weights(asked, options)

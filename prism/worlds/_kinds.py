@@ -7,15 +7,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import inf
+from operator import attrgetter
 from typing import Any, get_type_hints
 
 from prism.errors import DefinitionError, FieldValueError
 from prism.statechart import Statechart
-from prism.statechart._definition import TIMEOUT, Definition, arguments_of
+from prism.statechart._definition import DEFAULT_NAME, TIMEOUT, Definition, arguments_of
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger
 from prism.worlds._agent import Agent
 from prism.worlds._fields import slot_of, type_problems
+from prism.worlds._guest import KEPT, Guest, act
 from prism.worlds._world import MEASURE, STEP, TREATMENT, World
 
 Step = Callable[[Any, Any], Any]
@@ -44,6 +46,10 @@ class Kind:
 
     def column_readers(self) -> Iterator[tuple[str, Callable[[Any], Any]]]:
         """Yield the fields that a checkpoint keeps, with what reads each."""
+        if issubclass(self.cls, Guest):
+            yield KEPT, attrgetter(KEPT)
+            return
+
         for name, each in self.cls.fields.items():
             if each.declared.kept and name not in Agent.fields:
                 yield name, slot_of(self.cls, name).__get__
@@ -110,7 +116,7 @@ def make_kinds(
     if problems:
         raise DefinitionError("; ".join(problems))
 
-    by_class: dict[type, dict[Any, Step]] = {cls: {} for cls in classes}
+    by_class = {cls: _own_steps(cls) for cls in classes}
     for name, method, states in parts.steps:
         wanted = _kind_wanted(method)
         fitting = [cls for cls in classes if issubclass(cls, wanted)]
@@ -136,8 +142,9 @@ def make_kinds(
     return {
         cls: Kind(
             cls,
-            Statechart(**arguments_of(cls.chart.definition), logger=logger, clock=clock),
-            _limits_of(cls.chart.definition),
+            Statechart(**_arguments_of(cls), logger=logger, clock=clock),
+            # what an object of another class does in time is up to its own turn
+            None if issubclass(cls, Guest) else _limits_of(cls.chart.definition),
             by_class[cls],
         )
         for cls in classes
@@ -213,6 +220,9 @@ def _kind_problems(cls: Any) -> list[str]:
     if not isinstance(chart, Statechart):
         return [f"{cls.__name__} has no chart: set  chart = Statechart(...)  in the class"]
 
+    if issubclass(cls, Guest):
+        return []
+
     definition = chart.definition
     late = [
         state_text(each.source)
@@ -240,6 +250,20 @@ def _kind_wanted(method: Any) -> type:
     wanted = hints.get(names[1]) if len(names) > 1 else None
 
     return wanted if isinstance(wanted, type) and issubclass(wanted, Agent) else Agent
+
+
+def _arguments_of(cls: type[Agent]) -> dict[str, Any]:
+    """Return what makes the chart of a kind again; one without a name is called after the kind."""
+    arguments = arguments_of(cls.chart.definition)
+    if arguments["name"] == DEFAULT_NAME:
+        arguments["name"] = cls.__name__.lower()
+
+    return arguments
+
+
+def _own_steps(cls: type[Agent]) -> dict[Any, Step]:
+    """Return the steps that agents of a kind bring: the turns of objects of other classes."""
+    return dict.fromkeys(cls.chart.definition.states, act) if issubclass(cls, Guest) else {}
 
 
 def _limits_of(definition: Definition[Any]) -> dict[Any, float] | None:

@@ -13,7 +13,7 @@ from prism.errors import FieldValueError, SimulationError
 from prism.runlog import SimulatedClock
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runs._event_loop import run_to_end
-from prism.statechart import Budget, PolicyReasoner
+from prism.statechart import BaseWriter, PolicyReasoner, Wording
 from prism.statechart.reasoner._by_agent import costs_told, models_told
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.telemetry.events import (
@@ -23,9 +23,11 @@ from prism.telemetry.events import (
     RUN_ENDED,
     RUN_STARTED,
     SCHEMA_VERSION,
+    TEXT_WRITTEN,
     TREATMENT_APPLIED,
 )
 from prism.worlds._agent_stage import AgentStage
+from prism.worlds._asking import Answerers
 from prism.worlds._decider import Decider, Event, Remembering
 from prism.worlds._elsewhere import drawing_nowhere_else
 from prism.worlds._kinds import parts_of, treatments_by_round
@@ -52,6 +54,8 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         ticks: Ticks in a round, from 1 on; by default what the world's class says.
         seed: Seed of every random number.
         reasoner: Who decides; a `PolicyReasoner` by default.
+        writer: Who writes the texts that agents ask for; without one, their templates are taken.
+        wording: Length and language of these texts, where nothing else is said for one.
         treatments: Treatments and the rounds at whose beginning they are applied.
         logger: Where to write the run's events; None means structlog's own logger, once it is
             configured.
@@ -63,6 +67,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         ticks_per_round: Ticks in a round.
         finished: The rounds that have ended.
         reasoner: Who decides.
+        writer: Who writes; None if nobody was given.
         clock: The run's clock.
     """
 
@@ -75,6 +80,8 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         ticks: int | None,
         seed: int,
         reasoner: Decider | None,
+        writer: BaseWriter | None,
+        wording: Wording | None,
         treatments: Sequence[str],
         logger: EventLogger | None,
         clock: SimulatedClock | None,
@@ -89,6 +96,8 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         self.ticks_per_round: int = require_count("ticks", world.ticks if ticks is None else ticks)
         self.finished: list[RoundT] = []
         self.reasoner: Decider = reasoner or PolicyReasoner(seed)
+        self.writer: BaseWriter | None = writer
+        self._answerers = Answerers(self.reasoner, writer, wording)
         self.clock: SimulatedClock = clock or SimulatedClock()
         self._seed = seed
         self._has_run = False
@@ -147,7 +156,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
 
             results: ResultsT = self._stage.results(self.finished)
             totals = self._stage.totals(results)
-            self._emit(RUN_ENDED, **totals, **costs_told(self.reasoner))
+            self._emit(RUN_ENDED, **totals, **costs_told(self.reasoner, self.writer))
 
         return results
 
@@ -157,11 +166,11 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         Raises:
             SimulationError: If a field holds what cannot be kept; names it.
         """
-        budget = getattr(self.reasoner, "budget", None)
+        budget = self._answerers.budget
 
         return {
             "moment": self.clock.to_list(),
-            "spent": budget.to_dict() if isinstance(budget, Budget) else None,
+            "spent": None if budget is None else budget.to_dict(),
             **self._fields(),
         }
 
@@ -179,8 +188,8 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         self._restore_fields(snapshot)
         self.clock.go_on_at(snapshot["moment"])
 
-        budget = getattr(self.reasoner, "budget", None)
-        if isinstance(budget, Budget) and snapshot["spent"] is not None:
+        budget = self._answerers.budget
+        if budget is not None and snapshot["spent"] is not None:
             budget.restore(**snapshot["spent"])
 
         self.finished = self._stage.read_log(snapshot, self._noted(events))
@@ -191,9 +200,11 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         self, agents: int | Iterable[Any] | AgentTable, logger: EventLogger | None
     ) -> Stage:
         world = self.world
-        setting = Setting(world, self._parts, self._seed, self.clock, logger, self.reasoner)
+        setting = Setting(world, self._parts, self._seed, self.clock, logger, self._answerers)
         make: Callable[[Setting], Stage] = type(world)._prism_stage or AgentStage
         stage = make(setting)
+        stage.host.wording = self._answerers.wording
+        stage.host.has_writer = self._answerers.has_writer
         object.__setattr__(world, "_host", stage.host)
         with stage.host.explaining(), drawing_nowhere_else():
             stage.populate(agents)
@@ -214,7 +225,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
             ticks_per_round=self.ticks_per_round,
             seed=self._seed,
             **told,
-            **models_told(self._host.agents, self.reasoner),
+            **models_told(self._host.agents, self.reasoner, self.writer),
         )
         self._stage.announce()
         self._host.end_setup(is_resumed=False)
@@ -242,7 +253,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         host.begin_ending()
         states = stage.states()
         measures = self._measures()
-        stage.end_round()
+        await stage.end_round()
         with host.explaining(), drawing_nowhere_else():
             world.round_ends()
 
@@ -321,13 +332,15 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
             world.network.restore(snapshot["network"])
 
     def _noted(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Pass events on; the reasoner takes note of its decisions, and the world of its events."""
+        """Pass events on; who replays takes note of its own, and the world of those it logged."""
         # a log may be long, so it is read once, for all
-        remember = self.reasoner.remember if isinstance(self.reasoner, Remembering) else None
+        replaying = {DECISION: self.reasoner, TEXT_WRITTEN: self.writer}
         for event in events:
             name = event["event"]
-            if remember is not None and name == DECISION:
-                remember(event)
+            if name in replaying:
+                answerer = replaying[name]
+                if isinstance(answerer, Remembering):
+                    answerer.remember(event)
             elif name.startswith(WORLD_EVENTS) and event["round"] > 0:
                 # setup, which runs again, does itself what its events tell
                 self.world.recall(event)
@@ -338,9 +351,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         try:
             return await self.arun(on_round)
         finally:
-            close = getattr(self.reasoner, "close", None)
-            if close is not None:
-                await close()
+            await self._answerers.close()
 
     def _emit(self, event: str, **keys: Any) -> None:
         logger = active_logger(self._stage.logger)

@@ -11,8 +11,7 @@ from prism.errors import InputError, PrismError
 from prism.files._durable import is_stream
 from prism.runlog import SimulatedClock
 from prism.runlog._reader import locate_log
-from prism.runs import ModelOptions, ReasonerOptions, ReplayOptions
-from prism.runs._makers import make_reasoner
+from prism.runs import ReasonerOptions, ReplayOptions, WriterOptions
 from prism.runs._options import (
     REASONER_KINDS,
     check_config,
@@ -22,6 +21,15 @@ from prism.runs._options import (
     require_unchanged,
     require_writable,
 )
+from prism.runs._writing import (
+    asks_a_model,
+    deadline_of,
+    make_askers,
+    read_writer,
+    replayed_writer,
+    require_model_of,
+)
+from prism.statechart import BaseReasoner, BaseWriter
 from prism.telemetry._loggers import EventLogger
 from prism.worlds._addresses import address_of, load_world
 from prism.worlds._code import code_of
@@ -61,6 +69,7 @@ class WorldRun:
         parameters: The world's parameters by name; texts are read as values of their types.
         treatments: Treatments and their rounds, such as ``("warning@12",)``.
         reasoner: Who decides: a model, an earlier run, or by default the weights of the decisions.
+        writer: Who writes the texts that agents ask for; by default their templates are taken.
         keep: Columns of the file of agents to keep, as fields or attributes of the agents.
 
     Raises:
@@ -76,6 +85,7 @@ class WorldRun:
     treatments: tuple[str, ...] = ()
     reasoner: ReasonerOptions = None
     keep: tuple[str, ...] = ()
+    writer: WriterOptions | None = None
 
     def __post_init__(self) -> None:
         """Find the world, and refuse what JSON has no room for."""
@@ -96,6 +106,7 @@ class WorldRun:
         if abs(self.seed) > _MOST_SEED:
             raise InputError(f"must lie between -2^53 and 2^53, got {self.seed}", field="seed")
 
+        require_model_of(self.reasoner, self.writer)
         try:
             put(self, "parameters", parsed_parameters(cls, self.parameters))
             cls(**self.parameters)
@@ -108,16 +119,17 @@ class WorldRun:
     @property
     def is_repeatable(self) -> bool:
         """Whether the run would write the same log again."""
-        return not isinstance(self.reasoner, ModelOptions)
+        return not asks_a_model(self.reasoner, self.writer)
 
     @property
     def deadline(self) -> float | None:
         """Seconds that the run may ask a model for; None without a limit."""
-        return self.reasoner.deadline if isinstance(self.reasoner, ModelOptions) else None
+        return deadline_of(self.reasoner, self.writer)
 
     def replaying(self, recorded: Path) -> Self:
-        """Return the same run with its decisions taken from an earlier one."""
-        return replace(self, reasoner=ReplayOptions(recorded))
+        """Return the same run with its decisions and texts taken from an earlier one."""
+        texts = replayed_writer(self.writer)
+        return replace(self, reasoner=ReplayOptions(recorded), writer=texts)
 
     def prepare(
         self,
@@ -133,11 +145,11 @@ class WorldRun:
         cls = self._class()
         agents = self.agents if isinstance(self.agents, int) else AgentTable(self.agents, self.keep)
         # what is wrong with the world is said before anything is written
-        self._make(cls, agents, None, None, None)
-        reasoner = None if self.reasoner is None else make_reasoner(self.reasoner, self.seed, None)
+        self._make(cls, agents, (None, None), None, None)
+        askers = make_askers(self.reasoner, self.writer, self.seed, None)
 
         def make(logger: EventLogger | None, clock: SimulatedClock | None) -> Run[World[Any]]:
-            return self._make(cls, agents, reasoner, logger, clock)
+            return self._make(cls, agents, askers, logger, clock)
 
         return make
 
@@ -156,6 +168,7 @@ class WorldRun:
             "parameters": self._all_parameters(),
             "treatments": list(self.treatments),
             **({"reasoner": _POLICY} if self.reasoner is None else self.reasoner.to_config()),
+            **({} if self.writer is None else {"writer": self.writer.to_config()}),
             # only where it is given: other runs are described as they always were
             **({"keep": list(self.keep)} if self.keep else {}),
             "inputs": self._digests(),
@@ -176,7 +189,7 @@ class WorldRun:
         if "world" not in config:
             raise InputError("holds a run of something else than a world", path=path)
 
-        check_config(config, path, _KINDS, {"keep": list})
+        check_config(config, path, _KINDS, {"keep": list, "writer": dict})
         with naming(path):
             run = cls(
                 world=config["world"],
@@ -187,6 +200,7 @@ class WorldRun:
                 parameters=config["parameters"],
                 treatments=tuple(config["treatments"]),
                 reasoner=read_reasoner(config),
+                writer=read_writer(config, path),
                 keep=tuple(config.get("keep", ())),
             )
 
@@ -198,7 +212,7 @@ class WorldRun:
         self,
         cls: type[World[Any]],
         agents: int | AgentTable,
-        reasoner: Any,
+        askers: tuple[BaseReasoner | None, BaseWriter | None],
         logger: EventLogger | None,
         clock: SimulatedClock | None,
     ) -> Run[World[Any]]:
@@ -208,7 +222,9 @@ class WorldRun:
             rounds=self.rounds,
             ticks=self.ticks_per_round,
             seed=self.seed,
-            reasoner=reasoner,
+            reasoner=askers[0],
+            writer=askers[1],
+            wording=None if self.writer is None else self.writer.wording(),
             treatments=self.treatments,
             logger=logger,
             clock=clock,

@@ -13,15 +13,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from prism.errors import SimulationError
-from prism.statechart import Decision, Question
 from prism.telemetry._loggers import EventLogger
 from prism.worlds._agent import Agent, Message
-from prism.worlds._asking import Asking, TickByTick
-from prism.worlds._decider import Decider
+from prism.worlds._asking import Answer, Answerers, Asked, Asking, TickByTick
+from prism.worlds._awaiting import Writing
 from prism.worlds._elsewhere import drawing_nowhere_else
 from prism.worlds._fields import Fields, slot_of
 from prism.worlds._host import RunHost
-from prism.worlds._ticks import Ticks, Waiting
+from prism.worlds._ticks import Ticks, Waiting, asked_by
 from prism.worlds._world import World
 
 _RULE = (
@@ -36,7 +35,7 @@ class OverlapTicks(Ticks):
     Args:
         world: The world.
         host: Its run.
-        reasoner: Who decides.
+        answerers: Who decides and writes.
         logger: Where events go.
         asking: What is done with open questions.
     """
@@ -45,11 +44,11 @@ class OverlapTicks(Ticks):
         self,
         world: World[Any],
         host: RunHost,
-        reasoner: Decider,
+        answerers: Answerers,
         logger: EventLogger | None,
         asking: Asking,
     ) -> None:
-        super().__init__(world, host, reasoner, logger)
+        super().__init__(world, host, answerers, logger)
         asking.apply = self._answered
         self._asking = asking
         self._running: dict[int, Waiting] = {}
@@ -100,7 +99,7 @@ class OverlapTicks(Ticks):
             if question is not None:
                 await asking.ask(question)
 
-    def _turn(self, agent: Any, steps: Any, limits: Any) -> Question | None:
+    def _turn(self, agent: Any, steps: Any, limits: Any) -> Asked | None:
         """Let an agent take its turn; return what it asks, if it does."""
         ticks = agent._ticks_in_state = agent._ticks_in_state + 1
         if limits is not None and self._times_out(agent, limits, ticks):
@@ -119,29 +118,33 @@ class OverlapTicks(Ticks):
 
         return self._asked_next()
 
-    def _answered(self, question: Question, decision: Decision) -> Question | None:
+    def _answered(self, question: Asked, answer: Answer) -> Asked | None:
         """Let a step go on with its answer; return what it asks next, if it does."""
-        self.counts.add(decision)
+        self.counts.add(answer)
         waiting = self._running.pop(id(question))
         host = self._host
         host.late = "after its first await a step changes its own agent alone: " + _RULE
         try:
             with self._acting(waiting.owner), drawing_nowhere_else():
-                value = self._apply(waiting.wanted, decision)  # type: ignore[arg-type]
+                if isinstance(waiting.wanted, Writing):
+                    value: Any = self._wrote(waiting.wanted, answer)
+                else:
+                    value = self._apply(waiting.wanted, answer)  # type: ignore[arg-type]
                 self._advance(waiting.owner, waiting.running, value)
         finally:
             host.late = None
 
         return self._asked_next()
 
-    def _asked_next(self) -> Question | None:
+    def _asked_next(self) -> Asked | None:
         """Return what the step that has just gone on asks."""
         if not self._waiting:
             return None
 
         waiting = self._waiting.pop()
-        question: Question | None = getattr(waiting.wanted, "question", None)
-        if question is None or question.agent is not waiting.owner:
+        waiting.is_open = True
+        question = asked_by(waiting)
+        if question is None or waiting.wanted.agent is not waiting.owner:
             waiting.running.close()
             raise SimulationError(f"the step of {waiting.owner!r} waits for another agent: {_RULE}")
 
@@ -199,7 +202,7 @@ def _guarded(cls: type[Agent]) -> type:
         "__module__": cls.__module__,
         "__qualname__": cls.__qualname__,
         "state": property(state_of),
-        **{name: own_only(name) for name in ("fire", "decide", "receive")},
+        **{name: own_only(name) for name in ("fire", "decide", "write", "receive")},
         **{name: guard(name) for name in cls.fields if name not in Agent.fields},
     }
 

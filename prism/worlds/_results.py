@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from prism.runs import RoundFrames
 from prism.runs._frames import frames_of
 
 Measured = float | int | None
+
+_MOST_EXAMPLE = 300
+_EXCEPTION = re.compile(r"[A-Za-z_]\w*(?=: |$)")
+
+
+def fallback_group(reason: str | None, host: str | None) -> tuple[str, str]:
+    """Return under what a decision that took the fallback is counted, and its reason in full.
+
+    Args:
+        reason: Why; it begins with the exception, as a `Reasoner`'s reasons do.
+        host: The server that was asked last, where known.
+    """
+    named = None if reason is None else _EXCEPTION.match(reason)
+    kind = "other" if named is None else named.group()
+    example = reason or "no reason given"
+    brief = example if len(example) <= _MOST_EXAMPLE else f"{example[: _MOST_EXAMPLE - 3]}..."
+
+    return kind + (f" at {host}" if host else ""), brief
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +45,10 @@ class WorldRound:
         decisions_asked: Questions put to the reasoner.
         decisions_answered: Those that it answered itself; the others took the fallback.
         timeouts: Time-outs by the state that was left.
+        texts: Texts by who wrote them: ``model``, ``cache``, ``replay``, ``template``,
+            ``fallback``, or ``failed`` where there was none.
+        fallbacks: Decisions that took the fallback, by the kind of reason and the server.
+        fallback_examples: The first reason of each of these, in full.
     """
 
     number: int
@@ -35,6 +59,9 @@ class WorldRound:
     decisions_asked: int
     decisions_answered: int
     timeouts: Mapping[str, int]
+    texts: Mapping[str, int] = field(default_factory=dict)
+    fallbacks: Mapping[str, int] = field(default_factory=dict)
+    fallback_examples: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the round as plain data."""
@@ -43,6 +70,8 @@ class WorldRound:
             "states": dict(self.states),
             **_counts_of(self),
             "timeouts": dict(sorted(self.timeouts.items())),
+            **({"texts": dict(self.texts)} if self.texts else {}),
+            **_told_fallbacks(self.fallbacks, self.fallback_examples),
             "measures": dict(self.measures),
         }
 
@@ -58,6 +87,9 @@ class WorldRound:
             event["decisions_asked"],
             event["decisions_answered"],
             event["timeouts"],
+            event.get("texts", {}),
+            event.get("fallbacks", {}),
+            event.get("fallback_examples", {}),
         )
 
 
@@ -87,12 +119,21 @@ class WorldResults:
             name: sum(_counts_of(each)[name] for each in self.rounds)
             for name in ("agent_ticks", "transitions", "decisions_asked", "decisions_answered")
         }
-        states = sorted({state for each in self.rounds for state in each.timeouts})
-        timeouts = {
-            state: sum(each.timeouts.get(state, 0) for each in self.rounds) for state in states
+        timeouts = _added(each.timeouts for each in self.rounds)
+        texts = _added(each.texts for each in self.rounds)
+        fallbacks = _added(each.fallbacks for each in self.rounds)
+        examples = {
+            group: example
+            for each in reversed(self.rounds)
+            for group, example in each.fallback_examples.items()
         }
 
-        return {**sums, "timeouts": timeouts}
+        return {
+            **sums,
+            "timeouts": timeouts,
+            **({"texts": texts} if texts else {}),
+            **_told_fallbacks(fallbacks, examples),
+        }
 
     def to_frames(self) -> RoundFrames:
         """Return the rounds as polars frames.
@@ -111,6 +152,27 @@ class WorldResults:
             "totals": self.totals(),
             "rounds": [each.to_dict() for each in self.rounds],
         }
+
+
+def _told_fallbacks(
+    fallbacks: Mapping[str, int], examples: Mapping[str, str]
+) -> dict[str, dict[str, Any]]:
+    """Return them as plain data, only where there are any."""
+    if not fallbacks:
+        return {}
+
+    return {
+        "fallbacks": dict(sorted(fallbacks.items())),
+        "fallback_examples": dict(sorted(examples.items())),
+    }
+
+
+def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for each in counts:
+        total.update(each)
+
+    return dict(sorted(total.items()))
 
 
 def _counts_of(each: WorldRound) -> dict[str, int]:

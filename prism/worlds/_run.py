@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from prism.runlog import SimulatedClock
+from prism.statechart import BaseWriter, Wording
 from prism.telemetry._loggers import EventLogger
 from prism.worlds._agent import Agent
 from prism.worlds._decider import Decider
@@ -31,6 +32,8 @@ class Run(Loop[WorldT, WorldRound, WorldResults]):
         seed: Seed of every random number.
         reasoner: Who decides; a `PolicyReasoner` by default, which draws by the weights of a
             decision.
+        writer: Who writes the texts that agents ask for; without one, their templates are taken.
+        wording: Length and language of these texts, where a call names none.
         treatments: Treatments and the rounds at whose beginning they are applied:
             ``["warning@12"]``.
         logger: Where to write the run's events; None means structlog's own logger, once it is
@@ -44,6 +47,7 @@ class Run(Loop[WorldT, WorldRound, WorldResults]):
         ticks_per_round: Ticks in a round.
         finished: The rounds that have ended.
         reasoner: Who decides.
+        writer: Who writes; None if nobody was given.
         clock: The run's clock.
 
     Raises:
@@ -62,6 +66,8 @@ class Run(Loop[WorldT, WorldRound, WorldResults]):
         ticks: int | None = None,
         seed: int = 0,
         reasoner: Decider | None = None,
+        writer: BaseWriter | None = None,
+        wording: Wording | None = None,
         treatments: Sequence[str] = (),
         logger: EventLogger | None = None,
         clock: SimulatedClock | None = None,
@@ -73,6 +79,8 @@ class Run(Loop[WorldT, WorldRound, WorldResults]):
             ticks=ticks,
             seed=seed,
             reasoner=reasoner,
+            writer=writer,
+            wording=wording,
             treatments=treatments,
             logger=logger,
             clock=clock,

@@ -8,7 +8,8 @@ from typing import Any, Protocol
 
 from prism.runlog import SimulatedClock
 from prism.telemetry._loggers import EventLogger
-from prism.worlds._decider import Decider, Event
+from prism.worlds._asking import Answerers
+from prism.worlds._decider import Event
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import Parts
 from prism.worlds._people import AgentTable
@@ -27,7 +28,7 @@ class Setting:
         seed: Seed of every random number.
         clock: The run's clock.
         logger: Where the run's events go.
-        reasoner: Who decides.
+        answerers: Who decides and writes.
     """
 
     world: World[Any]
@@ -35,7 +36,7 @@ class Setting:
     seed: int
     clock: SimulatedClock
     logger: EventLogger | None
-    reasoner: Decider
+    answerers: Answerers
 
 
 class Stage(Protocol):
@@ -83,7 +84,7 @@ class Stage(Protocol):
     def states(self) -> dict[str, int]:
         """Return the number of agents in each state."""
 
-    def end_round(self) -> None:
+    async def end_round(self) -> None:
         """Do what the agents do at the end of a round, after it has been measured."""
 
     def summary(

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from prism.errors import SimulationError
-from prism.statechart import Decision, Question
+from prism.statechart import Decision, Written
 from prism.statechart._definition import TIMEOUT
 from prism.statechart.reasoner._recollection import stay_in_words
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.telemetry.events import ANSWER_DISCARDED
-from prism.worlds._agent import Asked, Receiving
-from prism.worlds._asking import answers_to, require_options
-from prism.worlds._decider import Decider
+from prism.worlds._asking import Answer, Answerers
+from prism.worlds._asking import Asked as Put
+from prism.worlds._awaiting import Asked, Receiving, Writing
 from prism.worlds._elsewhere import drawing_nowhere_else
+from prism.worlds._guest_turns import Elsewhere
 from prism.worlds._host import RunHost, last_record
+from prism.worlds._results import fallback_group
 from prism.worlds._world import World
+
+Turn = tuple[Any, Mapping[Any, Any], Mapping[Any, float] | None]
 
 MOST_WAVES = 10_000
 """Waves of one tick; a step that asks again and again would go on for ever."""
@@ -33,16 +37,32 @@ class Counts:
         decisions_asked: Questions put to the reasoner.
         decisions_answered: Those that it answered itself; the others took the fallback.
         timeouts: Time-outs by the state that was left.
+        texts: Texts by their source.
+        fallbacks: Decisions that took the fallback, by the kind of reason and the server.
+        fallback_examples: The first reason of each of these, in full.
     """
 
     decisions_asked: int = 0
     decisions_answered: int = 0
     timeouts: Counter[str] = field(default_factory=Counter)
+    texts: Counter[str] = field(default_factory=Counter)
+    fallbacks: Counter[str] = field(default_factory=Counter)
+    fallback_examples: dict[str, str] = field(default_factory=dict)
 
-    def add(self, decision: Decision) -> None:
-        """Count a decision."""
-        self.decisions_asked += 1
-        self.decisions_answered += decision.source != "fallback"
+    def add(self, answer: Decision | Written) -> None:
+        """Count a decision, or a text."""
+        if isinstance(answer, Written):
+            self.texts[answer.source] += 1
+        else:
+            self.decisions_asked += 1
+            if answer.source != "fallback":
+                self.decisions_answered += 1
+                return
+
+            host = None if answer.cost is None else answer.cost.host
+            group, example = fallback_group(answer.reason, host)
+            self.fallbacks[group] += 1
+            self.fallback_examples.setdefault(group, example)
 
 
 @dataclass(slots=True)
@@ -60,7 +80,7 @@ class Waiting:
 
     owner: Any
     running: Coroutine[Any, Any, Any]
-    wanted: Asked | Receiving
+    wanted: Asked | Receiving | Writing
     was_late: bool = False
     is_open: bool = False
     answer: Any = None
@@ -72,7 +92,7 @@ class Ticks:
     Args:
         world: The world.
         host: Its run.
-        reasoner: Who decides.
+        answerers: Who decides and writes.
         logger: Where events go.
 
     Attributes:
@@ -81,16 +101,19 @@ class Ticks:
     """
 
     def __init__(
-        self, world: World[Any], host: RunHost, reasoner: Decider, logger: EventLogger | None
+        self, world: World[Any], host: RunHost, answerers: Answerers, logger: EventLogger | None
     ) -> None:
         self.counts: Counts = Counts()
         self.open_questions: int = 0
         self._world = world
         self._host = host
-        self._reasoner = reasoner
+        self._answerers = answerers
         self._logger = logger
         self._waiting: list[Waiting] = []
-        self._turns = [(agent, agent._kind.steps, agent._kind.limits) for agent in host.agents]
+        self._elsewhere = Elsewhere()
+        self._turns: list[Turn] = [
+            (agent, agent._kind.steps, agent._kind.limits) for agent in host.agents
+        ]
 
     async def run(self) -> None:
         """Run one tick; nothing that it began is left running."""
@@ -100,7 +123,7 @@ class Ticks:
                 with drawing_nowhere_else():
                     world.tick_begins()
                     host.may_ask = True
-                    self._steps()
+                    await self._take_turns()
 
                 await self._waves()
                 with drawing_nowhere_else():
@@ -109,6 +132,7 @@ class Ticks:
                     world.tick_ends()
             finally:
                 host.may_ask = False
+                self._elsewhere.close()
                 for left in self._waiting:
                     left.running.close()
                 self._waiting.clear()
@@ -121,9 +145,19 @@ class Ticks:
     async def close(self) -> None:
         """Cancel what is still being asked; nothing is left running."""
 
-    def _steps(self) -> None:
+    async def _take_turns(self) -> None:
+        if not self._host.has_guests:
+            self._steps(self._turns)
+            return
+
+        # one after another, as an object of another class may await what changes the world
+        for turn in self._turns:
+            self._steps((turn,))
+            await self._elsewhere.settle(self._advance)
+
+    def _steps(self, turns: Iterable[Turn]) -> None:
         host, world = self._host, self._world
-        for agent, steps, limits in self._turns:
+        for agent, steps, limits in turns:
             ticks = agent._ticks_in_state = agent._ticks_in_state + 1
             if limits is not None and self._times_out(agent, limits, ticks):
                 continue
@@ -172,11 +206,14 @@ class Ticks:
         if self._host.unawaited is not None:
             running.close()
             self._refuse_unawaited()
-        if type(wanted) is not Asked and type(wanted) is not Receiving:
+        if type(wanted) not in (Asked, Receiving, Writing):
+            if self._elsewhere.takes(owner, running, wanted):
+                return
+
             running.close()
             raise SimulationError(
-                f"the step of {owner!r} awaits {wanted!r}: a step awaits only decide and receive "
-                "of an agent; what takes longer than a tick is a state of the chart"
+                f"the step of {owner!r} awaits {wanted!r}: a step awaits only decide, write and "
+                "receive of an agent; what takes longer than a tick is a state of the chart"
             )
 
         self._waiting.append(Waiting(owner, running, wanted))
@@ -202,20 +239,18 @@ class Ticks:
         )
 
     async def _wave(self, wave: Sequence[Waiting]) -> None:
-        """Ask all open questions together, and let steps go on in the order of the agents."""
+        """Ask for all decisions and texts together; let steps go on in the order of the agents."""
         late = self._open(wave)
-        questions = [
-            each.wanted.question for each in wave if each.is_open and isinstance(each.wanted, Asked)
-        ]
-        decisions = iter(await self._ask(questions))
+        asked = [put for each in wave if (put := asked_by(each)) is not None]
+        answers = iter(await self._ask(asked))
         with drawing_nowhere_else():
-            self._go_on(wave, late, decisions)
+            await self._go_on(wave, late, answers)
 
-    def _go_on(
-        self, wave: Sequence[Waiting], late: set[int], decisions: Iterator[Decision]
-    ) -> None:
+    async def _go_on(self, wave: Sequence[Waiting], late: set[int], answers: Iterator[Any]) -> None:
         # those who wait for a message that nobody will send any more get none
-        is_quiet = not any(type(each.wanted) is Asked or each.wanted.agent.inbox for each in wave)
+        is_quiet = all(
+            type(each.wanted) is Receiving and not each.wanted.agent.inbox for each in wave
+        )
 
         for each in wave:
             if id(each) in late:
@@ -223,11 +258,16 @@ class Ticks:
             elif each.is_open and isinstance(each.wanted, Asked):
                 each.is_open = False
                 self._host.acting = each.owner
-                self._advance(each.owner, each.running, self._apply(each.wanted, next(decisions)))
+                self._advance(each.owner, each.running, self._apply(each.wanted, next(answers)))
+            elif type(each.wanted) is Writing:
+                self._advance(each.owner, each.running, self._wrote(each.wanted, next(answers)))
             elif type(each.wanted) is Asked or is_quiet or each.wanted.agent.inbox:
                 self._advance(each.owner, each.running, each.answer)
             else:
                 self._waiting.append(each)
+
+            if self._elsewhere.is_open:
+                await self._elsewhere.settle(self._advance)
 
     def _open(self, wave: Sequence[Waiting]) -> set[int]:
         """Choose what is asked in a wave: one question an agent; return those that are too late.
@@ -258,21 +298,20 @@ class Ticks:
 
         return late
 
-    async def _ask(self, questions: list[Question]) -> list[Decision]:
-        if not questions:
+    async def _ask(self, asked: Sequence[Put]) -> list[Answer]:
+        if not asked:
             return []
 
-        self.open_questions = len(questions)
+        self.open_questions = len(asked)
         try:
-            decisions = await answers_to(questions, self._reasoner, self._logger)
+            answers = await self._answerers.answers_to(asked, self._logger)
         finally:
             self.open_questions = 0
 
-        require_options(questions, decisions)
-        for decision in decisions:
-            self.counts.add(decision)
+        for answer in answers:
+            self.counts.add(answer)
 
-        return decisions
+        return answers
 
     def _apply(self, asked: Asked, decision: Decision) -> Any:
         """Carry out an answer; return the state now, or None if the agent has moved."""
@@ -284,7 +323,7 @@ class Ticks:
         self._remember_staying(asked, decision)
 
         return agent._chart.fire_to(
-            agent, asked.trigger, decision.chosen, asked.context, asked_in=question.state
+            agent._subject, asked.trigger, decision.chosen, asked.context, asked_in=question.state
         )
 
     def _remember_staying(self, asked: Asked, decision: Decision) -> None:
@@ -292,6 +331,13 @@ class Ticks:
         if self._host.remembers and decision.chosen == state:
             stays = stay_in_words(state, asked.trigger, asked.context)
             self._host.remember(asked.agent, stays)
+
+    def _wrote(self, writing: Writing, written: Written) -> Written:
+        """Note what an agent has written, if a model is told what agents remember."""
+        if isinstance(written.value, str):
+            self._host.remember(writing.agent, f'You wrote: "{written.value}"')
+
+        return written
 
     def _discard(self, asked: Asked, chosen: Any) -> None:
         # two may turn to one agent in a tick, which is nothing to warn a programmer of
@@ -316,11 +362,22 @@ class Ticks:
 
     def _refuse_unawaited(self) -> None:
         left, self._host.unawaited = self._host.unawaited, None
-        call = "receive()" if isinstance(left, Receiving) else f"decide({left.trigger!r}, ...)"
+        call = "receive()" if isinstance(left, Receiving) else "write(...)"
+        if isinstance(left, Asked):
+            call = f"decide({left.trigger!r}, ...)"
         raise SimulationError(
             f"agent {left.agent.agent_id!r}: {call} was not awaited, so that nothing came of it: "
             "write  await  before it, in a step that is  async def"
         )
+
+
+def asked_by(waiting: Waiting) -> Put | None:
+    """Return what a step asks in this wave; None if it waits for something else."""
+    wanted = waiting.wanted
+    if isinstance(wanted, Writing):
+        return wanted.call
+
+    return wanted.question if isinstance(wanted, Asked) and waiting.is_open else None
 
 
 def is_due(agent: Any, limits: Mapping[Any, float], ticks: int) -> bool:

@@ -7,7 +7,7 @@ fields: after its turn they are again what they were, until all have acted.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from copy import copy
 from operator import attrgetter
 from typing import Any
@@ -17,12 +17,13 @@ from prism.statechart import Decision
 from prism.statechart._definition import TIMEOUT
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger
-from prism.worlds._agent import Agent, Asked, Message
-from prism.worlds._decider import Decider
+from prism.worlds._agent import Agent, Message
+from prism.worlds._asking import Answerers
+from prism.worlds._awaiting import Asked
 from prism.worlds._fields import Fields, slot_of
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import Kind
-from prism.worlds._ticks import Ticks, Waiting, is_due
+from prism.worlds._ticks import Ticks, Turn, Waiting, is_due
 from prism.worlds._world import World
 
 _CONTAINERS = (list, dict, deque)
@@ -32,9 +33,9 @@ class TogetherTicks(Ticks):
     """Runs the ticks of a world whose agents all act on what was there when the tick began."""
 
     def __init__(
-        self, world: World[Any], host: RunHost, reasoner: Decider, logger: EventLogger | None
+        self, world: World[Any], host: RunHost, answerers: Answerers, logger: EventLogger | None
     ) -> None:
-        super().__init__(world, host, reasoner, logger)
+        super().__init__(world, host, answerers, logger)
         self._made: list[tuple[str, Any, str, Any, Any]] = []
         self._sent: list[tuple[str, Message, Any]] = []
         self._written: dict[int, tuple[Any, tuple[Any, ...]]] = {}
@@ -42,7 +43,7 @@ class TogetherTicks(Ticks):
         for agent in host.agents:
             agent.__class__ = self._fields[id(agent._kind)].guarded
 
-    def _steps(self) -> None:
+    def _steps(self, _turns: Iterable[Turn]) -> None:
         host, world = self._host, self._world
         host.fires, host.sends = self._put_off, self._put_off_message
         count_tick = slot_of(Agent, "_ticks_in_state").__set__

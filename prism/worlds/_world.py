@@ -32,6 +32,7 @@ class WorldHost(Protocol):
 
     Attributes:
         agents: The population.
+        acting: The agent whose step is under way.
         round: The round, counted from 1; 0 before the first.
         tick: The tick of the round.
         may_set_parameters: Whether a treatment is being applied.
@@ -40,6 +41,7 @@ class WorldHost(Protocol):
     """
 
     agents: Sequence[Any]
+    acting: Any
     round: int
     tick: int
     may_set_parameters: bool
@@ -212,6 +214,19 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
                 ``agent_id``.
         """
         self._hosted("log").log(event, keys)
+
+    @property
+    def acting(self) -> AgentT:
+        """The agent whose turn it is; for the ``act(world)`` of an object of another class.
+
+        Raises:
+            SimulationError: If it is nobody's turn.
+        """
+        found: AgentT | None = self._hosted("acting").acting
+        if found is None:
+            raise SimulationError(f"{type(self).__name__}.acting: it is nobody's turn")
+
+        return found
 
     # Hooks
 

@@ -33,9 +33,16 @@ from prism.worlds import (
     uniform,
     whole,
 )
-from prism.worlds.examples import Market, Rumour, Schelling, Vaccination
+from prism.worlds.examples import Council, Lake, Market, Rumour, Schelling, Vaccination
 
-SHIPPED: dict[type[World[Any]], int] = {Rumour: 40, Schelling: 60, Market: 40, Vaccination: 30}
+SHIPPED: dict[type[World[Any]], int] = {
+    Rumour: 40,
+    Schelling: 60,
+    Market: 40,
+    Vaccination: 30,
+    Lake: 8,
+    Council: 3,
+}
 """The worlds that prism ships, with a number of agents that suits each."""
 
 
@@ -103,6 +110,7 @@ class Engine(Agent):
         name="engine",
     )
     turns: int = state(0)
+    said: str = state("")
 
 
 class Medley(World[Walker | Engine]):
@@ -180,6 +188,10 @@ class Medley(World[Walker | Engine]):
             engine.turns += 1
             if engine.random.chance(0.8):
                 engine.send(message.sender, engine.turns)
+            elif self.plan % 3:
+                told = f"Answer {message.sender.name}, {engine.turns}."
+                engine.said = await engine.write(told, template=f"No {engine.turns}.")
+                engine.send(message.sender, len(engine.said))
         engine.fire("turns")
 
     @treatment(round=3)

@@ -1,10 +1,14 @@
 """Writers that need no model, and agents that have them."""
 
+import asyncio
+import json
+import random
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, repeat
 from typing import Any
 
 from prism.statechart import BaseWriter, TextCall, Written
+from prism.statechart.reasoner._texts import or_fallback, read_as
 from prism.testing import ScriptedWriter
 from prism.testing._writers import Text
 from prism.workflow._agent import WorkflowAgent
@@ -63,3 +67,42 @@ def names_of(runs: Sequence[StepRun]) -> list[str]:
 def said(events: Sequence[Mapping[str, Any]], name: str) -> list[Mapping[str, Any]]:
     """Return the logged events of a name."""
     return [event for event in events if event["event"] == name]
+
+
+class LateWriter(BaseWriter):
+    """Writes a text of the prompt's own, after a random number of turns of the event loop.
+
+    Args:
+        seed: Seed of the waits.
+        share: The share of calls that fail, by their prompts.
+
+    Attributes:
+        calls: Everything it was asked, in order.
+        most_at_once: Most calls that were under way at the same time.
+    """
+
+    concurrency = 4
+
+    def __init__(self, seed: int = 0, share: float = 0.0) -> None:
+        super().__init__()
+        self.calls: list[TextCall] = []
+        self.most_at_once = 0
+        self._under_way = 0
+        self._share = share
+        self._waits = random.Random(seed)
+
+    async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
+        return list(await asyncio.gather(*map(self._one, calls)))
+
+    async def _one(self, call: TextCall) -> Written:
+        self.calls.append(call)
+        self._under_way += 1
+        self.most_at_once = max(self.most_at_once, self._under_way)
+        for _ in range(self._waits.randrange(20)):
+            await asyncio.sleep(0)
+        self._under_way -= 1
+
+        number = int(call.prompt_hash, 16)
+        if number % 1000 < 1000 * self._share:
+            return or_fallback(call, Written(None, "failed", reason="TimedOutError: late"))
+        return or_fallback(call, read_as(call, json.dumps({"text": f"words {number}"}), "model"))

@@ -22,6 +22,7 @@ from prism.statechart import AgentState, PolicyReasoner, RandomStream
 from prism.telemetry.events import DECISION, POST_PUBLISHED, TRANSITION
 from prism.testing import FakeOllama, LateReasoner
 from prism.worlds import Run, WorldRun, measure, state, treatment
+from tests.kit.commands import Prism
 from tests.kit.worlds import run_in
 
 AGENTS, ROUNDS = 40, 4
@@ -305,3 +306,20 @@ def test_run_json_has_the_feeds_parameters(tmp_path: Path) -> None:
     config = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))["config"]
     assert config["parameters"] == {"threshold": 0.2}
     assert config["world"] == "tests.social.test_feed:Warned"
+
+
+def test_the_command_shows_a_feeds_measures(prism: Prism, tmp_path: Path) -> None:
+    """``prism simulate --world`` runs a feed of one's own, from a table, and shows its measures."""
+    people = [{"agent_id": name, "interests": ["music"], "age": 30} for name in ("ann", "bo")]
+    (tmp_path / "people.jsonl").write_bytes(b"\n".join(map(orjson.dumps, people)))
+    world = "tests.social.test_feed:Warned"
+    line = ("simulate", "--world", world, "--agents", "people.jsonl", "--keep", "age")
+    ended = prism(*line, "--treat", "warning@2", "--out", "run")
+    assert (ended.status, "warned_so_far" in ended.out) == (0, True)
+
+    log = (tmp_path / "run" / "events.jsonl").read_bytes().splitlines()
+    joined = [line for line in map(orjson.loads, log) if line["event"] == "agent.joined"]
+    assert [(line["agent_id"], line["attributes"]) for line in joined] == [
+        ("ann", {"age": 30}),
+        ("bo", {"age": 30}),
+    ]

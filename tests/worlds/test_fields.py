@@ -82,7 +82,7 @@ def test_a_field_that_is_not_declared_says_how_to_declare_it() -> None:
     ("make", "problem"),
     [
         (lambda: Rumour(tirng=1), "no parameter 'tirng': it has the parameters friends, rewired, "),  # type: ignore[call-arg]
-        (lambda: Schelling(houses=[]), "Schelling.houses is state, not a parameter"),
+        (lambda: Schelling(town=None), "Schelling.town is state, not a parameter"),
         (lambda: Places(), "Places needs size"),  # type: ignore[call-arg]
         (lambda: Person(trsut=1), "Person has no field 'trsut'.*did you mean 'trust'"),  # type: ignore[call-arg]
     ],

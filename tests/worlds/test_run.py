@@ -213,7 +213,8 @@ def test_together_the_order_of_agents_changes_no_state(order: list[int], seed: i
         people = [Resident(agent_id=f"r{place}") for place in places]
         run = Run(Schelling(width=6), people, seed=seed, rounds=6)
         run.run()
-        return {each.agent_id: (each.state, each.group, each.house) for each in run.agents}
+        cells = run.world.town.cells
+        return {each.agent_id: (each.state, each.group, cells[each]) for each in run.agents}
 
     assert fields(order) == fields(list(range(20)))
 

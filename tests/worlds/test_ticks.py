@@ -189,7 +189,7 @@ class Wrong(Room):
 @pytest.mark.parametrize(
     ("mode", "error", "problem"),
     [
-        ("sleeps", SimulationError, "awaits None: a step awaits only decide and receive"),
+        ("sleeps", SimulationError, "awaits None: a step awaits only decide, write and receive"),
         ("forgets await", SimulationError, r"decide\('pressed', ...\) was not awaited"),
         ("forgets the second await", SimulationError, r"receive\(\) was not awaited"),
         ("raises", ValueError, "mine"),

@@ -20,6 +20,7 @@ from prism.statechart.reasoner._recollection import Recollection
 from prism.statechart.reasoner._recording import PromptRecord
 from prism.statechart.reasoner._replies import parse_reasoner_response
 from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
+from prism.statechart.reasoner._wording import Wording
 from prism.statechart.reasoner._writer import Writer
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "ReasonerByAgent",
     "Recollection",
     "TextCall",
+    "Wording",
     "Writer",
     "WriterByAgent",
     "Written",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,9 @@ from prism.statechart.reasoner._questions import cost_told
 from prism.telemetry._loggers import EventLogger, active_logger, report_warning
 from prism.telemetry.events import TEXT_WRITTEN
 
-TextSource = Literal["model", "cache", "replay", "script", "failed"]
+TextSource = Literal["model", "cache", "replay", "script", "template", "fallback", "failed"]
+
+_FAILURES = ("failed", "fallback")
 
 ReadText = Callable[[str], Any]
 """Returns what a text says; raises ValueError if it cannot be used."""
@@ -39,6 +42,8 @@ class TextCall:
         most_requests: Requests that may be sent in all, those of the client's own included; None
             leaves it to the client, and asks once. What only finds out who can be asked, and how,
             comes on top: a request to a server without the model, one without ``think``.
+        fallback: What to take if no usable text comes: a text, or data of the schema. None for
+            nothing.
 
     Raises:
         FieldValueError: If no request may be sent.
@@ -50,6 +55,7 @@ class TextCall:
     schema: Mapping[str, Any] | None = None
     read: ReadText = as_it_is
     most_requests: int | None = None
+    fallback: Any = None
 
     def __post_init__(self) -> None:
         """Refuse a call that could not be asked at all."""
@@ -71,11 +77,13 @@ class Written:
     """The answer to a `TextCall`.
 
     Args:
-        text: What the model wrote last; None if it wrote nothing.
-        source: Who wrote: a ``model``, a ``cache`` or ``replay`` of one, a ``script``; ``failed``
-            if no usable text came.
+        text: What the model wrote last; None if it wrote nothing. A ``template`` or ``fallback``
+            is what was taken instead.
+        source: Who wrote: a ``model``, a ``cache`` or ``replay`` of one, a ``script``; the
+            ``template``, where nobody was asked; the ``fallback``, where no usable text came;
+            ``failed`` if there was none, either.
         value: What the text says, as the call reads it; None if it failed.
-        reason: Why it failed.
+        reason: Why it failed, or why the fallback was taken.
         cost: What it took, if a model was asked.
         text_id: Under which id its prompt is recorded, if it is.
     """
@@ -131,25 +139,56 @@ class BaseWriter(ABC):
             logger: Where to announce them, if not to this writer's own logger.
         """
         found = await self.answer(calls)
+        self.announce(calls, found, logger=logger)
+
+        return found
+
+    def announce(
+        self,
+        calls: Sequence[TextCall],
+        found: Sequence[Written],
+        *,
+        logger: EventLogger | None = None,
+    ) -> None:
+        """Announce the answers to some calls, in their order; `write_many` does.
+
+        Args:
+            calls: What was asked.
+            found: The answers.
+            logger: Where to announce them, if not to this writer's own logger.
+        """
         given = logger or self._logger
         active = active_logger(given)
         for call, written in zip(calls, found, strict=True):
-            if active is not None or written.has_failed:
+            if active is not None or written.source in _FAILURES:
                 _announce(given, active, call, written)
 
-        return found
+
+def or_fallback(call: TextCall, written: Written) -> Written:
+    """Return an answer, or the call's fallback in place of a failure."""
+    if not written.has_failed or call.fallback is None:
+        return written
+
+    return Written(
+        fallback_text(call), "fallback", call.fallback, written.reason or "no text", written.cost
+    )
+
+
+def fallback_text(call: TextCall) -> str:
+    """Return a call's fallback as a log has it."""
+    return call.fallback if isinstance(call.fallback, str) else json.dumps(call.fallback)
 
 
 def read_as(call: TextCall, text: str, source: TextSource, cost: Cost | None = None) -> Written:
     """Return a text as the answer to a call; a failure where the call cannot use it."""
-    text = _whole_characters(text)
+    text = whole_characters(text)
     try:
         return Written(text, source, call.read(text), cost=cost)
     except ValueError as error:
         return Written(text, "failed", reason=f"the text cannot be used: {error}", cost=cost)
 
 
-def _whole_characters(text: str) -> str:
+def whole_characters(text: str) -> str:
     """Return a text without halves of characters, which JSON can carry and no log can hold."""
     if text.isascii():
         return text
@@ -173,7 +212,7 @@ def _announce(
     if written.text_id is not None:
         keys["text_id"] = written.text_id
 
-    if written.has_failed:
+    if written.source in _FAILURES:
         report_warning(given, TEXT_WRITTEN, **keys)
     elif active is not None:
         active.info(TEXT_WRITTEN, **keys)

@@ -25,7 +25,7 @@ from prism.statechart.reasoner._reasoner import (
     DEFAULT_TIMEOUT_SECONDS,
 )
 from prism.statechart.reasoner._recording import PromptRecord, record_text
-from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written, read_as
+from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written, or_fallback, read_as
 from prism.telemetry._loggers import EventLogger, describe
 
 _USELESS_TO_REPEAT = (BudgetSpentError, CircuitOpenError, ModelMissingError)
@@ -149,7 +149,7 @@ class Writer(BaseWriter):
         if key is not None and self._replies is not None and not found.has_failed:
             self._replies.put(key, Reply(found.text or ""))
 
-        return found
+        return or_fallback(call, found)
 
     def _key_of(self, call: TextCall) -> str | None:
         if self._replies is None:

@@ -1,51 +1,26 @@
-"""A market of buyers and sellers who haggle by messages within a tick."""
+"""A market whose buyers and sellers haggle by messages within a tick."""
 
 from enum import StrEnum
 
 from prism.statechart import Statechart, Transition
-from prism.worlds import Agent, Thing, World, during, measure, state, uniform
+from prism.worlds import Agent, World, during, measure, state, uniform
 
-
-class Need(StrEnum):
-    """What a buyer does."""
-
-    LOOKING = "looking"
-    SATISFIED = "satisfied"
-
-
-class Stock(StrEnum):
-    """What a seller does."""
-
-    SELLING = "selling"
-    SOLD_OUT = "sold_out"
-
-
-class Bid(Thing):
-    """What a buyer offers a seller, who writes the answer on it."""
-
-    price: float
-    accepted: bool = False
+Need = StrEnum("Need", ["LOOKING", "SATISFIED"])
+Stock = StrEnum("Stock", ["SELLING", "SOLD_OUT"])
 
 
 class Buyer(Agent):
     """Somebody who needs one good and offers more from day to day."""
 
-    chart = Statechart(
-        Need, [Transition("buys", Need.LOOKING, Need.SATISFIED)], initial=Need.LOOKING, name="buyer"
-    )
+    chart = Statechart(Need, [Transition("buys", Need.LOOKING, Need.SATISFIED)], Need.LOOKING)
     worth: float = uniform(5, 15)
-    offered: float = state(1.0)
+    offer: float = state(2.0)
 
 
 class Seller(Agent):
     """Somebody with a few goods, none of which is sold below its cost."""
 
-    chart = Statechart(
-        Stock,
-        [Transition("sells_last", Stock.SELLING, Stock.SOLD_OUT)],
-        initial=Stock.SELLING,
-        name="seller",
-    )
+    chart = Statechart(Stock, [Transition("ends", Stock.SELLING, Stock.SOLD_OUT)], Stock.SELLING)
     cost: float = uniform(1, 10)
     goods: int = state(3)
 
@@ -53,10 +28,7 @@ class Seller(Agent):
 class Market(World[Buyer | Seller]):
     """Buyers bid, sellers answer, and buyers read the answer, all in one tick."""
 
-    rounds = 20
-    raise_by: float = 1.2
-    earned: float = state(0.0)
-    traded: int = state(0)
+    raised: float = 1.3
 
     def populate(self, agents: int) -> list[Buyer | Seller]:
         """Make four buyers for each seller."""
@@ -65,34 +37,24 @@ class Market(World[Buyer | Seller]):
     @during(Need.LOOKING)
     async def bid(self, buyer: Buyer) -> None:
         """Bid to some seller, and wait for the answer."""
-        sellers = [each for each in self.of(Seller) if each.state is Stock.SELLING]
-        if not sellers:
-            return
-
-        buyer.send(buyer.random.choice(sellers), Bid(price=buyer.offered))
-        answer = await buyer.receive()
-        if answer is not None and answer.content.accepted:
-            buyer.fire("buys")
-        else:
-            buyer.offered = min(buyer.offered * self.raise_by, buyer.worth)
+        if sellers := self.in_state(Stock.SELLING):
+            buyer.offer = min(buyer.offer * self.raised, buyer.worth)
+            buyer.send(buyer.random.choice(sellers), buyer.offer)
+            if (answer := await buyer.receive()) and answer.content:
+                buyer.fire("buys")
 
     @during(Stock.SELLING)
     async def serve(self, seller: Seller) -> None:
         """Answer bids as they come, as long as there are goods."""
-        while message := await seller.receive():
-            bid = message.content
-            bid.accepted = seller.goods > 0 and bid.price >= seller.cost
-            if bid.accepted:
+        while seller.goods and (bid := await seller.receive()):
+            if is_sold := bid.content >= seller.cost:
                 seller.goods -= 1
-                self.traded += 1
-                self.earned += bid.price
-                self.log("sold", agent=seller, buyer=message.sender, price=bid.price)
-            seller.send(message.sender, bid)
-
-        if seller.goods == 0:
-            seller.fire("sells_last")
+                self.log("sold", agent=seller, buyer=bid.sender, price=bid.content)
+            seller.send(bid.sender, is_sold)
+        if not seller.goods:
+            seller.fire("ends")
 
     @measure
-    def mean_price(self) -> float | None:
-        """Return what a good has cost so far."""
-        return self.earned / self.traded if self.traded else None
+    def bought(self) -> float:
+        """Return the share of the buyers who have their good."""
+        return self.share(Need.SATISFIED)

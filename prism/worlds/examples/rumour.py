@@ -5,13 +5,7 @@ from enum import StrEnum
 from prism.statechart import Statechart, Transition
 from prism.worlds import Agent, World, during, measure, small_world, treatment, uniform
 
-
-class Mind(StrEnum):
-    """What a person knows of the rumour, and does with it."""
-
-    IGNORANT = "ignorant"
-    SPREADER = "spreader"
-    STIFLER = "stifler"
+Mind = StrEnum("Mind", ["IGNORANT", "SPREADER", "STIFLER"])
 
 
 class Person(Agent):
@@ -46,12 +40,11 @@ class Rumour(World[Person]):
 
     @during(Mind.SPREADER)
     async def talk(self, person: Person) -> None:
-        """Tell a friend, who may believe it, or tire of the rumour if the friend knows it."""
+        """Tell a friend, who may believe it; tire of the rumour if the friend has heard it."""
         friend = person.random.choice(person.neighbours)
-        if friend.state is Mind.IGNORANT:
-            odds = {Mind.SPREADER: friend.trust, Mind.IGNORANT: 1 - friend.trust}
-            await friend.decide("hears", person, weights=odds)
-        elif person.random.chance(self.tiring):
+        odds = {Mind.SPREADER: friend.trust, Mind.IGNORANT: 1 - friend.trust}
+        heard = friend.state is Mind.IGNORANT and await friend.decide("hears", person, weights=odds)
+        if not heard and person.random.chance(self.tiring):
             person.fire("tires")
 
     @treatment

@@ -6,13 +6,7 @@ from typing import ClassVar
 from prism.statechart import Statechart, Transition
 from prism.worlds import Agent, World, during, measure, param, ring, uniform
 
-
-class View(StrEnum):
-    """What a parent thinks of the vaccination."""
-
-    UNDECIDED = "undecided"
-    ACCEPTS = "accepts"
-    REFUSES = "refuses"
+View = StrEnum("View", ["UNDECIDED", "ACCEPTS", "REFUSES"])
 
 
 class Parent(Agent):
@@ -36,7 +30,6 @@ class Parent(Agent):
 class Vaccination(World[Parent]):
     """Parents who are asked by their doctor, and look at what their friends have done."""
 
-    rounds = 10
     friends: int = param(4, "friends of each parent", least=2)
     meanings: ClassVar = {
         View.UNDECIDED: "Think it over until next month",
@@ -52,14 +45,9 @@ class Vaccination(World[Parent]):
     async def visit(self, parent: Parent) -> None:
         """Let a parent decide, knowing what friends have done."""
         done = sum(friend.state is View.ACCEPTS for friend in parent.neighbours)
-        made = await parent.decide(
-            "considers",
-            {"vaccinated_friends": done},
-            weights={View.UNDECIDED: 2, View.ACCEPTS: parent.trust + done, View.REFUSES: 0.2},
-            prompt=f"Your doctor offers a measles vaccination. {done} of your friends had their "
-            "child vaccinated.",
-        )
-        if made is View.ACCEPTS:
+        odds = {View.UNDECIDED: 2, View.ACCEPTS: parent.trust + done, View.REFUSES: 0.2}
+        told = f"Your doctor offers a measles vaccination. {done} of your friends had it done."
+        if await parent.decide("considers", weights=odds, prompt=told) is View.ACCEPTS:
             self.log("vaccinated", agent=parent, dose=1)
 
     @measure

@@ -1,0 +1,250 @@
+"""Texts of a bounded length in a language: how a model is asked for one, and how its reply is read.
+
+What a model writes is data: nothing in it is evaluated, and it cannot hold what no log, page or
+terminal should show.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from unicodedata import category, combining
+
+from prism.errors import FieldValueError
+from prism.statechart.reasoner._replies import find_json, what_is_said
+from prism.statechart.reasoner._texts import TextCall, whole_characters
+
+POST_LENGTH = 280
+"""Characters of a text, where nobody says otherwise: as many as a post on X may have."""
+
+_MOST_LENGTH = 100_000
+_MOST_LANGUAGE = 60
+_ELLIPSIS = "…"
+_LINE_BREAK = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_BLANK_LINES = re.compile(r"\n[ \t]*\n\s*\n")
+_DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069\ufeff]")
+# signs that turn the text around them, and the mark of a file's beginning
+
+_JOINER = "\u200d"
+_MODIFIERS = range(0x1F3FB, 0x1F400)
+_FLAGS = range(0x1F1E6, 0x1F200)
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """How long a text may be, and in which language.
+
+    Args:
+        max_length: Most characters (Unicode code points). A longer text is cut behind a word, and
+            ends with an ellipsis.
+        language: Such as ``"German"`` or ``"pt-BR"``, as the model is told; None leaves it to the
+            model.
+
+    Raises:
+        FieldValueError: If there is no room for a text, or the language is no name.
+    """
+
+    max_length: int = POST_LENGTH
+    language: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no text could follow."""
+        most = self.max_length
+        is_whole = isinstance(most, int) and not isinstance(most, bool)
+        if not is_whole or not 1 <= most <= _MOST_LENGTH:
+            raise FieldValueError(
+                f"max_length must be a whole number from 1 to {_MOST_LENGTH}, got {most!r}"
+            )
+
+        name = self.language
+        if name is not None and not (isinstance(name, str) and _is_name(name)):
+            raise FieldValueError(
+                f"language must be a name of at most {_MOST_LANGUAGE} characters on one line, got "
+                f"{name!r}"
+            )
+
+    def call(
+        self,
+        agent: Any,
+        key: str,
+        prompt: str,
+        *,
+        persona: str = "",
+        schema: Mapping[str, Any] | None = None,
+        fallback: Any = None,
+    ) -> TextCall:
+        """Return the call for a text.
+
+        What is the same for all comes first, so that servers reuse what they have read.
+
+        Args:
+            agent: For whom it is written.
+            key: What it is for; with the agent, the name of the call in a log.
+            prompt: What to write.
+            persona: Who writes.
+            schema: JSON Schema of an answer of another form than one text.
+            fallback: What to take if no usable text comes.
+        """
+        told = "\n\n".join(part for part in (self._rules(schema), persona, prompt) if part)
+        if schema is not None:
+            own = dict(schema)
+            return TextCall(
+                agent, key, told, own, lambda reply: read_data(reply, own), fallback=fallback
+            )
+
+        return TextCall(agent, key, told, self._schema(), self.read, fallback=fallback)
+
+    def read(self, reply: str) -> str:
+        """Return the text in a model's reply, clean and no longer than it may be.
+
+        Args:
+            reply: JSON with a ``text``, or the bare text of a model that does not keep to it.
+
+        Raises:
+            ValueError: If there is none, or only a part.
+        """
+        text = clean(_text_in(reply))
+        if all(category(sign)[0] in "ZM" or category(sign) == "Cf" for sign in text):
+            raise ValueError("the text is empty")
+
+        return shortened(text, self.max_length)
+
+    def _rules(self, schema: Mapping[str, Any] | None) -> str:
+        language = f" in {self.language}" if self.language else ""
+        if schema is not None:
+            written = json.dumps(schema, ensure_ascii=False)
+            return f"Respond{language}, with JSON only, by this schema:\n{written}"
+
+        return (
+            f"Write one text{language}, of at most {self.max_length} characters. "
+            'Respond with JSON only:\n{"text": "<the text>"}'
+        )
+
+    def _schema(self) -> dict[str, Any]:
+        return {
+            "type": "object",
+            "properties": {"text": {"type": "string", "maxLength": self.max_length}},
+            "required": ["text"],
+        }
+
+
+def read_data(reply: str, schema: Mapping[str, Any]) -> Any:
+    """Return the data in a model's reply, its texts clean.
+
+    Raises:
+        ValueError: If there is none, or an object lacks a key that the schema requires.
+    """
+    found = _cleaned(find_json(reply))
+    if schema.get("type") == "object":
+        if not isinstance(found, dict):
+            raise ValueError("the reply is not an object")
+
+        missing = [key for key in schema.get("required", ()) if key not in found]
+        if missing:
+            raise ValueError(f"the reply has no {missing[0]!r}")
+
+    return found
+
+
+def clean(text: str) -> str:
+    """Return a text without control characters and halves of characters; lines stay lines."""
+    text = _DIRECTION.sub("", _LINE_BREAK.sub("\n", whole_characters(text)))
+    if not text.isprintable():
+        # not those that this version of Unicode does not know: a replay may run on an older one
+        text = "".join(sign for sign in text if sign in "\n\t" or category(sign) != "Cc")
+
+    return _BLANK_LINES.sub("\n\n", text.replace("\t", " ")).strip()
+
+
+def shortened(text: str, most: int) -> str:
+    """Return a text of at most so many characters; one that is cut ends with an ellipsis.
+
+    It is cut behind a word where there is one in its second half, and never inside what is seen as
+    one character, such as a letter and its accent, or a family of emoji.
+    """
+    # a server may have cut it at the very limit that the schema names
+    is_whole = len(text) < most or (len(text) == most and not text[-1].isalnum())
+    if is_whole:
+        return text
+
+    room = most - len(_ELLIPSIS)
+    place = max(text.rfind(space, 0, room + 1) for space in " \n")
+    if place < room // 2:
+        place = _start_of_sign(text, room)
+
+    return text[:place].rstrip(" \n,;:-") + _ELLIPSIS
+
+
+def _start_of_sign(text: str, place: int) -> int:
+    """Return the last place up to a given one that is not inside what is seen as one character."""
+    while place > 0 and _belongs_together(text, place):
+        place -= 1
+
+    return place
+
+
+def _belongs_together(text: str, place: int) -> bool:
+    before, after = text[place - 1], text[place : place + 1]
+    if not after:
+        return False
+    if _JOINER in (before, after) or combining(after) or category(after) in ("Mn", "Me", "Mc"):
+        return True
+    if ord(after) in _MODIFIERS:
+        return True
+
+    # flags are pairs, counted from the first of a row
+    first = place
+    while first > 0 and ord(text[first - 1]) in _FLAGS:
+        first -= 1
+
+    return ord(after) in _FLAGS and (place - first) % 2 == 1
+
+
+def _text_in(reply: str) -> str:
+    # as it was asked for: a text may speak of what looks like a tag of thoughts
+    try:
+        text = json.loads(reply)["text"]
+        if isinstance(text, str):
+            return text
+    except (ValueError, TypeError, LookupError, RecursionError):
+        pass
+
+    said = what_is_said(reply).strip()
+    is_data = said.startswith(("{", "[", "```", "~~~"))
+    try:
+        found = find_json(said)
+    except ValueError:
+        if is_data:
+            raise
+        return said
+
+    if isinstance(found, str):
+        return found
+    if isinstance(found, dict):
+        text = found.get("text")
+        if isinstance(text, str):
+            return text
+
+    if is_data:
+        raise ValueError('the reply has no "text"')
+
+    # words around some data, or a number
+    return said
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, list):
+        return [_cleaned(item) for item in value]
+    if isinstance(value, dict):
+        return {clean(str(key)): _cleaned(item) for key, item in value.items()}
+
+    return value
+
+
+def _is_name(name: str) -> bool:
+    return bool(name.strip()) and len(name) <= _MOST_LANGUAGE and name.isprintable()

@@ -1,0 +1,244 @@
+"""Agents that are objects of other classes, and what a run lends them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
+from enum import Enum, StrEnum
+from typing import Any, Generic, Protocol, TypeVar, cast
+
+from prism.errors import AgentError
+from prism.runs._lent import Lent
+from prism.statechart import Statechart
+from prism.statechart._identity import given_name
+from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
+from prism.telemetry._loggers import EventLogger
+from prism.worlds._agent import Agent
+from prism.worlds._awaiting import Writing
+from prism.worlds._fields import Fields
+
+ObjectT = TypeVar("ObjectT")
+
+KEPT = "_kept"
+OBJECT = "object"
+
+
+class Presence(StrEnum):
+    """The one state of an object whose class has no chart."""
+
+    PRESENT = "present"
+
+
+PRESENT_CHART = Statechart(Presence, [], initial=Presence.PRESENT, name="present")
+
+
+class Participant(Protocol):
+    """An object of any class that can take part in a world.
+
+    If its class has a ``chart``, the object has a ``state`` of it. What its ``agent_id`` says is
+    its id. It may have a ``join(lent)`` besides, which is called once, before the first round, with
+    a `Lent`.
+    """
+
+    def act(self, world: Any) -> Awaitable[None] | None:
+        """Take a turn, once a tick; it may be async, and wait for decisions and texts."""
+
+    def snapshot(self) -> Any:
+        """Return what is to be kept of the object between two rounds: values a field may hold."""
+
+    def restore(self, data: Any) -> None:
+        """Make the object what it was when `snapshot` returned the data."""
+
+
+class Guest(Agent, Generic[ObjectT]):
+    """An agent that is an object of another class, such as one that carries out a workflow.
+
+    The object's ``act(world)`` is its step in every state, and ``snapshot()`` and ``restore(data)``
+    say what is kept of it. Everything else is as with any agent: random numbers, neighbours,
+    messages, `Agent.fire` and `Agent.decide` by the object's chart. In `act` the guest itself is
+    ``world.acting``. What the guest does not have is looked up in the object.
+
+    Args:
+        object: The object.
+
+    Attributes:
+        object: The object.
+    """
+
+    object: ObjectT
+
+    def fire(self, trigger: str, context: Any = None) -> Any:
+        """Make the first transition of the object's chart that an event enables.
+
+        Args:
+            trigger: Name of the event.
+            context: What it is about, such as another agent.
+        """
+        fires = self._joined("fire").fires
+        if fires is not None:
+            return fires(self, trigger, context, None)
+
+        return self._chart.fire(self.object, trigger, context)
+
+    def persona(self) -> str:
+        """Say who the object is: what its own ``persona()`` returns, if it has one."""
+        own = getattr(self.object, "persona", None)
+        return str(own()) if callable(own) else super().persona()
+
+    def __getattr__(self, name: str) -> Any:
+        """Look up in the object what the guest does not have."""
+        if name.startswith("_") or name in Agent.fields or name == "object":
+            return super().__getattr__(name)
+
+        return getattr(self.object, name)
+
+    @property
+    def ticks_in_state(self) -> int:
+        """Ticks since the last transition, if the object counts them."""
+        return int(getattr(self.object, "ticks_in_state", 0))
+
+    @property
+    def _subject(self) -> Any:
+        return self if type(self).chart is PRESENT_CHART else self.object
+
+    @property
+    def _state(self) -> Any:
+        subject = self._subject
+        return Presence.PRESENT if subject is self else subject.state
+
+    @_state.setter
+    def _state(self, state: Enum) -> None:
+        subject = self._subject
+        if subject is not self:
+            subject.state = state
+
+    @property
+    def _state_history(self) -> Sequence[Any]:
+        # of an object without a history, its state says whether it has moved
+        return getattr(self.object, "state_history", None) or (self._state,)
+
+    @property
+    def _kept(self) -> Any:
+        return cast(Any, self.object).snapshot()
+
+    @_kept.setter
+    def _kept(self, data: Any) -> None:
+        cast(Any, self.object).restore(data)
+
+
+def as_agent(someone: Any, where: str, kinds: dict[Any, type]) -> Agent:
+    """Return an agent for whoever is in a population; a guest gets the kind of its object.
+
+    Args:
+        someone: An agent, or an object of another class.
+        where: What returned it, for messages.
+        kinds: Kinds of guests, to which new ones are added.
+
+    Raises:
+        AgentError: If it can be none; says what its class lacks.
+    """
+    agent = someone if isinstance(someone, Agent) else _invited(someone, where)
+    if isinstance(agent, Guest):
+        _require_participant(agent.object)
+        chart = getattr(agent.object, "chart", PRESENT_CHART)
+        key = type(agent), type(agent.object), id(chart)
+        if key not in kinds:
+            kinds[key] = _kind_of(type(agent), type(agent.object), chart)
+
+        agent.__class__ = kinds[key]
+
+    return agent
+
+
+def id_of(agent: Any) -> str | None:
+    """Return the id that an agent brings; None if it is to be numbered."""
+    of_object = given_name(agent.object) if isinstance(agent, Guest) else None
+    return of_object or agent._given.get("agent_id")
+
+
+def join(guests: Iterable[Any], lend: Callable[[BaseWriter], Lent]) -> None:
+    """Lend objects of other classes what they need, once, before anything happens.
+
+    Raises:
+        AgentError: If what a class keeps does not bring an object back.
+    """
+    checked: set[type] = set()
+    for guest in guests:
+        take = getattr(guest.object, "join", None)
+        if callable(take):
+            take(lend(TurnWriter(guest)))
+        if type(guest) not in checked:
+            checked.add(type(guest))
+            _require_restoring(guest.object)
+
+
+def _require_restoring(someone: Any) -> None:
+    kept = someone.snapshot()
+    someone.restore(deepcopy(kept))
+    again = someone.snapshot()
+    if again != kept:
+        raise AgentError(
+            f"{type(someone).__name__}.restore does not bring back what snapshot() returned: "
+            f"{kept!r} became {again!r}"[:500]
+        )
+
+
+class TurnWriter(BaseWriter):
+    """Writes for an object of another class: its calls are asked in the waves of the tick.
+
+    Args:
+        guest: The agent that stands for the object.
+    """
+
+    def __init__(self, guest: Any) -> None:
+        super().__init__()
+        self._guest = guest
+
+    async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
+        """Answer text calls, in their order."""
+        return [await Writing(self._guest, call) for call in calls]
+
+    async def write_many(
+        self,
+        calls: Sequence[TextCall],
+        *,
+        logger: EventLogger | None = None,  # noqa: ARG002 - the run announces texts
+    ) -> list[Written]:
+        """Answer text calls, in their order; the run announces the texts."""
+        return await self.answer(calls)
+
+
+def act(world: Any, guest: Any) -> Any:
+    """Let an object take its turn: the step of every guest."""
+    return guest.object.act(world)
+
+
+def _invited(someone: Any, where: str) -> Guest[Any]:
+    if not callable(getattr(someone, "act", None)):
+        raise AgentError(
+            f"{where} must return agents, or objects with act(world), snapshot() and "
+            f"restore(data); got {someone!r}"
+        )
+
+    return Guest(object=someone)
+
+
+_WANTED: Mapping[str, str] = {
+    "act": "act(self, world), its turn in every tick",
+    "snapshot": "snapshot(self), which returns what is to be kept of it, as plain data",
+    "restore": "restore(self, data), which takes that back",
+}
+
+
+def _require_participant(someone: Any) -> None:
+    lacks = [text for name, text in _WANTED.items() if not callable(getattr(someone, name, None))]
+    if lacks:
+        raise AgentError(
+            f"{type(someone).__name__} cannot take part in a world, as what happens to it would be "
+            f"lost on resuming: give it {'; '.join(lacks)}"
+        )
+
+
+def _kind_of(cls: type, of: type, chart: Any) -> type:
+    body = {"__slots__": (), "__module__": of.__module__, "chart": chart}
+    return cast(type, Fields(of.__name__, (cls,), body))

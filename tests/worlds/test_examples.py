@@ -1,0 +1,163 @@
+"""The worlds that prism ships: short, explained, and as their sources say they are."""
+
+import random
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import pytest
+
+import prism
+from prism.testing import ScriptedWriter
+from prism.worlds import Run, examples, random_graph
+from prism.worlds.examples import Council, Lake, Market, Rumour, Schelling
+from prism.worlds.examples.rumour import Mind, Person
+from tests.kit.worlds import SHIPPED, run_logged
+
+FOLDER = Path(examples.__file__).parent
+PAGES = Path(prism.__file__).parents[1] / "docs" / "worlds"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
+MOST_LINES = 60
+
+THOUGHT = "<agent><next_state>executing</next_state><thinking_log>I know.</thinking_log></agent>"
+NOTE = """<agent><action><type>working_memory_add</type><tags>{}</tags><value>Yes.</value></action>
+</agent>"""
+
+
+def council_script(call: Any) -> str:
+    """Think in one cycle and note something in the next; one member notes for itself."""
+    if ":thinking" in call.key:
+        return THOUGHT
+
+    return NOTE.format("secret" if call.agent_id == "member_3" else "note")
+
+
+def test_six_worlds_ship() -> None:
+    """Every module of the examples has one world, which the package offers."""
+    shipped = {cls.__module__.rpartition(".")[2]: cls.__name__ for cls in SHIPPED}
+    assert sorted(shipped) == NAMES
+    assert sorted(shipped.values()) == sorted(examples.__all__)
+    assert len(NAMES) == 6
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_world_has_at_most_sixty_lines(name: str) -> None:
+    """A shipped world fits on a page, as it is formatted."""
+    assert len((FOLDER / f"{name}.py").read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_world_has_a_page_that_shows_all_of_it(name: str) -> None:
+    """The page explains the world line by line, shows what came of it, and the whole source."""
+    page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
+    assert f"literalinclude:: ../../prism/worlds/examples/{name}.py\n```" in page
+    assert "## Line by line" in page
+    assert "|---|" in page
+
+
+def test_buyers_pay_what_sellers_take(tmp_path: Path) -> None:
+    """Nobody sells below cost, nobody pays more than a good is worth, and goods are counted."""
+    done = run_logged(tmp_path, Market(), 100, seed=3, rounds=20)
+    agents = {each.agent_id: each for each in done.run.agents}
+    sold = done.events("world.sold")
+    assert len(sold) == 3 * 20
+    for each in sold:
+        assert agents[each["agent_id"]].cost <= each["price"] <= agents[each["buyer"]].worth
+
+
+def test_everybody_has_a_house_of_his_own() -> None:
+    """After every round all residents are in the town, each in one cell."""
+    run = Run(Schelling(width=8), 50, seed=2, rounds=4)
+    run.run()
+    town = run.world.town
+    assert len(town.taken) == len(town.cells) == 50
+    assert all(town.taken[cell] is resident for resident, cell in town.cells.items())
+
+
+def test_fishers_who_never_rest_empty_the_lake() -> None:
+    """The stock ends near the level below which fishers rest, and at nothing without one."""
+    left = {
+        level: Run(Lake(rest_below=level), 10, seed=1).run().series("left")[-1]
+        for level in (0.0, 0.4)
+    }
+    assert left[0.0] is not None
+    assert left[0.4] is not None
+    assert left[0.0] < 0.02
+    assert 0.3 < left[0.4] < 0.55
+
+
+def test_members_find_what_others_have_posted(tmp_path: Path) -> None:
+    """Notes go to the board, which is in everybody's next prompt; other memories do not."""
+    writer = ScriptedWriter(council_script)
+    done = run_logged(tmp_path, Council(), 3, rounds=3, writer=writer)
+    assert done.run.world.board == ["member_1: Yes.", "member_2: Yes."]
+    prompts = [call.prompt for call in writer.calls]
+    assert ["member_2: Yes." in each for each in prompts] == [False] * 6 + [True] * 3
+    texts = [(each["agent_id"], each["round"]) for each in done.events("text.written")]
+    assert texts == [(f"member_{n}", round_) for round_ in (1, 2, 3) for n in (1, 2, 3)]
+
+
+class Mixed(Rumour):
+    """The rumour among people who all meet each other, as the theory has it."""
+
+    rounds = 60
+
+    def setup(self) -> None:
+        """Connect everybody."""
+        self.network = random_graph(self, 1.0)
+        self.agents[0].begin_in(Mind.SPREADER)
+
+
+@pytest.mark.slow
+def test_a_fifth_never_hears_the_rumour() -> None:
+    """Where all meet all, 20.3 % stay ignorant (Daley and Kendall; Maki and Thompson)."""
+    shares = []
+    for seed in range(30):
+        people = [Person(trust=1.0) for _ in range(600)]
+        results = Run(Mixed(tiring=1.0), people, seed=seed).run()
+        assert results.rounds[-1].states["spreader"] == 0
+        shares.append(results.rounds[-1].states["ignorant"] / 600)
+
+    assert mean(shares) == pytest.approx(0.2032, abs=0.01)
+
+
+def segregation_by_hand(width: int, people: int, wanted: float, seed: int) -> float:
+    """Return how alike neighbours are in the end, of a model without prism, in random order."""
+    draw = random.Random(seed)
+    cells = draw.sample(range(width * width), people)
+    town = {cell: draw.random() < 0.5 for cell in cells}
+
+    def alike(cell: int) -> float:
+        row, column = divmod(cell, width)
+        around = [
+            (row + down) % width * width + (column + right) % width
+            for down in (-1, 0, 1)
+            for right in (-1, 0, 1)
+            if down or right
+        ]
+        groups = [town[other] for other in around if other in town]
+        return sum(group == town[cell] for group in groups) / (len(groups) or 1)
+
+    for _ in range(60):
+        for cell in draw.sample(sorted(town), people):
+            if alike(cell) < wanted:
+                group = town.pop(cell)
+                town[draw.choice([each for each in range(width * width) if each not in town])] = (
+                    group
+                )
+
+    return mean(map(alike, town))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wanted", [0.3, 0.5])
+def test_a_town_sorts_itself_as_in_other_implementations(wanted: float) -> None:
+    """Over many seeds the town ends as segregated as one of a model without prism."""
+    ours = [
+        Run(Schelling(width=14, wanted=wanted), 160, seed=seed, rounds=60).run()
+        for seed in range(12)
+    ]
+    ends = [results.series("segregation")[-1] or 0.0 for results in ours]
+    others = [segregation_by_hand(14, 160, wanted, seed) for seed in range(12)]
+    assert mean(ends) == pytest.approx(mean(others), abs=0.04)
+    assert mean(ends) > wanted + 0.3

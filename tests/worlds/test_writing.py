@@ -1,0 +1,215 @@
+"""Texts that agents of a world have written: asked for in waves, told in the log, replayed."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from prism import runs
+from prism.errors import InputError, SimulationError
+from prism.llm import OllamaPool
+from prism.runlog import ReplayReasoner, ReplayWriter
+from prism.runs import ModelOptions, WriterOptions
+from prism.statechart import Budget, Reasoner, Wording, Writer
+from prism.testing import FakeOllama, Fault, LateReasoner, ScriptedWriter
+from prism.worlds import Run, WorldRun, during
+from tests.kit.lamps import Lamp, Light, Room
+from tests.kit.worlds import Medley, run_in, run_logged
+from tests.kit.writers import LateWriter
+
+
+class Signing(Room):
+    """Every lamp that is off decides, and then says something."""
+
+    @during(Light.OFF)
+    async def sign(self, lamp: Lamp) -> None:
+        """Decide with one, write with the other half of the lamps, then write with all."""
+        if int(lamp.agent_id[-1]) % 2:
+            await lamp.decide("pressed")
+        else:
+            lamp.heard.append(await lamp.write("Say hello.", template="hello", key="first"))
+        lamp.heard.append(await lamp.write(f"Say it as {lamp.name}.", template="bye"))
+
+
+class Demanding(Room):
+    """A step that asks for a text in the way that a test wants."""
+
+    way: str = "{}"
+
+    @during(Light.OFF)
+    async def sign(self, lamp: Lamp) -> None:
+        """Write."""
+        lamp.heard.append(await lamp.write("Say hello.", **json.loads(self.way)))
+
+
+def demanding(**keys: Any) -> Demanding:
+    """Return a world whose steps write in a certain way."""
+    return Demanding(way=json.dumps(keys))
+
+
+def test_decisions_and_texts_of_a_wave_are_asked_for_at_the_same_time() -> None:
+    """A model is asked for all at once, by one pool and one budget, which count every request."""
+    with FakeOllama(
+        models=["tiny"], write=lambda prompt, schema: {"text": "Hi!"}, latency=0.05
+    ) as server:
+        pool, budget = OllamaPool([server.host], "tiny", concurrency=16), Budget()
+        run = Run(
+            Signing(),
+            8,
+            rounds=1,
+            reasoner=Reasoner(pool, mode="chat", budget=budget),
+            writer=Writer(pool, budget=budget),
+        )
+        results = run.run()
+
+    assert [len(lamp.heard) for lamp in run.agents] == [1, 2] * 4
+    assert results.totals()["texts"] == {"model": 12}
+    assert budget.calls == server.asked == 16
+    assert server.most_at_once == 8
+
+
+def test_a_log_does_not_tell_which_answers_came_first(tmp_path: Path) -> None:
+    """Whatever overtakes what, of decisions and texts: the log is the same."""
+    logs = {
+        run_logged(
+            tmp_path,
+            Signing(),
+            8,
+            reasoner=LateReasoner(seed=seed),
+            writer=LateWriter(seed, share=0.3),
+        ).log
+        for seed in range(4)
+    }
+    assert len(logs) == 1
+
+
+def test_without_a_writer_the_template_is_taken_and_told(tmp_path: Path) -> None:
+    """A run without a writer says of every text that it is a template."""
+    done = run_logged(tmp_path, Signing(), 2, rounds=1)
+    texts = [(each["key"], each["text"], each["source"]) for each in done.events("text.written")]
+    assert texts == [
+        ("first", "hello", "template"),
+        ("text", "bye", "template"),
+        ("text", "bye", "template"),
+    ]
+    assert done.events("run.ended")[0]["texts"] == {"template": 3}
+
+
+def test_a_writer_that_fails_is_told_as_a_fallback(tmp_path: Path) -> None:
+    """The template stands for a text that did not come, as a warning with its reason."""
+    with FakeOllama(models=["tiny"], write=lambda prompt, schema: {"text": " \x07 "}) as server:
+        server.fail(Fault.status(500, "no"))
+        pool = OllamaPool([server.host], "tiny", attempts=1, concurrency=1)
+        done = run_logged(tmp_path, demanding(template="hm"), 2, rounds=1, writer=Writer(pool))
+
+    assert [lamp.heard for lamp in done.run.agents] == [["hm"], ["hm"]]
+    told = [(each["text"], each["source"]) for each in done.events("text.written")]
+    assert told == [("hm", "fallback")] * 2
+    reasons = [each["reason"] for each in done.events("text.written")]
+    assert "no" in reasons[0]
+    assert "the text is empty" in reasons[1]
+
+
+def test_a_text_without_a_template_is_none_when_the_writer_fails(tmp_path: Path) -> None:
+    """The step learns that there is no text, and the log says that it failed."""
+    writer = LateWriter(share=1)
+    done = run_logged(tmp_path, demanding(), 1, rounds=1, writer=writer)
+    assert done.run.agents[0].heard == [None]
+    assert done.events("text.written")[0]["source"] == "failed"
+
+
+def test_a_text_that_nobody_could_write_is_refused() -> None:
+    """Without a writer and a template a run ends at once, and says what to give."""
+    with pytest.raises(SimulationError, match=r"no writer: give Run\(\.\.\., writer=\.\.\.\)"):
+        Run(demanding(), 1).run()
+
+
+def test_a_text_is_as_long_and_in_the_language_that_is_asked_for() -> None:
+    """What the run says holds unless the call says otherwise; a schema of one's own gives data."""
+    writer = ScriptedWriter(["one two three", "one two three", {"mood": "calm\x07"}])
+    ways: list[dict[str, Any]] = [
+        {"template": ""},
+        {"template": "", "max_length": 8, "language": "Latin"},
+        {"schema": {"type": "object", "required": ["mood"]}},
+    ]
+    wording = Wording(9, "German")
+    heard = []
+    for keys in ways:
+        run = Run(demanding(**keys), 1, rounds=1, writer=writer, wording=wording)
+        run.run()
+        heard += run.agents[0].heard
+
+    assert heard == ["one two…", "one two…", {"mood": "calm"}]
+    prompts = [call.prompt for call in writer.calls]
+    assert [("German" in each, "9 characters" in each) for each in prompts[:2]] == [
+        (True, True),
+        (False, False),
+    ]
+    assert all("You are lamp_1." in each and "social media" not in each for each in prompts)
+    # what is the same for all comes first
+    assert prompts[0].startswith("Write one text")
+
+
+@pytest.mark.parametrize("stops", [(1, 2, 3, 4), (3,)])
+def test_a_replay_takes_the_texts_from_the_log(tmp_path: Path, stops: tuple[int, ...]) -> None:
+    """Without a model, and stopped and resumed, it writes the bytes of the run with one."""
+    model = {"plan": 1}
+    with FakeOllama(models=["tiny"], write=lambda prompt, schema: {"text": prompt[-9:]}) as server:
+        options = WorldRun(
+            Medley,
+            8,
+            seed=3,
+            parameters=model,
+            reasoner=ModelOptions("tiny", host=(server.host,), mode="chat"),
+            writer=WriterOptions(language="Latin"),
+        )
+        first = runs.begin(options, tmp_path / "first")
+        asked = server.asked
+
+    log = (tmp_path / "first" / "events.jsonl").read_bytes()
+    texts = [orjson.loads(line) for line in log.splitlines() if b'"text.written"' in line]
+    assert {each["source"] for each in texts} == {"model"}
+    assert first.summary["results"]["totals"]["texts"] == {"model": len(texts)}
+    attempts = sum(orjson.loads(line).get("attempts", 0) for line in log.splitlines())
+    assert attempts == first.summary["spent"]["calls"] == asked
+
+    again = options.replaying(tmp_path / "first")
+    run_in(tmp_path / "again", again, stops)
+    assert (tmp_path / "again" / "events.jsonl").read_bytes() == log
+    assert json.loads((tmp_path / "again" / "run.json").read_text())["config"]["writer"] == {
+        "model": None,
+        "max_length": 280,
+        "language": "Latin",
+    }
+
+
+def test_a_replay_of_a_run_from_python_takes_its_texts(tmp_path: Path) -> None:
+    """Fallbacks and data of a schema are replayed, too."""
+    done = run_logged(
+        tmp_path, Signing(), 4, reasoner=LateReasoner(), writer=LateWriter(share=0.5), rounds=3
+    )
+    sources = {each["source"] for each in done.events("text.written")}
+    assert sources == {"model", "fallback"}
+
+    path = tmp_path / "first.jsonl"
+    path.write_bytes(done.log)
+    again = run_logged(
+        tmp_path,
+        Signing(),
+        4,
+        rounds=3,
+        reasoner=ReplayReasoner(path, verbatim=True),
+        writer=ReplayWriter(path, verbatim=True),
+    )
+    assert again.log == done.log
+
+
+def test_a_writer_needs_a_model() -> None:
+    """Where nobody decides by a model, the writer has to name one; its budget is the decider's."""
+    with pytest.raises(InputError, match="needs a model, as none decides"):
+        WorldRun(Medley, writer=WriterOptions())
+    both = WriterOptions(ModelOptions("small", max_calls=3))
+    with pytest.raises(InputError, match="must have no max_calls"):
+        WorldRun(Medley, reasoner=ModelOptions("large"), writer=both)
