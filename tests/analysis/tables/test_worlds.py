@@ -209,3 +209,16 @@ def test_each_kind_is_checked_against_its_chart(
     path = write_log(events)
     assert check_log(read_log(path), Seller.chart).checked == 1
     assert check_log(read_log(path), Buyer.chart).found
+
+
+def test_transitions_of_two_charts_are_counted_apart(write_log: WriteLog, make: Any) -> None:
+    """States of two charts may have one name: each has probabilities of its own."""
+    moves = [
+        make.move("a", "idle", "busy", chart="ants"),
+        make.move("b", "idle", "gone", chart="bees"),
+    ]
+    table = transition_counts(read_log(write_log(moves)))
+    assert table.select("chart", "to_state", "probability").rows() == [
+        ("ants", "busy", 1.0),
+        ("bees", "gone", 1.0),
+    ]
