@@ -163,6 +163,9 @@ def _engagement_table(results: Results) -> Table:
     ):
         table.add_row(what, f"{count:,}")
 
+    for source, count in sorted(totals.texts.items()):
+        table.add_row(f"texts, {source}", f"{count:,}")
+
     for state, count in sorted(totals.timeouts.items()):
         table.add_row(plain(f"time-outs from {state}"), f"{count:,}")
 

@@ -132,6 +132,7 @@ def _counts_table(results: WorldResults) -> Table:
         ("decisions asked", asked),
         ("decisions answered", answered),
         ("decisions that fell back", asked - answered),
+        *((f"texts, {source}", count) for source, count in totals.get("texts", {}).items()),
         *((f"time-outs from {state}", count) for state, count in totals["timeouts"].items()),
         *((f"texts ({source})", count) for source, count in totals.get("texts", {}).items()),
     ):

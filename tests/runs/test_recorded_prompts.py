@@ -15,8 +15,8 @@ import pytest
 import prism
 from prism import runs
 from prism.errors import InputError
-from prism.runlog import read_prompts
-from prism.runs import ModelOptions, Observer
+from prism.runlog import SimulatedClock, read_prompts
+from prism.runs import ModelOptions, Observer, RunFolder
 from prism.social import SocialRun
 from prism.testing import Asked, FakeOllama
 from prism.workflow import WorkflowRun
@@ -156,6 +156,24 @@ def test_prompts_need_a_folder(server: FakeOllama) -> None:
     with pytest.raises(InputError, match="needs a folder"):
         runs.begin(options(server))
     assert server.asked == 0
+
+
+@pytest.mark.parametrize(
+    ("config", "is_recorded"),
+    [
+        ({"record_prompts": True}, True),
+        ({"writer": {"model": {"record_prompts": True}}}, True),
+        ({"writer": {"model": "llama3.2"}}, False),
+        ({}, False),
+    ],
+)
+def test_a_model_that_only_writes_can_be_recorded(
+    config: dict[str, Any], is_recorded: bool, tmp_path: Path
+) -> None:
+    """Prompts are kept if the options of the model that decides say so, or of one that writes."""
+    folder = RunFolder.for_new(tmp_path / "run")
+    with folder.writing(config, SimulatedClock()):
+        assert (folder.prompts is not None) == is_recorded
 
 
 def test_a_lost_file_is_not_begun_anew(server: FakeOllama, tmp_path: Path) -> None:
