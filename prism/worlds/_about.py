@@ -98,7 +98,7 @@ def _kind(kind: type[Agent]) -> dict[str, Any]:
         "chart": _chart(chart) if isinstance(chart, Statechart) else None,
         "fields": [
             _field(field, hints.get(name))
-            for name, field in kind.fields.items()
+            for name, field in getattr(kind, "fields", {}).items()
             if name not in Agent.fields
         ],
     }
