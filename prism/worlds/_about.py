@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
-from inspect import getdoc
+from inspect import cleandoc, getdoc
 from typing import Any
 
 from prism.statechart import Statechart
@@ -32,7 +33,7 @@ def about_world(cls: type[World[Any]], address: str) -> dict[str, Any]:
     return {
         "world": cls.__name__,
         "address": address,
-        "doc": getdoc(cls) or "",
+        "doc": _doc(cls) or getdoc(sys.modules[cls.__module__]) or "",
         "rounds": cls.rounds,
         "ticks": cls.ticks,
         "together": cls.together,
@@ -93,7 +94,7 @@ def _kind(kind: type[Agent]) -> dict[str, Any]:
 
     return {
         "kind": kind.__name__,
-        "doc": getdoc(kind) or "",
+        "doc": _doc(kind),
         "chart": _chart(chart) if isinstance(chart, Statechart) else None,
         "fields": [
             _field(field, hints.get(name))
@@ -123,6 +124,11 @@ def _chart(chart: Statechart[Any]) -> dict[str, Any]:
 
 def _texts(states: Iterable[Any]) -> list[str]:
     return [state_text(state) for state in states]
+
+
+def _doc(cls: type) -> str:
+    """Return what a class says of itself, not what a base does."""
+    return cleandoc(vars(cls).get("__doc__") or "")
 
 
 def _summary(method: Any) -> str:

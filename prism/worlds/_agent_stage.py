@@ -21,7 +21,7 @@ from prism.telemetry.events import AGENT_JOINED, ROUND_ENDED, TRANSITION
 from prism.worlds._agent import Agent
 from prism.worlds._asking import asking_with
 from prism.worlds._decider import Event
-from prism.worlds._guest import Guest, join
+from prism.worlds._guest import OBJECT, Guest, join
 from prism.worlds._host import RunHost
 from prism.worlds._kinds import Kind, make_kinds
 from prism.worlds._notes import kept_notes, restore_notes
@@ -118,8 +118,9 @@ class AgentStage:
             return
 
         for agent in self.host.agents:
+            # of an object of another class nothing but its id is told
             names = [
-                name for name in type(agent).fields if name not in Agent.fields and name != "object"
+                name for name in type(agent).fields if name not in Agent.fields and name != OBJECT
             ]
             own = {name: getattr(agent, name) for name in names} | agent._attributes
             logger.info(
@@ -176,6 +177,8 @@ class AgentStage:
             counts.decisions_answered,
             dict(sorted(counts.timeouts.items())),
             dict(sorted(counts.texts.items())),
+            counts.fallbacks,
+            counts.fallback_examples,
         )
 
     def results(self, rounds: Sequence[WorldRound]) -> WorldResults:

@@ -20,6 +20,7 @@ from prism.worlds._fields import Fields
 ObjectT = TypeVar("ObjectT")
 
 KEPT = "_kept"
+OBJECT = "object"
 
 
 class Presence(StrEnum):
