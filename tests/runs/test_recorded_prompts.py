@@ -16,7 +16,7 @@ import prism
 from prism import runs
 from prism.errors import InputError
 from prism.runlog import SimulatedClock, read_prompts
-from prism.runs import ModelOptions, Observer, RunFolder
+from prism.runs import ModelOptions, Observer, RunFolder, WriterOptions
 from prism.social import SocialRun
 from prism.testing import Asked, FakeOllama
 from prism.workflow import WorkflowRun
@@ -37,7 +37,8 @@ def varied(asked: Asked) -> str:
 
 def options(server: FakeOllama, **changes: Any) -> SocialRun:
     model = ModelOptions("nimble", host=(server.host,), record_prompts=True, **changes)
-    return SocialRun(agents=25, rounds=ROUNDS, seed=5, reasoner=model)
+    words = WriterOptions()
+    return SocialRun(agents=25, rounds=ROUNDS, seed=5, reasoner=model, writer=words)
 
 
 def logged(folder: Path) -> list[dict[str, Any]]:
@@ -65,8 +66,12 @@ def require_one_record_each(folder: Path) -> list[str]:
 
 @pytest.fixture
 def server() -> Any:
-    """Return a server whose answers depend on the prompt alone."""
-    with FakeOllama(choose=varied) as running:
+    """Return a server whose answers depend on the prompt alone, and come when they like."""
+    draw = random.Random(1)
+    words = '{"text": "Rooks are overrated."}'
+    with FakeOllama(
+        choose=varied, write=lambda *_: words, latency=lambda: draw.uniform(0, 0.005)
+    ) as running:
         yield running
 
 
