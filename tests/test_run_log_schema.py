@@ -17,7 +17,14 @@ from jsonschema.protocols import Validator
 
 from prism.agents import SocialAgent, synthetic_population
 from prism.llm import AnswerCache, OllamaChatClient
-from prism.runlog import ReplayReasoner, ReplayWriter, RunLog, SimulatedClock, configure
+from prism.runlog import (
+    PromptLog,
+    ReplayReasoner,
+    ReplayWriter,
+    RunLog,
+    SimulatedClock,
+    configure,
+)
 from prism.runlog._keys import COMMON, Key
 from prism.runlog._schema import EVENTS, PAGE_NAME, SCHEMA_NAME, json_schema, write
 from prism.runs import begin
@@ -211,6 +218,9 @@ async def own_loop(folder: Path) -> None:
         Reasoner(CannotSay()),
     ):
         await reasoner.decide_many([question])
+    with PromptLog(folder / "prompts.jsonl.gz") as record:
+        await Reasoner(Answers(), record=record).decide_many([question])
+        await Writer(Answers(), record=record).write(TextCall("bo", "k", "Hi?"))
 
 
 async def of_texts(folder: Path) -> Lines:

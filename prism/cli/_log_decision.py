@@ -174,6 +174,8 @@ def _facts(
         yield "text", str(event.get("key"))
 
     yield "source", _source(event)
+    if event.get("said"):
+        yield "said", str(event["said"])
     if "latency" in event:
         yield "cost", _cost(event)
 

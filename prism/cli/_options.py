@@ -11,6 +11,7 @@ import typer
 
 from prism.cli._run_screen import option_of
 from prism.errors import InputError
+from prism.files import reading
 from prism.llm import DEFAULT_HOST
 from prism.runs import ModelOptions, ReasonerOptions, ReplayOptions
 from prism.runs._assigned import Server, Think
@@ -156,3 +157,13 @@ def writer_options(
         raise InputError(f"{option_of(others[0])} {needs}")
 
     return None if replay is None else ReplayOptions(replay)
+
+
+def prompt_in(path: Path) -> str:
+    """Return the template of a prompt in a file.
+
+    Raises:
+        InputError: If it cannot be read, or is not UTF-8.
+    """
+    with reading(path):
+        return path.read_text(encoding="utf-8")

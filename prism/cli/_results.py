@@ -52,6 +52,7 @@ def print_results(results: Results, folder: Path | None) -> None:
     screen = Screen()
     screen.print(f"[bold]Agents in each state when a round ends[/bold] ({results.agents:,} agents)")
     screen.print(states_table(results, screen.width))
+    print_measures(screen, results)
     screen.print("[bold]Engagement[/bold]")
     screen.print(_engagement_table(results))
     for line in _fallback_lines(results):
@@ -79,7 +80,7 @@ def print_place(screen: Screen, folder: Path | None) -> None:
 
 def states_table(results: AnyResults, width: int) -> Table:
     """Return the agents in each state at the end of some rounds, as many as fit."""
-    shown = rounds_shown(results, width)
+    shown = _rounds_shown(results, width)
 
     table = plain_table()
     table.add_column("round", no_wrap=True)
@@ -95,7 +96,34 @@ def states_table(results: AnyResults, width: int) -> Table:
     return table
 
 
-def rounds_shown(results: AnyResults, width: int) -> list[Any]:
+def print_measures(screen: Screen, results: AnyResults) -> None:
+    """Print what the measures came to, if there are any."""
+    if results.rounds[0].measures:
+        screen.print("[bold]Measures when a round ends[/bold]")
+        screen.print(_measures_table(results, screen.width))
+
+
+def _measures_table(results: AnyResults, width: int) -> Table:
+    shown = _rounds_shown(results, width)
+    table = plain_table()
+    table.add_column("round")
+    for summary in shown:
+        table.add_column(str(summary.number), justify="right", no_wrap=True)
+
+    for name in shown[0].measures:
+        table.add_row(plain(name), *(_figure(summary.measures[name]) for summary in shown))
+
+    return table
+
+
+def _figure(value: float | int | None) -> str:
+    if value is None:
+        return "-"
+
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.3g}"
+
+
+def _rounds_shown(results: AnyResults, width: int) -> list[Any]:
     """Return the rounds for which there are columns."""
     places = evenly(len(results.rounds), _most_rounds(results, width))
     return [results.rounds[place] for place in places]

@@ -33,6 +33,7 @@ from prism.cli._options import (
     keeping_option,
     model_option,
     model_options,
+    prompt_in,
 )
 from prism.cli._results import RoundProgress, print_results
 from prism.cli._run_screen import (
@@ -173,6 +174,14 @@ def simulate(
             "be resumed.",
         ),
     ] = None,
+    prompt: Annotated[
+        Path | None,
+        model_option(
+            metavar="FILE",
+            help="Template of what the model is told, with {fields} such as {name}, {agent.age} "
+            "and {situation}.",
+        ),
+    ] = None,
     writer: WriterKind = None,
     writer_model: WriterModel = None,
     writer_length: WriterLength = None,
@@ -276,6 +285,7 @@ def simulate(
         "deadline": deadline,
         "cache": cache,
         "stop_at_fallbacks": stop_at_fallbacks,
+        "prompt": None if prompt is None else prompt_in(prompt),
         "attributes": columns(attributes) or None,
         "remember": remember,
         "remember_tokens": remember_tokens,

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from prism.cli._chart_argument import import_from_here
-from prism.cli._results import print_place, rounds_shown, states_table
+from prism.cli._results import print_measures, print_place, states_table
 from prism.cli._run_screen import is_given
 from prism.cli._screen import Screen, plain, plain_table
 from prism.errors import InputError
@@ -110,33 +110,10 @@ def print_world_results(results: WorldResults, folder: Path | None) -> None:
     screen = Screen()
     screen.print(f"[bold]Agents in each state when a round ends[/bold] ({results.agents:,} agents)")
     screen.print(states_table(results, screen.width))
-    if results.rounds[0].measures:
-        screen.print("[bold]Measures when a round ends[/bold]")
-        screen.print(_measures_table(results, screen.width))
-
+    print_measures(screen, results)
     screen.print("[bold]What happened[/bold]")
     screen.print(_counts_table(results))
     print_place(screen, folder)
-
-
-def _measures_table(results: WorldResults, width: int) -> Table:
-    shown = rounds_shown(results, width)
-    table = plain_table()
-    table.add_column("round")
-    for summary in shown:
-        table.add_column(str(summary.number), justify="right", no_wrap=True)
-
-    for name in shown[0].measures:
-        table.add_row(plain(name), *(_figure(summary.measures[name]) for summary in shown))
-
-    return table
-
-
-def _figure(value: float | int | None) -> str:
-    if value is None:
-        return "-"
-
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.3g}"
 
 
 def _counts_table(results: WorldResults) -> Table:

@@ -18,7 +18,7 @@ from prism.statechart import BaseReasoner, BaseWriter, Budget, Reasoner, Recolle
 from prism.statechart.reasoner._by_agent import ReasonerByAgent, WriterByAgent
 from prism.statechart.reasoner._recollection import DEFAULT_TOKENS
 
-_TOLD = ("attributes", "remember", "remember_tokens", "reasons")
+_TOLD = ("prompt", "attributes", "remember", "remember_tokens", "reasons")
 """Options of what a model is told and asked for a decision."""
 
 LOGGER: logging.Logger = logging.getLogger("prism.runs.models")
@@ -155,6 +155,7 @@ def _told(options: ModelOptions) -> dict[str, Any]:
         memory = Recollection(options.remember, options.remember_tokens or DEFAULT_TOKENS)
 
     return {
+        "prompt": options.prompt,
         "attributes": options.attributes or (),
         "memory": memory,
         "reasons": bool(options.reasons),

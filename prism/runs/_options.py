@@ -71,6 +71,7 @@ class ModelOptions:
             likeliest. The probabilities of decision models do not depend on it.
         assigned: Other models, hosts or settings for some of the agents.
         models_file: Where these were read, if anywhere, and its SHA-256.
+        prompt: Template of what the model is told; see `prism.statechart.Reasoner`.
         attributes: Attributes of the agents that the model is told.
         remember: How many things agents remember when they decide.
         remember_tokens: How many tokens these may take; 400 by default.
@@ -101,6 +102,7 @@ class ModelOptions:
     temperature: float | None = None
     assigned: tuple[ModelAssignment, ...] = ()
     models_file: tuple[str, str] | None = None
+    prompt: str | None = None
     attributes: tuple[str, ...] | None = None
     remember: int | None = None
     remember_tokens: int | None = None
@@ -125,6 +127,7 @@ class ModelOptions:
         "stop_at_fallbacks": int | float,
         "temperature": int | float,
         "models": dict,
+        "prompt": str,
         "attributes": list,
         "remember": int,
         "remember_tokens": int,
@@ -144,7 +147,10 @@ class ModelOptions:
             raise InputError(problem, field="host")
 
         if self.remember_tokens is not None and self.remember is None:
-            raise InputError("needs remember: how many things", field="remember_tokens")
+            raise InputError(
+                "limits what is remembered: say how many things, too, with remember",
+                field="remember_tokens",
+            )
 
         share = self.stop_at_fallbacks
         if share is not None and not 0 < share <= 1:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, cast
 
-from prism.agents import SeedPost, SocialAgent, opening_posts, synthetic_population
+from prism.agents import (
+    SeedPost,
+    SocialAgent,
+    load_population,
+    opening_posts,
+    synthetic_population,
+)
 from prism.errors import FieldValueError, SimulationError
 from prism.social._composing import Composer, TemplateComposer
 from prism.social._posts import Draft, Post
@@ -86,6 +92,14 @@ class Feed(World[Any]):
         """Make the population of a run that says a number only; by default a synthetic one."""
         population = synthetic_population(agents, seed=self._played().seed)
         self.give(posts=population.posts)
+
+        return population.agents
+
+    def _from_table(self, table: Any) -> Iterable[SocialAgent]:
+        """Make the population from any file that `load_population` reads."""
+        population = load_population(table.path, seed=self._played().seed, keep=table.keep)
+        # such a file need not hold posts
+        self.give(posts=population.posts or None)
 
         return population.agents
 

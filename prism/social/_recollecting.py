@@ -37,7 +37,7 @@ def recollect(network: Network, agent: Any, most: int) -> Sequence[str]:
     for record in reversed(history):
         if record.trigger == SEES_POST:
             post = network.post(str((record.context or {}).get("post_id")))
-            if post is not None and (told or done or record is not history[-1]):
+            if post is not None and record is not history[-1]:
                 told.append(f"You saw {_in_words(post)}, and {done or 'scrolled on'}.")
             done = ""
         elif record.trigger in (ACTION_DONE, COMPOSE_DONE):
@@ -50,13 +50,12 @@ def recollect(network: Network, agent: Any, most: int) -> Sequence[str]:
 
 def _done(record: Any, written: Iterator[Post]) -> str:
     """Return what an agent has done when a transition says that it is done."""
-    what = _DONE.get(record.from_state, "")
-    publishes = record.from_state in (AgentState.ENGAGING_REPLY, AgentState.ENGAGING_RESHARE) or (
-        record.trigger == COMPOSE_DONE and record.to_state is AgentState.RESTING
-    )
-    if record.from_state is AgentState.COMPOSING and not publishes:
+    if record.trigger == COMPOSE_DONE and record.to_state is not AgentState.RESTING:
+        # on its way to a reply or a reshare, or nothing came of it
         return ""
-    if not publishes:
+
+    what = _DONE.get(record.from_state, "")
+    if record.from_state is AgentState.ENGAGING_LIKE:
         return what
 
     post = next(written, None)

@@ -171,7 +171,7 @@ class FeedStage:
                 among them.
         """
         feed = self._feed
-        self.agents[:] = population(feed, agents)
+        self.agents[:] = population(self._world, agents)
         require_fit(self.agents, self.chart.definition, _NEEDS)
         self._seeds = list(feed.opening())
         _check(self.agents, self._seeds)

@@ -19,6 +19,7 @@ GROUP = "prism.worlds"
 """Entry points by which a package offers its worlds."""
 
 EXAMPLES = "prism.worlds.examples"
+FEED = "prism.social:Feed"
 
 
 def known_worlds() -> dict[str, str]:
@@ -31,7 +32,7 @@ def known_worlds() -> dict[str, str]:
     }
     installed = {each.name: each.value for each in entry_points(group=GROUP)}
 
-    return {**installed, **shipped}
+    return {**installed, "feed": FEED, **shipped}
 
 
 def address_of(world: str | type[World[Any]]) -> str:

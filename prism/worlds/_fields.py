@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -189,6 +189,7 @@ class Fields(type):
     ) -> Any:
         """Take the declarations out of the class body, and give them slots."""
         own = _declared_in(name, namespace)
+        _refuse_hiding(name, bases, own)
         for each in own:
             namespace.pop(each, None)
         if "__slots__" not in namespace:
@@ -287,6 +288,32 @@ def _declared_in(owner: str, namespace: Mapping[str, Any]) -> dict[str, Field]:
             raise DefinitionError(f"{owner}.{name} needs its type: {name}: float = ...")
 
     return found
+
+
+def _refuse_hiding(owner: str, bases: Iterable[type], own: Iterable[str]) -> None:
+    """Refuse fields that have the name of what every agent or world has already."""
+    lines = [base for each in bases for base in each.__mro__]
+    problems = []
+    for name in own:
+        above = [base for base in lines if _has(base, name)]
+        if not above or any(name in getattr(base, "fields", {}) for base in above):
+            continue
+
+        known = [base.__name__ for base in lines if issubclass(base, above[-1])]
+        public = [each for each in known if not each.startswith("_")]
+        value = vars(above[-1]).get(name)
+        is_setting = not callable(value) and not hasattr(value, "__get__")
+        mend = f"set it without a type, {name} = ..." if is_setting else "give it another name"
+        problems.append(f"the field {owner}.{name} would hide {public[-1]}.{name}: {mend}")
+
+    if problems:
+        raise DefinitionError("; ".join(problems))
+
+
+def _has(cls: type, name: str) -> bool:
+    """Return whether a class itself has an attribute, or says that its classes will have it."""
+    said = vars(cls).get("__annotations__", {}).get(name)
+    return name in vars(cls) or _is_class_variable(said)
 
 
 def _annotations_of(namespace: Mapping[str, Any]) -> Mapping[str, Any]:

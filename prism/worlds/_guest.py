@@ -13,7 +13,8 @@ from prism.statechart import Statechart
 from prism.statechart._identity import given_name
 from prism.statechart.reasoner._texts import BaseWriter, TextCall, Written
 from prism.telemetry._loggers import EventLogger
-from prism.worlds._agent import Agent, Writing
+from prism.worlds._agent import Agent
+from prism.worlds._awaiting import Writing
 from prism.worlds._fields import Fields
 
 ObjectT = TypeVar("ObjectT")

@@ -22,6 +22,7 @@ from prism.worlds._world import MEASURE, STEP, TREATMENT, World
 
 Step = Callable[[Any, Any], Any]
 
+_MARKS = (STEP, MEASURE, TREATMENT)
 _HOOKS = ("populate", "setup", "round_begins", "tick_begins", "tick_ends", "round_ends", "recall")
 
 
@@ -88,6 +89,8 @@ def parts_of(cls: type[World[Any]]) -> Parts:
         if hasattr(method, TREATMENT):
             treatments[name] = getattr(method, TREATMENT)
             problems += _argument_problems(cls, name, method, (), is_plain=True)
+        if hasattr(World, name) and any(hasattr(method, mark) for mark in _MARKS):
+            problems.append(f"{cls.__name__}.{name} would hide World.{name}: give it another name")
         if name in _HOOKS and inspect.iscoroutinefunction(method):
             problems.append(f"{cls.__name__}.{name} is async, and has nothing to wait for")
 

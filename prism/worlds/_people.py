@@ -118,12 +118,13 @@ class AgentTable:
         return [kept_values(record, names) for record in self._records]
 
 
-def population(world: Any, agents: int | Iterable[Any] | AgentTable) -> Iterable[Any]:
+def population(world: World[Any], agents: int | Iterable[Any] | AgentTable) -> Iterable[Any]:
     """Return the agents of a run, who are given, counted, or in a table."""
+    made: Iterable[Any]
     if isinstance(agents, AgentTable):
-        return agents.agents_of(world)
-
-    made: Iterable[Any] = world.populate(agents) if isinstance(agents, int) else agents
+        made = world._from_table(agents)
+    else:
+        made = world.populate(agents) if isinstance(agents, int) else agents
 
     return made
 

@@ -246,6 +246,11 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
 
         return [kinds[0]() for _ in range(agents)]
 
+    def _from_table(self, table: Any) -> Iterable[Any]:
+        """Make the population of a run from an `AgentTable`."""
+        made: Iterable[Any] = table.agents_of(self)
+        return made
+
     def setup(self) -> None:
         """Prepare the world before the first round; it runs again on resuming."""
 
@@ -396,7 +401,8 @@ def kinds_of(cls: type) -> tuple[type[Agent], ...]:
                 named = [
                     each for given in get_args(written) for each in (get_args(given) or (given,))
                 ]
-                kinds = [each for each in named if isinstance(each, type)]
+                # Any is a class, too
+                kinds = [each for each in named if isinstance(each, type) and each is not Any]
                 if kinds:
                     return tuple(kinds)
 

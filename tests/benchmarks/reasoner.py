@@ -56,7 +56,7 @@ def run(effort: Effort) -> list[Table]:
 def _throughput(size: Size) -> Table:
     questions = [_question(number) for number in range(size.questions)]
     with ExitStack() as stack:
-        hosts = [stack.enter_context(_server())[0] for _ in range(3)]
+        hosts = [stack.enter_context(model_server())[0] for _ in range(3)]
         ways: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
             "gather over ollama.AsyncClient, 1 host": lambda: _bare(hosts[0], questions),
             "prism, 1 host": lambda: _prism(hosts[:1], questions),
@@ -98,7 +98,7 @@ def _own_cost(size: Size) -> Table:
     return Table("What prism itself adds to a decision", "us", own.name, [own], [claim])
 
 
-class _Timed(Reasoner):
+class Timed(Reasoner):
     """A reasoner that adds up the time in which at least one decision was pending."""
 
     pending = 0.0
@@ -119,8 +119,8 @@ class _Timed(Reasoner):
 
 def _simulation(size: Size) -> Table:
     population = synthetic_population(size.agents, seed=1)
-    with _server() as (host, counts):
-        reasoner = _Timed(_pool([host]), mode="chat", fallback=AgentState.SCROLLING)
+    with model_server() as (host, counts):
+        reasoner = Timed(pool_of([host]), mode="chat", fallback=AgentState.SCROLLING)
         Simulation(
             population.agents, population.posts, rounds=size.rounds, seed=1, reasoner=reasoner
         ).run()
@@ -147,7 +147,7 @@ def _stragglers(size: Size) -> list[Table]:
     ]
     seconds, shares, requests = {}, {}, {}
     for name, hedge in (("waits for stragglers", False), ("hedges them", True)):
-        with _server(tail=10) as (host, counts):
+        with model_server(tail=10) as (host, counts):
             seconds[name] = _timed(lambda: _tick_by_tick(host, waves, hedge=hedge))  # noqa: B023
         # what is cancelled has kept a slot busy, but to no use
         shares[name] = counts["busy"] / SLOTS / seconds[name]
@@ -196,13 +196,13 @@ def _question(number: int) -> Question:
     return Question(agent, AgentState.EVALUATING, "decides", OPTIONS, post)
 
 
-def _pool(hosts: Sequence[str]) -> OllamaPool:
+def pool_of(hosts: Sequence[str]) -> OllamaPool:
     # a few more wait at the server, so none is idle
     return OllamaPool(hosts, MODEL, concurrency=SLOTS + SLOTS // 4)
 
 
 async def _prism(hosts: Sequence[str], questions: Sequence[Question]) -> None:
-    async with _pool(hosts) as pool:
+    async with pool_of(hosts) as pool:
         decisions = await Reasoner(pool, mode="chat").decide_many(questions)
     assert all(decision.source == "model" for decision in decisions), decisions[0]
 
@@ -232,7 +232,7 @@ def _timed(way: Callable[[], Coroutine[Any, Any, None]]) -> float:
 
 
 @contextmanager
-def _server(tail: float = 1) -> Iterator[tuple[str, dict[str, Any]]]:
+def model_server(tail: float = 1) -> Iterator[tuple[str, dict[str, Any]]]:
     """Run a server in a process of its own; its counts are there once it has stopped."""
     command = [
         sys.executable,

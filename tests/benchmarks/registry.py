@@ -19,6 +19,7 @@ MODULES = {
     "log_tables": "tests.benchmarks.log_tables",
     "workflow": "tests.benchmarks.workflow",
     "agent_memory": "tests.benchmarks.agent_memory",
+    "worlds": "tests.benchmarks.worlds",
     "tokens": "tests.benchmarks.tokens",
 }
 

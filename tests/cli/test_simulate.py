@@ -1,6 +1,7 @@
 """``prism simulate`` as a user runs it."""
 
 import json
+import re
 import socket
 import sqlite3
 from pathlib import Path
@@ -113,7 +114,8 @@ def test_every_option_is_part_of_the_run(prism: Prism, monkeypatch: pytest.Monke
         *("--host", "http://b", "--mode", "chat", "--pick", "argmax", "--think", "low"),
         *("--concurrency", "3", "--timeout", "2.5", "--patience", "30", "--hedge"),
         *("--max-calls", "100", "--max-tokens", "200", "--deadline", "60"),
-        *("--cache", "answers.db"),
+        *("--cache", "answers.db", "--attributes", "age, trust"),
+        *("--remember", "3", "--remember-tokens", "90", "--reasons"),
         *("--out", "run", "--checkpoint-every", "7"),
     )
     assert prism("simulate", *given).err == "prism: enough\n"
@@ -131,6 +133,10 @@ def test_every_option_is_part_of_the_run(prism: Prism, monkeypatch: pytest.Monke
         max_tokens=200,
         deadline=60.0,
         cache=Path("answers.db"),
+        attributes=("age", "trust"),
+        remember=3,
+        remember_tokens=90,
+        reasons=True,
     )
     run = SocialRun(9, Path("posts.jsonl"), 2, 3, 4, model, keep=("age", "trust"))
     assert begun == [run, Path("run"), 7.0]
@@ -376,3 +382,38 @@ def test_a_limit_on_tokens_that_cannot_work_is_told(prism: Prism, server: FakeOl
         f"prism: tiny at {server.host} reports no tokens, so a limit of 100 tokens cannot end "
         "its questions: set a limit on calls"
     ]
+
+
+def test_a_world_is_asked_with_memories_attributes_and_reasons(
+    prism: Prism, server: FakeOllama
+) -> None:
+    """What the options ask for is in run.json, in the prompts, and the reasons in the log."""
+    ran = prism(
+        *("simulate", "--world", "vaccination", "--agents", "6", "--rounds", "3", "--out", "run"),
+        *("--reasoner", "ollama", "--model", "tiny", "--host", server.host, "--mode", "chat"),
+        *("--remember", "2", "--attributes", "trust", "--reasons"),
+    )
+    assert ran.status == 0, ran.err
+    prompt = server.questions[-1].prompt
+    assert "\ntrust: 0." in prompt
+    assert prompt.count('- You stayed in "undecided" on "considers"') == 2
+
+    asked = summary_of(prism.folder / "run")["config"]
+    assert [asked[name] for name in ("remember", "attributes", "reasons")] == [2, ["trust"], True]
+    story = prism("log", "agent", "parent_1", "run").out
+    assert 'saying "I prefer undecided."' in " ".join(story.split())
+
+    template = prism.folder / "prompt.txt"
+    template.write_text("{name}: {agent.trust}\n{situation}", encoding="utf-8")
+    world = ("--world", "vaccination", "--agents", "6", "--rounds", "1")
+    asking = ("--reasoner", "ollama", "--model", "tiny", "--host", server.host, "--mode", "chat")
+    assert prism("simulate", *world, *asking, "--prompt", template).status == 0
+    assert re.match(r"parent_6: 0\.\d+\nYour doctor", server.questions[-1].prompt)
+    template.write_text("{nme}", encoding="utf-8")
+    ran = prism("simulate", *world, *asking, "--prompt", template)
+    assert ran.err.startswith("prism: prompt names {nme}, which is no field: there are name,")
+
+    alone = prism(
+        *("simulate", "--reasoner", "ollama", "--model", "tiny", "--remember-tokens", "9")
+    )
+    assert alone.err.startswith("prism: --remember-tokens limits what is remembered")

@@ -25,7 +25,8 @@ def test_shipped_worlds_are_listed(prism: Prism) -> None:
     shown = prism("world", "list").out
     for each in ran.rows:
         assert each["name"] in shown
-        assert each["address"].startswith(f"prism.worlds.examples.{each['name']}:")
+    addresses = {each["name"]: each["address"] for each in ran.rows}
+    assert addresses["market"] == "prism.worlds.examples.market:Market"
 
 
 def test_a_world_is_shown(prism: Prism) -> None:
@@ -37,9 +38,9 @@ def test_a_world_is_shown(prism: Prism) -> None:
         "30 rounds of 1 tick, all agents of a tick together",
         "  width: int = 12, at least 3: houses in a row, and rows",
         "kind Resident",
-        "    settled --leaves--> moving",
+        "    stays --goes--> moves",
         "  group: str, one of 'red', 'blue'",
-        "  arrive: during moving",
+        "  look_around: during stays",
         "  segregation: Return the mean share of neighbours that are alike.",
     ):
         assert line in ran.out.splitlines()
@@ -52,7 +53,7 @@ def test_a_world_is_shown_as_data(prism: Prism) -> None:
     about: dict[str, object] = prism("world", "show", "market", "--json").rows  # type: ignore[assignment]
     assert about["world"] == "Market"
     assert about["parameters"] == [
-        {"name": "raise_by", "type": "float", "default": 1.2, "required": False, "help": ""}
+        {"name": "raised", "type": "float", "default": 1.3, "required": False, "help": ""}
     ]
     buyer, seller = about["kinds"]  # type: ignore[misc]
     assert buyer["fields"][0] == {

@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +16,18 @@ from prism import runs
 from prism.agents import SocialAgent, synthetic_population
 from prism.errors import FieldValueError, SimulationError
 from prism.runlog import RunLog, SimulatedClock
+from prism.runs import ModelOptions
 from prism.social import Draft, Feed, Post, Simulation, SocialRun
 from prism.statechart import AgentState, PolicyReasoner, RandomStream
-from prism.testing import LateReasoner
+from prism.telemetry.events import DECISION, POST_PUBLISHED, TRANSITION
+from prism.testing import FakeOllama, LateReasoner
 from prism.worlds import Run, WorldRun, measure, state, treatment
+from tests.kit.commands import Prism
 from tests.kit.worlds import run_in
 
 AGENTS, ROUNDS = 40, 4
+STORIES = {0: "5b12accb34682586", 7: "25252805cba82907"}
+"""What seeds told before the feed was a world, as `story_of` puts it."""
 
 
 class Warned(Feed):
@@ -85,7 +92,7 @@ class Loud(Feed):
 
 def logged(path: Path, world: Feed | None, **options: Any) -> list[dict[str, Any]]:
     """Return the events of a run."""
-    population, clock = synthetic_population(AGENTS), SimulatedClock()
+    population, clock = synthetic_population(AGENTS, seed=0), SimulatedClock()
     with RunLog(path, clock) as log:
         given = {"rounds": ROUNDS, "logger": log.logger, "clock": clock, **options}
         Simulation(population.agents, population.posts, world=world, **given).run()
@@ -154,11 +161,95 @@ def test_a_plain_feed_writes_what_a_simulation_writes(tmp_path: Path) -> None:
     assert len(set(written)) == 1
 
 
+def story_of(events: Iterable[dict[str, Any]]) -> str:
+    """Return a digest of a log's transitions, posts and decisions in their order."""
+    keys = (
+        "event",
+        "agent_id",
+        "trigger",
+        "to_state",
+        "post_id",
+        "text",
+        "chosen",
+        "round",
+        "tick",
+    )
+    told = [
+        [event.get(key) for key in keys]
+        for event in events
+        if event["event"] in (TRANSITION, POST_PUBLISHED, DECISION)
+    ]
+    return sha256(orjson.dumps(told)).hexdigest()[:16]
+
+
+@pytest.mark.parametrize(("seed", "story"), STORIES.items())
+def test_a_seed_has_the_story_that_it_always_had(seed: int, story: str, tmp_path: Path) -> None:
+    """Transitions, posts and decisions of a seed are those from before the feed was a world."""
+    assert story_of(logged(tmp_path / "log", None, seed=seed)) == story
+
+
+def test_what_is_added_shifts_nobody_elses_draws(tmp_path: Path) -> None:
+    """Measures, events and draws of a feed of one's own leave its agents' story as it was."""
+
+    class Watched(Feed):
+        drawn: float = state(0.0)
+
+        def setup(self) -> None:
+            self.log("opened")
+
+        def round_begins(self) -> None:
+            self.drawn = self.random.random()
+            self.log("drew", number=self.drawn)
+
+        @measure
+        def likes(self) -> int:
+            return sum(map(self.likes_of, self.posts))
+
+    events = logged(tmp_path / "log", Watched(), seed=7)
+    assert story_of(events) == STORIES[7]
+    assert [event["event"] for event in events].count("world.opened") == 1
+    draws = [event["number"] for event in events if event["event"] == "world.drew"]
+    assert len(set(draws)) == ROUNDS
+
+
 @pytest.mark.parametrize("stops", [[1], [2, 3]])
 def test_a_feed_that_is_stopped_goes_on_to_the_same_bytes(stops: list[int], tmp_path: Path) -> None:
     """Stopped after any rounds and resumed, a feed of one's own ends with the same files."""
     options = WorldRun(Warned, AGENTS, treatments=("warning@2",), seed=1)
     assert run_in(tmp_path / "stopped", options, stops) == run_in(tmp_path / "whole", options)
+
+
+def test_a_snapshot_that_is_restored_is_taken_again(tmp_path: Path) -> None:
+    """A new feed that is restored has the same agents, posts and fields."""
+    path, clock = tmp_path / "log", SimulatedClock()
+    options: dict[str, Any] = {"treatments": ["warning@1"], "rounds": 2}
+    with RunLog(path, clock) as log:
+        first = Run(Warned(), AGENTS, logger=log.logger, clock=clock, **options)
+        first.run()
+    again = Run(Warned(), AGENTS, **options)
+    again.restore(first.snapshot(), map(orjson.loads, path.read_bytes().splitlines()))
+    assert again.snapshot() == first.snapshot()
+    assert again.finished == first.finished
+    assert again.world.posts[-1].root.post_id == first.world.posts[-1].root.post_id
+
+
+def by_post(asked: Any) -> str:
+    """Choose by the prompt alone."""
+    return str(asked.options[sum(map(ord, asked.prompt)) % len(asked.options)])
+
+
+def test_a_model_and_its_replay_write_the_same_bytes(tmp_path: Path) -> None:
+    """The replay of a feed with a model is that run, also if it is stopped and resumed."""
+    with FakeOllama(choose=by_post) as server:
+        model = ModelOptions("llama3.2", host=(server.url,), mode="chat")
+        options = WorldRun(Warned, 15, rounds=3, treatments=("warning@2",), seed=1, reasoner=model)
+        runs.begin(options, tmp_path / "model")
+
+    again = options.replaying(tmp_path / "model")
+    run_in(tmp_path / "again", again, [1, 2])
+    logs = [(tmp_path / name / "events.jsonl").read_bytes() for name in ("model", "again")]
+    assert logs[0] == logs[1]
+    assert logs[0].count(b"reasoner.decision") > 10
 
 
 def test_when_answers_come_changes_nothing(tmp_path: Path) -> None:
@@ -215,3 +306,20 @@ def test_run_json_has_the_feeds_parameters(tmp_path: Path) -> None:
     config = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))["config"]
     assert config["parameters"] == {"threshold": 0.2}
     assert config["world"] == "tests.social.test_feed:Warned"
+
+
+def test_the_command_shows_a_feeds_measures(prism: Prism, tmp_path: Path) -> None:
+    """``prism simulate --world`` runs a feed of one's own, from a table, and shows its measures."""
+    people = [{"agent_id": name, "interests": ["music"], "age": 30} for name in ("ann", "bo")]
+    (tmp_path / "people.jsonl").write_bytes(b"\n".join(map(orjson.dumps, people)))
+    world = "tests.social.test_feed:Warned"
+    line = ("simulate", "--world", world, "--agents", "people.jsonl", "--keep", "age")
+    ended = prism(*line, "--treat", "warning@2", "--out", "run")
+    assert (ended.status, "warned_so_far" in ended.out) == (0, True)
+
+    log = (tmp_path / "run" / "events.jsonl").read_bytes().splitlines()
+    joined = [line for line in map(orjson.loads, log) if line["event"] == "agent.joined"]
+    assert [(line["agent_id"], line["attributes"]) for line in joined] == [
+        ("ann", {"age": 30}),
+        ("bo", {"age": 30}),
+    ]

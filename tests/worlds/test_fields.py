@@ -48,7 +48,7 @@ class Places(World[Plain]):
     """A world with a parameter of each kind."""
 
     size: int
-    share: float = param(0.5, "a share", least=0, most=1)
+    part: float = param(0.5, "a share", least=0, most=1)
     level: Level = Level.LOW
     open: bool = False
     name: str = "here"
@@ -99,11 +99,11 @@ def test_an_unknown_name_is_refused(make: Callable[[], Any], problem: str) -> No
         ("size", "3", FieldTypeError),
         ("size", 3.0, FieldTypeError),
         ("size", True, FieldTypeError),
-        ("share", "x", FieldTypeError),
-        ("share", True, FieldTypeError),
-        ("share", 1.5, FieldValueError),
-        ("share", -1, FieldValueError),
-        ("share", float("nan"), FieldValueError),
+        ("part", "x", FieldTypeError),
+        ("part", True, FieldTypeError),
+        ("part", 1.5, FieldValueError),
+        ("part", -1, FieldValueError),
+        ("part", float("nan"), FieldValueError),
         ("level", "low", FieldTypeError),
         ("open", 1, FieldTypeError),
     ],
@@ -118,7 +118,7 @@ def test_a_parameter_of_another_type_or_range_is_refused(
 
 def test_a_whole_number_is_a_float() -> None:
     """A parameter that is a float takes a whole number."""
-    assert Places(size=3, share=1).share == 1
+    assert Places(size=3, part=1).part == 1
 
 
 def test_a_field_without_a_value_names_the_agent_class() -> None:
@@ -183,9 +183,31 @@ def define_open_base() -> None:
         chart = CHART
 
 
+def define_hiding_fields() -> None:
+    """Declare fields with the names of what every world has."""
+
+    class Hiding(World[Plain]):
+        """Wrong."""
+
+        rounds: int = 5  # type: ignore[misc]
+        agents: int = 7  # type: ignore[assignment]
+
+
+def define_hidden_chart() -> None:
+    """Give the chart a type."""
+
+    class Charted(Agent):
+        """Wrong."""
+
+        chart: Any = CHART  # type: ignore[misc]
+
+
 @pytest.mark.parametrize(
     ("define", "problem"),
     [
+        (define_hiding_fields, "hide World.rounds: set it without a type, rounds = ...; the field"),
+        (define_hiding_fields, "Hiding.agents would hide World.agents: give it another name"),
+        (define_hidden_chart, "hide Agent.chart: set it without a type, chart = ..."),
         (define_shared_default, r"Sharing.items: the list \[\] would be shared .* state\(list\)"),
         (define_no_type, "Untyped.items needs its type"),
         (define_constructor, "Constructed.__init__ would not run again on resuming"),
@@ -256,6 +278,11 @@ class Misshapen(World[Plain]):
     async def round_begins(self) -> None:  # type: ignore[override]
         """Be async."""
 
+    @measure
+    def count(self) -> int:  # type: ignore[override]
+        """Have the name of a method of every world."""
+        return 0
+
 
 @pytest.mark.parametrize(
     ("world", "make", "problems"),
@@ -271,7 +298,12 @@ class Misshapen(World[Plain]):
         (
             Misshapen,
             lambda: Plain(age=1),
-            ["lonely must take self and an agent alone", "slow is async", "round_begins is async"],
+            [
+                "lonely must take self and an agent alone",
+                "slow is async",
+                "round_begins is async",
+                "Misshapen.count would hide World.count",
+            ],
         ),
     ],
 )

@@ -39,16 +39,21 @@ else:
 """
 
 MINE = """
-from tests.kit.worlds import Medley
+from {module} import {name}
 
-class Mine(Medley):
-    pass
+class Mine({name}):
+    plan: int = 0
 """
+
+
+def write_world(folder: Path, address: str = "tests.kit.worlds:Medley") -> None:
+    """Write a world of one's own, which derives from another, into a file."""
+    module, name = address.split(":")
+    (folder / "mine.py").write_text(MINE.format(module=module, name=name))
 
 
 def child(folder: Path, doomed: int) -> int:
     """Run a world of a file in a process of its own, which kills itself after a round."""
-    (folder / "mine.py").write_text(MINE)
     environment = {**os.environ, "PYTHONPATH": str(Path(prism.__file__).parents[1])}
     line = [sys.executable, "-c", CHILD, str(doomed)]
     return subprocess.run(line, cwd=folder, env=environment, timeout=120, check=False).returncode
@@ -57,8 +62,9 @@ def child(folder: Path, doomed: int) -> int:
 def test_a_killed_run_of_a_file_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
     """Processes that are killed after one round and another leave what one alone leaves."""
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    whole.mkdir()
-    killed.mkdir()
+    for folder in (whole, killed):
+        folder.mkdir()
+        write_world(folder)
     assert child(whole, 0) == 0
     assert [child(killed, doomed) for doomed in (1, 4, 5, 0)] == [-SIGKILL] * 3 + [0]
     for name in ("events.jsonl", "run.json"):
@@ -66,14 +72,24 @@ def test_a_killed_run_of_a_file_goes_on_to_the_same_bytes(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_run_that_is_killed_at_any_instant_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "world",
+    [
+        "tests.kit.worlds:Medley",
+        "tests.social.test_feed:Warned",
+        "tests.worlds.test_overlap:Thinkers",
+    ],
+)
+def test_a_run_that_is_killed_at_any_instant_goes_on_to_the_same_bytes(
+    world: str, tmp_path: Path
+) -> None:
     """A process that is killed again and again, whatever it does just then, loses nothing."""
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    whole.mkdir()
-    killed.mkdir()
+    for folder in (whole, killed):
+        folder.mkdir()
+        write_world(folder, world)
     assert child(whole, 0) == 0
 
-    (killed / "mine.py").write_text(MINE)
     environment = {**os.environ, "PYTHONPATH": str(Path(prism.__file__).parents[1])}
     summary = killed / "run" / "run.json"
     seconds = 0.2

@@ -81,6 +81,11 @@ def test_each_way_of_passing_has_its_phrase(write_log: WriteLog, make: SimpleNam
         *(looks_at(make), weighed(make, 0.5, 0.5)),
         *(make.decision("ann", options, "scrolling", **asked), goes_on(make, "decides")),
         *(looks_at(make), weighed(make, 0.5, 0.5)),
+        *(
+            make.decision("ann", options, "scrolling", **asked, said="It is dull."),
+            goes_on(make, "decides"),
+        ),
+        *(looks_at(make), weighed(make, 0.5, 0.5)),
         *(make.decision("ann", options, "scrolling", **asked, **failed), goes_on(make, "decides")),
         *(looks_at(make), weighed(make, 0.9, 0.5)),
         *(
@@ -95,13 +100,14 @@ def test_each_way_of_passing_has_its_phrase(write_log: WriteLog, make: SimpleNam
     assert table.select("options", "chosen", "why").rows() == [
         (["scrolling"], "scrolling", "relevance 0.125 is below 0.5"),
         (options, "scrolling", "chose scrolling (policy)"),
+        (options, "scrolling", 'chose scrolling (policy), saying "It is dull."'),
         (options, "scrolling", "chose scrolling (fallback: timed out)"),
         ([], "scrolling", "left by timeout before it was weighed"),
         ([], "idle", "the round ended before it was weighed"),
         (["scrolling"], "scrolling", "nothing else was open"),
     ]
     assert set(table.select("post_id", "author_id").rows()) == {("p1", "ben")}
-    assert table["topics"].to_list() == [["art"]] * 6
+    assert table["topics"].to_list() == [["art"]] * 7
 
 
 def test_a_log_without_weighings_says_so(

@@ -67,6 +67,16 @@ def test_the_social_chart_loads_back_onto_its_own_enum() -> None:
     assert loaded.timeouts == {AgentState.RESTING: 2}
 
 
+def test_a_description_is_kept() -> None:
+    """What a chart is about is written where it is said, and read; extended charts keep it."""
+    chart = Statechart(Mood, [], CALM, description="How people feel.")
+    assert chart.to_dict()["description"] == chart.description == "How people feel."
+    assert Statechart.from_json(chart.to_json(), states=Mood) == chart
+    assert chart != Statechart(Mood, [], CALM)
+    assert chart.extended(states=["sad"]).description == "How people feel."
+    assert chart.extended(description="Else.").description == "Else."
+
+
 def test_the_shape_is_as_documented() -> None:
     """The form has one key for each part of the definition, and none for a missing function."""
     chart = Statechart(
@@ -286,6 +296,7 @@ def test_everything_wrong_is_listed_at_once(case: str) -> None:
 APART: dict[str, tuple[dict[str, Any], str]] = {
     "schema": ({"schema": 0}, "'schema' must be 1"),
     "name": ({"name": 1}, "'name' must be text"),
+    "description": ({"description": 1}, "'description' must be text"),
     "strict": ({"strict": None}, "'strict' must be"),
     "states": ({"states": ["calm", "angry", "calm", "calm"]}, "'states' names 'calm' twice"),
     "needs": ({"needs": [""]}, "'needs' must be a list of names"),

@@ -125,3 +125,16 @@ def test_any_chart_is_a_well_formed_document(random_charts: Any, data: st.DataOb
         assert state.get(f"{{{PRISM_NAMESPACE}}}timeout") == (
             str(chart.timeouts[text]) if text in chart.timeouts else None
         )
+
+
+@settings(max_examples=30)
+@given(st.text())
+def test_a_description_is_read_as_it_is(text: str) -> None:
+    """The document parses and has the description, but for characters that XML has no room for."""
+    (red,) = state_enum("Light", ["red"])
+    chart = Statechart([red], [], red, description=text)
+    said = ET.fromstring(to_scxml(chart.definition)).get(f"{{{PRISM_NAMESPACE}}}description", "")
+    assert len(said) == len(text)
+    for one, other in zip(said, text, strict=True):
+        assert one in (other, "\N{REPLACEMENT CHARACTER}")
+    assert said == text or not text.isprintable()

@@ -1,0 +1,319 @@
+"""Worlds: a rumour beside other libraries, the feed as a world, and how busy a model is kept."""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from enum import StrEnum
+from importlib import import_module
+from pathlib import Path
+from statistics import mean
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any
+
+from prism.agents import SocialAgent, synthetic_population
+from prism.runlog import RunLog, SimulatedClock
+from prism.social import Feed, Post, Simulation
+from prism.statechart import AgentState, Statechart, Transition
+from prism.worlds import Agent, Run, World, during, measure, param
+from prism.worlds.examples import rumour
+from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table, ratio
+from tests.benchmarks.reasoner import SLOTS, Timed, model_server, pool_of
+
+ROUNDS = 40
+LEAST_RATE, LEAST_LOGGED_RATE, LEAST_OF_FEED = 300_000.0, 100_000.0, 0.95
+MOST_DIFFERENCE = 0.1
+"""Of shares of one turn, the standard deviation is 0.05 among 10,000."""
+_DRIVERS = ("prepare", "run")
+PUBLISHED_SPREADER = 343
+"""Lines of the rumour spreader of agentsociety-community 0.3.3, counted as `lines_of` does."""
+
+
+def run(effort: Effort) -> list[Table]:
+    """Measure the rumour, its length, the feed, and how busy slots are."""
+    people, turns, agents = (10_000, 5, 1_000) if effort == FULL else (1_000, 2, 100)
+    return [
+        *_rumours(people, turns),
+        _lines(),
+        _feeds(100, turns),
+        _slots(agents, 3 if effort == FULL else 1),
+    ]
+
+
+# The rumour
+
+
+class Crowd(rumour.Rumour):
+    """The rumour, with several spreaders at first."""
+
+    begun: int = param(1, "Number of spreaders at first.", least=1)
+
+    def setup(self) -> None:
+        """Let more people know."""
+        super().setup()
+        for person in self.agents[: self.begun]:
+            person.begin_in(rumour.Mind.SPREADER)
+
+
+def _rumours(people: int, turns: int) -> list[Table]:
+    ways: dict[str, Callable[[int, Any], tuple[float, float]] | None] = {
+        "prism": _without_log,
+        "prism, log written": _with_log,
+        "Mesa": _library("mesa"),
+        "agentpy": _library("agentpy"),
+    }
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
+    names = list(ways)
+    for turn in range(turns):
+        edges = _edges_of(_prepared(people, turn))
+        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+            if (way := ways[name]) is not None:
+                found[name].append(way(turn, (people, edges)))
+
+    times = [
+        Measurement(name, tuple(seconds / people / ROUNDS * 1e6 for seconds, _ in each))
+        for name, each in found.items()
+    ]
+    shares = [Measurement(name, tuple(share for _, share in each)) for name, each in found.items()]
+    plain, logged, mesa, agentpy = times
+    claims = [
+        _rate("without a log", plain, LEAST_RATE),
+        _rate("with one", logged, LEAST_LOGGED_RATE),
+        *ratio("time against Mesa's", plain, mesa),
+        *ratio("time against agentpy's", plain, agentpy),
+    ]
+
+    return [
+        Table(f"a rumour among {people:,}: one agent-tick", "us", plain.name, times, claims),
+        Table("share that knows it in the end", "", plain.name, shares, _agreement(shares)),
+    ]
+
+
+def _agreement(shares: Sequence[Measurement]) -> list[Claim]:
+    ours, _, *others = [each for each in shares if each.samples]
+    return [
+        Claim(
+            f"difference of the mean share to {other.name}",
+            abs(mean(ours.samples) - mean(other.samples)),
+            abs(ours.median - other.median),
+            "",
+            at_most=MOST_DIFFERENCE,
+        )
+        for other in others
+    ]
+
+
+def _rate(how: str, column: Measurement, least: float) -> Claim:
+    return Claim(
+        f"rumour {how}",
+        1e6 / column.best,
+        1e6 / column.median,
+        "agent-ticks/s",
+        at_least=least,
+    )
+
+
+def _prepared(people: int, seed: int, **options: Any) -> Run[Crowd]:
+    return Run(Crowd(begun=people // 100, tiring=0.1), people, seed=seed, **options)
+
+
+def _edges_of(run: Run[Crowd]) -> list[tuple[int, int]]:
+    """Return the network of a run, as pairs of places in the population."""
+    places = {id(agent): place for place, agent in enumerate(run.agents)}
+    return [(places[id(one)], places[id(other)]) for one, other in run.world.network.edges()]
+
+
+def _without_log(seed: int, given: Any) -> tuple[float, float]:
+    rumour = _prepared(given[0], seed)
+    began = perf_counter()
+    results = rumour.run()
+
+    return perf_counter() - began, float(results.series("reached")[-1] or 0)
+
+
+def _with_log(seed: int, given: Any) -> tuple[float, float]:
+    clock = SimulatedClock()
+    with TemporaryDirectory() as folder:
+        log = RunLog(Path(folder) / "events.jsonl", clock)
+        with closing(log):
+            rumour = _prepared(given[0], seed, logger=log.logger, clock=clock)
+            began = perf_counter()
+            results = rumour.run()
+        taken = perf_counter() - began
+
+    return taken, float(results.series("reached")[-1] or 0)
+
+
+def _library(name: str) -> Any:
+    """Return how another library runs it; None if that is not installed."""
+    try:
+        module = import_module(f"tests.benchmarks.rumours.with_{name}")
+        import networkx as nx
+    except ModuleNotFoundError:
+        return None
+
+    def way(seed: int, given: Any) -> tuple[float, float]:
+        people, edges = given
+        graph = nx.Graph()
+        graph.add_nodes_from(range(people))
+        graph.add_edges_from(edges)
+        model = module.prepare(
+            rounds=ROUNDS, graph=graph, begun=people // 100, tiring=0.1, seed=seed
+        )
+        began = perf_counter()
+        reached = module.run(model, ROUNDS)
+
+        return perf_counter() - began, float(reached[-1])
+
+    return way
+
+
+# Lines
+
+
+def _lines() -> Table:
+    folder = Path(__file__).parent / "rumours"
+    counted = {
+        "prism": lines_of(Path(rumour.__file__).read_text(encoding="utf-8")),
+        "Mesa": lines_of((folder / "with_mesa.py").read_text(encoding="utf-8")),
+        "agentpy": lines_of((folder / "with_agentpy.py").read_text(encoding="utf-8")),
+        "agentsociety, its own spreaders": PUBLISHED_SPREADER,
+    }
+    columns = [Measurement(name, (float(lines),)) for name, lines in counted.items()]
+
+    return Table("lines of the rumour, as the user writes it", "lines", "prism", columns)
+
+
+def lines_of(text: str) -> int:
+    """Count lines of code: no blank ones, comments and docstrings, nor ``prepare`` and ``run``."""
+    left_out: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        is_driver = isinstance(node, ast.FunctionDef) and node.name in _DRIVERS
+        is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if (is_driver or is_text) and isinstance(node, ast.stmt):
+            left_out.update(range(node.lineno, (node.end_lineno or 0) + 1))
+
+    code = {
+        line
+        for token in tokenize.generate_tokens(io.StringIO(text).readline)
+        if token.type in (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
+        for line in range(token.start[0], token.end[0] + 1)
+    }
+
+    return len(code - left_out)
+
+
+# The feed
+
+
+class OwnFeed(Feed):
+    """A feed with a parameter, which its guard reads, and a measure."""
+
+    threshold: float = 0.3
+
+    def should_engage(self, agent: SocialAgent, post: Post) -> bool:
+        """Engage where the agent does."""
+        return agent.should_engage(post)
+
+    @measure
+    def replies(self) -> int:
+        """Return the number of replies so far."""
+        return sum(post.kind == "reply" for post in self.posts)
+
+
+def _feeds(agents: int, turns: int) -> Table:
+    ways: dict[str, Callable[[], Feed]] = {"the feed": Feed, "a feed of one's own": OwnFeed}
+    found: dict[str, list[float]] = {name: [] for name in ways}
+    for turn in range(3 * turns):
+        for name in list(ways)[:: -1 if turn % 2 else 1]:
+            population = synthetic_population(agents, seed=turn)
+            simulation = Simulation(
+                population.agents, population.posts, seed=turn, world=ways[name]()
+            )
+            began = perf_counter()
+            ticks = simulation.run().totals.agent_ticks
+            found[name].append((perf_counter() - began) / ticks * 1e6)
+
+    plain, own = (Measurement(name, tuple(each)) for name, each in found.items())
+    return Table(
+        f"the feed as a world, {agents} agents: one agent-tick",
+        "us",
+        plain.name,
+        [plain, own],
+        ratio("speed with measure and rule of one's own", plain, own, at_least=LEAST_OF_FEED),
+    )
+
+
+# Slots
+
+
+class Mood(StrEnum):
+    """What somebody does."""
+
+    CALM = "calm"
+    KEEN = "keen"
+
+
+class Person(Agent):
+    """Somebody who has something to decide now and then."""
+
+    chart = Statechart(
+        Mood,
+        [Transition("thinks", source, target) for source in Mood for target in Mood],
+        Mood.CALM,
+        name="thinker",
+        decision_states=list(Mood),
+    )
+
+
+class Thinkers(World[Person]):
+    """People who decide about as often as those of the feed do."""
+
+    ticks = 12
+    overlap = True
+    often: float = 0.072
+
+    @during(Mood.CALM, Mood.KEEN)
+    async def think(self, person: Person) -> None:
+        """Decide, if there is anything to decide."""
+        if person.random.chance(self.often):
+            await person.decide("thinks", prompt=f"You are {person.name}. How do you feel?")
+
+
+class Waiting(Thinkers):
+    """The same, in ticks that wait for their last answer."""
+
+    overlap = False
+
+
+def _slots(agents: int, rounds: int) -> Table:
+    population = synthetic_population(agents, seed=1)
+    ways: dict[str, Callable[[Any], Any]] = {
+        "the feed": lambda reasoner: Simulation(
+            population.agents, population.posts, rounds=rounds, seed=1, reasoner=reasoner
+        ),
+        "a world, overlap = True": lambda reasoner: Run(
+            Thinkers(), agents, rounds=rounds, seed=1, reasoner=reasoner
+        ),
+        "the same, overlap = False": lambda reasoner: Run(
+            Waiting(), agents, rounds=rounds, seed=1, reasoner=reasoner
+        ),
+    }
+    columns = []
+    for name, make in ways.items():
+        with model_server() as (host, counts):
+            reasoner = Timed(pool_of([host]), mode="chat", fallback=AgentState.SCROLLING)
+            make(reasoner).run()
+        columns.append(Measurement(name, (counts["busy"] / SLOTS / reasoner.pending,)))
+
+    return Table(
+        f"share of the slots busy while decisions are pending, {agents:,} agents",
+        "",
+        columns[0].name,
+        columns,
+        ratio("a world's slots against the feed's", columns[1], columns[0], at_least=0.98),
+    )
