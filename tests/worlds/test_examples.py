@@ -161,3 +161,45 @@ def test_a_town_sorts_itself_as_in_other_implementations(wanted: float) -> None:
     others = [segregation_by_hand(14, 160, wanted, seed) for seed in range(12)]
     assert mean(ends) == pytest.approx(mean(others), abs=0.04)
     assert mean(ends) > wanted + 0.3
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from prism import runs
+from prism.worlds import WorldRun
+
+world, agents, doomed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+
+def on_round(summary):
+    if summary.number == doomed:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+folder = Path("run")
+if (folder / "run.json").exists():
+    runs.resume(folder, WorldRun, on_round=on_round, checkpoint_every=0)
+else:
+    options = WorldRun(world, agents, seed=4, rounds=6)
+    runs.begin(options, folder, on_round=on_round, checkpoint_every=0)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("world", "agents"), SHIPPED.items())
+def test_a_killed_process_goes_on_to_the_same_bytes(
+    world: type[World[Any]], agents: int, tmp_path: Path
+) -> None:
+    """A process that is killed in two rounds leaves, resumed, what one that is not leaves."""
+
+    def run(folder: Path, *doomed: int) -> bytes:
+        folder.mkdir()
+        address = f"{world.__module__}:{world.__name__}"
+        for number in (*doomed, 0):
+            line = [sys.executable, "-c", KILLED, address, str(agents), str(number)]
+            done = subprocess.run(line, cwd=folder, timeout=120, check=False, capture_output=True)
+            assert done.returncode == (-SIGKILL if number else 0), done.stderr
+
+        run = folder / "run"
+        return (run / "events.jsonl").read_bytes() + (run / "run.json").read_bytes()
+
+    assert run(tmp_path / "killed", 2, 5) == run(tmp_path / "whole")
