@@ -183,13 +183,13 @@ def _carry_out(
     make = options.prepare()
     seconds_between: float = getattr(options, "checkpoint_every", checkpoint_every)
     config = options.to_config()
-    if folder is None and records_prompts(config):
-        problem = "needs a folder to keep prompts in (--out)"
-        raise InputError(problem, field=RECORDS_PROMPTS)
-
     with ExitStack() as stack:
         if folder is None:
             run = make(None, None)
+            if records_prompts(config):
+                problem = "needs a folder to keep prompts in (--out)"
+                raise InputError(problem, field=RECORDS_PROMPTS)
+
         else:
             clock = SimulatedClock()
             writing = folder.writing(config, clock, is_repeatable=options.is_repeatable)
