@@ -183,7 +183,7 @@ def _carry_out(
     make = options.prepare()
     seconds_between: float = getattr(options, "checkpoint_every", checkpoint_every)
     config = options.to_config()
-    if folder is None and records_prompts(config):
+    if folder is None and not options.is_repeatable and records_prompts(config):
         problem = "needs a folder to keep prompts in (--out)"
         raise InputError(problem, field=RECORDS_PROMPTS)
 
