@@ -100,7 +100,8 @@ class SocialRun:
     @property
     def is_repeatable(self) -> bool:
         """Whether the run would write the same log again."""
-        return not asks_a_model(self.reasoner, self.writer)
+        is_policy = self.reasoner is None and self.writer is None
+        return is_policy or not asks_a_model(self.reasoner, self.writer)
 
     @property
     def deadline(self) -> float | None:
