@@ -26,9 +26,6 @@ from prism.telemetry.events import SCHEMA_VERSION
 SUMMARY_NAME = "run.json"
 ASIDE_NAME = f"damaged_{LOG_NAME}"
 
-RECORDS_PROMPTS = "record_prompts"
-"""What a configuration says, true, of a run whose prompts and replies are kept."""
-
 _RESULTS = "results"
 _SUMMARY_KINDS = {"prism": str, "schema": int, "config": dict, _RESULTS: dict}
 
@@ -58,6 +55,7 @@ class RunFolder:
         self._has_rounds = False
         self._config: Mapping[str, Any] = {}
         self._is_repeatable = True
+        self._keeps_prompts = False
         self._log: RunLog | None = None
         self.prompts: PromptLog | None = None
         self._checkpoint: Checkpoint | None = None
@@ -112,7 +110,12 @@ class RunFolder:
 
     @contextmanager
     def writing(
-        self, config: Mapping[str, Any], clock: SimulatedClock, *, is_repeatable: bool = True
+        self,
+        config: Mapping[str, Any],
+        clock: SimulatedClock,
+        *,
+        is_repeatable: bool = True,
+        keeps_prompts: bool = False,
     ) -> Iterator[EventLogger]:
         """Begin the run's log, or open it again, cut back to the newest sound checkpoint.
 
@@ -121,6 +124,7 @@ class RunFolder:
             clock: The run's clock.
             is_repeatable: Whether the run would write the same again. If not, because a model
                 decides, a log that fits no checkpoint is kept beside the new one.
+            keeps_prompts: Whether the prompts and replies of the run are kept, too.
 
         Yields:
             A logger that writes to the log. A new run that raises an error of prism in its first
@@ -132,6 +136,7 @@ class RunFolder:
         """
         self._config = config
         self._is_repeatable = is_repeatable
+        self._keeps_prompts = keeps_prompts
         self._log = self._open_log(clock)
         try:
             with self._log, self._recording(clock):
@@ -209,7 +214,7 @@ class RunFolder:
     @contextmanager
     def _recording(self, clock: SimulatedClock) -> Iterator[None]:
         """Keep prompts and replies, if the run says so."""
-        if not records_prompts(self._config):
+        if not self._keeps_prompts:
             yield
             return
 
@@ -285,15 +290,6 @@ class RunFolder:
     def _write_summary(self, outcome: Mapping[str, Any]) -> None:
         text = json.dumps(describe_run(self._config, outcome), indent=2, allow_nan=False) + "\n"
         write_durably(self.path / SUMMARY_NAME, text.encode())
-
-
-def records_prompts(config: Mapping[str, Any]) -> bool:
-    """Return whether a run's prompts and replies are kept: of its model, or its writer's own."""
-    writer = config.get("writer")
-    model = writer.get("model") if isinstance(writer, Mapping) else None
-    asking = (config, model if isinstance(model, Mapping) else {})
-
-    return any(each.get(RECORDS_PROMPTS) is True for each in asking)
 
 
 def describe_run(config: Mapping[str, Any], outcome: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +15,10 @@ from prism.runlog._prompts import PRIVATE
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.runs._credentials import with_credentials
 from prism.runs._folder import (
-    RECORDS_PROMPTS,
     SUMMARY_NAME,
     RunFolder,
     describe_run,
     read_summary,
-    records_prompts,
 )
 from prism.runs._heartbeat import beating
 from prism.runs._model import (
@@ -32,6 +30,7 @@ from prism.runs._model import (
 )
 from prism.runs._runnable import ResultsT, Runnable, RunOptions
 
+_RECORDS_PROMPTS = "record_prompts"
 _logger = logging.getLogger("prism.runs")
 
 
@@ -183,16 +182,19 @@ def _carry_out(
     make = options.prepare()
     seconds_between: float = getattr(options, "checkpoint_every", checkpoint_every)
     config = options.to_config()
+    keeps_prompts = _records_prompts(config)
+    if folder is None and keeps_prompts:
+        problem = "needs a folder to keep prompts in (--out)"
+        raise InputError(problem, field=_RECORDS_PROMPTS)
+
     with ExitStack() as stack:
         if folder is None:
             run = make(None, None)
-            if records_prompts(config):
-                problem = "needs a folder to keep prompts in (--out)"
-                raise InputError(problem, field=RECORDS_PROMPTS)
-
         else:
             clock = SimulatedClock()
-            writing = folder.writing(config, clock, is_repeatable=options.is_repeatable)
+            writing = folder.writing(
+                config, clock, is_repeatable=options.is_repeatable, keeps_prompts=keeps_prompts
+            )
             run = make(stack.enter_context(writing), clock)
 
         writer = getattr(run, "writer", None)
@@ -222,6 +224,15 @@ def _carry_out(
             folder.complete(outcome)
 
     return Outcome(results, describe_run(config, outcome), None if folder is None else folder.path)
+
+
+def _records_prompts(config: Mapping[str, Any]) -> bool:
+    """Return whether a run's prompts and replies are kept: of its model, or its writer's own."""
+    writer = config.get("writer")
+    model = writer.get("model") if isinstance(writer, Mapping) else None
+    asking = (config, model if isinstance(model, Mapping) else {})
+
+    return any(each.get(_RECORDS_PROMPTS) is True for each in asking)
 
 
 def _record_prompts(folder: RunFolder, run: Runnable[Any], observer: Observer) -> None:

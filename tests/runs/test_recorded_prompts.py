@@ -15,8 +15,8 @@ import pytest
 import prism
 from prism import runs
 from prism.errors import InputError
-from prism.runlog import SimulatedClock, read_prompts
-from prism.runs import ModelOptions, Observer, RunFolder, WriterOptions
+from prism.runlog import read_prompts
+from prism.runs import ModelOptions, Observer, WriterOptions
 from prism.social import SocialRun
 from prism.testing import Asked, FakeOllama
 from prism.workflow import WorkflowRun
@@ -163,22 +163,13 @@ def test_prompts_need_a_folder(server: FakeOllama) -> None:
     assert server.asked == 0
 
 
-@pytest.mark.parametrize(
-    ("config", "is_recorded"),
-    [
-        ({"record_prompts": True}, True),
-        ({"writer": {"model": {"record_prompts": True}}}, True),
-        ({"writer": {"model": "llama3.2"}}, False),
-        ({}, False),
-    ],
-)
-def test_a_model_that_only_writes_can_be_recorded(
-    config: dict[str, Any], is_recorded: bool, tmp_path: Path
-) -> None:
-    """Prompts are kept if the options of the model that decides say so, or of one that writes."""
-    folder = RunFolder.for_new(tmp_path / "run")
-    with folder.writing(config, SimulatedClock()):
-        assert (folder.prompts is not None) == is_recorded
+def test_a_model_that_only_writes_is_recorded(server: FakeOllama, tmp_path: Path) -> None:
+    """Where the policy decides and a model writes, the texts have ids and records."""
+    words = WriterOptions(ModelOptions("llama3.2", host=(server.host,), record_prompts=True))
+    runs.begin(SocialRun(agents=30, rounds=3, writer=words), tmp_path / "run")
+    texts = [event for event in logged(tmp_path / "run") if event["event"] == "text.written"]
+    ids = [record["id"] for record in read_prompts(tmp_path / "run")]
+    assert sorted(ids) == sorted(event["text_id"] for event in texts) != []
 
 
 def test_a_lost_file_is_not_begun_anew(server: FakeOllama, tmp_path: Path) -> None:
