@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from prism.testing import (
         AgentMaker,
         FakeOllama,
+        FakeOpenAI,
         FrozenClock,
         ScriptMaker,
         TransitionLog,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "fake_ollama",
+    "fake_openai",
     "frozen_clock",
     "make_agent",
     "scripted_reasoner",
@@ -113,6 +115,15 @@ def fake_ollama() -> Iterator[FakeOllama]:
     from prism.testing import FakeOllama
 
     with FakeOllama() as server:
+        yield server
+
+
+@pytest.fixture
+def fake_openai() -> Iterator[FakeOpenAI]:
+    """A programmable OpenAI-compatible server on loopback; ``fake_openai.url`` is its address."""
+    from prism.testing import FakeOpenAI
+
+    with FakeOpenAI() as server:
         yield server
 
 

@@ -76,7 +76,7 @@ def test_fixtures_work_together(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
         import pytest
-        from prism.llm import OllamaChatClient
+        from prism.llm import OllamaChatClient, OpenAIPool
         from prism.statechart import Reasoner
         from prism.testing import assert_path
 
@@ -94,6 +94,12 @@ def test_fixtures_work_together(pytester: pytest.Pytester) -> None:
             assert [record.timestamp.minute for record in ada.state_history] == [0, 1, 1]
             triggers = [trigger for _, trigger, _ in transition_log.transitions(ada)]
             assert triggers == ["feed_ready", "sees_post", "decides"]
+
+        @pytest.mark.asyncio
+        async def test_openai(fake_openai):
+            async with OpenAIPool([fake_openai.url], "llama3.2") as pool:
+                await pool.chat([{"role": "user", "content": "Hi."}])
+            assert fake_openai.asked == 1
 
         @pytest.mark.asyncio
         async def test_model(social_chart, make_agent, fake_ollama):
@@ -115,7 +121,7 @@ def test_fixtures_work_together(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_inprocess(
         "-W", "error", "-o", "asyncio_default_fixture_loop_scope=function"
     )
-    result.assert_outcomes(passed=3)
+    result.assert_outcomes(passed=4)
 
 
 def test_script_fails_the_test(pytester: pytest.Pytester) -> None:

@@ -5,7 +5,7 @@ import json
 import logging
 from collections import defaultdict
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, cycle
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -143,7 +143,13 @@ def read(path: Path) -> Lines:
     return [json.loads(line) for line in path.read_bytes().splitlines()]
 
 
-def simulate(path: Path, reasoner: Any = None, agents: int = 12) -> Lines:
+def words_of_all() -> ScriptedWriter:
+    """Return a writer whose texts have each origin in turn."""
+    sources: Any = cycle(["model", "cache", "replay", "script", "fallback"])
+    return ScriptedWriter(lambda call: Written(call.fallback, next(sources), call.fallback))
+
+
+def simulate(path: Path, reasoner: Any = None, agents: int = 12, writer: Any = None) -> Lines:
     """Run a small simulation and return its log."""
     population, clock = synthetic_population(agents, seed=5), SimulatedClock()
     plain = SocialAgent("plain", interests=["music"], attributes={"age": 40})
@@ -160,6 +166,7 @@ def simulate(path: Path, reasoner: Any = None, agents: int = 12) -> Lines:
             ticks_per_round=9,
             seed=5,
             reasoner=reasoner,
+            writer=writer,
             logger=log.logger,
             clock=clock,
         ).run()
@@ -226,19 +233,19 @@ async def own_loop(folder: Path) -> None:
 async def of_texts(folder: Path) -> Lines:
     """Have texts written by each kind of writer, and a workflow carried out by one of them."""
     first, again = folder / "texts.jsonl", folder / "texts-again.jsonl"
-    call = TextCall("ada", "k", "Hi?")
+    call, safe = TextCall("ada", "k", "Hi?"), TextCall("ada", "k", "Hi?", fallback="Hi.")
     with FakeOllama(write=lambda prompt, schema: "Hello.") as server:
         client = OllamaChatClient(server.host, "llama3.2")
         kept = AnswerCache(folder / "texts.cache")
-        server.fail(Fault.status(400, "no"))
+        server.fail(Fault.status(400, "no"), Fault.status(400, "no"))
         with RunLog(first, SimulatedClock()) as log:
             writer = Writer(client, cache=kept, logger=log.logger)
-            for _ in range(3):
-                await writer.write(call)
+            for each in (call, safe, call, call):
+                await writer.write(each)
         kept.close()
 
     with RunLog(again, SimulatedClock()) as log:
-        await ReplayWriter(first, logger=log.logger).write_many([call] * 3)
+        await ReplayWriter(first, logger=log.logger).write_many([call, safe, call, call])
         await carry_out(log.logger)
         await all_that_happens(log.logger)
 
@@ -291,6 +298,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
             folder / "by-agent.jsonl",
             ReasonerByAgent({"all": Reasoner(Answers(), model="any")}, lambda agent: "all"),
         ),
+        simulate(folder / "words.jsonl", agents=40, writer=words_of_all()),
     ]
     structlog.reset_defaults()
     with configure(folder / "own.jsonl"):
@@ -299,7 +307,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
         "simulations": simulations,
         "turns": [run_turns(folder)],
         "cycles": [read(interrupted_run(folder) / "events.jsonl")],
-        "worlds": [run_logged(folder, Medley()).events()],
+        "worlds": [run_logged(folder, Medley(plan=1)).events()],
         "texts": [asyncio.run(of_texts(folder))],
         "own": [read(folder / "own.jsonl")],
         "earlier": [EARLIER],

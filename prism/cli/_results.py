@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ def print_results(results: Results, folder: Path | None) -> None:
     print_measures(screen, results)
     screen.print("[bold]Engagement[/bold]")
     screen.print(_engagement_table(results))
-    for line in _fallback_lines(results):
+    for line in fallback_lines(results.totals.fallbacks, results.totals.fallback_examples):
         screen.print(plain(line), soft_wrap=True)
 
     screen.print("[bold]Largest cascades[/bold]")
@@ -162,16 +163,18 @@ def _engagement_table(results: Results) -> Table:
     ):
         table.add_row(what, f"{count:,}")
 
+    for source, count in sorted(totals.texts.items()):
+        table.add_row(f"texts, {source}", f"{count:,}")
+
     for state, count in sorted(totals.timeouts.items()):
         table.add_row(plain(f"time-outs from {state}"), f"{count:,}")
 
     return table
 
 
-def _fallback_lines(results: Results) -> Iterator[str]:
+def fallback_lines(fallbacks: Mapping[str, int], examples: Mapping[str, str]) -> Iterator[str]:
     """Return a line for each kind of reason and server, the commonest first."""
-    examples = results.totals.fallback_examples
-    for group, count in results.totals.fallbacks.most_common():
+    for group, count in Counter(fallbacks).most_common():
         kind = group.partition(" ")[0]
         example = examples.get(group, "").removeprefix(f"{kind}: ")
         such_as = "" if example in ("", kind) else f", such as: {example}"

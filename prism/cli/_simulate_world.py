@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from prism.cli._chart_argument import import_from_here
-from prism.cli._results import print_measures, print_place, states_table
+from prism.cli._results import fallback_lines, print_measures, print_place, states_table
 from prism.cli._run_screen import is_given
 from prism.cli._screen import Screen, plain, plain_table
 from prism.errors import InputError
@@ -113,6 +113,10 @@ def print_world_results(results: WorldResults, folder: Path | None) -> None:
     print_measures(screen, results)
     screen.print("[bold]What happened[/bold]")
     screen.print(_counts_table(results))
+    totals = results.totals()
+    for line in fallback_lines(totals.get("fallbacks", {}), totals.get("fallback_examples", {})):
+        screen.print(plain(line), soft_wrap=True)
+
     print_place(screen, folder)
 
 
@@ -128,7 +132,9 @@ def _counts_table(results: WorldResults) -> Table:
         ("decisions asked", asked),
         ("decisions answered", answered),
         ("decisions that fell back", asked - answered),
+        *((f"texts, {source}", count) for source, count in totals.get("texts", {}).items()),
         *((f"time-outs from {state}", count) for state, count in totals["timeouts"].items()),
+        *((f"texts ({source})", count) for source, count in totals.get("texts", {}).items()),
     ):
         table.add_row(plain(what), f"{count:,}")
 

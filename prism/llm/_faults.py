@@ -96,6 +96,15 @@ def is_malformed(error: BaseException) -> bool:
     return _status_of(error.__cause__) in MALFORMED
 
 
+def is_refusal(error: BaseException) -> bool:
+    """Return True if the server does not take the request as it is written, whatever it calls that.
+
+    Some that check requests with pydantic answer 500 with what it has found.
+    """
+    is_found = is_internal(error) and "validation error" in str(error)
+    return is_malformed(error) or is_found
+
+
 def lacks_path(error: BaseException) -> bool:
     """Return True if the server does not know a path, as other servers lack some of Ollama's."""
     return _status_of(error.__cause__) in NO_SUCH_PATH and not isinstance(error, ModelMissingError)

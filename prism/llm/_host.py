@@ -119,6 +119,9 @@ class ModelHost(ABC):
     lists_all: ClassVar[bool] = True
     """Whether the server has no model but those that it lists."""
 
+    asks_one_by_one: ClassVar[bool] = False
+    """Whether each decision question is a request of its own."""
+
     hidden: ClassVar[str] = "unknown: the server lacks the path for it, so the answer has to show"
     """What to say where the server has no path for what is looked at."""
 

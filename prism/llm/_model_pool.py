@@ -115,6 +115,11 @@ class ModelPool:
         self._decision_pace = Pace() if hedge else None
 
     @property
+    def asks_one_by_one(self) -> bool:
+        """Whether each decision question is a request of its own, so that none waits for others."""
+        return self._host_type.asks_one_by_one
+
+    @property
     def hosts(self) -> list[str]:
         """Addresses of the servers, without names and passwords of users."""
         return [host.address for host in self._hosts]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from importlib.util import find_spec
 from typing import Any, ClassVar
 
 from prism.errors import (
@@ -16,7 +15,7 @@ from prism.errors import (
 )
 from prism.llm._addresses import credentials, with_version
 from prism.llm._exchange import Exchange
-from prism.llm._faults import Advice, is_malformed
+from prism.llm._faults import Advice, is_refusal
 from prism.llm._health import Traffic
 from prism.llm._host import ChatReply, DecisionReply, ModelHost, ModelSettings, http_settings
 from prism.llm._openai_words import (
@@ -24,12 +23,14 @@ from prism.llm._openai_words import (
     MODELS,
     MOST_ALTERNATIVES,
     Completion,
+    FormatKind,
     LetteredChoice,
     in_ollamas_words,
     part_refused,
     read_completion,
     read_models,
     response_format,
+    takes_json_object,
     thinking,
 )
 from prism.statechart.reasoner._cost import Cost
@@ -61,6 +62,7 @@ class OpenAIHost(ModelHost):
     )
     # llama.cpp serves its one model by any name, gateways serve more than they list
     lists_all: ClassVar[bool] = False
+    asks_one_by_one: ClassVar[bool] = True
     hidden_decisions: ClassVar[str] = (
         "unknown: it takes log-probabilities, so the answer has to show"
     )
@@ -68,12 +70,11 @@ class OpenAIHost(ModelHost):
     def __init__(
         self, address: str, settings: ModelSettings, traffic: Traffic | None = None
     ) -> None:
-        if find_spec("openai") is None:
-            raise MissingExtraError("llm", "openai", extra="openai")
-
+        _import_client()
         super().__init__(address, settings, traffic)
         self._key = _key()
         self._omitted: list[str] = []
+        self._format: FormatKind = "json_schema"
 
     @staticmethod
     def full_address(address: str) -> str:
@@ -187,7 +188,11 @@ class OpenAIHost(ModelHost):
             try:
                 return await self._completion(body, timeout, cost)
             except LLMError as error:
-                refused = part_refused(str(error), body) if is_malformed(error) else None
+                refused = part_refused(str(error), body) if is_refusal(error) else None
+                if refused == "response_format" and takes_json_object(str(error), body):
+                    self._format = "json_object"
+                    continue
+
                 if refused is None or not self._may_leave_out(refused):
                     raise
 
@@ -213,7 +218,7 @@ class OpenAIHost(ModelHost):
             **thinking(settings.think),
         }
         if schema is not None:
-            body["response_format"] = response_format(schema)
+            body["response_format"] = response_format(schema, self._format)
         if most_tokens is not None:
             body["max_tokens"] = most_tokens
         if chances:
@@ -276,7 +281,6 @@ class OpenAIHost(ModelHost):
         return inside if isinstance(inside, Exception) else error
 
     async def _connect(self) -> AsyncGenerator[Any, None]:
-        # takes half a second to import, so not before a client is needed
         import httpx
         import openai
 
@@ -320,6 +324,20 @@ async def _post(client: Any, path: str, body: Mapping[str, Any]) -> Any:
     import httpx
 
     return (await client.post(path, body=body, cast_to=httpx.Response)).json()
+
+
+def _import_client() -> None:
+    """Import the openai client now: it takes a second, in which no event loop should stand still.
+
+    Raises:
+        MissingExtraError: If it is not installed.
+    """
+    try:
+        import openai  # noqa: F401
+    except ModuleNotFoundError as error:
+        if error.name != "openai":
+            raise
+        raise MissingExtraError("llm", "openai", extra="openai") from None
 
 
 def _key() -> str:

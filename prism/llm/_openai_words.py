@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp
 from string import ascii_uppercase
-from typing import Any
+from typing import Any, Literal
 
 from prism.errors import ReasonerError
 from prism.statechart.reasoner._prompts import answer_schema
@@ -17,6 +17,9 @@ MODELS = "/models"
 
 MOST_ALTERNATIVES = 20
 """How many log-probabilities a server gives for a token, at most."""
+
+FormatKind = Literal["json_schema", "json_object"]
+"""How a request says which schema its answer has to follow."""
 
 _NEVER = -10_000.0
 """A logarithm so small that its probability is 0; JSON may carry one that no float can."""
@@ -68,8 +71,16 @@ def part_refused(message: str, sent: Container[str]) -> str | None:
     return next((part for part in named if part in sent), None)
 
 
-def response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a JSON schema as a request has it; strict if it can be, which OpenAI enforces only."""
+def response_format(schema: Mapping[str, Any], kind: FormatKind = "json_schema") -> dict[str, Any]:
+    """Return a JSON schema as a request has it; strict if it can be, which OpenAI enforces only.
+
+    Args:
+        schema: The schema.
+        kind: How to say it: as OpenAI does, or as llama-cpp-python does.
+    """
+    if kind == "json_object":
+        return {"type": kind, "schema": dict(schema)}
+
     named: dict[str, Any] = {"name": "answer", "schema": dict(schema)}
     if _is_flat(schema):
         # strict schemas have to say that there is nothing else
@@ -93,6 +104,17 @@ def _is_flat(schema: Mapping[str, Any]) -> bool:
         for member in members.values()
     )
     return simple and set(schema.get("required", ())) == set(members)
+
+
+def takes_json_object(message: str, sent: Mapping[str, Any]) -> bool:
+    """Return True if the text of an error says that a schema is taken in the other form.
+
+    Args:
+        message: The text.
+        sent: What was sent.
+    """
+    kind = sent.get("response_format", {}).get("type")
+    return kind == "json_schema" and "json_object" in message
 
 
 def thinking(think: bool | str | None) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -108,8 +109,10 @@ def _mentions(agent_id: str | None) -> Callable[[bytes], bool]:
         names = [f'"{name}"'.encode() for name in _ID_KEYS]
         return lambda text: any(name in text for name in names)
 
-    named = orjson.dumps({"agent_id": agent_id})[1:-1]
-    return lambda text: named in text
+    # the log may be another logger's, with blanks, or with escapes in place of characters
+    named = json.dumps(agent_id, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    forms = {named, json.dumps(agent_id).encode()}
+    return lambda text: any(form in text for form in forms)
 
 
 def _parsed(text: bytes) -> Mapping[str, Any] | None:
@@ -123,9 +126,15 @@ def _parsed(text: bytes) -> Mapping[str, Any] | None:
 
 def _id_of(event: Mapping[str, Any], counts: Counter[str] | None) -> str | None:
     key = _ID_KEYS.get(event["event"])
-    if key is None or counts is None or key in event:
-        return None if key is None else event.get(key)
+    if key is None:
+        return None
 
-    agent_id = str(event.get("agent_id"))
+    given, agent_id = event.get(key), event.get("agent_id")
+    if isinstance(given, str):
+        return given
+    # nobody was asked for a template
+    if counts is None or not isinstance(agent_id, str) or event.get("source") == "template":
+        return None
+
     counts[agent_id] += 1
     return f"{agent_id}:{counts[agent_id]}"

@@ -165,7 +165,10 @@ COUNTED_IN_FEED = (
         required=False,
     ),
 )
-TEXT_SOURCES = ("model", "cache", "replay", "script", "template", "fallback")
+WORD_SOURCES = ("model", "cache", "replay", "script", "fallback")
+"""Who may have written the words of a post."""
+
+TEXT_SOURCES = (*WORD_SOURCES, "template")
 """Who may have written a text that was of use."""
 
 TEXTS_WRITTEN = Key(

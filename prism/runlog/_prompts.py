@@ -213,7 +213,7 @@ def find_prompts(
     if not path.is_file():
         return {}
 
-    left = {orjson.dumps({"id": one})[:-1] + b",": one for one in ids}
+    left = {_start_of(one): one for one in ids}
     found: dict[str, dict[str, Any]] = {}
     for line, number in _lines(path, on_fault):
         # the id comes first, so that the others need not be parsed
@@ -228,6 +228,12 @@ def find_prompts(
             break
 
     return found
+
+
+def _start_of(record_id: str) -> bytes:
+    """Return how the line of a record begins."""
+    named = json.dumps(record_id, ensure_ascii=False)
+    return f'{{"id":{named},'.encode("utf-8", "surrogatepass")
 
 
 def choice_text(record: Mapping[str, Any]) -> str | None:

@@ -47,6 +47,7 @@ from prism.runlog._keys import (
     TRIGGER,
     TURN,
     WHOLE,
+    WORD_SOURCES,
     WORLD_EVENTS,
     Event,
     Key,
@@ -165,7 +166,7 @@ EVENTS = (
             Key("text", TEXT, "Its text."),
             Key(
                 "source",
-                one_of(*TEXT_SOURCES),
+                one_of(*WORD_SOURCES),
                 "Who wrote it, as in `text.written`. Only where a writer was given.",
                 required=False,
             ),

@@ -209,7 +209,7 @@ class RunFolder:
     @contextmanager
     def _recording(self, clock: SimulatedClock) -> Iterator[None]:
         """Keep prompts and replies, if the run says so."""
-        if not self._config.get(RECORDS_PROMPTS):
+        if not records_prompts(self._config):
             yield
             return
 
@@ -285,6 +285,15 @@ class RunFolder:
     def _write_summary(self, outcome: Mapping[str, Any]) -> None:
         text = json.dumps(describe_run(self._config, outcome), indent=2, allow_nan=False) + "\n"
         write_durably(self.path / SUMMARY_NAME, text.encode())
+
+
+def records_prompts(config: Mapping[str, Any]) -> bool:
+    """Return whether a run's prompts and replies are kept: of its model, or its writer's own."""
+    writer = config.get("writer")
+    model = writer.get("model") if isinstance(writer, Mapping) else None
+    asking = (config, model if isinstance(model, Mapping) else {})
+
+    return any(each.get(RECORDS_PROMPTS) is True for each in asking)
 
 
 def describe_run(config: Mapping[str, Any], outcome: Mapping[str, Any]) -> dict[str, Any]:

@@ -145,7 +145,7 @@ class _Heart:
             questions=getattr(self._run, "open_questions", None),
             done=max(done, 0),
             seconds=round(monotonic() - self._began, 3),
-            spent=spent_by(self._run.reasoner).get("spent"),
+            spent=spent_by(self._run.reasoner, getattr(self._run, "writer", None)).get("spent"),
         )
 
 

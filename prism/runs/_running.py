@@ -14,7 +14,14 @@ from prism.runlog import SimulatedClock
 from prism.runlog._prompts import PRIVATE
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.runs._credentials import with_credentials
-from prism.runs._folder import RECORDS_PROMPTS, SUMMARY_NAME, RunFolder, describe_run, read_summary
+from prism.runs._folder import (
+    RECORDS_PROMPTS,
+    SUMMARY_NAME,
+    RunFolder,
+    describe_run,
+    read_summary,
+    records_prompts,
+)
 from prism.runs._heartbeat import beating
 from prism.runs._model import (
     askers_in,
@@ -176,7 +183,7 @@ def _carry_out(
     make = options.prepare()
     seconds_between: float = getattr(options, "checkpoint_every", checkpoint_every)
     config = options.to_config()
-    if folder is None and config.get(RECORDS_PROMPTS):
+    if folder is None and records_prompts(config):
         problem = "needs a folder to keep prompts in (--out)"
         raise InputError(problem, field=RECORDS_PROMPTS)
 

@@ -186,20 +186,20 @@ def _planned(status: RunStatus, summary: Mapping[str, Any]) -> RunStatus:
     return replace(status, rounds=rounds, ticks_per_round=_count(config, "ticks_per_round"))
 
 
-def _spent(found: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+def _spent(found: Any) -> Mapping[str, Any] | None:
     """Return what was spent, if it is told as prism tells it."""
-    spent = found or {}
+    spent = found if isinstance(found, dict) else {}
     by_model = spent.get("by_model", {})
-    if not isinstance(by_model, dict) or not all(
-        isinstance(each, dict) for each in by_model.values()
-    ):
-        return None
-
-    needed: list[tuple[Mapping[str, Any], tuple[str, ...]]] = [(spent, ("calls", "tokens"))]
-    needed += [(each, ("calls", "input_tokens", "output_tokens")) for each in by_model.values()]
-    is_whole = all(_count(each, name) is not None for each, names in needed for name in names)
+    groups = list(by_model.values()) if isinstance(by_model, dict) else [None]
+    is_whole = _has_counts(spent, "calls", "tokens") and all(
+        _has_counts(group, "calls", "input_tokens", "output_tokens") for group in groups
+    )
 
     return spent if is_whole else None
+
+
+def _has_counts(found: Any, *names: str) -> bool:
+    return isinstance(found, dict) and all(_count(found, name) is not None for name in names)
 
 
 def _count(found: Mapping[str, Any], name: str) -> int | None:

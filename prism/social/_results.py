@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -11,12 +10,10 @@ from typing import Any
 from prism.runs import RoundFrames
 from prism.runs._frames import frames_of
 from prism.social._posts import Network, Post
-from prism.worlds._results import Measured
+from prism.worlds._results import Measured, fallback_group
 
 LARGEST_CASCADES = 5
-_MOST_EXAMPLE = 300
 _ONLY_IF_ANY = ("fallback_examples", "texts")
-_EXCEPTION = re.compile(r"[A-Za-z_]\w*(?=: |$)")
 
 
 @dataclass(slots=True)
@@ -59,9 +56,9 @@ class Activity:
             reason: Why; texts of one kind are counted together, however many there are.
             host: The server that was asked last, where known.
         """
-        group = _kind_of(reason) + (f" at {host}" if host else "")
+        group, example = fallback_group(reason, host)
         self.fallbacks[group] += 1
-        self.fallback_examples.setdefault(group, _brief(reason or "no reason given"))
+        self.fallback_examples.setdefault(group, example)
 
     def add(self, other: Activity) -> None:
         """Add another stretch to this one."""
@@ -87,16 +84,6 @@ class Activity:
 def count_names() -> list[str]:
     """Return the names of all counts of an `Activity` that are always told."""
     return [each.name for each in fields(Activity) if each.name not in _ONLY_IF_ANY]
-
-
-def _kind_of(reason: str | None) -> str:
-    """Return the exception that a reason names first, as a `Reasoner`'s reasons do."""
-    named = None if reason is None else _EXCEPTION.match(reason)
-    return "other" if named is None else named.group()
-
-
-def _brief(reason: str) -> str:
-    return reason if len(reason) <= _MOST_EXAMPLE else f"{reason[: _MOST_EXAMPLE - 3]}..."
 
 
 @dataclass(frozen=True, slots=True)

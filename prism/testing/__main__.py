@@ -1,4 +1,6 @@
-"""Run a `FakeOllama` as a program: ``python -m prism.testing --latency 0.1 --slots 16``.
+"""Run a fake model server as a program: ``python -m prism.testing --latency 0.1 --slots 16``.
+
+It is a `FakeOllama`, or with ``--dialect openai`` a `FakeOpenAI`.
 
 It prints its address, serves until its standard input is closed, and then prints its counts.
 """
@@ -14,6 +16,9 @@ from random import Random
 from statistics import NormalDist
 
 from prism.testing._server.fake_ollama import FakeOllama
+from prism.testing._server.fake_openai import FakeOpenAI
+
+_SERVERS: dict[str, type[FakeOllama | FakeOpenAI]] = {"ollama": FakeOllama, "openai": FakeOpenAI}
 
 
 def main() -> None:
@@ -29,10 +34,14 @@ def main() -> None:
     parser.add_argument(
         "--slots", type=int, default=None, help="answers made at once; no limit by default"
     )
+    parser.add_argument(
+        "--dialect", choices=sorted(_SERVERS), default="ollama", help="API that the server speaks"
+    )
     options = parser.parse_args()
 
     latency = _latency(options.latency, options.tail) if options.tail > 1 else options.latency
-    with FakeOllama(latency=latency, slots=options.slots, remember=0) as server:
+    kind = _SERVERS[options.dialect]
+    with kind(latency=latency, slots=options.slots, remember=0) as server:
         sys.stdout.write(server.host + "\n")
         sys.stdout.flush()
 

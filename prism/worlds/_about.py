@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
-from inspect import getdoc
+from inspect import cleandoc, getdoc
 from typing import Any
 
 from prism.statechart import Statechart
@@ -32,7 +33,7 @@ def about_world(cls: type[World[Any]], address: str) -> dict[str, Any]:
     return {
         "world": cls.__name__,
         "address": address,
-        "doc": getdoc(cls) or "",
+        "doc": _doc(cls) or getdoc(sys.modules[cls.__module__]) or "",
         "rounds": cls.rounds,
         "ticks": cls.ticks,
         "together": cls.together,
@@ -89,17 +90,15 @@ def _field(field: Field, hint: Any) -> dict[str, Any]:
 
 def _kind(kind: type[Agent]) -> dict[str, Any]:
     chart = getattr(kind, "chart", None)
-    # an object of another class, of which a guest is made, declares none
-    fields: Mapping[str, Field] = getattr(kind, "fields", {})
     hints = hints_of(kind)
 
     return {
         "kind": kind.__name__,
-        "doc": getdoc(kind) or "",
+        "doc": _doc(kind),
         "chart": _chart(chart) if isinstance(chart, Statechart) else None,
         "fields": [
             _field(field, hints.get(name))
-            for name, field in fields.items()
+            for name, field in getattr(kind, "fields", {}).items()
             if name not in Agent.fields
         ],
     }
@@ -125,6 +124,11 @@ def _chart(chart: Statechart[Any]) -> dict[str, Any]:
 
 def _texts(states: Iterable[Any]) -> list[str]:
     return [state_text(state) for state in states]
+
+
+def _doc(cls: type) -> str:
+    """Return what a class says of itself, not what a base does."""
+    return cleandoc(vars(cls).get("__doc__") or "")
 
 
 def _summary(method: Any) -> str:

@@ -32,7 +32,7 @@ def known_worlds() -> dict[str, str]:
     }
     installed = {each.name: each.value for each in entry_points(group=GROUP)}
 
-    return {**installed, "feed": FEED, **shipped}
+    return dict(sorted({**installed, "feed": FEED, **shipped}.items()))
 
 
 def address_of(world: str | type[World[Any]]) -> str:

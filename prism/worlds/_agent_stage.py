@@ -177,6 +177,8 @@ class AgentStage:
             counts.decisions_answered,
             dict(sorted(counts.timeouts.items())),
             dict(sorted(counts.texts.items())),
+            counts.fallbacks,
+            counts.fallback_examples,
         )
 
     def results(self, rounds: Sequence[WorldRound]) -> WorldResults:

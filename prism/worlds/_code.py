@@ -67,7 +67,9 @@ def _reached(path: Path, root: Path, top: str, package: str) -> list[Path]:
 
         found[file] = None
         for name in _names_imported(file, inside):
-            if not top or name.partition(".")[0] == top:
+            first = name.partition(".")[0]
+            # beside a world in a checkout of prism lies prism itself
+            if first == top or (not top and first != _OWN_PACKAGE):
                 waiting += list(_files_of(name, root))
 
     return sorted(found)

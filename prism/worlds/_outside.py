@@ -85,7 +85,7 @@ def _written_in_python(frame: FrameType) -> tuple[str, str] | None:
 
 
 def _generator(owner: Any, name: str) -> tuple[str, str] | None:
-    if name.startswith("_"):
+    if name.startswith("_") or name == "getstate":
         return None
     if isinstance(owner, random.SystemRandom):
         return ENTROPY, f"random.SystemRandom's {name}()"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,6 +12,24 @@ from prism.runs import RoundFrames
 from prism.runs._frames import frames_of
 
 Measured = float | int | None
+
+_MOST_EXAMPLE = 300
+_EXCEPTION = re.compile(r"[A-Za-z_]\w*(?=: |$)")
+
+
+def fallback_group(reason: str | None, host: str | None) -> tuple[str, str]:
+    """Return under what a decision that took the fallback is counted, and its reason in full.
+
+    Args:
+        reason: Why; it begins with the exception, as a `Reasoner`'s reasons do.
+        host: The server that was asked last, where known.
+    """
+    named = None if reason is None else _EXCEPTION.match(reason)
+    kind = "other" if named is None else named.group()
+    example = reason or "no reason given"
+    brief = example if len(example) <= _MOST_EXAMPLE else f"{example[: _MOST_EXAMPLE - 3]}..."
+
+    return kind + (f" at {host}" if host else ""), brief
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +47,8 @@ class WorldRound:
         timeouts: Time-outs by the state that was left.
         texts: Texts by who wrote them: ``model``, ``cache``, ``replay``, ``template``,
             ``fallback``, or ``failed`` where there was none.
+        fallbacks: Decisions that took the fallback, by the kind of reason and the server.
+        fallback_examples: The first reason of each of these, in full.
     """
 
     number: int
@@ -39,6 +60,8 @@ class WorldRound:
     decisions_answered: int
     timeouts: Mapping[str, int]
     texts: Mapping[str, int] = field(default_factory=dict)
+    fallbacks: Mapping[str, int] = field(default_factory=dict)
+    fallback_examples: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the round as plain data."""
@@ -48,6 +71,7 @@ class WorldRound:
             **_counts_of(self),
             "timeouts": dict(sorted(self.timeouts.items())),
             **({"texts": dict(self.texts)} if self.texts else {}),
+            **_told_fallbacks(self.fallbacks, self.fallback_examples),
             "measures": dict(self.measures),
         }
 
@@ -64,6 +88,8 @@ class WorldRound:
             event["decisions_answered"],
             event["timeouts"],
             event.get("texts", {}),
+            event.get("fallbacks", {}),
+            event.get("fallback_examples", {}),
         )
 
 
@@ -95,8 +121,19 @@ class WorldResults:
         }
         timeouts = _added(each.timeouts for each in self.rounds)
         texts = _added(each.texts for each in self.rounds)
+        fallbacks = _added(each.fallbacks for each in self.rounds)
+        examples = {
+            group: example
+            for each in reversed(self.rounds)
+            for group, example in each.fallback_examples.items()
+        }
 
-        return {**sums, "timeouts": timeouts, **({"texts": texts} if texts else {})}
+        return {
+            **sums,
+            "timeouts": timeouts,
+            **({"texts": texts} if texts else {}),
+            **_told_fallbacks(fallbacks, examples),
+        }
 
     def to_frames(self) -> RoundFrames:
         """Return the rounds as polars frames.
@@ -115,6 +152,19 @@ class WorldResults:
             "totals": self.totals(),
             "rounds": [each.to_dict() for each in self.rounds],
         }
+
+
+def _told_fallbacks(
+    fallbacks: Mapping[str, int], examples: Mapping[str, str]
+) -> dict[str, dict[str, Any]]:
+    """Return them as plain data, only where there are any."""
+    if not fallbacks:
+        return {}
+
+    return {
+        "fallbacks": dict(sorted(fallbacks.items())),
+        "fallback_examples": dict(sorted(examples.items())),
+    }
 
 
 def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:

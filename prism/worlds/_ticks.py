@@ -20,6 +20,7 @@ from prism.worlds._awaiting import Asked, Receiving, Writing
 from prism.worlds._elsewhere import drawing_nowhere_else
 from prism.worlds._guest_turns import Elsewhere
 from prism.worlds._host import RunHost, last_record
+from prism.worlds._results import fallback_group
 from prism.worlds._world import World
 
 Turn = tuple[Any, Mapping[Any, Any], Mapping[Any, float] | None]
@@ -37,12 +38,16 @@ class Counts:
         decisions_answered: Those that it answered itself; the others took the fallback.
         timeouts: Time-outs by the state that was left.
         texts: Texts by their source.
+        fallbacks: Decisions that took the fallback, by the kind of reason and the server.
+        fallback_examples: The first reason of each of these, in full.
     """
 
     decisions_asked: int = 0
     decisions_answered: int = 0
     timeouts: Counter[str] = field(default_factory=Counter)
     texts: Counter[str] = field(default_factory=Counter)
+    fallbacks: Counter[str] = field(default_factory=Counter)
+    fallback_examples: dict[str, str] = field(default_factory=dict)
 
     def add(self, answer: Decision | Written) -> None:
         """Count a decision, or a text."""
@@ -50,7 +55,14 @@ class Counts:
             self.texts[answer.source] += 1
         else:
             self.decisions_asked += 1
-            self.decisions_answered += answer.source != "fallback"
+            if answer.source != "fallback":
+                self.decisions_answered += 1
+                return
+
+            host = None if answer.cost is None else answer.cost.host
+            group, example = fallback_group(answer.reason, host)
+            self.fallbacks[group] += 1
+            self.fallback_examples.setdefault(group, example)
 
 
 @dataclass(slots=True)

@@ -50,4 +50,4 @@ def test_a_table_about_posts_says_that_there_are_none(market: Path, log: Prism) 
     """``engagement`` of a world is empty, and a line on standard error says why."""
     said = log("engagement", market)
     assert said.status == 0
-    assert "a run of the world Market, without posts" in said.err
+    assert "a run of the world Bazaar, without posts" in said.err

@@ -155,6 +155,26 @@ def test_a_replay_is_part_of_the_run(prism: Prism, monkeypatch: pytest.MonkeyPat
     assert begun == [SocialRun(20, reasoner=ReplayOptions(Path("first"))), None]
 
 
+def test_a_model_writes_and_a_replay_has_its_words(prism: Prism) -> None:
+    """With ``--writer`` posts are the model's; ``--replay`` takes them from the log, unasked."""
+    size = ("simulate", "--agents", "20", "--rounds", "2")
+    with FakeOllama(models=["tiny"], write=lambda prompt, schema: {"text": "Words."}) as server:
+        ran = prism(
+            *(*size, "--writer", "ollama", "--model", "tiny", "--host", server.url),
+            *("--writer-language", "Latin", "--out", "first"),
+        )
+        asked = len(chats_of(server))
+
+    assert (ran.status, troubles(ran.err)) == (0, [])
+    totals = summary_of(prism.folder / "first")["results"]["totals"]
+    assert totals["texts"] == {"model": asked}
+    assert "texts, model" in ran.out
+    assert prism(*size, "--replay", "first", "--out", "again").status == 0
+    log = (prism.folder / "again" / "events.jsonl").read_bytes()
+    assert log == (prism.folder / "first" / "events.jsonl").read_bytes()
+    assert log.count(b'"text":"Words."') == asked > 0
+
+
 def test_nothing_is_written_without_a_folder(prism: Prism) -> None:
     """Without ``--out`` the results are shown and nothing is left on the disk."""
     ran = prism("simulate", "--agents", "5", "--rounds", "1")
@@ -294,6 +314,20 @@ def test_defaults_and_extremes_run(given: list[str], prism: Prism) -> None:
             "--model asks no model: leave it out with --replay",
         ),
         (["--replay", "nothing"], "nothing: cannot be read"),
+        (["--writer", "ollama"], "--writer ollama needs --model"),
+        (["--writer-length", "9"], "--writer-length needs --writer ollama or openai"),
+        (
+            ["--writer", "openai", "--reasoner", "ollama", "--model", "m"],
+            "--writer openai and --reasoner ollama are servers of two kinds",
+        ),
+        (
+            ["--writer", "ollama", "--model", "m", "--mode", "chat"],
+            "--mode needs --reasoner ollama or openai",
+        ),
+        (
+            ["--replay", "nothing", "--writer-model", "m"],
+            "--writer-model asks no model: leave it out with --replay",
+        ),
     ],
 )
 def test_confusions_are_told_apart(given: list[str], message: str, prism: Prism) -> None:

@@ -10,7 +10,7 @@ from prism import runs
 from prism.errors import InputError
 from prism.runs import ModelOptions
 from prism.testing import FakeOllama, Fault
-from prism.worlds import WorldRun
+from prism.worlds import WorldRound, WorldRun
 from tests.kit.commands import Prism
 from tests.kit.waiting import wait_until
 
@@ -216,6 +216,33 @@ def test_a_killed_run_goes_on_to_the_same_bytes(mine: Prism) -> None:
         assert (mine.folder / "killed" / name).read_bytes() == (
             mine.folder / "whole" / name
         ).read_bytes()
+
+
+def test_a_model_that_fails_is_told_by_its_reasons(mine: Prism) -> None:
+    """Fallbacks are counted by reason and server, in the tables and in run.json, also resumed."""
+    with FakeOllama(models=["tiny"]) as server:
+        server.fail_always(Fault.status(400, "no"))
+        ran = mine(
+            *("simulate", "--world", "own_mine.py", "--agents", 5, "--rounds", 2, "--out", "run"),
+            *("--reasoner", "ollama", "--model", "tiny", "--mode", "chat", "--host", server.host),
+        )
+    assert ran.status == 0
+    totals = json.loads((mine.folder / "run" / "run.json").read_text())["results"]["totals"]
+    ((group, count),) = totals["fallbacks"].items()
+    assert count == totals["decisions_asked"] == 5
+    assert group.endswith(f" at {server.host}")
+    shown = " ".join(ran.out.split())
+    assert f"Fallback taken 5 x: {group}, such as: " in shown
+
+    (first, *_) = WorldRound.from_event(
+        json.loads(next(line for line in log_of(mine.folder) if b"round.ended" in line))
+    ).fallbacks
+    assert first == group
+
+
+def log_of(folder: Path) -> list[bytes]:
+    """Return the lines of a run's log."""
+    return (folder / "run" / "events.jsonl").read_bytes().splitlines()
 
 
 def test_a_run_ends_where_too_many_decisions_fall_back(mine: Prism) -> None:

@@ -48,6 +48,15 @@ def test_a_world_is_shown(prism: Prism) -> None:
     assert "  warning: Make people tire of the rumour soon." in prism("world", "show", "rumour").out
 
 
+def test_a_world_without_a_docstring_shows_that_of_its_module(prism: Prism) -> None:
+    """What `World` says of itself is not taken for what a world of one's own is."""
+    code = "from prism.worlds.examples import Rumour\n\nclass Own(Rumour):\n    pass\n"
+    (prism.folder / "own_shown.py").write_text(f'"""Mine alone."""\n\n{code}')
+    first, second, third, *_ = prism("world", "show", "own_shown.py").out.splitlines()
+    assert (first, second) == ("Own (own_shown.py:Own)", "  Mine alone.")
+    assert third == "40 rounds of 1 tick"
+
+
 def test_a_world_is_shown_as_data(prism: Prism) -> None:
     """``--json`` has all of it for programs."""
     about: dict[str, object] = prism("world", "show", "market", "--json").rows  # type: ignore[assignment]

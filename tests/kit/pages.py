@@ -13,6 +13,7 @@ The blocks of a page run in order, in one folder. Each language has its own chec
 - ``json``: JSON, or one JSON value a line.
 - ``yaml``: one document of YAML, or comments.
 - ``text``: nothing is checked.
+- ``toml``: a document of TOML.
 
 A comment before a block changes that. ``<!-- test: needs a model -->`` gives the reason why its
 commands are checked and not run; ``<!-- test: saved as test_ada.py -->`` keeps it as a file for the
@@ -121,6 +122,7 @@ class Reader:
             "sh": self._install if self._installs else check_commands,
             "json": check_json,
             "text": lambda _code: None,
+            "toml": tomllib.loads,
             "yaml": check_yaml,
         }
         assert block.language in runners, f"no idea what to do with {block.language}"

@@ -14,6 +14,7 @@ from prism.llm._addresses import (
     credentials,
     model_name,
     same_address,
+    server_key,
     shown_address,
 )
 from prism.testing import FakeOllama
@@ -38,6 +39,12 @@ from tests.kit.servers import HELLO
 def test_spellings_of_one_address_are_the_same(spellings: list[str]) -> None:
     """Case, a slash at the end, the default scheme or port, and credentials make no difference."""
     assert len({same_address(spelling) for spelling in spellings}) == 1
+
+
+def test_dialects_of_one_server_share_it() -> None:
+    """Ollama serves OpenAI's dialect under /v1; other paths, as behind a gateway, are others."""
+    assert len({server_key(each) for each in ("http://a", "http://a/v1/", "http://A:80/v1")}) == 1
+    assert len({server_key(each) for each in ("http://a", "http://a/x/v1", "http://a/y/v1")}) == 3
 
 
 def test_other_addresses_are_not_the_same() -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, ExitStack
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ from prism.llm import OpenAIPool
 from prism.statechart.reasoner import Cost, Reasoner
 from prism.testing import FakeOpenAI, Fault
 from tests.kit.proxies import Proxy
-from tests.kit.reasoners import crowd
+from tests.kit.reasoners import ask, crowd
 from tests.kit.server_faults import FAULTS
 from tests.kit.servers import HELLO, QUESTION
 
@@ -151,6 +152,19 @@ async def test_all_that_is_refused_is_left_out(
     await asyncio.gather(*(pool.chat(HELLO, format=SCHEMA) for _ in range(8)))
     assert len(caplog.messages) == len(PARTS)
     assert set(server.questions[-1].body) == {"model", "messages"}
+
+
+async def test_a_schema_is_offered_in_the_form_that_a_server_takes(
+    serve: Serve, connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    """llama-cpp-python refuses OpenAI's form with 500, and names the one that it takes."""
+    server = serve(refuses=["json_schema"], latency=0.01)
+    pool, costs = connect(server, concurrency=2), [Cost() for _ in range(3)]
+    await asyncio.gather(*(pool.chat(HELLO, format=SCHEMA, cost=cost) for cost in costs[:2]))
+    reply = await pool.chat(HELLO, format=SCHEMA, cost=costs[2])
+    assert [cost.attempts for cost in costs] == [2, 2, 1]
+    assert server.questions[-1].body["response_format"] == {"type": "json_object", "schema": SCHEMA}
+    assert (reply.text, caplog.messages) == ('{"next_state": "idle"}', [])
 
 
 @pytest.mark.parametrize(
@@ -464,3 +478,18 @@ def test_the_package_is_needed_only_where_it_is_used() -> None:
     )
     assert "needs the package 'openai'" in done.stdout
     assert "[openai]" in done.stdout
+
+
+async def test_questions_of_one_agent_are_asked_in_as_many_slots(
+    serve: Serve, connect: Connect
+) -> None:
+    """Each is a chat of its own, so none waits for another; one that fails spares the others."""
+    server = serve(latency=0.05)
+    agent = ask("Ada").agent
+    questions = [replace(question, agent=agent) for question in crowd(3)]
+    questions = [replace(each, trigger=f"decides{n}") for n, each in enumerate(questions)]
+    server.fail(Fault.says("nonsense"))
+    decisions = await Reasoner(connect(server, concurrency=3)).decide_many(questions)
+    assert server.most_at_once == 3
+    assert sorted(decision.source for decision in decisions) == ["fallback", "model", "model"]
+    assert [decision.cost.attempts for decision in decisions if decision.cost] == [1, 1, 1]

@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from prism.llm._openai_words import (
     response_format,
 )
 
+DATA = Path(__file__).parents[1] / "data"
 STATE = "Ann is tired."
 OPTIONS = ["engaging_like", "engaging_reply", "composing"]
 QUESTION = {
@@ -52,6 +54,23 @@ def test_options_get_letters() -> None:
         '{"next_state": "<letter>"}\n'
     )
     assert choice.schema["properties"]["next_state"]["enum"] == ["A", "B", "C"]
+
+
+def test_a_reply_of_llama_cpp_is_read() -> None:
+    """A reply that llama-cpp-python 0.3.36 gave, with a model of random weights and a grammar.
+
+    Its tokens are single characters, and the likeliest in each place are capital letters.
+    """
+    said = json.loads((DATA / "llama_cpp_completion.json").read_text(encoding="utf-8"))
+    found = LetteredChoice.of(STATE, QUESTION).read(read_completion(said))
+    (place,) = [each for each in said["choices"][0]["logprobs"]["content"] if each["token"] == "A"]
+    odds = {one["token"]: math.exp(one["logprob"]) for one in place["top_logprobs"]}
+    total = odds["A"] + odds["B"] + odds["C"]
+    assert found["choice"] == OPTIONS[0]
+    assert list(found["probabilities"].values()) == pytest.approx(
+        [odds[letter] / total for letter in "ABC"]
+    )
+    assert list(found["probabilities"].values()) == pytest.approx([0.702, 0.101, 0.197], abs=1e-3)
 
 
 WRAPPED = ["{}", ' "{}', '"{}"', '{}"}}', '":"{}', " {}", "▁{}", "Ġ{}", '{}"}}\n']

@@ -1,16 +1,20 @@
 """Who may ask which host now."""
 
 import asyncio
+from time import perf_counter
 
 import pytest
 
-from prism.errors import BudgetSpentError, CircuitOpenError
+from prism.errors import BudgetSpentError, CircuitOpenError, FieldValueError, OverloadedError
+from prism.llm import OllamaPool
 from prism.llm._health import FAILURES_TO_OPEN, CircuitBreaker, Throttle, Traffic
 from prism.llm._host import ModelSettings
 from prism.llm._ollama import OllamaHost
 from prism.llm._slots import Lease, Slots
 from prism.statechart.reasoner import Cost
+from prism.testing import Fault
 from tests.kit.clocks import Clock
+from tests.kit.servers import HELLO, Serve
 from tests.kit.waiting import until
 
 SETTINGS = ModelSettings("tiny", 5, 5, 0.0, 0, think=False, keep_alive="1m")
@@ -254,3 +258,43 @@ async def test_patience_may_end_at_any_moment_while_somebody_begins_to_wait(
     except CircuitOpenError:
         return
     assert lease.host is one
+
+
+async def test_pools_share_the_slots_of_a_server(serve: Serve) -> None:
+    """However many models a server is asked for, it has one limit, and those who wait one order."""
+    server = serve(models=["small", "large"], latency=0.01)
+    slots = Slots()
+    async with (
+        OllamaPool([server.host], "small", concurrency=2, slots=slots) as small,
+        OllamaPool([f"{server.host}/"], "large", concurrency=2, slots=slots) as large,
+    ):
+        assert small.servers[0].traffic is large.servers[0].traffic
+        await asyncio.gather(*(pool.chat(HELLO) for pool in (small, large) for _ in range(6)))
+        assert (small.waiting, large.waiting) == (0, 0)
+    assert server.most_at_once == 2
+    assert [asked.body["model"] for asked in server.questions] == ["small"] * 6 + ["large"] * 6
+
+
+async def test_a_busy_server_is_spared_by_all(serve: Serve) -> None:
+    """What a server refuses one pool as it is busy keeps the others from asking, too."""
+    server = serve(models=["small", "large"])
+    slots = Slots()
+    async with (
+        OllamaPool([server.host], "small", slots=slots, attempts=1) as small,
+        OllamaPool([server.host], "large", slots=slots, attempts=1) as large,
+    ):
+        server.fail(Fault.status(429, retry_after="0.2"))
+        with pytest.raises(OverloadedError):
+            await small.chat(HELLO)
+        began = perf_counter()
+        await large.chat(HELLO)
+        assert perf_counter() - began >= 0.15
+
+
+def test_two_limits_for_one_server_are_refused() -> None:
+    """Pools that share a server agree on what it takes."""
+    slots = Slots()
+    OllamaPool(["http://h:1"], "small", concurrency=2, slots=slots)
+    OllamaPool(["http://h:2"], "small", concurrency=3, slots=slots)
+    with pytest.raises(FieldValueError, match=r"all who ask http://h:1, as .*: got 2 and 3"):
+        OllamaPool(["http://ann:secret@h:1"], "large", concurrency=3, slots=slots)

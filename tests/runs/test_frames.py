@@ -6,15 +6,15 @@ import sys
 from prism.agents import synthetic_population
 from prism.social import Simulation
 from prism.worlds import Run
-from prism.worlds.examples.market import Market
+from tests.kit.world_runs import Bazaar
 
 _WITHOUT_POLARS = """
 import sys
 sys.modules["polars"] = None
 from prism.worlds import Run
-from prism.worlds.examples.market import Market
+from prism.worlds.examples.rumour import Rumour
 try:
-    Run(Market(), 5, rounds=1).run().to_frames()
+    Run(Rumour(), 20, rounds=1).run().to_frames()
 except ImportError as error:
     print(error)
 """
@@ -22,7 +22,7 @@ except ImportError as error:
 
 def test_a_world_has_frames_of_counts_states_and_measures() -> None:
     """Every frame has the numbers of the rounds, and null where nothing was measured."""
-    results = Run(Market(), 20, rounds=6, seed=1).run()
+    results = Run(Bazaar(), 20, rounds=6, seed=1).run()
     frames = results.to_frames()
     assert frames.measures["value"].to_list() == results.series("mean_price")
     assert frames.measures["value"][0] is None

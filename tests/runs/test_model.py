@@ -10,7 +10,7 @@ import pytest
 
 from prism.errors import InputError
 from prism.llm import AnswerCache
-from prism.runs import ModelOptions
+from prism.runs import ModelAssignment, ModelOptions
 from prism.runs._makers import make_reasoner, make_writer
 from prism.runs._model import closing_cache, load_model, spent_by
 from prism.statechart import AgentState, PolicyReasoner
@@ -57,6 +57,22 @@ def test_one_server_is_enough_to_begin(servers: list[FakeOllama]) -> None:
         f"llama3.2 is not loaded at {servers[1].host} yet; "
         "its decisions will fall back (see: prism doctor)"
     )
+
+
+def test_all_models_of_a_run_are_loaded(servers: list[FakeOllama]) -> None:
+    """Models of several groups are loaded at once, each once; what is missing is told by model."""
+    hosts = [(server.host,) for server in servers]
+    assigned = (
+        ModelAssignment("kind", "A", temperature=0.5),
+        ModelAssignment("kind", "B", model="gone", host=hosts[0]),
+        ModelAssignment("kind", "C", model="nimble", host=hosts[1]),
+    )
+    asked = ModelOptions("llama3.2", host=hosts[0], mode="chat", assigned=assigned)
+    _, warnings = load(make_reasoner(asked, 0, None), deadline=0.3)
+    assert [warning.partition("; until")[2] for warning in warnings] == [
+        " that is mended every decision of gone will fall back (see: prism doctor)",
+        " that is mended every decision of nimble will fall back (see: prism doctor)",
+    ]
 
 
 def test_waiting_for_a_model_is_announced_and_ends(servers: list[FakeOllama]) -> None:

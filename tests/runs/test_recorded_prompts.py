@@ -15,8 +15,8 @@ import pytest
 import prism
 from prism import runs
 from prism.errors import InputError
-from prism.runlog import read_prompts
-from prism.runs import ModelOptions, Observer
+from prism.runlog import SimulatedClock, read_prompts
+from prism.runs import ModelOptions, Observer, RunFolder, WriterOptions
 from prism.social import SocialRun
 from prism.testing import Asked, FakeOllama
 from prism.workflow import WorkflowRun
@@ -37,7 +37,8 @@ def varied(asked: Asked) -> str:
 
 def options(server: FakeOllama, **changes: Any) -> SocialRun:
     model = ModelOptions("nimble", host=(server.host,), record_prompts=True, **changes)
-    return SocialRun(agents=25, rounds=ROUNDS, seed=5, reasoner=model)
+    words = WriterOptions()
+    return SocialRun(agents=25, rounds=ROUNDS, seed=5, reasoner=model, writer=words)
 
 
 def logged(folder: Path) -> list[dict[str, Any]]:
@@ -65,8 +66,12 @@ def require_one_record_each(folder: Path) -> list[str]:
 
 @pytest.fixture
 def server() -> Any:
-    """Return a server whose answers depend on the prompt alone."""
-    with FakeOllama(choose=varied) as running:
+    """Return a server whose answers depend on the prompt alone, and come when they like."""
+    draw = random.Random(1)
+    words = '{"text": "Rooks are overrated."}'
+    with FakeOllama(
+        choose=varied, write=lambda *_: words, latency=lambda: draw.uniform(0, 0.005)
+    ) as running:
         yield running
 
 
@@ -156,6 +161,24 @@ def test_prompts_need_a_folder(server: FakeOllama) -> None:
     with pytest.raises(InputError, match="needs a folder"):
         runs.begin(options(server))
     assert server.asked == 0
+
+
+@pytest.mark.parametrize(
+    ("config", "is_recorded"),
+    [
+        ({"record_prompts": True}, True),
+        ({"writer": {"model": {"record_prompts": True}}}, True),
+        ({"writer": {"model": "llama3.2"}}, False),
+        ({}, False),
+    ],
+)
+def test_a_model_that_only_writes_can_be_recorded(
+    config: dict[str, Any], is_recorded: bool, tmp_path: Path
+) -> None:
+    """Prompts are kept if the options of the model that decides say so, or of one that writes."""
+    folder = RunFolder.for_new(tmp_path / "run")
+    with folder.writing(config, SimulatedClock()):
+        assert (folder.prompts is not None) == is_recorded
 
 
 def test_a_lost_file_is_not_begun_anew(server: FakeOllama, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from prism import runs
 from prism.errors import InputError, TooManyFallbacksError
-from prism.runs import ModelOptions
+from prism.runs import ModelAssignment, ModelOptions
 from prism.runs._makers import make_reasoner
 from prism.runs._stopping import WINDOW, StoppingReasoner
 from prism.social import SocialRun
@@ -20,7 +20,7 @@ from prism.statechart import AgentState
 from prism.statechart.reasoner import Reasoner
 from prism.testing import FakeOllama, Fault
 from tests.kit.commands import Prism
-from tests.kit.reasoners import answer, ask
+from tests.kit.reasoners import answer, ask, crowd
 
 
 class Failing:
@@ -91,6 +91,20 @@ def test_only_who_asks_for_it_is_stopped(share: float | None, kind: type) -> Non
     """A run ends early only if it was told to."""
     options = ModelOptions("tiny", stop_at_fallbacks=share)
     assert type(make_reasoner(options, 0, AgentState.SCROLLING)) is kind
+
+
+async def test_all_models_of_a_run_are_counted_together() -> None:
+    """Where agents have models of their own, the share is that of all their decisions."""
+    assigned = (ModelAssignment("agent", "n1*", model="large"),)
+    hosts = ("http://127.0.0.1:1",)
+    reasoner = make_reasoner(
+        ModelOptions("tiny", host=hosts, stop_at_fallbacks=1, max_calls=1, assigned=assigned),
+        0,
+        AgentState.SCROLLING,
+    )
+    assert len(await reasoner.decide_many(crowd(WINDOW - 1))) == WINDOW - 1
+    with pytest.raises(TooManyFallbacksError, match="stopped, as 200 of the last 200"):
+        await reasoner.decide_many([ask("n1")])
 
 
 @pytest.fixture

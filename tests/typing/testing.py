@@ -9,6 +9,7 @@ from prism.testing import (
     Exploration,
     FailingReasoner,
     FakeOllama,
+    FakeOpenAI,
     Fault,
     FrozenClock,
     LateReasoner,
@@ -30,6 +31,7 @@ async def test_ada(
     scripted_writer: WriterMaker,
     transition_log: TransitionLog,
     fake_ollama: FakeOllama,
+    fake_openai: FakeOpenAI,
     frozen_clock: FrozenClock,
 ) -> None:
     """The fixtures and what they make have the types that prism.testing names."""
@@ -45,6 +47,7 @@ async def test_ada(
     assert_path(ada, [AgentState.IDLE, AgentState.SCROLLING])
     assert_type(transition_log.transitions(ada), list[tuple[str, str, str]])
     assert_type(fake_ollama.url, str)
+    assert_type(fake_openai.url, str)
     fake_ollama.fail(Fault.hang())
     frozen_clock.tick()
     assert_type(explore(social_chart, lambda: SocialAgent("bo")), type[Exploration])

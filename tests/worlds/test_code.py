@@ -42,6 +42,8 @@ def test_a_file_and_what_it_imports_from_beside_it(tmp_path: Path) -> None:
             "own_c/deep.py": "from . import deeper\nRATE = 1\n",
             "own_c/deeper.py": "",
             "unused.py": "",
+            "prism/__init__.py": "",
+            "prism/worlds/__init__.py": "",
         },
     )
     options = WorldRun(f"{tmp_path}/own_a.py:Own")

@@ -34,7 +34,7 @@ def on_round(summary):
 if (folder / "run.json").exists():
     runs.resume(folder, WorldRun, on_round=on_round, checkpoint_every=0)
 else:
-    options = WorldRun("mine.py:Mine", 12, seed=1, rounds=6, parameters={"plan": "3"})
+    options = WorldRun("mine.py:Mine", 12, seed=1, rounds=6, parameters={"plan": "7"})
     runs.begin(options, folder, on_round=on_round, checkpoint_every=0)
 """
 

@@ -215,9 +215,12 @@ def _happens(event: Mapping[str, Any], _agent_id: str) -> str:
 
 
 def _has_written(event: Mapping[str, Any], _agent_id: str) -> str:
-    by = event["model"] if event["source"] == "model" and event["model"] else event["source"]
+    by = (event["source"] == "model" and event.get("model")) or event["source"]
     if event["source"] == "failed":
         return f"has no text for {event['key']}: {event['reason']}"
+    if event["source"] == "fallback":
+        taken = _brief(event["text"])
+        return f"has no text for {event['key']}, and takes {taken}: {event['reason']}"
 
     return f"has a text for {event['key']} ({by}): {_brief(event['text'])}"
 

@@ -49,7 +49,7 @@ READ = (
 
 _IS_ONE = {
     DECISION: pl.col("source") == "fallback",
-    TEXT_WRITTEN: pl.col("source") == "failed",
+    TEXT_WRITTEN: pl.col("source").is_in(["failed", "fallback"]),
     WORKFLOW_STEP: pl.col("outcome") != "done",
     COGNITION_CYCLE: pl.col("outcome") == "unusable",
 }

@@ -20,12 +20,18 @@ def transition_counts(logs: RunLogs) -> pl.DataFrame:
         ``from_state``, ``to_state``, ``trigger``, ``count`` and ``probability``: the proportion of
         all transitions out of the state, 0 to 1, which is the maximum-likelihood estimate of the
         probability in a Markov chain over the states (Anderson and Goodman 1957, Annals of
-        Mathematical Statistics 28(1)). With ``run`` first if there are several.
+        Mathematical Statistics 28(1)). With ``run`` first if there are several. If several charts
+        drive agents of a run, each is counted by itself, and named in ``chart`` before
+        ``from_state``.
     """
-    counts = count_transitions(logs, ["from_state", "to_state", "trigger"])
-    leaving = pl.col("count").sum().over("run", "from_state")
-    order = ["run", "from_state", pl.col("count").neg(), "to_state", "trigger"]
-    return logs.labelled(counts.with_columns(probability=pl.col("count") / leaving).sort(order))
+    counts = count_transitions(logs, ["chart", "from_state", "to_state", "trigger"])
+    leaving = pl.col("count").sum().over("run", "chart", "from_state")
+    order = ["run", "chart", "from_state", pl.col("count").neg(), "to_state", "trigger"]
+    table = counts.with_columns(probability=pl.col("count") / leaving).sort(order)
+    if table.select("run", "chart").n_unique() == table["run"].n_unique():
+        table = table.drop("chart")
+
+    return logs.labelled(table)
 
 
 def dwell_times(logs: RunLogs) -> pl.DataFrame:

@@ -1,11 +1,12 @@
-"""Random numbers of agents that have no stream."""
+"""Random numbers of agents that have no stream, and those that a question takes."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 from weakref import finalize
 
-from prism.randomness import RandomStream
+from prism.randomness import RandomStream, Taken
 from prism.statechart._identity import given_name
 
 
@@ -57,3 +58,23 @@ class AgentStreams:
                 self._nameless[key] = stream, agent
 
         return self._nameless[key][0]
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """The random number that a question takes before it is put.
+
+    Args:
+        stream: Where the number was taken; None if nothing will be drawn.
+        taken: The number, with which an option is drawn.
+        fault: What keeps the question from being put.
+    """
+
+    stream: RandomStream | None = None
+    taken: Taken = (0, 0.0)
+    fault: Exception | None = None
+
+    def put_back(self) -> None:
+        """Leave the stream as if the question had not been put."""
+        if self.stream is not None:
+            self.stream.put_back(self.taken)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
@@ -398,3 +398,9 @@ def require_positive(**limits: float | None) -> None:
     for name, value in limits.items():
         if value is not None and not value > 0:
             raise FieldValueError(f"{name} must be above 0, got {value!r}")
+
+
+def require_one_of(name: str, value: str, known: Sequence[str]) -> None:
+    """Raise FieldValueError for a value that is none of those that are known."""
+    if value not in known:
+        raise FieldValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")

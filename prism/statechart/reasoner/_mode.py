@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from time import monotonic
+from typing import Any, Literal
 
 from prism.errors import TimedOutError
 from prism.statechart.reasoner._dispatch import SingleFlight
@@ -16,6 +17,13 @@ LONGEST_LOOK_SECONDS = 10.0
 
 _REST_AFTER_LOOK = 10
 """How many times as long as a failed look took to wait before the next."""
+
+
+def kind_by(mode: Literal["auto", "decision", "chat"], client: Any) -> Kind | None:
+    """Return what is asked in a mode, or None if the server has to say."""
+    if mode != "auto":
+        return mode
+    return None if callable(getattr(client, "systemone", None)) else "chat"
 
 
 class ModeFinder:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import lru_cache
 from typing import Any, Literal
@@ -83,6 +83,17 @@ class Request:
             [state_text(option) for option in question.options] for question in self.questions
         ]
         return json.dumps([self.kind, self.text, options, self.choices])
+
+    def one_by_one(self) -> Iterator[Request]:
+        """Yield a request for each question, for a server that takes one question at a time."""
+        if len(self.choices) < 2:
+            yield self
+            return
+
+        for place, question, choice in zip(
+            self.places, self.questions, self.choices.values(), strict=True
+        ):
+            yield replace(self, questions=[question], places=[place], choices={"q0": choice})
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,10 +328,12 @@ def _has_states_of_the_feed(kind: type) -> bool:
 
 
 def _options(question: Question, settings: PromptSettings) -> str:
-    return "\n".join(
-        f"- {state_text(option)}: {meaning_of(question, option, settings.descriptions)}"
+    told = (
+        (state_text(option), meaning_of(question, option, settings.descriptions))
         for option in question.options
     )
+    # a state that means what it says is said once
+    return "\n".join(f"- {text}" if text == means else f"- {text}: {means}" for text, means in told)
 
 
 def meaning_of(question: Question, option: Any, descriptions: Mapping[Any, str]) -> str:

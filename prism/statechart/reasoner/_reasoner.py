@@ -16,9 +16,9 @@ from prism.errors import (
     FieldValueError,
     ReasonerError,
 )
-from prism.randomness import RandomStream, Taken, index_at
+from prism.randomness import index_at
 from prism.statechart._identity import agent_name
-from prism.statechart.reasoner._agent_streams import AgentStreams
+from prism.statechart.reasoner._agent_streams import AgentStreams, Draw
 from prism.statechart.reasoner._answer_store import AnswerStore, ReplyCache
 from prism.statechart.reasoner._clients import (
     adapt,
@@ -28,7 +28,7 @@ from prism.statechart.reasoner._clients import (
     has_slots,
     require_model,
 )
-from prism.statechart.reasoner._cost import Budget, Cost, require_positive
+from prism.statechart.reasoner._cost import Budget, Cost, require_one_of, require_positive
 from prism.statechart.reasoner._decision_requests import decision_requests
 from prism.statechart.reasoner._dispatch import (
     Dispatcher,
@@ -38,7 +38,7 @@ from prism.statechart.reasoner._dispatch import (
     chosen_in,
     reason_in,
 )
-from prism.statechart.reasoner._mode import ModeFinder
+from prism.statechart.reasoner._mode import ModeFinder, kind_by
 from prism.statechart.reasoner._model_client import Reply
 from prism.statechart.reasoner._own_prompts import PROMPT_LOGGER, OwnPrompts, Prompts
 from prism.statechart.reasoner._prompts import (
@@ -73,26 +73,6 @@ class _Probabilities:
 
 
 Found = Decision | _Probabilities
-
-
-@dataclass(frozen=True, slots=True)
-class _Draw:
-    """The random number that a question takes before it is put.
-
-    Args:
-        stream: Where the number was taken; None if nothing will be drawn.
-        taken: The number, with which an option is drawn.
-        fault: What keeps the question from being put.
-    """
-
-    stream: RandomStream | None = None
-    taken: Taken = (0, 0.0)
-    fault: Exception | None = None
-
-    def put_back(self) -> None:
-        """Leave the stream as if the question had not been put."""
-        if self.stream is not None:
-            self.stream.put_back(self.taken)
 
 
 class Reasoner(BaseReasoner):
@@ -173,8 +153,8 @@ class Reasoner(BaseReasoner):
         record: PromptRecord | None = None,
         logger: EventLogger | None = None,
     ) -> None:
-        _require_one_of("mode", mode, ("auto", "decision", "chat"))
-        _require_one_of("pick", pick, ("draw", "argmax"))
+        require_one_of("mode", mode, ("auto", "decision", "chat"))
+        require_one_of("pick", pick, ("draw", "argmax"))
         require_positive(timeout=timeout, concurrency=concurrency, attempts=attempts)
         own = getattr(client, "concurrency", None)
         if own and concurrency is not None:
@@ -200,7 +180,7 @@ class Reasoner(BaseReasoner):
         self.budget: Budget = budget or Budget()
         self._client = client
         self._mode = mode
-        self._kind: Kind | None = _kind_by(mode, client)
+        self._kind: Kind | None = kind_by(mode, client)
         self._pick = pick
         self._fallback = fallback
         self._model = model or _text_or_none(getattr(client, "model", None))
@@ -282,17 +262,17 @@ class Reasoner(BaseReasoner):
         if getattr(self._client, "reopens", False):
             await self._client.close()
 
-    def _draw(self, question: Question) -> _Draw:
+    def _draw(self, question: Question) -> Draw:
         """Take what a question needs besides an answer: an agent with a name, and a number."""
         try:
             agent_name(question.agent)
             if self._pick == "argmax" or self._kind == "chat":
-                return _Draw()
+                return Draw()
 
             stream = self._streams.of(question.agent)
-            return _Draw(stream, stream.take())
+            return Draw(stream, stream.take())
         except Exception as error:  # of the user's agent; the other questions must not suffer
-            return _Draw(fault=error)
+            return Draw(fault=error)
 
     async def _find(
         self, questions: Sequence[Question], recording: Recording | None
@@ -305,6 +285,9 @@ class Reasoner(BaseReasoner):
         make = chat_requests if kind == "chat" else decision_requests
         requests = make(questions, self._settings)
         placed: dict[int, Found] = {}
+        # a server that would be asked one after the other anyway is asked in as many slots
+        if getattr(self._client, "asks_one_by_one", False):
+            requests = (one for request in requests for one in request.one_by_one())
         chats = await self._ask_all(((request, 0) for request in requests), placed, recording)
         await self._ask_all(chats, placed, recording)
 
@@ -471,7 +454,7 @@ class Reasoner(BaseReasoner):
         except ReasonerError as error:
             return self._fall_back(question, error, cost)
 
-    def _settle(self, question: Question, draw: _Draw, found: Found) -> Decision:
+    def _settle(self, question: Question, draw: Draw, found: Found) -> Decision:
         """Choose an option by its probability, where the model gave those."""
         if isinstance(found, Decision):
             return found
@@ -507,17 +490,5 @@ def _all_valid(found: Sequence[Found]) -> bool:
     return all(item.source != "fallback" for item in found)
 
 
-def _kind_by(mode: Mode, client: Any) -> Kind | None:
-    """Return what is asked in a mode, or None if the server has to say."""
-    if mode != "auto":
-        return mode
-    return None if callable(getattr(client, "systemone", None)) else "chat"
-
-
 def _text_or_none(value: Any) -> str | None:
     return value if isinstance(value, str) else None
-
-
-def _require_one_of(name: str, value: str, known: Sequence[str]) -> None:
-    if value not in known:
-        raise FieldValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")

@@ -32,7 +32,8 @@ class FakeOpenAI(ModelServer):
         queue_limit: As for `FakeOllama`.
         logprobs: Whether log-probabilities are given where they are asked for, or passed over.
         refuses: Parameters of a request that are refused with 400, such as ``response_format``,
-            ``logprobs``, ``seed`` or ``reasoning_effort``.
+            ``logprobs``, ``seed`` or ``reasoning_effort``; ``json_schema`` refuses that kind of
+            ``response_format`` alone, with 500, as llama-cpp-python does.
         key: Key that every request has to have, or is refused with 401; None for none.
         remember: As for `FakeOllama`.
 
@@ -106,6 +107,9 @@ class FakeOpenAI(ModelServer):
         refused = next((name for name in self.refuses if name in asked.body), None)
         if refused is not None:
             await exchange.refuse(400, f"Unsupported parameter: '{refused}' is not supported.")
+            return
+        if "json_schema" in self.refuses and "json_schema" in asked.body.get("response_format", {}):
+            await exchange.refuse(500, openai_wire.NO_SCHEMA)
             return
         if asked.body.get("stream"):
             await exchange.refuse(400, "this server does not stream")

@@ -13,6 +13,12 @@ from prism.testing._server.wire import Asked, options_in, weights_of
 CHAT = "/v1/chat/completions"
 MODELS = "/v1/models"
 
+NO_SCHEMA = (
+    "1 validation error:\n  {'type': 'literal_error', 'loc': ('body', 'response_format', 'type'), "
+    "'msg': \"Input should be 'text' or 'json_object'\", 'input': 'json_schema'}"
+)
+"""What llama-cpp-python says to a schema as OpenAI has it."""
+
 _NEVER = -9999.0
 """What OpenAI has for the logarithm of 0, which JSON cannot carry."""
 

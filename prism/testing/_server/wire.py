@@ -42,8 +42,9 @@ class Asked:
         """JSON Schema that a chat's answer is to follow; None for a text."""
         schema = self.body.get("format")
         asked_for = self.body.get("response_format")
-        if isinstance(asked_for, dict) and isinstance(asked_for.get("json_schema"), dict):
-            schema = asked_for["json_schema"].get("schema")
+        if isinstance(asked_for, dict):
+            # as OpenAI has it, or as llama-cpp-python does
+            schema = asked_for.get("json_schema", asked_for).get("schema")
 
         return schema if isinstance(schema, dict) else None
 

@@ -27,7 +27,7 @@ from prism.analysis import (
     world_events,
 )
 from prism.errors import InputError
-from prism.worlds.examples.market import Buyer, Seller
+from tests.kit.world_runs import Buyer, Seller
 
 WriteLog = Callable[..., Path]
 
@@ -69,11 +69,11 @@ def test_treatments_name_their_round_and_what_they_changed(rumours: list[Path]) 
 def test_parameters_describe_the_runs(rumours: list[Path], market: Path, folder: Path) -> None:
     """Each run has a row with its world, size, seed and parameters, null where it has none."""
     table = parameters(read_log(*rumours, market, folder))
-    rows = table.select("run", "world", "agents", "friends", "raise_by").rows()
+    rows = table.select("run", "world", "agents", "friends", "least_gain").rows()
     assert rows == [
         ("friends-4", "Rumour", 30, 4, None),
         ("friends-8", "Rumour", 30, 8, None),
-        ("market", "Market", 20, None, 1.2),
+        ("market", "Bazaar", 20, None, 0.5),
         ("real", None, 80, None, None),
     ]
 
@@ -117,7 +117,7 @@ def test_own_events_have_their_own_keys_as_columns(market: Path) -> None:
         {key: line[key] for key in ("agent_id", "buyer", "price")} for line in logged
     ]
     counts = world_event_counts(read_log(market))
-    assert counts["events"].sum() == len(logged) > 5
+    assert counts["events"].sum() == len(logged) > 3
     assert counts["event"].unique().to_list() == ["sold"]
 
 
@@ -151,7 +151,7 @@ def test_agents_of_a_world_have_fields_and_nothing_of_posts(market: Path) -> Non
     """Fields are columns as the agents joined with them; there are no zeros about posts."""
     table = agents(read_log(market))
     assert table.columns == [
-        *("agent_id", "chart", "display_name", "worth", "offered", "cost", "goods"),
+        *("agent_id", "chart", "display_name", "worth", "cost", "goods"),
         *("state", "transitions", "decisions", "fallbacks"),
     ]
     joined = {line["agent_id"]: line for line in lines_of(market, "agent.joined")}
@@ -170,7 +170,7 @@ def test_a_table_about_posts_has_nothing_of_a_world(
     assert table_of(logs).is_empty()
     assert [note.kind for note in logs.notes] == ["no_feed"]
     both, alone = read_log(market, folder), read_log(folder)
-    beside = table_of(both).filter(run="real").drop("run", "raise_by")
+    beside = table_of(both).filter(run="real").drop("run", "least_gain")
     assert beside.equals(table_of(alone))
 
 
@@ -209,3 +209,16 @@ def test_each_kind_is_checked_against_its_chart(
     path = write_log(events)
     assert check_log(read_log(path), Seller.chart).checked == 1
     assert check_log(read_log(path), Buyer.chart).found
+
+
+def test_transitions_of_two_charts_are_counted_apart(write_log: WriteLog, make: Any) -> None:
+    """States of two charts may have one name: each has probabilities of its own."""
+    moves = [
+        make.move("a", "idle", "busy", chart="ants"),
+        make.move("b", "idle", "gone", chart="bees"),
+    ]
+    table = transition_counts(read_log(write_log(moves)))
+    assert table.select("chart", "to_state", "probability").rows() == [
+        ("ants", "busy", 1.0),
+        ("bees", "gone", 1.0),
+    ]

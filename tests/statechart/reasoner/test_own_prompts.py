@@ -54,9 +54,9 @@ def own(given: Any, **settings: Any) -> PromptSettings:
 DEFAULT = """People who hear news {name}.
 
 Below you are told who you are and what has happened. Choose one of these:
-- calm: calm
-- cross: cross
-- idle: idle
+- calm
+- cross
+- idle
 
 Respond with JSON only:
 {"next_state": "<state_value>"}
@@ -125,9 +125,7 @@ def test_a_template_says_what_the_model_is_told() -> None:
     assert told.startswith(
         'Ada (34, cook) calm hears temper 0.3 yes It {rains} {name}. {"a": {1}} {}\n\nChoose one'
     )
-    assert told.endswith(
-        '- idle: idle\n\nRespond with JSON only:\n{"next_state": "<state_value>"}\n'
-    )
+    assert told.endswith('- idle\n\nRespond with JSON only:\n{"next_state": "<state_value>"}\n')
 
 
 def test_a_template_places_options_reply_and_memory() -> None:
@@ -137,8 +135,8 @@ def test_a_template_places_options_reply_and_memory() -> None:
     question = ask(SimpleNamespace(name="Bo", state_history=[_moved()]))
     told = chat_prompt(question, settings)
     assert told == (
-        'Respond with JSON only:\n{"next_state": "<state_value>"}\n- calm: calm\n- cross: cross\n'
-        '- idle: idle\nWhat you remember, oldest first:\n- You went from "idle" to "calm" on '
+        'Respond with JSON only:\n{"next_state": "<state_value>"}\n- calm\n- cross\n'
+        '- idle\nWhat you remember, oldest first:\n- You went from "idle" to "calm" on '
         '"wakes".\nYou are Bo.\nPeople who hear news {name}.\n'
     )
     assert "remember" not in decision_state(question, settings)

@@ -12,6 +12,7 @@ import ollama
 import pytest
 
 from prism.errors import FieldValueError
+from prism.llm import ModelPool, OllamaPool, OpenAIPool
 from prism.testing import Asked, FakeOllama, Fault
 from tests.kit.waiting import until
 
@@ -306,21 +307,28 @@ def test_a_taken_port_is_an_error(server: FakeOllama) -> None:
         server.start()
 
 
-def test_it_runs_in_a_process_of_its_own() -> None:
+@pytest.mark.parametrize("dialect", ["ollama", "openai"])
+def test_it_runs_in_a_process_of_its_own(dialect: str) -> None:
     """As a program it prints its address, serves until its input ends, and prints its counts."""
     command = [sys.executable, "-m", "prism.testing", "--latency", "0.01", "--slots", "2"]
+    command += ["--dialect", "openai"] if dialect == "openai" else []
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout
-        client = ollama.Client(process.stdout.readline().strip(), timeout=5)
-        with client:
-            assert client.chat("llama3.2", HELLO).message.content == "Hello."
+        host = process.stdout.readline().strip()
+        pool = (OllamaPool if dialect == "ollama" else OpenAIPool)([host], "llama3.2", timeout=5)
+        assert asyncio.run(chat(pool)) == "Hello."
         counted, _ = process.communicate(timeout=10)
     assert process.returncode == 0
     counts = json.loads(counted)
     assert (counts["questions"], counts["most_at_once"]) == (1, 1)
     assert counts["busy"] > 0
+
+
+async def chat(pool: ModelPool) -> str:
+    async with pool:
+        return (await pool.chat(HELLO)).text
 
 
 def test_it_needs_no_pytest() -> None:

@@ -1,0 +1,128 @@
+"""Texts of a bounded length: asked for, read, cleaned and cut."""
+
+import json
+from typing import Any
+from unicodedata import category
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from prism.errors import FieldValueError
+from prism.statechart import Wording
+
+SHORT = Wording(20)
+FAMILY = "👩‍👩‍👧"
+
+
+def read(reply: Any, wording: Wording = SHORT) -> Any:
+    """Return what the call for a text makes of a reply."""
+    text = reply if isinstance(reply, str) else json.dumps(reply)
+    return wording.call("ada", "post", "Write.").read(text)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"text": "Hello!"},
+        '```json\n{"text": "Hello!"}\n```',
+        'Here it is: {"text": "Hello!"}',
+        "<think>a short one</think>Hello!",
+        '"Hello!"',
+        "Hello!",
+        {"text": "\u202eHe\x07llo!\ufeff\x00 "},
+        {"text": "\r\nHello!\r\n\r\n\r\n"},
+    ],
+)
+def test_a_text_is_found_in_what_models_reply(reply: Any) -> None:
+    """JSON as it was asked for, in a fence or in words, and a bare text say the same."""
+    assert read(reply) == "Hello!"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"text": ""},
+        {"text": " \u200d\x07\u200b\n"},
+        {"reply": 1},
+        '{"text": "Hel',
+        "```",
+        "<think>and so on",
+        [],
+    ],
+)
+def test_a_reply_without_a_text_cannot_be_used(reply: Any) -> None:
+    """An empty text, one that was cut off, and data without a text are failures."""
+    with pytest.raises(ValueError, match=r"reply|text"):
+        read(reply)
+
+
+def test_what_looks_like_a_thought_or_a_template_in_a_text_stays() -> None:
+    """Nothing in a text is evaluated, or taken for more than words."""
+    text = "{name} <think> %s $x {{7*7}}"
+    assert read({"text": text}, Wording(80)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "cut"),
+    [
+        ("twenty characters ok", "twenty characters…"),
+        ("twenty characters ok!", "twenty characters…"),
+        ("nineteen characters", "nineteen characters"),
+        ("x" * 21, "x" * 19 + "…"),
+        ("y" * 18 + FAMILY, "y" * 18 + "…"),
+        ("z" * 18 + "e\u0301e\u0301", "z" * 18 + "…"),
+        ("w" * 18 + "🇩🇪🇫🇷", "w" * 18 + "…"),
+        ("one, two, three, four, five", "one, two, three…"),
+    ],
+)
+def test_a_long_text_is_cut_behind_a_word_or_a_whole_sign(text: str, cut: str) -> None:
+    """A cut text ends with an ellipsis, within its length; no letter loses its accent."""
+    assert read({"text": text}) == cut
+
+
+@given(st.text(min_size=1), st.integers(1, 40))
+@settings(max_examples=30)
+@example("a\ud83d b", 2)
+@example("\u0301" * 30, 5)
+def test_any_text_ends_up_clean_and_short(text: str, most: int) -> None:
+    """Whatever a model writes, a log can hold, a page show and a platform take."""
+    try:
+        found = read({"text": text}, Wording(most))
+    except ValueError:
+        return
+
+    assert 1 <= len(found) <= most
+    assert found == found.strip()
+    assert not [sign for sign in found if category(sign) in ("Cc", "Cs") and sign != "\n"]
+    found.encode()
+
+
+def test_data_of_a_schema_has_clean_texts_and_all_that_is_required() -> None:
+    """A schema of one's own gives its data; what lacks a key cannot be used."""
+    schema = {"type": "object", "required": ["mood", "why"]}
+    call = SHORT.call("ada", "k", "How?", schema=schema)
+    assert call.schema == schema
+    assert call.read('{"mood": "calm\\u0007", "why": ["a\\u202e"]}') == {
+        "mood": "calm",
+        "why": ["a"],
+    }
+    for reply, problem in (('{"mood": 1}', "no 'why'"), ("[1]", "not an object")):
+        with pytest.raises(ValueError, match=problem):
+            call.read(reply)
+
+
+def test_what_is_the_same_for_all_comes_first() -> None:
+    """Length, language and form come before who writes, and that before what."""
+    call = Wording(99, "German").call("ada", "k", "Say it.", persona="You are Ada.")
+    places = [call.prompt.index(part) for part in ("German", "99", "You are Ada.", "Say it.")]
+    assert places == sorted(places)
+    assert call.schema is not None
+    assert call.schema["properties"]["text"]["maxLength"] == 99
+
+
+@pytest.mark.parametrize("keys", [{"max_length": 0}, {"max_length": True}, {"language": "a\nb"}])
+def test_a_length_or_language_that_cannot_be_is_refused(keys: dict[str, Any]) -> None:
+    """The message names what is wrong."""
+    with pytest.raises(FieldValueError, match=next(iter(keys))):
+        Wording(**keys)
