@@ -90,6 +90,8 @@ def _field(field: Field, hint: Any) -> dict[str, Any]:
 
 def _kind(kind: type[Agent]) -> dict[str, Any]:
     chart = getattr(kind, "chart", None)
+    # an object of another class, of which a guest is made, declares none
+    fields: Mapping[str, Field] = getattr(kind, "fields", {})
     hints = hints_of(kind)
 
     return {
@@ -98,7 +100,7 @@ def _kind(kind: type[Agent]) -> dict[str, Any]:
         "chart": _chart(chart) if isinstance(chart, Statechart) else None,
         "fields": [
             _field(field, hints.get(name))
-            for name, field in getattr(kind, "fields", {}).items()
+            for name, field in fields.items()
             if name not in Agent.fields
         ],
     }
