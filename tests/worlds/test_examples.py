@@ -1,7 +1,10 @@
 """The worlds that prism ships: short, explained, and as their sources say they are."""
 
 import random
+import subprocess
+import sys
 from pathlib import Path
+from signal import SIGKILL
 from statistics import mean
 from typing import Any
 
@@ -9,7 +12,7 @@ import pytest
 
 import prism
 from prism.testing import ScriptedWriter
-from prism.worlds import Run, examples, random_graph
+from prism.worlds import Run, World, examples, random_graph
 from prism.worlds.examples import Council, Lake, Market, Rumour, Schelling
 from prism.worlds.examples.rumour import Mind, Person
 from tests.kit.worlds import SHIPPED, run_logged
