@@ -17,6 +17,5 @@ unknown = [
     and (not symbol["isTypeKnown"] or symbol["isTypeAmbiguous"])
     and not symbol["name"].startswith(COPIED)
 ]
-print(f"{len(symbols)} symbols, {len(unknown)} without a known type")
-print(*unknown, sep="\n")
+sys.stderr.writelines(f"without a known type: {name}\n" for name in unknown)
 sys.exit(1 if unknown or not symbols else 0)

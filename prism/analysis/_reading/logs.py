@@ -164,7 +164,7 @@ class RunLogs:
 
         Args:
             kinds: Names of the events to read; none means all that prism knows.
-            columns: Their keys; `OWN_KEYS` for those that a world gave its own events.
+            columns: Their keys; ``OWN_KEYS`` for those that a world gave its own events.
 
         Yields:
             Frames with ``run`` (a number: the place in `runs`), ``line``, ``event`` and the
