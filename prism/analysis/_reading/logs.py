@@ -28,9 +28,9 @@ from prism.analysis._reading.survey import SURVEYED, FileSurvey
 from prism.errors import InputError
 from prism.files._names import shown_path
 from prism.files._temporary import TemporaryCopy
+from prism.runlog._events import EVENTS
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runlog._reader import LOG_NAME, Block, locate_log, read_blocks
-from prism.runlog._schema import EVENTS
 from prism.telemetry.events import (
     AGENT_JOINED,
     DECISION,
