@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from enum import Enum, StrEnum
+from reprlib import repr as brief
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from prism.errors import AgentError
@@ -179,7 +180,7 @@ def _require_restoring(someone: Any) -> None:
     if again != kept:
         raise AgentError(
             f"{type(someone).__name__}.restore does not bring back what snapshot() returned: "
-            f"{kept!r} became {again!r}"[:500]
+            f"{brief(kept)} became {brief(again)}"
         )
 
 

@@ -15,8 +15,13 @@ KNOWING = ("llm/", "testing/_server/", "statechart/reasoner/_bare_ollama.py")
 PATHS = ("/api/", "/v1/systemone")
 NAMES = {"keep_alive", "prompt_eval_count", "eval_count", "capabilities", "status_code"}
 STATUSES = {400, 401, 403, 404, 405, 413, 422, 429, 500, 501, 502, 503, 504}
-DRAWING = ("drawing/", "report/", "statechart/statechart.py")
-"""Where a number like 400 is a size of a picture."""
+DRAWING = (
+    "drawing/",
+    "report/",
+    "statechart/statechart.py",
+    "statechart/reasoner/_recollection.py",
+)
+"""Where a number like 400 is a size, of a picture or a memory."""
 
 OTHERS = [
     path

@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+from collections.abc import Iterator
 from contextvars import ContextVar
 from threading import current_thread, main_thread
 
@@ -45,6 +46,15 @@ async def test_what_the_caller_bound_and_what_fails_come_through() -> None:
         run_to_end(fail())
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Have an interruption raise KeyboardInterrupt, also where a shell had it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interruption_ends_the_run() -> None:
     """Ctrl-C in the waiting thread cancels what it waits for."""
     ended: list[str] = []
