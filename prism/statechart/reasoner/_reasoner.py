@@ -128,8 +128,8 @@ class Reasoner(BaseReasoner):
             there is a cache and neither the client nor ``model`` names a model; or if a prompt
             names a field that there is not.
         FieldValueError: If mode or pick is unknown, the attributes are no names, the time-out, the
-            concurrency, the attempts or the memory are not above 0, or the concurrency or the attempts are given for a client
-            that has its own.
+            concurrency, the attempts or the memory are not above 0, or the concurrency or the
+            attempts are given for a client that has its own.
     """
 
     def __init__(

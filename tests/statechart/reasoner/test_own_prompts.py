@@ -195,7 +195,7 @@ async def test_what_nobody_has_is_refused_with_the_first_question(
 def test_where_there_is_nothing_to_tell_the_message_says_so() -> None:
     """No list ends in nothing."""
     question = Question(ADA, Mood.CALM, "hears", tuple(Mood))
-    with pytest.raises(ReasonerError, match="the world does not have: it has nothing$"):
+    with pytest.raises(ReasonerError, match=r"the world does not have: it has nothing$"):
         chat_prompt(question, own("{world.alpha}"))
 
 
