@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import Any
 
+from prism.errors import FieldTypeError
+
 _MOST_NUMBER = 2**63
 _MOST_DEPTH = 50
 _SHOWN = 60
@@ -23,6 +25,37 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
     "object": lambda value: isinstance(value, dict),
     "string": lambda value: isinstance(value, str),
 }
+
+
+_KEYWORDS: Mapping[str, tuple[Any, str]] = {
+    "type": (str | list, "the name of a type, or a list of them"),
+    "enum": (list, "a list of values"),
+    "required": (list, "a list of keys"),
+    "properties": (Mapping, "an object of schemas"),
+    "minimum": (int | float, "a number"),
+    "maximum": (int | float, "a number"),
+}
+"""What the values of keywords that are followed must be."""
+
+
+def require_schema(schema: Any, where: str = "schema") -> None:
+    """Refuse what no data could be held to.
+
+    Raises:
+        FieldTypeError: If it is no JSON Schema, or has keywords that cannot be, with the place.
+    """
+    if isinstance(schema, bool):
+        return
+    if not isinstance(schema, Mapping):
+        raise FieldTypeError(f"{where} must be a JSON Schema, which is an object, got {schema!r}")
+
+    for name, (kinds, what) in _KEYWORDS.items():
+        if name in schema and not isinstance(schema[name], kinds):
+            raise FieldTypeError(f"{name} of {where} must be {what}, got {schema[name]!r}")
+    for name, part in schema.get("properties", {}).items():
+        require_schema(part, f"{name!r} of {where}")
+    if "items" in schema:
+        require_schema(schema["items"], f"items of {where}")
 
 
 def require_data(value: Any, schema: Any, where: str = "the reply", depth: int = 0) -> None:

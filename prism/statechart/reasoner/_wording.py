@@ -14,7 +14,7 @@ from typing import Any
 from unicodedata import category, combining
 
 from prism.errors import FieldValueError
-from prism.statechart.reasoner._data_fits import require_data
+from prism.statechart.reasoner._data_fits import require_data, require_schema
 from prism.statechart.reasoner._replies import find_json, what_is_said
 from prism.statechart.reasoner._texts import TextCall, whole_characters
 
@@ -88,7 +88,13 @@ class Wording:
             persona: Who writes.
             schema: JSON Schema of an answer of another form than one text.
             fallback: What to take if no usable text comes.
+
+        Raises:
+            FieldTypeError: If the schema is none.
         """
+        if schema is not None:
+            require_schema(schema)
+
         told = "\n\n".join(part for part in (self._rules(schema), persona, prompt) if part)
         if schema is not None:
             own = dict(schema)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from prism.errors import FieldTypeError
 from prism.statechart import Wording
 
 SCHEMA = {
@@ -57,4 +58,20 @@ def test_what_it_does_not_allow_cannot_be_used(reply: Any, problem: str) -> None
     """The message names the place; what no checkpoint could hold is refused whatever it says."""
     with pytest.raises(ValueError, match="reply") as raised:
         read(reply)
+    assert problem in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("schema", "problem"),
+    [
+        ("text", "schema must be a JSON Schema, which is an object, got 'text'"),
+        ({"properties": ["a"]}, "properties of schema must be an object of schemas, got ['a']"),
+        ({"properties": {"a": {"type": 5}}}, "type of 'a' of schema must be the name of a type"),
+        ({"items": {"enum": "ab"}}, "enum of items of schema must be a list of values, got 'ab'"),
+    ],
+)
+def test_what_is_no_schema_is_refused_when_a_text_is_asked_for(schema: Any, problem: str) -> None:
+    """It is the programmer's mistake, not the model's, and is told with the place."""
+    with pytest.raises(FieldTypeError) as raised:
+        Wording().call("ada", "k", "How?", schema=schema)
     assert problem in str(raised.value)
