@@ -93,6 +93,16 @@ def test_an_agent_describes_itself() -> None:
         assert decision_state(ask(agent)) == "You are a cook from Riga."
 
 
+@pytest.mark.parametrize("method", ["persona", "describe"])
+def test_what_an_agent_says_of_itself_is_text(method: str) -> None:
+    """A method without a return would otherwise tell the model: None."""
+    agent = SimpleNamespace(agent_id="a1", **{method: lambda: None})
+    with pytest.raises(
+        ReasonerError, match=rf"{method}\(\) of agent 'a1' must return text, got No"
+    ):
+        chat_prompt(ask(agent))
+
+
 def test_a_chart_that_extends_the_feeds_keeps_the_contracts_prompt() -> None:
     """Agents of a chart with the feed's states and others are asked as those of the feed."""
     from prism.statechart import social_media_chart
