@@ -65,6 +65,7 @@ from prism.runs import (
 )
 from prism.runs._assigned import Mode, Pick, Server
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
+from prism.runs._options import ONLY_DECIDES
 from prism.runs._writing import recorded_writer
 from prism.social import Results, SocialRun
 from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
@@ -442,14 +443,15 @@ def _only_writes(given: Mapping[str, Any], writer: WriterChoice) -> WriterOption
     if writer.kind is None:
         if given:
             option = option_of(next(iter(given)))
-            raise InputError(f"{option} needs --reasoner ollama or openai, or --writer")
+            others = "" if next(iter(given)) in ONLY_DECIDES else ", or --writer"
+            raise InputError(f"{option} needs --reasoner ollama or openai{others}")
         return None
 
     model = writer.model or given.get("model")
     if model is None:
         raise _lacks_model("--writer", writer.kind)
 
-    for name in ("mode", "pick", "stop_at_fallbacks"):
+    for name in ONLY_DECIDES:
         if name in given:
             raise InputError(f"{option_of(name)} needs --reasoner ollama or openai: it decides")
 

@@ -12,14 +12,11 @@ from prism.files._durable import is_stream
 from prism.llm import DEFAULT_HOST, AnswerCache, ModelPool, OllamaPool, OpenAIPool, Slots
 from prism.runlog import ReplayReasoner
 from prism.runs._assigned import ALL_OTHERS, Assigned, ModelAssignment
-from prism.runs._options import ModelOptions, ReplayOptions
+from prism.runs._options import ONLY_DECIDES, ModelOptions, ReplayOptions
 from prism.runs._stopping import StoppingByAgent, StoppingReasoner
 from prism.statechart import BaseReasoner, BaseWriter, Budget, Reasoner, Recollection, Writer
 from prism.statechart.reasoner._by_agent import ReasonerByAgent, WriterByAgent
 from prism.statechart.reasoner._recollection import DEFAULT_TOKENS
-
-_TOLD = ("prompt", "attributes", "remember", "remember_tokens", "reasons")
-"""Options of what a model is told and asked for a decision."""
 
 LOGGER: logging.Logger = logging.getLogger("prism.runs.models")
 """Where it is told that a model is for nobody."""
@@ -123,7 +120,7 @@ def make_writer(
         FieldValueError: If an option lies outside its range.
         InputError: If an option applies to decisions only, or the file of answers cannot be used.
     """
-    for name in ("mode", "pick", "stop_at_fallbacks", *_TOLD):
+    for name in ONLY_DECIDES:
         given = [each for each in (options, *options.assigned) if getattr(each, name, None)]
         if given:
             problem = "applies to decisions, and this run has a model write"

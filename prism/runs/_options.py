@@ -45,6 +45,13 @@ class ReplayOptions:
         return {"reasoner": "replay", "replay": str(self.run)}
 
 
+ONLY_DECIDES = (
+    *("mode", "pick", "stop_at_fallbacks"),
+    *("prompt", "attributes", "remember", "remember_tokens", "reasons"),
+)
+"""Options that say nothing to a model that writes."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
     """A language model decides; None stands for the default.

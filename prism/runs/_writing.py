@@ -13,6 +13,7 @@ from prism.runs._assigned import Assigned, Server
 from prism.runs._folder import SUMMARY_NAME, read_summary
 from prism.runs._makers import LOGGER, Shared, make_reasoner, make_writer
 from prism.runs._options import (
+    ONLY_DECIDES,
     ModelOptions,
     ReasonerOptions,
     ReplayOptions,
@@ -25,7 +26,6 @@ from prism.statechart import BaseReasoner, BaseWriter, Reasoner, Wording, Writer
 from prism.statechart.reasoner._by_agent import ReasonerByAgent, WriterByAgent
 from prism.statechart.reasoner._wording import POST_LENGTH
 
-_ONLY_DECIDES = ("mode", "pick", "stop_at_fallbacks")
 _SHARED = ("max_calls", "max_tokens", "deadline", "cache")
 
 
@@ -226,5 +226,5 @@ def _own_model(reasoner: ModelOptions, model: str | ModelOptions) -> ModelOption
     if isinstance(model, ModelOptions):
         return model
 
-    unwanted: dict[str, Any] = dict.fromkeys((*_ONLY_DECIDES, "models_file"))
+    unwanted: dict[str, Any] = dict.fromkeys((*ONLY_DECIDES, "models_file"))
     return replace(reasoner, model=model, assigned=(), **unwanted)

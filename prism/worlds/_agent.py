@@ -347,6 +347,7 @@ class Agent(_Parts, metaclass=Fields):
         Raises:
             SimulationError: If the run has no writer, and there is no template.
             FieldValueError: If the length or the language cannot be.
+            FieldTypeError: If the schema is none.
         """
         host = self._joined("write")
         if template is None and not host.has_writer:

@@ -325,6 +325,11 @@ def test_defaults_and_extremes_run(given: list[str], prism: Prism) -> None:
             "--mode needs --reasoner ollama or openai",
         ),
         (
+            ["--writer", "ollama", "--model", "m", "--reasons"],
+            "--reasons needs --reasoner ollama or openai",
+        ),
+        (["--reasons"], "--reasons needs --reasoner ollama or openai\n"),
+        (
             ["--replay", "nothing", "--writer-model", "m"],
             "--writer-model asks no model: leave it out with --replay",
         ),

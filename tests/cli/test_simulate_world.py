@@ -256,3 +256,10 @@ def test_a_run_ends_where_too_many_decisions_fall_back(mine: Prism) -> None:
         )
     assert ran.status == 1
     assert "go on with: prism simulate --resume run" in ran.err
+
+
+def test_texts_are_counted_once(prism: Prism) -> None:
+    """What is printed has a line for each source of texts."""
+    ran = prism("simulate", "--world", "council", "--agents", "3", "--rounds", "1")
+    assert ran.status == 0, ran.err
+    assert ran.out.count("texts") == ran.out.count("texts, ") == 1

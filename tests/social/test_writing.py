@@ -121,7 +121,9 @@ def test_a_run_that_is_stopped_and_resumed_writes_the_same_bytes(tmp_path: Path)
     with FakeOllama(
         models=["tiny", "small"], write=lambda prompt, schema: {"text": f"{len(prompt)} words"}
     ) as server:
-        model = ModelOptions("tiny", host=(server.host,), mode="chat")
+        # what only a model that decides is told does not keep another one from writing
+        told: dict[str, Any] = {"attributes": ("name",), "remember": 2, "reasons": True}
+        model = ModelOptions("tiny", host=(server.host,), mode="chat", **told)
         writer = WriterOptions("small", max_length=70, language="Latin")
         options = SocialRun(20, rounds=ROUNDS, seed=4, reasoner=model, writer=writer)
         first = runs.begin(options, tmp_path / "first")

@@ -6,11 +6,25 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any
 
-from prism.errors import ReasonerError
+from prism.errors import FieldValueError, ReasonerError
 from prism.statechart._identity import identify, name_or_address
 from prism.statechart.states import state_text
 
 _TELLING = (str, int, float, Enum, list, tuple, dict, type(None))
+
+
+def attribute_names(given: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the attributes that are to be told; a single text names one.
+
+    Raises:
+        FieldValueError: If something else than a name is among them.
+    """
+    names = (given,) if isinstance(given, str) else tuple(given)
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise FieldValueError(f"attributes must be names of attributes, got {name!r}")
+
+    return names
 
 
 def attribute_lines(agent: Any, attributes: Sequence[str]) -> list[str]:
@@ -86,14 +100,13 @@ def _told(sources: Sequence[Any], name: str, whose: str) -> str:
             if not callable(value):
                 return in_words(value)
 
-    known = ", ".join(dict.fromkeys(each for source in sources for each in _names_in(source)))
+    names = dict.fromkeys(each for source in sources for each in _names_in(source))
+    known = ", ".join(names) or "nothing"
     raise ReasonerError(f"a prompt names {name!r}, which {whose} does not have: it has {known}")
 
 
 def _names_in(source: Any) -> list[str]:
     """Return the names under which something can be told."""
-    if source is None:
-        return ["nothing"]
     if isinstance(source, Mapping):
         return [str(name) for name in source]
 

@@ -166,6 +166,9 @@ class OwnPrompts:
             function: Callable[[Question], str] = given
             return function
 
+        if not given.strip():
+            self._problems.append(f"{what} is empty: leave it out for the default one")
+
         template = Template(given, DOTTED_NAME)
         unknown = [name for name in template.names if not _is_field(name)]
         if unknown:

@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from prism.errors import ReasonerError
-from prism.statechart._identity import agent_name, identify
+from prism.statechart._identity import agent_name, identify, name_or_address
 from prism.statechart.reasoner._attributes import attribute_lines
 from prism.statechart.reasoner._own_prompts import OwnPrompt, OwnPrompts, Parts
 from prism.statechart.reasoner._questions import Question
@@ -396,7 +396,7 @@ def persona_of(agent: Any, attributes: Sequence[str]) -> str:
     """Return who an agent is: what it says of itself, and the chosen attributes.
 
     Raises:
-        ReasonerError: If the agent has no such attribute.
+        ReasonerError: If the agent has no such attribute, or says of itself what is no text.
     """
     told = _told_by(agent, "persona") or _told_by(agent, "describe") or _profile(agent)
     return "\n".join((told, *attribute_lines(agent, attributes)))
@@ -404,7 +404,15 @@ def persona_of(agent: Any, attributes: Sequence[str]) -> str:
 
 def _told_by(agent: Any, method: str) -> str:
     says = getattr(agent, method, None)
-    return str(says()) if callable(says) else ""
+    if not callable(says):
+        return ""
+
+    told = says()
+    if not isinstance(told, str):
+        name = name_or_address(agent)
+        raise ReasonerError(f"{method}() of agent {name!r} must return text, got {told!r}")
+
+    return told
 
 
 def _profile(agent: Any) -> str:

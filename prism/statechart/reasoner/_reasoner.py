@@ -20,6 +20,7 @@ from prism.randomness import index_at
 from prism.statechart._identity import agent_name
 from prism.statechart.reasoner._agent_streams import AgentStreams, Draw
 from prism.statechart.reasoner._answer_store import AnswerStore, ReplyCache
+from prism.statechart.reasoner._attributes import attribute_names
 from prism.statechart.reasoner._clients import (
     adapt,
     check_client,
@@ -49,7 +50,7 @@ from prism.statechart.reasoner._prompts import (
     chat_requests,
 )
 from prism.statechart.reasoner._questions import BaseReasoner, Decision, Question, Source
-from prism.statechart.reasoner._recollection import Recollection
+from prism.statechart.reasoner._recollection import Recollection, recollection_of
 from prism.statechart.reasoner._recording import PromptRecord, Recording
 from prism.telemetry._loggers import EventLogger, describe
 
@@ -126,9 +127,9 @@ class Reasoner(BaseReasoner):
             ``systemone``, or blocks the event loop; if it needs a model and there is none; or if
             there is a cache and neither the client nor ``model`` names a model; or if a prompt
             names a field that there is not.
-        FieldValueError: If mode or pick is unknown, the time-out, the concurrency, the attempts or
-            the memory are not above 0, or the concurrency or the attempts are given for a client
-            that has its own.
+        FieldValueError: If mode or pick is unknown, the attributes are no names, the time-out, the
+            concurrency, the attempts or the memory are not above 0, or the concurrency or the
+            attempts are given for a client that has its own.
     """
 
     def __init__(
@@ -184,15 +185,12 @@ class Reasoner(BaseReasoner):
         self._pick = pick
         self._fallback = fallback
         self._model = model or _text_or_none(getattr(client, "model", None))
-        self.memory: Recollection | None = (
-            Recollection(memory) if isinstance(memory, int) else memory
-        )
+        self.memory: Recollection | None = recollection_of(memory)
         self._has_said = False
         self._settings = PromptSettings(
             descriptions,
             None if prompt is None else OwnPrompts(prompt, has_memory=memory is not None),
-            # as for states, a single text is not a list of characters
-            (attributes,) if isinstance(attributes, str) else tuple(attributes),
+            attribute_names(attributes),
             self.memory,
             reasons,
         )

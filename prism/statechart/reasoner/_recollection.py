@@ -89,6 +89,20 @@ class Recollection:
         return _told([line[:length].rstrip() + _ELLIPSIS], is_cut=is_cut)
 
 
+def recollection_of(memory: Recollection | int | None) -> Recollection | None:
+    """Return what a `Reasoner` was given as its memory; a number is one of things.
+
+    Raises:
+        FieldValueError: If it is neither.
+    """
+    if memory is None or isinstance(memory, Recollection):
+        return memory
+    if not isinstance(memory, int):
+        raise FieldValueError(f"memory must be a Recollection or a whole number, got {memory!r}")
+
+    return Recollection(memory)
+
+
 def transition_in_words(record: Any) -> str:
     """Return an entry of an agent's history in words."""
     source, target = state_text(record.from_state), state_text(record.to_state)

@@ -14,6 +14,7 @@ from typing import Any
 from unicodedata import category, combining
 
 from prism.errors import FieldValueError
+from prism.statechart.reasoner._data_fits import require_data, require_schema
 from prism.statechart.reasoner._replies import find_json, what_is_said
 from prism.statechart.reasoner._texts import TextCall, whole_characters
 
@@ -87,7 +88,13 @@ class Wording:
             persona: Who writes.
             schema: JSON Schema of an answer of another form than one text.
             fallback: What to take if no usable text comes.
+
+        Raises:
+            FieldTypeError: If the schema is none.
         """
+        if schema is not None:
+            require_schema(schema)
+
         told = "\n\n".join(part for part in (self._rules(schema), persona, prompt) if part)
         if schema is not None:
             own = dict(schema)
@@ -135,16 +142,10 @@ def read_data(reply: str, schema: Mapping[str, Any]) -> Any:
     """Return the data in a model's reply, its texts clean.
 
     Raises:
-        ValueError: If there is none, or an object lacks a key that the schema requires.
+        ValueError: If there is none, or it is not what the schema asks for.
     """
     found = _cleaned(find_json(reply))
-    if schema.get("type") == "object":
-        if not isinstance(found, dict):
-            raise ValueError("the reply is not an object")
-
-        missing = [key for key in schema.get("required", ()) if key not in found]
-        if missing:
-            raise ValueError(f"the reply has no {missing[0]!r}")
+    require_data(found, schema)
 
     return found
 

@@ -93,6 +93,16 @@ def test_an_agent_describes_itself() -> None:
         assert decision_state(ask(agent)) == "You are a cook from Riga."
 
 
+@pytest.mark.parametrize("method", ["persona", "describe"])
+def test_what_an_agent_says_of_itself_is_text(method: str) -> None:
+    """A method without a return would otherwise tell the model: None."""
+    agent = SimpleNamespace(agent_id="a1", **{method: lambda: None})
+    with pytest.raises(
+        ReasonerError, match=rf"{method}\(\) of agent 'a1' must return text, got No"
+    ):
+        chat_prompt(ask(agent))
+
+
 def test_a_chart_that_extends_the_feeds_keeps_the_contracts_prompt() -> None:
     """Agents of a chart with the feed's states and others are asked as those of the feed."""
     from prism.statechart import social_media_chart
@@ -165,6 +175,7 @@ def test_decision_models_are_told_the_same() -> None:
         ({"temper": {"calm": "{a}"}, Mood.CROSS: "{b}"}, r"\{a\}.*\{b\}"),
         ({7: "x"}, "by chart name or state, got 7"),
         (7, "must be a template or a function"),
+        (" \n", "prompt is empty"),
     ],
 )
 def test_what_is_no_field_is_refused_at_once(template: Any, named: str) -> None:
@@ -189,6 +200,13 @@ async def test_what_nobody_has_is_refused_with_the_first_question(
     with pytest.raises(ReasonerError, match=told):
         await reasoner.decide_many([ask()])
     assert server.questions == []
+
+
+def test_where_there_is_nothing_to_tell_the_message_says_so() -> None:
+    """No list ends in nothing."""
+    question = Question(ADA, Mood.CALM, "hears", tuple(Mood))
+    with pytest.raises(ReasonerError, match=r"the world does not have: it has nothing$"):
+        chat_prompt(question, own("{world.alpha}"))
 
 
 def test_prompts_are_found_by_chart_and_state(caplog: pytest.LogCaptureFixture) -> None:

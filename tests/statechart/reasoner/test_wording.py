@@ -107,7 +107,7 @@ def test_data_of_a_schema_has_clean_texts_and_all_that_is_required() -> None:
         "mood": "calm",
         "why": ["a"],
     }
-    for reply, problem in (('{"mood": 1}', "no 'why'"), ("[1]", "not an object")):
+    for reply, problem in (('{"mood": 1}', "no 'why'"), ("[1]", "must be an object")):
         with pytest.raises(ValueError, match=problem):
             call.read(reply)
 
