@@ -130,7 +130,10 @@ def _plain(value: object, depth: int) -> Any:
     if isinstance(value, Enum):
         return _plain(value.value, depth)
     if isinstance(value, _SCALARS):
-        return value
+        # a float of numpy's is one, too, for which JSON has no form
+        return float(value) if isinstance(value, float) else value
+    if depth and type(value).__module__ == "numpy":
+        return _plain(value.tolist(), depth - 1)  # type: ignore[attr-defined]
     if depth and isinstance(value, Mapping):
         return _plain_mapping(value, depth - 1)
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from copy import copy
-from operator import attrgetter
+from operator import attrgetter, is_not
 from typing import Any
 
 from prism.errors import SimulationError
@@ -26,7 +25,7 @@ from prism.worlds._kinds import Kind
 from prism.worlds._ticks import Ticks, Turn, Waiting, is_due
 from prism.worlds._world import World
 
-_CONTAINERS = (list, dict, deque)
+_CONTAINERS = frozenset((list, dict, deque, tuple))
 
 
 class TogetherTicks(Ticks):
@@ -151,7 +150,7 @@ class _OwnFields:
         values = self.read(agent)
         if any(type(value) in _CONTAINERS for value in values):
             self.write(
-                agent, [copy(each) if type(each) in _CONTAINERS else each for each in values]
+                agent, [_copied(each) if type(each) in _CONTAINERS else each for each in values]
             )
 
         return values
@@ -184,12 +183,41 @@ def _guarded(cls: type[Agent]) -> type:
     return Fields(cls.__name__, (cls,), dict(body))
 
 
+def _copied(value: Any) -> Any:
+    """Return a copy of a list, dict, deque or tuple and of those in it, else the value itself."""
+    kind = type(value)
+    if kind not in _CONTAINERS:
+        return value
+    if not _holds_containers(value):
+        return value if kind is tuple else value.copy()
+    if kind is dict:
+        return {key: _copied(each) for key, each in value.items()}
+    if kind is deque:
+        return deque(map(_copied, value), value.maxlen)
+
+    return kind(map(_copied, value))
+
+
 def _differs(new: Any, old: Any) -> bool:
     """Return whether a step has changed a field; a copy that it left alone is no change."""
     if new is old:
         return False
+    if type(new) is not type(old) or type(new) not in _CONTAINERS or len(new) != len(old):
+        return True
+    if getattr(new, "maxlen", None) != getattr(old, "maxlen", None):
+        return True
 
-    return not (type(new) is type(old) and type(new) in _CONTAINERS and new == old)
+    differ = _differs if _holds_containers(old) else is_not
+    if type(new) is not dict:
+        return any(map(differ, new, old))
+
+    # the order of a dict is kept, too
+    return any(map(is_not, new, old)) or any(map(differ, new.values(), old.values()))
+
+
+def _holds_containers(value: Any) -> bool:
+    inside = value.values() if type(value) is dict else value
+    return not _CONTAINERS.isdisjoint(map(type, inside))
 
 
 def _kinds_of(agents: Sequence[Any]) -> list[Kind]:

@@ -58,6 +58,15 @@ class Repost:
     id: str
 
 
+class Array:
+    """What arrays, and the numbers in them, are: they give what Python has for them."""
+
+    __module__ = "numpy"
+
+    def tolist(self) -> list[int]:
+        return [1, 2]
+
+
 class Nothing:
     """Has no identifier."""
 
@@ -88,6 +97,7 @@ CONTEXTS: list[tuple[Any, dict[str, Any] | None]] = [
     (Repost("p1", "r1"), {"post_id": "p1"}),
     (SimpleNamespace(id=("a", 1)), {"simple_namespace_id": "('a', 1)"}),
     (Nothing(), {"type": "Nothing"}),
+    ({"seen": Array()}, {"seen": [1, 2]}),
     ({"thing": Nothing()}, {"thing": "Nothing"}),
 ]
 

@@ -56,6 +56,29 @@ def test_together_refuses_what_makes_the_order_matter(mode: str, problem: str) -
         Run(Twins(mode=mode), 2).run()
 
 
+class Nested(Room):
+    """A together world whose agents change what their lists hold, and the order of a dict."""
+
+    together = True
+
+    @during(Light.OFF)
+    def look(self, lamp: Lamp) -> None:
+        """Count in a list inside a list; see what the other has counted."""
+        lamp.heard[0][0] += 1
+        lamp.heard[1]["a"] = lamp.heard[1].pop("a")
+        lamp.pressed = self.other(lamp).heard[0][0]
+
+
+def test_together_hides_what_lists_hold_until_the_end_of_the_tick() -> None:
+    """Lists inside of lists show at the end of the tick, and so does the order of a dict."""
+    lamps = [Lamp(heard=[[0], {"a": 1, "b": 2}]) for _ in range(2)]
+    Run(Nested(), lamps).run()
+    for lamp in lamps:
+        assert lamp.pressed == 0
+        assert lamp.heard[0] == [1]
+        assert list(lamp.heard[1]) == ["b", "a"]
+
+
 class Waning(Room):
     """A together world in which lamps that break time out."""
 
