@@ -57,6 +57,7 @@ class RunHost:
         wording: Length and language of texts, where a call names none.
         has_writer: Whether a writer was given.
         remembers: Whether a model is told what agents remember.
+        goes_backwards: Whether the last agent of a `together` world has its turn first.
         parameters: The world's parameters, as they are now.
     """
 
@@ -77,6 +78,7 @@ class RunHost:
         self.wording: Wording = Wording()
         self.has_writer: bool = False
         self.remembers: bool = False
+        self.goes_backwards: bool = False
         self.parameters: Mapping[str, Any] = ParameterView(world)
         self._world = world
         self._seed = seed

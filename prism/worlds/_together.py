@@ -12,6 +12,7 @@ from operator import attrgetter, is_not
 from typing import Any
 
 from prism.errors import SimulationError
+from prism.randomness import RandomStream
 from prism.statechart import Decision
 from prism.statechart._definition import TIMEOUT
 from prism.statechart.states import state_text
@@ -46,7 +47,7 @@ class TogetherTicks(Ticks):
         host, world = self._host, self._world
         host.fires, host.sends = self._put_off, self._put_off_message
         count_tick = slot_of(Agent, "_ticks_in_state").__set__
-        for agent in host.agents:
+        for agent in reversed(host.agents) if host.goes_backwards else host.agents:
             host.acting = agent
             ticks, limits = agent._ticks_in_state + 1, agent._kind.limits
             count_tick(agent, ticks)
@@ -162,6 +163,17 @@ class _OwnFields:
 
 
 def _guarded(cls: type[Agent]) -> type:
+    def own_random(self: Any) -> RandomStream:
+        acting = self._host.acting
+        if acting is not None and acting is not self:
+            raise SimulationError(
+                f"random of {self.agent_id!r} cannot be drawn from in the step of "
+                f"{acting.agent_id!r}: in a together world each step draws from its own agent's"
+            )
+
+        stream: RandomStream = cls.random.__get__(self)
+        return stream
+
     def refuse_others(self: Any, name: str, value: Any) -> None:
         host = self._host
         if host.acting is not None and host.acting is not self:
@@ -178,6 +190,7 @@ def _guarded(cls: type[Agent]) -> type:
         "__module__": cls.__module__,
         "__qualname__": cls.__qualname__,
         "__setattr__": refuse_others,
+        "random": property(own_random),
     }
 
     return Fields(cls.__name__, (cls,), dict(body))
