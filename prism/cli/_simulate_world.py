@@ -134,7 +134,6 @@ def _counts_table(results: WorldResults) -> Table:
         ("decisions that fell back", asked - answered),
         *((f"texts, {source}", count) for source, count in totals.get("texts", {}).items()),
         *((f"time-outs from {state}", count) for state, count in totals["timeouts"].items()),
-        *((f"texts ({source})", count) for source, count in totals.get("texts", {}).items()),
     ):
         table.add_row(plain(what), f"{count:,}")
 

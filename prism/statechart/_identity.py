@@ -8,6 +8,7 @@ posts alive.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -137,7 +138,7 @@ def _plain(value: object, depth: int) -> Any:
     if depth and isinstance(value, Mapping):
         return _plain_mapping(value, depth - 1)
 
-    if depth and isinstance(value, (list, tuple, set, frozenset)):
+    if depth and isinstance(value, (list, tuple, deque, set, frozenset)):
         items = sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value
         return [_plain(item, depth - 1) for item in items]
 

@@ -1,7 +1,7 @@
 """What a record keeps of a context."""
 
 import json
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -85,6 +85,7 @@ CONTEXTS: list[tuple[Any, dict[str, Any] | None]] = [
     pytest.param(
         {"tags": {"b", "a"}, "rest": frozenset({2})}, {"tags": ["a", "b"], "rest": [2]}, id="sets"
     ),
+    ({"last": deque(["a"], maxlen=2)}, {"last": ["a"]}),
     (OrderedDict(a=1), {"a": 1}),
     (MappingProxyType({"a": 1}), {"a": 1}),
     ("p1", {"value": "p1"}),
