@@ -8,6 +8,7 @@ posts alive.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -130,11 +131,14 @@ def _plain(value: object, depth: int) -> Any:
     if isinstance(value, Enum):
         return _plain(value.value, depth)
     if isinstance(value, _SCALARS):
-        return value
+        # a float of numpy's is one, too, for which JSON has no form
+        return float(value) if isinstance(value, float) else value
+    if depth and type(value).__module__ == "numpy":
+        return _plain(value.tolist(), depth - 1)  # type: ignore[attr-defined]
     if depth and isinstance(value, Mapping):
         return _plain_mapping(value, depth - 1)
 
-    if depth and isinstance(value, (list, tuple, set, frozenset)):
+    if depth and isinstance(value, (list, tuple, deque, set, frozenset)):
         items = sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value
         return [_plain(item, depth - 1) for item in items]
 

@@ -388,7 +388,7 @@ def is_a(hint: Any, value: Any) -> bool:
     if origin in (Union, UnionType):
         return any(is_a(each, value) for each in get_args(hint))
     if isinstance(origin, type):
-        return isinstance(value, origin)
+        return isinstance(value, origin) and _items_are(origin, get_args(hint), value)
     if not isinstance(hint, type):
         return True
     if hint is float:
@@ -397,6 +397,16 @@ def is_a(hint: Any, value: Any) -> bool:
         return isinstance(value, int) and not isinstance(value, bool)
 
     return isinstance(value, hint)
+
+
+def _items_are(kind: type, items: tuple[Any, ...], value: Any) -> bool:
+    """Return whether the items of a tuple, list or deque are of its types."""
+    if kind not in (tuple, list, deque) or not items:
+        return True
+    if kind is tuple and items and items[-1] is not ...:
+        return len(value) == len(items) and all(map(is_a, items, value))
+
+    return all(is_a(items[0], item) for item in value)
 
 
 def slot_of(cls: type, name: str) -> MemberDescriptorType:

@@ -18,7 +18,7 @@ from prism.statechart._identity import identify
 from prism.statechart.reasoner._attributes import in_words
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger
-from prism.worlds._agent import HISTORY_DEPTH, Agent, Message
+from prism.worlds._agent import HISTORY_DEPTH, Agent, Message, Thing
 from prism.worlds._awaiting import Asked
 from prism.worlds._fields import Fields, unknown_field
 from prism.worlds._guest import Guest, as_agent, id_of
@@ -57,6 +57,7 @@ class RunHost:
         wording: Length and language of texts, where a call names none.
         has_writer: Whether a writer was given.
         remembers: Whether a model is told what agents remember.
+        goes_backwards: Whether the last agent of a `together` world has its turn first.
         parameters: The world's parameters, as they are now.
     """
 
@@ -77,6 +78,7 @@ class RunHost:
         self.wording: Wording = Wording()
         self.has_writer: bool = False
         self.remembers: bool = False
+        self.goes_backwards: bool = False
         self.parameters: Mapping[str, Any] = ParameterView(world)
         self._world = world
         self._seed = seed
@@ -385,6 +387,7 @@ class RunHost:
 
     def _class_named(self, name: str) -> Fields | None:
         classes: list[type] = [type(self._world), *{type(agent) for agent in self.agents}]
+        classes += _classes_below(Thing)
         fitting = (cls for cls in classes if cls.__name__ == name and isinstance(cls, Fields))
         return next(fitting, None)
 
@@ -410,6 +413,13 @@ class RunHost:
     def _refuse_fire(self, agent: Any, trigger: str, _context: Any, _chosen: Any) -> Any:
         reason = self.refusing or "setup prepares agents by begin_in, before the first round"
         raise SimulationError(f"agent {agent.agent_id!r} cannot fire {trigger!r}: {reason}")
+
+
+def _classes_below(cls: type[Thing]) -> Iterator[type[Thing]]:
+    below: list[type[Thing]] = cls.__subclasses__()
+    for each in below:
+        yield each
+        yield from _classes_below(each)
 
 
 def last_record(agent: Any) -> Any:

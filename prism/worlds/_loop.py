@@ -7,6 +7,7 @@ import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isfinite
+from numbers import Integral, Real
 from typing import Any, Generic, TypeVar
 
 from prism.errors import FieldValueError, SimulationError
@@ -42,6 +43,7 @@ RoundT = TypeVar("RoundT")
 ResultsT = TypeVar("ResultsT")
 
 _TICKS_BETWEEN_COLLECTIONS = 100
+_LARGEST_WHOLE = 2**63
 
 
 class Loop(Generic[WorldT, RoundT, ResultsT]):
@@ -99,7 +101,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         self.writer: BaseWriter | None = writer
         self._answerers = Answerers(self.reasoner, writer, wording)
         self.clock: SimulatedClock = clock or SimulatedClock()
-        self._seed = seed
+        self._seed = require_seed(seed)
         self._has_run = False
         self._collect: Callable[[], object] = _leave_it
         self._parts = parts_of(type(world))
@@ -279,7 +281,8 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         reason = "a measure only looks; let a hook change things, such as round_ends"
         # the fields are compared once, and show what no later checkpoint could keep, too
         before = self._fields() if self._is_to_be_checked else None
-        with self._host.only_looking(reason), self._host.explaining():
+        looking = self._host.only_looking(reason)
+        with looking, self._host.explaining(), drawing_nowhere_else():
             found = {name: self._measured(name) for name in self._parts.measures}
 
         if before is not None:
@@ -294,8 +297,13 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
 
     def _measured(self, name: str) -> Measured:
         value = getattr(self.world, name)()
-        if value is None or (isinstance(value, (int, float)) and isfinite(value)):
+        if value is None or isinstance(value, bool):
             return value
+        if isinstance(value, Real) and isfinite(value):
+            # numbers of numpy, for which JSON has no form, and those that are too large for it
+            number: Any = value
+            is_whole = isinstance(value, Integral) and abs(number) < _LARGEST_WHOLE
+            return int(number) if is_whole else float(number)
 
         raise SimulationError(
             f"{type(self.world).__name__}.{name} must return a finite number, or None where there "
@@ -380,6 +388,18 @@ def require_count(name: str, value: int) -> int:
     """
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise FieldValueError(f"{name} must be a whole number, 1 or more, got {value!r}")
+
+    return value
+
+
+def require_seed(value: int) -> int:
+    """Return a seed.
+
+    Raises:
+        FieldValueError: If it is no whole number.
+    """
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise FieldValueError(f"seed must be a whole number, got {value!r}")
 
     return value
 

@@ -1,7 +1,8 @@
 """One run of a rehearsal, in a process of its own: ``python -m prism.worlds._rehearsing JOB``.
 
 A file per round tells what the fields were when it ended, and what was logged in it. A straight run
-goes through all rounds; a resumed one makes each round in a process that has not seen the others.
+goes through all rounds, and so does one that goes backwards, which gives the last agent its turn
+first; a resumed one makes each round in a process that has not seen the others.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from prism.worlds._run import Run
 from prism.worlds._snapshot import Encoder
 
 ERROR, NOTES = "error.json", "notes.json"
-STRAIGHT, RESUMED = "straight", "resumed"
+STRAIGHT, RESUMED, BACKWARDS = "straight", "resumed", "backwards"
 
 _FAILED = 3
 
@@ -117,7 +118,9 @@ class Rehearsal:
     def _begin(self, stack: ExitStack, name: str) -> tuple[RunLog, Run[Any]]:
         clock = SimulatedClock()
         log = stack.enter_context(RunLog(self.out / name, clock))
-        return log, self.options.prepare()(log.logger, clock)
+        run = self.options.prepare()(log.logger, clock)
+        run._host.goes_backwards = self.job["way"] == BACKWARDS
+        return log, run
 
     def _writing(self, log: RunLog, run: Run[Any]) -> Callable[[Any], None]:
         told = 0
@@ -200,6 +203,7 @@ def main(path: str) -> int:
     rehearsal = Rehearsal(job)
     ways: Mapping[str, Callable[[], object]] = {
         STRAIGHT: rehearsal.straight,
+        BACKWARDS: rehearsal.straight,
         RESUMED: rehearsal.resumed,
         "round": lambda: rehearsal.one_round(job["round"]),
     }

@@ -303,6 +303,8 @@ class Ticks:
             return []
 
         self.open_questions = len(asked)
+        # whose step went on last has nothing to do with who decides now
+        self._host.acting = None
         try:
             answers = await self._answerers.answers_to(asked, self._logger)
         finally:

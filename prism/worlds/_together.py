@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from copy import copy
-from operator import attrgetter
+from operator import attrgetter, is_not
 from typing import Any
 
 from prism.errors import SimulationError
+from prism.randomness import RandomStream
 from prism.statechart import Decision
 from prism.statechart._definition import TIMEOUT
 from prism.statechart.states import state_text
@@ -26,7 +26,7 @@ from prism.worlds._kinds import Kind
 from prism.worlds._ticks import Ticks, Turn, Waiting, is_due
 from prism.worlds._world import World
 
-_CONTAINERS = (list, dict, deque)
+_CONTAINERS = frozenset((list, dict, deque, tuple))
 
 
 class TogetherTicks(Ticks):
@@ -47,7 +47,7 @@ class TogetherTicks(Ticks):
         host, world = self._host, self._world
         host.fires, host.sends = self._put_off, self._put_off_message
         count_tick = slot_of(Agent, "_ticks_in_state").__set__
-        for agent in host.agents:
+        for agent in reversed(host.agents) if host.goes_backwards else host.agents:
             host.acting = agent
             ticks, limits = agent._ticks_in_state + 1, agent._kind.limits
             count_tick(agent, ticks)
@@ -151,7 +151,7 @@ class _OwnFields:
         values = self.read(agent)
         if any(type(value) in _CONTAINERS for value in values):
             self.write(
-                agent, [copy(each) if type(each) in _CONTAINERS else each for each in values]
+                agent, [_copied(each) if type(each) in _CONTAINERS else each for each in values]
             )
 
         return values
@@ -163,6 +163,17 @@ class _OwnFields:
 
 
 def _guarded(cls: type[Agent]) -> type:
+    def own_random(self: Any) -> RandomStream:
+        acting = self._host.acting
+        if acting is not None and acting is not self:
+            raise SimulationError(
+                f"random of {self.agent_id!r} cannot be drawn from in the step of "
+                f"{acting.agent_id!r}: in a together world each step draws from its own agent's"
+            )
+
+        stream: RandomStream = cls.random.__get__(self)
+        return stream
+
     def refuse_others(self: Any, name: str, value: Any) -> None:
         host = self._host
         if host.acting is not None and host.acting is not self:
@@ -179,17 +190,47 @@ def _guarded(cls: type[Agent]) -> type:
         "__module__": cls.__module__,
         "__qualname__": cls.__qualname__,
         "__setattr__": refuse_others,
+        "random": property(own_random),
     }
 
     return Fields(cls.__name__, (cls,), dict(body))
+
+
+def _copied(value: Any) -> Any:
+    """Return a copy of a list, dict, deque or tuple and of those in it, else the value itself."""
+    kind = type(value)
+    if kind not in _CONTAINERS:
+        return value
+    if not _holds_containers(value):
+        return value if kind is tuple else value.copy()
+    if kind is dict:
+        return {key: _copied(each) for key, each in value.items()}
+    if kind is deque:
+        return deque(map(_copied, value), value.maxlen)
+
+    return kind(map(_copied, value))
 
 
 def _differs(new: Any, old: Any) -> bool:
     """Return whether a step has changed a field; a copy that it left alone is no change."""
     if new is old:
         return False
+    if type(new) is not type(old) or type(new) not in _CONTAINERS or len(new) != len(old):
+        return True
+    if getattr(new, "maxlen", None) != getattr(old, "maxlen", None):
+        return True
 
-    return not (type(new) is type(old) and type(new) in _CONTAINERS and new == old)
+    differ = _differs if _holds_containers(old) else is_not
+    if type(new) is not dict:
+        return any(map(differ, new, old))
+
+    # the order of a dict is kept, too
+    return any(map(is_not, new, old)) or any(map(differ, new.values(), old.values()))
+
+
+def _holds_containers(value: Any) -> bool:
+    inside = value.values() if type(value) is dict else value
+    return not _CONTAINERS.isdisjoint(map(type, inside))
 
 
 def _kinds_of(agents: Sequence[Any]) -> list[Kind]:

@@ -70,7 +70,12 @@ def _of_json(kind: Any, items: Sequence[Any], value: Any) -> Any:
     if not (isinstance(value, list) and kind in _ARRAYS):
         return value
 
-    hint = items[0] if items and items[-1] in (items[0], ...) else Any
+    if kind is tuple and items and items[-1] is not ...:
+        if len(value) != len(items):
+            raise ValueError(value)
+        return tuple(map(read_value, items, value))
+
+    hint = items[0] if items else Any
 
     return kind(read_value(hint, item) for item in value)
 

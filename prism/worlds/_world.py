@@ -285,6 +285,8 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
                 f"{cls.__name__}.{name} is a parameter, which only a @treatment changes: declare "
                 f"{name}: {_text(field.annotation)} = state(...) if it changes by itself"
             )
+        elif not field.declared.is_state and host is not None:
+            check_value(field, hints_of(cls).get(name, field.annotation), value)
 
         if host is not None and (reason := host.refusing or host.late) is not None:
             raise SimulationError(f"{cls.__name__}.{name} cannot be set: {reason}")

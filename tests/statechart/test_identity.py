@@ -1,7 +1,7 @@
 """What a record keeps of a context."""
 
 import json
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -58,6 +58,15 @@ class Repost:
     id: str
 
 
+class Array:
+    """What arrays, and the numbers in them, are: they give what Python has for them."""
+
+    __module__ = "numpy"
+
+    def tolist(self) -> list[int]:
+        return [1, 2]
+
+
 class Nothing:
     """Has no identifier."""
 
@@ -76,6 +85,7 @@ CONTEXTS: list[tuple[Any, dict[str, Any] | None]] = [
     pytest.param(
         {"tags": {"b", "a"}, "rest": frozenset({2})}, {"tags": ["a", "b"], "rest": [2]}, id="sets"
     ),
+    ({"last": deque(["a"], maxlen=2)}, {"last": ["a"]}),
     (OrderedDict(a=1), {"a": 1}),
     (MappingProxyType({"a": 1}), {"a": 1}),
     ("p1", {"value": "p1"}),
@@ -88,6 +98,7 @@ CONTEXTS: list[tuple[Any, dict[str, Any] | None]] = [
     (Repost("p1", "r1"), {"post_id": "p1"}),
     (SimpleNamespace(id=("a", 1)), {"simple_namespace_id": "('a', 1)"}),
     (Nothing(), {"type": "Nothing"}),
+    ({"seen": Array()}, {"seen": [1, 2]}),
     ({"thing": Nothing()}, {"thing": "Nothing"}),
 ]
 

@@ -175,6 +175,13 @@ FAULTS: dict[str, tuple[dict[str, str], str]] = {
         {"step": f"person.score = float(len({CHOICE}))"},
         "round 1: Person.score of person_1: is not the same in processes of other hash seeds",
     ),
+    "who is last in a together world": (
+        {
+            "fields": "together = True; last: Agent | None = state(None)",
+            "step": "self.last = person",
+        },
+        "round 1: last of the world: is not the same when the last agent has its turn first",
+    ),
     "a uuid": (
         {"imports": "import uuid", "step": "person.score = float(uuid.uuid4().int % 999)"},
         "STEP, seen in Person.score of person_1: uuid.uuid4() gives another",

@@ -1,6 +1,7 @@
 """What holds for a run of any world: the shipped ones, and one that does everything at random."""
 
 import os
+import random
 import subprocess
 import sys
 from collections import Counter
@@ -13,12 +14,12 @@ from hypothesis import strategies as st
 
 import prism
 from prism import runs
-from prism.errors import FieldValueError, InputError, SimulationError
+from prism.errors import FieldTypeError, FieldValueError, InputError, SimulationError
 from prism.runlog import RunLog, SimulatedClock
 from prism.runs import ModelOptions
 from prism.statechart import PolicyReasoner
 from prism.testing import FakeOllama, LateReasoner
-from prism.worlds import Run, World, WorldRun, during, measure, state, uniform
+from prism.worlds import Run, World, WorldRun, during, measure, state, treatment, uniform
 from prism.worlds.examples import Rumour, Schelling, Vaccination
 from prism.worlds.examples.rumour import Mind, Person
 from prism.worlds.examples.schelling import Resident
@@ -288,6 +289,8 @@ class Meddling(Rumour):
             person.send(self.agents[0])
         elif self.how == "change":
             person.trust += 1
+        elif self.how == "draw elsewhere":
+            return random.random()
         return 0.0 if self.how != "infinite" else float("inf")
 
 
@@ -296,6 +299,7 @@ class Meddling(Rumour):
     [
         ("draw", "agent 'person_2' cannot draw random numbers: a measure only looks"),
         ("draw for the world", "the world cannot draw"),
+        ("draw elsewhere", "draws from Python's own random"),
         ("fire", "'person_2' cannot fire 'hears': a measure only looks"),
         ("set", "Meddling.drawn cannot be set: a measure only looks"),
         ("log", "world.measured cannot be logged: a measure only looks"),
@@ -308,6 +312,47 @@ def test_a_measure_only_looks(how: str, problem: str) -> None:
     """A measure that draws, changes, fires, logs or sends is refused in the first round."""
     with pytest.raises(SimulationError, match=problem):
         Run(Meddling(how=how), 20).run()
+
+
+class Arrays(Rumour):
+    """A world that reckons with numbers that are not Python's own."""
+
+    @measure
+    def mean(self) -> float:
+        """Return a mean as arrays give it."""
+        return Number(0.5)
+
+    @measure
+    def many(self) -> int:
+        """Return more than JSON can hold."""
+        return 2**70
+
+
+class Number(float):
+    """A float of another class, as those of arrays are."""
+
+
+def test_measures_are_numbers_in_the_log(tmp_path: Path) -> None:
+    """A measure is a number in the log and after a resume, whatever class it is of."""
+    done = run_logged(tmp_path, Arrays(), 20, rounds=1)
+    (ended,) = done.events("round.ended")
+    told = ended["measures"]
+    assert (told["mean"], told["many"]) == (0.5, float(2**70))
+
+
+class Retyped(Rumour):
+    """A world with a treatment that sets a parameter to what it cannot be."""
+
+    @treatment(round=1)
+    def spoil(self) -> None:
+        """Set a text."""
+        self.friends = "many"  # type: ignore[assignment]
+
+
+def test_a_treatment_keeps_to_the_types_of_parameters() -> None:
+    """What a treatment sets is checked as what a run is given."""
+    with pytest.raises(FieldTypeError, match=r"Rumour\.friends must be int, got 'many'"):
+        Run(Retyped(), 20).run()
 
 
 def test_a_world_and_a_run_are_used_once() -> None:
@@ -327,6 +372,13 @@ def test_rounds_and_ticks_are_counts(option: str, value: Any) -> None:
     """Rounds and ticks are whole numbers from 1 on."""
     with pytest.raises(FieldValueError, match=f"{option} must be a whole number"):
         Run(Rumour(), 20, **{option: value})
+
+
+@pytest.mark.parametrize("seed", [None, "1", 1.0])
+def test_a_seed_is_a_whole_number(seed: Any) -> None:
+    """A seed that is no whole number is refused: None would not be another one each time."""
+    with pytest.raises(FieldValueError, match="seed must be a whole number"):
+        Run(Rumour(), 20, seed=seed)
 
 
 def test_another_population_is_refused_on_resuming() -> None:

@@ -157,6 +157,9 @@ MISTAKES: dict[str, Callable[["Wrong", Any], Awaitable[Any]]] = {
     "forgets the second await": lambda _, lamp: forgetful(lamp),
     "raises": lambda _, lamp: raising(lamp),
     "declares nothing": lambda _, lamp: at_once(lambda: setattr(lamp, "colour", "red")),
+    "declares nothing of a Thing": lambda _, lamp: at_once(
+        lambda: setattr(Message(sender=lamp), "colour", "red")
+    ),
     "writes a constant": lambda _, lamp: at_once(lambda: setattr(lamp, "watts", 60)),
     "sets a state": lambda _, lamp: at_once(lambda: setattr(lamp, "state", Light.ON)),
     "never ends": lambda _, lamp: endless(lamp),
@@ -194,6 +197,7 @@ class Wrong(Room):
         ("forgets the second await", SimulationError, r"receive\(\) was not awaited"),
         ("raises", ValueError, "mine"),
         ("declares nothing", AttributeError, "Lamp has no field 'colour', and what is not"),
+        ("declares nothing of a Thing", AttributeError, "Message has no field 'colour', and"),
         ("writes a constant", AttributeError, "Lamp has no field 'watts', and what is not"),
         ("sets a state", AttributeError, "it changes by fire and decide, in setup by begin_in"),
         ("never ends", SimulationError, "still waits after 10000 answers"),

@@ -23,6 +23,8 @@ class Twins(Room):
         lamp.pressed += 1
         if self.mode == "writes":
             other.pressed = 7
+        if self.mode == "draws from another":
+            other.random.random()
         if self.mode == "draws":
             self.random.random()
         lamp.send(other, lamp.name)
@@ -47,6 +49,7 @@ def test_together_all_see_the_beginning_of_the_tick() -> None:
     ("mode", "problem"),
     [
         ("writes", "Lamp.pressed of 'lamp_2' cannot be set in the step of 'lamp_1'"),
+        ("draws from another", "random of 'lamp_2' cannot be drawn from in the step of 'lamp_1'"),
         ("draws", "let steps draw from agent.random"),
     ],
 )
@@ -54,6 +57,48 @@ def test_together_refuses_what_makes_the_order_matter(mode: str, problem: str) -
     """Another agent's fields and the world's random numbers are refused in a step."""
     with pytest.raises(SimulationError, match=problem):
         Run(Twins(mode=mode), 2).run()
+
+
+class Second(Room):
+    """A together world whose agents decide when they have written, and by the policy."""
+
+    together = True
+
+    @during(Light.OFF)
+    async def look(self, lamp: Lamp) -> None:
+        """Write, then decide."""
+        await lamp.write("Something.", template="Nothing.")
+        await lamp.decide("pressed")
+
+
+def test_together_agents_decide_in_later_waves() -> None:
+    """Who decides in the second wave draws numbers of its own, whoever had the last turn."""
+    run = Run(Second(), 3)
+    run.run()
+    assert all(lamp.state is not Light.OFF for lamp in run.agents)
+
+
+class Nested(Room):
+    """A together world whose agents change what their lists hold, and the order of a dict."""
+
+    together = True
+
+    @during(Light.OFF)
+    def look(self, lamp: Lamp) -> None:
+        """Count in a list inside a list; see what the other has counted."""
+        lamp.heard[0][0] += 1
+        lamp.heard[1]["a"] = lamp.heard[1].pop("a")
+        lamp.pressed = self.other(lamp).heard[0][0]
+
+
+def test_together_hides_what_lists_hold_until_the_end_of_the_tick() -> None:
+    """Lists inside of lists show at the end of the tick, and so does the order of a dict."""
+    lamps = [Lamp(heard=[[0], {"a": 1, "b": 2}]) for _ in range(2)]
+    Run(Nested(), lamps).run()
+    for lamp in lamps:
+        assert lamp.pressed == 0
+        assert lamp.heard[0] == [1]
+        assert list(lamp.heard[1]) == ["b", "a"]
 
 
 class Waning(Room):

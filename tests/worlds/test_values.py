@@ -45,6 +45,7 @@ READ: list[tuple[Any, Any, Any]] = [
     (Level | None, "LOW", Level.LOW),
     (list[int], "[1, 2]", [1, 2]),
     (tuple[int, ...], [1, 2], (1, 2)),
+    (tuple[int, Level], "[1, 2]", (1, Level.HIGH)),
     (deque[int], [1], deque([1])),
     (list[Level], [1, "HIGH"], [Level.LOW, Level.HIGH]),
     (Any, "x", "x"),
@@ -73,6 +74,8 @@ def test_what_a_text_stands_for_is_read_by_its_type(hint: Any, given: Any, value
         (int | None, "x"),
         (int | bool, "x"),
         (list[int], "1, 2"),
+        (tuple[int, int], "[1]"),
+        (tuple[int, int], "[1, 2, 3]"),
         (dict[str, int], "a"),
     ],
 )
