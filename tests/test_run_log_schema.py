@@ -25,8 +25,9 @@ from prism.runlog import (
     SimulatedClock,
     configure,
 )
+from prism.runlog._events import EVENTS
 from prism.runlog._keys import COMMON, Key
-from prism.runlog._schema import EVENTS, PAGE_NAME, SCHEMA_NAME, json_schema, write
+from prism.runlog._schema import PAGE_NAME, SCHEMA_NAME, json_schema, write
 from prism.runs import begin
 from prism.social import Simulation
 from prism.statechart import (

@@ -81,7 +81,7 @@ class SocialAgent(StatechartMixin):
         self.agent_id = agent_id
         self.name: str = name or agent_id
         self.interests = interests
-        self.personality = personality
+        self.personality: str = personality
         self.archetype: Archetype | None = (
             archetype_named(archetype) if isinstance(archetype, str) else archetype
         )
@@ -254,8 +254,10 @@ class SocialAgent(StatechartMixin):
         self.ticks_in_state = data["ticks_in_state"]
         self.state_history = [_record(self.state_type, entry) for entry in data["state_history"]]
         self.attributes = data.get("attributes", {})
-        self.interests, self.personality = data["interests"], data["personality"]
-        self.following, self.pending_action = tuple(data["following"]), data["pending_action"]
+        self.interests = data["interests"]
+        self.personality = data["personality"]
+        self.following = tuple(data["following"])
+        self.pending_action = data["pending_action"]
         self.engagement_threshold, self.timeout_threshold = data["thresholds"]
 
     def __getstate__(self) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
@@ -213,7 +213,7 @@ class ModelHost(ABC):
 
         connection, self._connection, self._client = self._connection, None, None
         if connection is not None and is_here:
-            await connection.aclose()
+            await _to_the_end(connection.aclose())
 
     @abstractmethod
     def _connect(self) -> AsyncGenerator[Any, None]:
@@ -322,3 +322,22 @@ def _certificates() -> Any:
     import httpx
 
     return httpx.create_ssl_context()
+
+
+async def _to_the_end(closing: Coroutine[Any, Any, None]) -> None:
+    """Wait for connections to be closed, even if that is cancelled.
+
+    httpcore forgets all connections before it closes the first, so that nobody would close those
+    that a cancellation leaves open.
+    """
+    task = asyncio.ensure_future(closing)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            cancelled = error
+
+    if cancelled is not None:
+        raise cancelled
+    task.result()

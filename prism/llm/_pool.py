@@ -50,7 +50,7 @@ class OllamaPool(ModelPool):
         timeout: Seconds to wait for one reply.
         attempts: Requests for one question while its failures pass, at most; 1 for no retries.
             Asking elsewhere what one server cannot answer is not a retry.
-        load_timeout: Seconds to wait for a model to be loaded, by `warm_up`.
+        load_timeout: Seconds to wait for a model to be loaded, by ``warm_up``.
         temperature: Sampling temperature; 0 for the likeliest answer.
         seed: Seed of the sampling; the server's own parallelism still makes replies vary.
         think: Whether a thinking model may think first; some take ``"low"``, ``"medium"`` or
@@ -148,7 +148,7 @@ class OpenAIPool(ModelPool):
         timeout: As for `OllamaPool`.
         attempts: As for `OllamaPool`.
         load_timeout: Seconds to wait for the first reply of a server that may have to load the
-            model, by `warm_up`, which asks for one token.
+            model, by ``warm_up``, which asks for one token.
         temperature: Sampling temperature; 0 for the likeliest answer.
         seed: Seed of the sampling; the server's own parallelism still makes replies vary.
         think: Whether a thinking model may think first, or how much (``"low"``, ...); None leaves

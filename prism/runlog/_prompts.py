@@ -188,7 +188,7 @@ def read_prompts(
         the attempts stand, if one request served several decisions.
 
     Raises:
-        InputError: If nothing was recorded, or a part cannot be read and there is no `on_fault`.
+        InputError: If nothing was recorded, or a part cannot be read and there is no ``on_fault``.
     """
     path = prompts_of(Path(run))
     if not path.is_file():

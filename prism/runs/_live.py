@@ -31,7 +31,7 @@ class LiveTable:
         file: Where lines are printed; by default standard output.
 
     Attributes:
-        rows: The rounds so far, each by column, the latest `most_rows` of them.
+        rows: The rounds so far, each by column, the latest ``most_rows`` of them.
     """
 
     def __init__(

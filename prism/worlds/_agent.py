@@ -240,7 +240,7 @@ class Agent(_Parts, metaclass=Fields):
     def fire(self, trigger: str, context: Any = None) -> Any:
         """Make the first transition that an event enables; see `Statechart.fire`.
 
-        In a `together` world it is made at the end of the tick.
+        In a ``together`` world it is made at the end of the tick.
 
         Args:
             trigger: Name of the event.
@@ -380,7 +380,7 @@ class Agent(_Parts, metaclass=Fields):
     def send(self, to: Agent, content: Any = None) -> None:
         """Send another agent a message, which is in its inbox at once.
 
-        In a `together` world it arrives at the end of the tick.
+        In a ``together`` world it arrives at the end of the tick.
 
         Args:
             to: Who gets it.

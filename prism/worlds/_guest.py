@@ -55,7 +55,7 @@ class Guest(Agent, Generic[ObjectT]):
 
     The object's ``act(world)`` is its step in every state, and ``snapshot()`` and ``restore(data)``
     say what is kept of it. Everything else is as with any agent: random numbers, neighbours,
-    messages, `Agent.fire` and `Agent.decide` by the object's chart. In `act` the guest itself is
+    messages, `Agent.fire` and `Agent.decide` by the object's chart. In ``act`` the guest itself is
     ``world.acting``. What the guest does not have is looked up in the object.
 
     Args:

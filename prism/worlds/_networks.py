@@ -117,7 +117,7 @@ def ring(world: Populated[AgentT], neighbours: int) -> Network[AgentT]:
     """Connect every agent with those next to it, half of them on either side.
 
     Args:
-        world: The world, in its `setup`.
+        world: The world, in its `World.setup`.
         neighbours: Neighbours of each agent, an even number below that of the agents.
 
     Raises:
@@ -130,7 +130,7 @@ def small_world(world: Populated[AgentT], neighbours: int, rewired: float) -> Ne
     """Connect agents in a ring and rewire some connections (Watts and Strogatz 1998).
 
     Args:
-        world: The world, in its `setup`.
+        world: The world, in its `World.setup`.
         neighbours: Neighbours of each agent in the ring, an even number below that of the agents.
         rewired: Probability that a connection leads to a random agent instead, 0 to 1.
 
@@ -172,7 +172,7 @@ def grid(
     """Put agents on a grid, row by row, and connect each with those beside it.
 
     Args:
-        world: The world, in its `setup`.
+        world: The world, in its `World.setup`.
         width: Agents in a row; by default the root of their number.
         diagonal: Whether those at the corners are neighbours, too (Moore's neighbourhood).
         wraps: Whether the first row and column are beside the last.
@@ -197,7 +197,7 @@ def random_graph(world: Populated[AgentT], probability: float) -> Network[AgentT
     """Connect each two agents with the same probability (Erdős and Rényi 1959).
 
     Args:
-        world: The world, in its `setup`.
+        world: The world, in its `World.setup`.
         probability: 0 to 1; the mean number of neighbours is this times the number of others.
 
     Raises:
@@ -221,7 +221,7 @@ def scale_free(world: Populated[AgentT], neighbours: int) -> Network[AgentT]:
     The number of neighbours then follows a power law (Barabási and Albert 1999).
 
     Args:
-        world: The world, in its `setup`.
+        world: The world, in its `World.setup`.
         neighbours: Connections that each agent makes, at least 1, below the number of agents.
 
     Raises:
@@ -252,7 +252,7 @@ def from_edges(world: Populated[AgentT], edges: Any, *, directed: bool = False) 
     """Connect agents as a list says, or a graph of networkx or igraph.
 
     Args:
-        world: The world, in its `setup`.
+        world: The world, in its `World.setup`.
         edges: Pairs of agents, of their ids or of their places; or a graph whose nodes are ids or
             places.
         directed: Whether a connection leads one way only.

@@ -26,7 +26,7 @@ class Run(Loop[WorldT, WorldRound, WorldResults]):
 
     Args:
         world: The world; a run takes it for itself.
-        agents: How many agents the world's `populate` is to make, the agents, or a table of them.
+        agents: How many agents the world's ``populate`` is to make, the agents, or a table of them.
         rounds: Number of rounds; by default what the world's class says.
         ticks: Ticks in a round; by default what the world's class says.
         seed: Seed of every random number.

@@ -1,8 +1,10 @@
 """One server, asked once."""
 
 import asyncio
+import gc
 import json
 import threading
+import warnings
 from collections.abc import Awaitable, Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -381,3 +383,31 @@ async def test_closing_leaves_no_connection_of_questions_under_way(
     assert [cost.attempts for cost in costs] == [1, 1, 1]
     assert len(server.questions) == 3
     await until(lambda: server.open_connections == 0)
+
+
+@pytest.mark.parametrize("steps", range(2, 6))
+def test_connections_are_closed_however_often_questions_are_cancelled(
+    steps: int, server: FakeOllama
+) -> None:
+    """A cancellation while connections are closed leaves none of them open."""
+
+    async def cancel_twice() -> None:
+        pool = OllamaPool([server.host], "nimble")
+        await asyncio.gather(*(pool.chat(HELLO) for _ in range(6)))
+        server.fail_always(Fault.hang())
+        asked = [asyncio.create_task(pool.chat(HELLO)) for _ in range(2)]
+        await until(lambda: pool.servers[0].traffic.in_flight == 2)
+
+        # the second meets the first in a few steps of the event loop, while connections are closed
+        for pause in (steps, 0):
+            for task in asked:
+                task.cancel()
+            for _ in range(pause):
+                await asyncio.sleep(0)
+        await asyncio.gather(*asked, return_exceptions=True)
+
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        asyncio.run(cancel_twice())
+        gc.collect()
+    assert [str(each.message) for each in warned] == []

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import prism
 from prism.runlog import _schema as schema
+from prism.runlog._events import EVENTS
 from prism.runlog._keys import COMMON
-from prism.runlog._schema import EVENTS, json_schema
+from prism.runlog._schema import json_schema
 from prism.social._results import Activity
 from prism.statechart.reasoner._cost import COST_KEYS, KNOWN_COST_KEYS
 from prism.telemetry import events

@@ -45,7 +45,7 @@ class Citizen(Agent):
     chart = Statechart(View, [Transition("settles", View.OPEN, View.SURE)], View.OPEN)
     trust: float = uniform(0, 1)
     age: int = whole(18, 90)
-    read: list[Paper] = state(list)
+    read: list[Paper] = state(list[Paper])
     hero: Agent | None = state(None)
 
 
@@ -55,7 +55,7 @@ class Town(World[Citizen]):
     rounds = 5
     friends: int = param(4, "friends of each", least=2)
     pace: float = 0.5
-    papers: dict[str, Paper] = state(dict)
+    papers: dict[str, Paper] = state(dict[str, Paper])
 
     def setup(self) -> None:
         """Connect people."""

@@ -28,9 +28,9 @@ from prism.analysis._reading.survey import SURVEYED, FileSurvey
 from prism.errors import InputError
 from prism.files._names import shown_path
 from prism.files._temporary import TemporaryCopy
+from prism.runlog._events import EVENTS
 from prism.runlog._keys import WORLD_EVENTS
 from prism.runlog._reader import LOG_NAME, Block, locate_log, read_blocks
-from prism.runlog._schema import EVENTS
 from prism.telemetry.events import (
     AGENT_JOINED,
     DECISION,
@@ -164,7 +164,7 @@ class RunLogs:
 
         Args:
             kinds: Names of the events to read; none means all that prism knows.
-            columns: Their keys; `OWN_KEYS` for those that a world gave its own events.
+            columns: Their keys; ``OWN_KEYS`` for those that a world gave its own events.
 
         Yields:
             Frames with ``run`` (a number: the place in `runs`), ``line``, ``event`` and the

@@ -10,9 +10,9 @@ import orjson
 import polars as pl
 from polars.exceptions import ComputeError
 
+from prism.runlog._events import EVENTS
 from prism.runlog._keys import COMMON, WORLD_EVENTS, Key
 from prism.runlog._reader import Block
-from prism.runlog._schema import EVENTS
 
 OBJECTS = (
     "probabilities",

@@ -11,9 +11,9 @@ import polars as pl
 
 from prism.analysis._reading.parsing import TYPES
 from prism.errors import InputError
+from prism.runlog._events import EVENTS
 from prism.runlog._keys import COMMON
 from prism.runlog._reader import Block
-from prism.runlog._schema import EVENTS
 
 Kind = Literal["truth", "whole", "number", "text", "texts", "json"]
 

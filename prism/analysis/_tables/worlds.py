@@ -91,7 +91,7 @@ def world_event_counts(logs: RunLogs) -> pl.DataFrame:
         logs: The logs, from `read_log`.
 
     Returns:
-        ``event`` (its name, such as ``sold`` of ``world.sold``), ``round`` (0 during `setup`),
+        ``event`` (its name, such as ``sold`` of ``world.sold``), ``round`` (0 during ``setup``),
         ``events``, and ``agents`` (different agents that they name by ``agent_id``), by event and
         round. With ``run`` first if there are several.
     """

@@ -59,7 +59,7 @@ class Recollection:
         """Return what is remembered, as a part of a prompt; empty if it is nothing.
 
         Args:
-            things: What happened, oldest first; one more than `last` shows that there is more.
+            things: What happened, oldest first; one more than ``last`` shows that there is more.
         """
         lines = [" ".join(thing.split()) for thing in things]
         most = min(self.last, len(lines))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from prism.analysis import read_log, to_event_log
 from prism.errors import InputError
 from prism.runlog import configure
-from prism.runlog._schema import EVENTS
+from prism.runlog._events import EVENTS
 
 WriteLog = Callable[..., Path]
 
