@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,7 +26,8 @@ ChartArgument = Annotated[
     typer.Argument(
         metavar="CHART",
         help=f"Name of a built-in chart ({', '.join(BUILT_IN)}), a .json file in prism's format, "
-        "a workflow (.yaml), or package.module:attribute, a chart or a function that returns one.",
+        "a workflow (.yaml), or package.module:attribute (also file.py:attribute): "
+        "a chart, a function that returns one, or a class of a world's agents.",
         show_default=False,
     ),
 ]
@@ -39,7 +41,8 @@ def chart_from(text: str) -> Statechart[Any]:
 
     Args:
         text: Name of a built-in chart, a ``.json`` file, a workflow (``.yaml``, ``.yml``), or
-            ``package.module:attribute``.
+            ``package.module:attribute``: a chart, a function that returns one, or the class of a
+            world's agents. ``file.py:attribute`` names a module by its file.
 
     Raises:
         InputError: If there is none, or it cannot be read.
@@ -51,13 +54,27 @@ def chart_from(text: str) -> Statechart[Any]:
     if text.endswith(_WORKFLOWS):
         return _of_workflow(Path(text))
 
+    place, _, attribute = text.rpartition(":")
+    if place.endswith(".py"):
+        return _of_a_file(text, place, attribute)
     if _names_an_attribute(text):
         return _called(text, imported_attribute(text))
 
     raise InputError(
         f"there is no chart {text!r}: give the name of a built-in one ({', '.join(BUILT_IN)}), "
-        "a .json file, a workflow (.yaml), or package.module:attribute"
+        "a .json file, a workflow (.yaml), or package.module:attribute (or file.py:attribute)"
     )
+
+
+def _of_a_file(text: str, place: str, attribute: str) -> Statechart[Any]:
+    from prism.worlds._addresses import module_at
+
+    try:
+        module = module_at(place)
+    except InputError as error:
+        raise InputError(f"{text}: {error.problem}") from None
+
+    return _called(text, imported_attribute(f"{module.__name__}:{attribute}"))
 
 
 def _of_workflow(path: Path) -> Statechart[Any]:
@@ -158,16 +175,27 @@ def _imported(where: str, module: str) -> Any:
 
 
 def _called(where: str, found: Any) -> Statechart[Any]:
-    if callable(found) and not isinstance(found, Statechart):
+    if isinstance(found, type):
+        found = _of_kind(where, found)
+    elif callable(found) and not isinstance(found, Statechart):
         found = result_of(where, found)
 
     if not isinstance(found, Statechart):
         raise InputError(
             f"{where} is {type(found).__name__}, not a chart: "
-            "name a Statechart, or a function that returns one"
+            "name a Statechart, a function that returns one, or a class of a world's agents"
         )
 
     return found
+
+
+def _of_kind(where: str, found: type) -> Any:
+    """Return the chart of a class of a world's agents; what any other class makes."""
+    from prism.worlds._agent import Agent
+    from prism.worlds._kinds import chart_of
+
+    make = partial(chart_of, found) if issubclass(found, Agent) else found
+    return result_of(where, make)
 
 
 def result_of(where: str, function: Callable[[], Any]) -> Any:

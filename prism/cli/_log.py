@@ -87,7 +87,18 @@ def dwell(runs: Runs, as_format: Format = None, out: Out = None) -> None:
     """Describe how many ticks agents stay in each state, with a geometric fit."""
     from prism.analysis import dwell_times
 
-    shown = ("state", "visits", "mean", "median", "p90", "max", "timeout_share", "p", "distance")
+    shown = (
+        "chart",
+        "state",
+        "visits",
+        "mean",
+        "median",
+        "p90",
+        "max",
+        "timeout_share",
+        "p",
+        "distance",
+    )
     show(runs, dwell_times, as_format, out, shown)
 
 
@@ -236,7 +247,8 @@ def check(
         str,
         typer.Option(
             metavar="CHART",
-            help="Name of a chart, a .json file, a workflow (.yaml), or package.module:attribute.",
+            help="Name of a chart, a .json file, a workflow (.yaml), or package.module:attribute, "
+            "which may be a class of a world's agents (rumour.py:Person).",
         ),
     ],
     timeout: Annotated[

@@ -44,7 +44,8 @@ Charts = Annotated[
     typer.Option(
         "--chart",
         metavar="CHART",
-        help="Chart of your own that runs follow: a .json file, or package.module:attribute. It is "
+        help="Chart of your own that runs follow: a .json file, or package.module:attribute, "
+        "which may be a class of a world's agents. It is "
         "drawn with all its transitions. For several charts, repeat the option.",
     ),
 ]

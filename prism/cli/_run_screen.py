@@ -18,8 +18,7 @@ from prism.llm._openai import LOGGER as SERVER_LOGGER
 from prism.runs import Observer, RunFolder, Runnable
 from prism.runs._folder import SUMMARY_NAME, read_summary
 from prism.runs._makers import LOGGER as MODELS_LOGGER
-from prism.statechart.reasoner._dispatch import BUDGET_LOGGER
-from prism.statechart.reasoner._own_prompts import PROMPT_LOGGER
+from prism.telemetry._loggers import LOGGER_NAME
 
 
 class Progress(AbstractContextManager[Any], Protocol):
@@ -99,9 +98,10 @@ def run_screen(
 
 @contextmanager
 def _showing_notes(screen: RunScreen) -> Iterator[None]:
-    """Show what is not in the run's log: about agents, a budget, prompts or a server."""
-    names = (BUDGET_LOGGER, PROMPT_LOGGER, SERVER_LOGGER, MODELS_LOGGER)
-    loggers = (logging.getLogger("prism.agents"), *names)
+    """Show what is not in the run's log: about agents, triggers, a budget, prompts or a server."""
+    # those of budgets and prompts are below that of charts
+    names = ("prism.agents", LOGGER_NAME)
+    loggers = (*map(logging.getLogger, names), SERVER_LOGGER, MODELS_LOGGER)
     handler = _NoteHandler(screen)
     for logger in loggers:
         logger.addHandler(handler)
@@ -118,7 +118,9 @@ class _NoteHandler(logging.Handler):
         self._screen = screen
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._screen.note(record.getMessage())
+        # an event of a run without a folder, whose summary counts it
+        if not hasattr(record, "prism"):
+            self._screen.note(record.getMessage())
 
 
 @contextmanager

@@ -52,6 +52,7 @@ from prism.cli._simulate_world import (
     WorldName,
     kind_of_world,
     print_world_results,
+    refuse_to_replay_a_world,
     world_run,
 )
 from prism.errors import InputError
@@ -294,6 +295,8 @@ def simulate(
         "record_prompts": record_prompts or None,
     }
     _refuse_what_is_of_others(context, world)
+    if replay is not None and world is None:
+        refuse_to_replay_a_world(replay)
     folder = None if out is None else own_folder("--out", out)
     with _screen(folder) as screen:
         choice = WriterChoice(writer, writer_model, writer_length, writer_language)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -103,6 +104,21 @@ def kind_of_world(folder: Path) -> type[WorldRun] | None:
 
     import_from_here()
     return WorldRun
+
+
+def refuse_to_replay_a_world(run: Path) -> None:
+    """Refuse to replay a run of a world as one of the feed.
+
+    Raises:
+        InputError: If the run is one of a world.
+    """
+    if kind_of_world(run) is not None:
+        world = read_summary(run)["config"]["world"]
+        raise InputError(
+            f"is a run of the world {world}: give --world {quote(world)}, and the --set, --treat, "
+            "--agents and --seed that it was run with",
+            path=run,
+        )
 
 
 def print_world_results(results: WorldResults, folder: Path | None) -> None:

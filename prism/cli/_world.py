@@ -18,6 +18,7 @@ from prism.errors import PrismError
 from prism.worlds import rehearse
 from prism.worlds._about import about_world, signature_of
 from prism.worlds._addresses import address_of, known_worlds, load_world
+from prism.worlds._rehearse import MOST_ROUNDS
 from prism.worlds._run import DEFAULT_AGENTS
 
 worlds = typer.Typer(
@@ -217,6 +218,13 @@ def check(
             say(str(each))
         if not found:
             note("the world was the same in every process, and resumed at each round")
+            _note_what_was_left_out(world, rounds)
 
     if found:
         raise typer.Exit(1)
+
+
+def _note_what_was_left_out(world: str, rounds: int | None) -> None:
+    own = load_world(address_of(world)).rounds
+    if rounds is None and own > MOST_ROUNDS:
+        note(f"that is its first {MOST_ROUNDS} rounds of {own}; --rounds {own} rehearses all")

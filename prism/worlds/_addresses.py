@@ -66,7 +66,7 @@ def address_of(world: str | type[World[Any]]) -> str:
     if name:
         return world
 
-    worlds = _worlds_in(_module_at(place))
+    worlds = _worlds_in(module_at(place))
     if len(worlds) != 1:
         listed = ", ".join(worlds) or "none"
         raise InputError(
@@ -86,7 +86,7 @@ def load_world(address: str) -> type[World[Any]]:
         InputError: If there is no such module, file or world.
     """
     place, _, name = address.rpartition(":")
-    module = _module_at(place)
+    module = module_at(place)
     found = getattr(module, name, None)
     if not (isinstance(found, type) and issubclass(found, World)):
         listed = ", ".join(_worlds_in(module)) or "none"
@@ -107,7 +107,12 @@ def _worlds_in(module: ModuleType) -> list[str]:
     return own or list(named)
 
 
-def _module_at(place: str) -> ModuleType:
+def module_at(place: str) -> ModuleType:
+    """Return a module by its name or file.
+
+    Raises:
+        InputError: If there is none, or it cannot be imported.
+    """
     try:
         return _load_file(Path(place)) if place.endswith(".py") else _load_module(place)
     except PrismError:

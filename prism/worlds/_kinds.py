@@ -252,6 +252,19 @@ def _kind_wanted(method: Any) -> type:
     return wanted if isinstance(wanted, type) and issubclass(wanted, Agent) else Agent
 
 
+def chart_of(cls: type[Agent]) -> Statechart[Any]:
+    """Return the chart of a kind, by the name that it has in the log of a run.
+
+    Raises:
+        DefinitionError: If it has none.
+    """
+    problems = _kind_problems(cls)
+    if problems:
+        raise DefinitionError("; ".join(problems))
+
+    return Statechart(**_arguments_of(cls))
+
+
 def _arguments_of(cls: type[Agent]) -> dict[str, Any]:
     """Return what makes the chart of a kind again; one without a name is called after the kind."""
     arguments = arguments_of(cls.chart.definition)

@@ -23,7 +23,7 @@ from prism.worlds._world import World, kinds_of
 
 _PROGRAM = "prism.worlds._rehearsing"
 _ERROR, _NOTES = "error.json", "notes.json"
-_MOST_ROUNDS = 20
+MOST_ROUNDS = 20
 
 _FIRST = "first"
 _Run = tuple[int, int, str]
@@ -121,7 +121,7 @@ def rehearse(
         options = WorldRun(
             world,
             agents,
-            rounds=min(cls.rounds, _MOST_ROUNDS) if rounds is None else rounds,
+            rounds=min(cls.rounds, MOST_ROUNDS) if rounds is None else rounds,
             ticks_per_round=ticks,
             seed=seed,
             parameters=parameters or {},

@@ -51,3 +51,29 @@ def test_a_table_about_posts_says_that_there_are_none(market: Path, log: Prism) 
     said = log("engagement", market)
     assert said.status == 0
     assert "a run of the world Bazaar, without posts" in said.err
+
+
+@pytest.mark.usefixtures("own_modules")
+def test_the_chart_of_a_kind_is_named_by_its_class(log: Prism) -> None:
+    """``check`` takes a class of agents from a file; a misspelt trigger is told once."""
+    (log.folder / "ants.py").write_text(
+        "from enum import StrEnum\n"
+        "from prism.statechart import Statechart, Transition\n"
+        "from prism.worlds import Agent, World, during\n"
+        "Ants = StrEnum('Ants', ['IN', 'OUT'])\n"
+        "class Ant(Agent):\n"
+        "    chart = Statechart(Ants, [Transition('go', Ants.IN, Ants.OUT)], initial=Ants.IN)\n"
+        "class Hill(World[Ant]):\n"
+        "    @during(Ants.IN)\n"
+        "    def leave(self, ant: Ant) -> None:\n"
+        "        ant.fire('go')\n"
+        "        ant.fire('gone')\n"
+    )
+    run = replace(log, group=())("simulate", "--world", "ants.py", "--agents", "5", "--out", "hill")
+    assert run.status == 0
+    assert run.err.count("no transition has the trigger 'gone'; did you mean 'go'?") == 1
+
+    checked = log("check", "hill", "--chart", "ants.py:Ant")
+    assert (checked.status, checked.err) == (0, "prism: 10 steps agree\n")
+    assert "there is no such file" in log("check", "hill", "--chart", "bees.py:Bee").err
+    assert "is Hill, not a chart" in log("check", "hill", "--chart", "ants:Hill").err

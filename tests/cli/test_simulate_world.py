@@ -149,6 +149,10 @@ def test_a_replay_writes_the_same_log(mine: Prism) -> None:
     logs = [(mine.folder / name / "events.jsonl").read_bytes() for name in ("run", "again")]
     assert logs[0] == logs[1]
 
+    ran = mine("simulate", "--replay", "run", "--out", "third")
+    assert ran.status == 2
+    assert "is a run of the world own_mine.py:Mine: give --world own_mine.py:Mine" in ran.err
+
 
 @pytest.mark.parametrize(
     ("given", "problem"),

@@ -9,6 +9,8 @@ from prism.analysis._reading.merging import merge_by_sum
 from prism.statechart._definition import TIMEOUT
 from prism.telemetry.events import TRANSITION
 
+_OF_STATE = ["run", "chart", "state"]
+
 
 def transition_counts(logs: RunLogs) -> pl.DataFrame:
     """Count every kind of transition.
@@ -28,10 +30,8 @@ def transition_counts(logs: RunLogs) -> pl.DataFrame:
     leaving = pl.col("count").sum().over("run", "chart", "from_state")
     order = ["run", "chart", "from_state", pl.col("count").neg(), "to_state", "trigger"]
     table = counts.with_columns(probability=pl.col("count") / leaving).sort(order)
-    if table.select("run", "chart").n_unique() == table["run"].n_unique():
-        table = table.drop("chart")
 
-    return logs.labelled(table)
+    return logs.labelled(without_lone_chart(table))
 
 
 def dwell_times(logs: RunLogs) -> pl.DataFrame:
@@ -57,21 +57,23 @@ def dwell_times(logs: RunLogs) -> pl.DataFrame:
         by a time-out, 0 to 1), and of the fit ``p``, ``distance`` (Kolmogorov's: the greatest
         difference of the two cumulative distributions, 0 to 1) and ``log_likelihood`` (natural
         logarithm). The fit is null if no visit took a tick. With ``run`` first if there are
-        several.
+        several. If several charts drive agents of a run, each is described by itself, and named in
+        ``chart`` before ``state``.
     """
-    counts = count_transitions(logs, ["from_state", "trigger", "ticks_in_state"])
+    counts = count_transitions(logs, ["chart", "from_state", "trigger", "ticks_in_state"])
     is_timeout = pl.col("trigger") == TIMEOUT
     visits = (
         counts.drop_nulls("ticks_in_state")
-        .group_by("run", state="from_state", ticks="ticks_in_state")
+        .group_by("run", "chart", state="from_state", ticks="ticks_in_state")
         .agg(pl.col("count").sum(), timeouts=pl.col("count").filter(is_timeout).sum())
-        .sort("run", "state", "ticks")
+        .sort(*_OF_STATE, "ticks")
     )
-    described = visits.group_by("run", "state", maintain_order=True).agg(*_description())
+    described = visits.group_by(_OF_STATE, maintain_order=True).agg(*_description())
     fits = _geometric_fits(visits)
-    table = described.join(fits, on=["run", "state"], how="left", maintain_order="left")
+    # a log of an application's own loop may name no chart
+    table = described.join(fits, on=_OF_STATE, how="left", nulls_equal=True, maintain_order="left")
 
-    return logs.labelled(table)
+    return logs.labelled(without_lone_chart(table))
 
 
 def timeouts(logs: RunLogs) -> pl.DataFrame:
@@ -83,18 +85,25 @@ def timeouts(logs: RunLogs) -> pl.DataFrame:
     Returns:
         ``round`` (null if the log has none), ``state`` (the one that was left), ``timeouts``,
         ``left`` (all transitions out of the state in that round) and ``share`` (of these, 0 to 1);
-        only rows with time-outs. With ``run`` first if there are several.
+        only rows with time-outs. With ``run`` first if there are several. If several charts drive
+        agents of a run, each is counted by itself, and named in ``chart`` before ``state``.
     """
-    counts = count_transitions(logs, ["round", "from_state", "trigger"])
+    counts = count_transitions(logs, ["round", "chart", "from_state", "trigger"])
     is_timeout = pl.col("trigger") == TIMEOUT
     table = (
-        counts.group_by("run", "round", state="from_state")
+        counts.group_by("run", "round", "chart", state="from_state")
         .agg(timeouts=pl.col("count").filter(is_timeout).sum(), left=pl.col("count").sum())
         .filter(pl.col("timeouts") > 0)
         .with_columns(share=pl.col("timeouts") / pl.col("left"))
     )
 
-    return logs.labelled(table.sort("run", "round", "state"))
+    return logs.labelled(without_lone_chart(table.sort("run", "round", "chart", "state")))
+
+
+def without_lone_chart(table: pl.DataFrame) -> pl.DataFrame:
+    """Return a table without its column ``chart``, unless one of its runs has several charts."""
+    is_lone = table.select("run", "chart").n_unique() == table["run"].n_unique()
+    return table.drop("chart") if is_lone else table
 
 
 def count_transitions(logs: RunLogs, keys: list[str]) -> pl.DataFrame:
@@ -127,12 +136,11 @@ def _description() -> list[pl.Expr]:
 
 
 def _geometric_fits(visits: pl.DataFrame) -> pl.DataFrame:
-    by_state = ["run", "state"]
     ticks, count, total = pl.col("ticks"), pl.col("count"), pl.col("total")
-    timed = visits.filter(ticks > 0).with_columns(total=count.sum().over(by_state))
+    timed = visits.filter(ticks > 0).with_columns(total=count.sum().over(_OF_STATE))
 
-    p = (total.first() / (ticks * count).sum()).over(by_state)
-    seen = count.cum_sum().over(by_state) / total
+    p = (total.first() / (ticks * count).sum()).over(_OF_STATE)
+    seen = count.cum_sum().over(_OF_STATE) / total
     measured = timed.with_columns(p=p, seen=seen)
 
     # Both distributions are steps: they differ most at a length that occurs, or just below it.
@@ -142,7 +150,7 @@ def _geometric_fits(visits: pl.DataFrame) -> pl.DataFrame:
     # log(1 - p) is infinite where p is 1, though no visit stayed on there.
     stayed = pl.when(ticks > 1).then((ticks - 1) * stay.log()).otherwise(0.0)
 
-    return measured.group_by(by_state).agg(
+    return measured.group_by(_OF_STATE).agg(
         pl.col("p").first(),
         distance=pl.max_horizontal(above, below).max(),
         log_likelihood=(count * (stayed + pl.col("p").log())).sum(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 import altair as alt
 import polars as pl
@@ -23,6 +23,7 @@ EXPLANATION = (
 )
 NOTHING = "No transition says how long its agent had stayed."
 
+_BY_CHART = Markup("<h3>By the chart {}</h3>")
 _MOST_BARS = 30
 _ROW = 26
 _HALF_BAR = 0.45
@@ -41,22 +42,49 @@ def make(facts: RunFacts, name: str, figures: PageFigures) -> Markup | None:
     if facts.dwelling.is_empty():
         return None
 
-    parts = [
-        figures.add_chart(
-            f"dwell-{name}",
-            _overview(facts.dwelling, figures),
-            "Ticks that agents stay in each state",
+    beside = [(run.visits, run.dwelling) for run in figures.runs]
+    if "chart" not in facts.dwelling.columns:
+        return _draw(facts, facts.visits, facts.dwelling, beside, name, figures)
+
+    parts = []
+    charts = facts.dwelling["chart"].unique(maintain_order=True)
+    for number, chart in enumerate(charts, start=1):
+        (own, dwelling), *others = (
+            (_by_chart(visits, chart), _by_chart(dwelling, chart))
+            for visits, dwelling in [(facts.visits, facts.dwelling), *beside]
         )
-    ]
-    fitted = fit_table(facts.visits, facts.dwelling)
+        parts.append(_BY_CHART.format(chart or "without a name"))
+        parts.append(_draw(facts, own, dwelling, others, f"{name}-{number}", figures))
+
+    return Markup("").join(parts)
+
+
+def _by_chart(table: pl.DataFrame, chart: str | None) -> pl.DataFrame:
+    return table.filter(pl.col("chart").eq_missing(pl.lit(chart))).drop("chart")
+
+
+def _draw(
+    facts: RunFacts,
+    visits: pl.DataFrame,
+    dwelling: pl.DataFrame,
+    beside: Sequence[tuple[pl.DataFrame, pl.DataFrame]],
+    name: str,
+    figures: PageFigures,
+) -> Markup:
+    """Draw the visits by one chart; `beside` has those of all runs of the page."""
+    about = "Ticks that agents stay in each state"
+    states = {state for _, other in beside for state in other["state"]}
+    parts = [figures.add_chart(f"dwell-{name}", _overview(dwelling, states, figures), about)]
+
+    fitted = fit_table(visits, dwelling)
     if fitted.height:
         about = "Visits of each length in each state, and the geometric distribution fitted to them"
-        beside = [fit_table(run.visits, run.dwelling) for run in figures.runs] or [fitted]
-        chart = _fits(fitted, reaches(beside), figures)
+        reach = reaches([fit_table(*each) for each in beside] or [fitted])
+        chart = _fits(fitted, reach, figures)
         parts.append(figures.add_chart(f"fit-{name}", chart, about, stretches=False))
 
     headings = {"timeout_share": "by time-out", "zero": "of no tick"}
-    ordered = facts.in_order(facts.dwelling.drop("log_likelihood"), "state")
+    ordered = facts.in_order(dwelling.drop("log_likelihood"), "state")
     parts.append(html_table(f"dwell-{name}", ordered, headings))
 
     return Markup("").join(parts)
@@ -126,7 +154,7 @@ def reaches(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
     )
 
 
-def _overview(dwelling: pl.DataFrame, figures: PageFigures) -> alt.LayerChart:
+def _overview(dwelling: pl.DataFrame, beside: Set[str], figures: PageFigures) -> alt.LayerChart:
     longest = pl.max_horizontal(pl.col("p99").max(), pl.col("mean").max().ceil())
     most = dwelling.select(longest).item() or 1
     axis = alt.Axis(values=[label for label in _SYMLOG_LABELS if label <= most], format=",d")
@@ -136,8 +164,6 @@ def _overview(dwelling: pl.DataFrame, figures: PageFigures) -> alt.LayerChart:
     tooltip: Tooltips = ["state", "visits", mean, "median", "p90", "p99", "max"]
     rows = alt.Y("state:N", sort=list(colours), title=None, axis=alt.Axis(labelLimit=170))
     base = alt.Chart(dwelling.drop("log_likelihood")).encode(rows, tooltip=tooltip)
-    # As many rows as the figures beside it, which show the states of all runs.
-    beside = {name for run in figures.runs for name in run.dwelling["state"]}
     coloured = base.encode(
         alt.X("median:Q", scale=scale, axis=axis, title="ticks in the state"),
         figures.colour("state", colours, legend=False),
@@ -150,9 +176,9 @@ def _overview(dwelling: pl.DataFrame, figures: PageFigures) -> alt.LayerChart:
             fill=INK, stroke=PAPER, strokeWidth=1, size=60, opacity=1, shape="diamond"
         ).encode(alt.X("mean:Q")),
     ]
-    chart: alt.LayerChart = alt.LayerChart(layer=layers).properties(
-        height=_ROW * len(beside | set(colours))
-    )
+    # As many rows as the figures beside it, which show the states of all runs.
+    rows_shown = len(beside | set(colours))
+    chart: alt.LayerChart = alt.LayerChart(layer=layers).properties(height=_ROW * rows_shown)
 
     return chart
 

@@ -158,3 +158,26 @@ def test_runs_are_described_separately(write_log: WriteLog, make: SimpleNamespac
         ("two", 4.0, 0.25),
     ]
     assert timeouts(logs).select("run", "timeouts").rows() == [("one", 1)]
+
+
+def test_states_of_several_charts_are_told_apart(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """Two charts with a state of one name have dwell times and time-outs of their own."""
+    lines = [
+        make.move("x", "busy", "idle", trigger, ticks_in_state=ticks, chart=chart)
+        for chart, trigger, ticks in (
+            ("ant", "timeout", 1),
+            ("bee", "timeout", 5),
+            ("bee", "go", 3),
+        )
+    ]
+    logs = read_log(write_log(lines))
+    assert dwell_times(logs).select("chart", "state", "visits", "mean", "p").rows() == [
+        ("ant", "busy", 1, 1.0, 1.0),
+        ("bee", "busy", 2, 4.0, 0.25),
+    ]
+    assert timeouts(logs).select("chart", "timeouts", "left").rows() == [
+        ("ant", 1, 1),
+        ("bee", 1, 2),
+    ]

@@ -1,11 +1,17 @@
 """Visits beside the distribution fitted to them."""
 
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.analysis import RunLogs, dwell_times
+from prism.analysis import RunLogs, dwell_times, read_log
+from prism.report import make_report
 from prism.report._facts.counts import visit_counts
 from prism.report._sections.dwelling import fit_table, reaches
 
@@ -56,3 +62,18 @@ def test_small_figures_side_by_side_reach_equally_far() -> None:
     one = pl.DataFrame(columns)
     other = one.with_columns(until=pl.lit(9, pl.Int64), expected=pl.lit(0.8))
     assert reaches([one, other]).rows() == [("a", 0.55, 9.45, 0.8)]
+
+
+def test_each_chart_has_figures_of_its_own(
+    write_log: Callable[..., Path], make: SimpleNamespace, parse: Callable[[str], Any]
+) -> None:
+    """Where several charts have a state of one name, each has its own figure and table."""
+    moves = [
+        make.move("x", "busy", "idle", ticks_in_state=ticks, chart=chart)
+        for chart, ticks in (("ant", 1), ("bee", 5), ("bee", 3))
+    ]
+    report = make_report(read_log(write_log(moves)))
+    assert report.failures == {}
+    (section,) = (each for each in parse(report.html()).all("section", id="dwell"))
+    assert "By the chart ant" in section.text
+    assert "By the chart bee" in section.text
