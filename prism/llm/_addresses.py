@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from base64 import b64encode
-from urllib.parse import SplitResult, unquote, urlsplit
+from collections.abc import Iterator
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from prism.errors import FieldValueError
 
@@ -13,7 +15,7 @@ DEFAULT_HOST = "http://127.0.0.1:11434"
 _PORTS = {"": 11434, "http": 80, "https": 443}
 """The port where none is given, by scheme, as the ollama client takes it."""
 
-_SHORTEST_PASSWORD = 3
+_SHORTEST_SECRET = 3
 
 
 def check_address(host: str) -> None:
@@ -85,18 +87,37 @@ def credentials(host: str) -> tuple[str, str] | None:
     return unquote(parts.username), unquote(parts.password or "")
 
 
-def secrets_in(host: str) -> list[str]:
-    """Return what a server may repeat, and nobody should keep: the password, and how it is sent."""
+def secrets_in(host: str, key: str = "") -> list[str]:
+    """Return what a server may repeat, and nobody should keep, in all spellings, the longest first.
+
+    Args:
+        host: Address of the server; its password is one, and what is sent of name and password.
+        key: The key that is sent where the address has no password.
+    """
     try:
         user = credentials(host)
     except ValueError:
-        return []
+        user = None
 
+    secrets = [key]
+    if user is not None and len(user[1]) >= _SHORTEST_SECRET:
+        secrets += [user[1], b64encode(":".join(user).encode()).decode()]
+
+    spelled = {each for secret in secrets for each in _spellings(secret)}
     # a shorter one would be found in any text, and protects nothing
-    if user is None or len(user[1]) < _SHORTEST_PASSWORD:
-        return []
+    return sorted((each for each in spelled if len(each) >= _SHORTEST_SECRET), key=len)[::-1]
 
-    return [user[1], b64encode(":".join(user).encode()).decode()]
+
+def _spellings(secret: str) -> Iterator[str]:
+    """Yield a secret as it may stand in JSON, in JSON within JSON, and in an address."""
+    in_json = json.dumps(secret)[1:-1]
+    for text in (secret, in_json, json.dumps(in_json)[1:-1]):
+        yield text
+        # as some servers write it in JSON
+        yield text.replace("/", "\\/")
+
+    yield quote(secret)
+    yield quote(secret, safe="")
 
 
 def model_name(name: str) -> str:

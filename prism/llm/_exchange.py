@@ -35,6 +35,9 @@ _DURATIONS = ("total_duration", "load_duration", "prompt_eval_duration", "eval_d
 _NOT_REPORTED = -1
 _CUT_OUT = b"[key]"
 
+_LONG = 8
+"""A secret of so many bytes is no word of an answer; many servers are given the key ``x``."""
+
 Words = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """Returns what a reply says of itself in Ollama's words, in which costs are counted."""
 
@@ -61,8 +64,8 @@ class Exchange:
         address: The server that is asked, as it may be shown.
         most_bytes: How long the reply may be.
         words: How what a reply says of itself is read; None for Ollama's own.
-        secret: What is to be cut out of all that is received, as a server may repeat a key.
-        hidden: What is to be cut out of all that is recorded, such as a password.
+        secrets: What is to be cut out of all that is received, as a server may repeat a key or
+            password; one that is short is left in answers, where it would be a common word.
 
     Attributes:
         is_sent: Whether a request was sent.
@@ -71,10 +74,9 @@ class Exchange:
     __slots__ = (
         "_address",
         "_cost",
-        "_hidden",
         "_model",
         "_most_bytes",
-        "_secret",
+        "_secrets",
         "_words",
         "is_sent",
     )
@@ -86,16 +88,14 @@ class Exchange:
         address: str,
         most_bytes: int,
         words: Words | None = None,
-        secret: str = "",
-        hidden: Sequence[str] = (),
+        secrets: Sequence[str] = (),
     ) -> None:
         self._cost = cost
         self._model = model
         self._address = address
         self._most_bytes = most_bytes
         self._words = words
-        self._secret = secret.encode()
-        self._hidden = [word.encode() for word in hidden]
+        self._secrets = [secret.encode() for secret in secrets]
         self.is_sent: bool = False
 
     def sent(self, request: httpx.Request) -> None:
@@ -130,8 +130,7 @@ class Exchange:
 
         most = self._most_bytes if response.is_success else _MOST_ERROR_BYTES
         content = await _read(response, most)
-        if self._secret:
-            content = content.replace(self._secret, _CUT_OUT)
+        content = self._without_secrets(content, _LONG if response.is_success else 0)
         if self._cost.trail is not None:
             self._cost.request_replied(self._shown(content))
 
@@ -142,17 +141,22 @@ class Exchange:
                 content = json.dumps(reply).encode()
         elif response.is_success and is_web_page(content):
             raise UnusableReplyError(
-                f"answered with {describe_page(content)} instead of a reply: {SEE_ADDRESS}"
+                f"answered with {describe_page(self._without_secrets(content))} "
+                f"instead of a reply: {SEE_ADDRESS}"
             )
 
         response.stream = httpx.ByteStream(content)
 
     def _shown(self, body: bytes) -> str:
         """Return a body as it may be recorded."""
-        for word in (self._secret, *self._hidden):
-            body = body.replace(word, _CUT_OUT) if word else body
+        return self._without_secrets(body).decode("utf-8", "replace")
 
-        return body.decode("utf-8", "replace")
+    def _without_secrets(self, body: bytes, shortest: int = 0) -> bytes:
+        for secret in self._secrets:
+            if len(secret) >= shortest:
+                body = body.replace(secret, _CUT_OUT)
+
+        return body
 
     def _note(self, reply: Mapping[str, Any]) -> None:
         usage = reply.get("usage")
@@ -166,7 +170,8 @@ class Exchange:
 
         said = reply.get("error")
         if said and "message" not in reply and "answers" not in reply:
-            raise ErrorInReplyError(f"answered with an error instead of a reply: {_brief(said)}")
+            shown = self._shown(_words_of(said).encode("utf-8", "replace"))
+            raise ErrorInReplyError(f"answered with an error instead of a reply: {_brief(shown)}")
 
 
 async def _read(response: httpx.Response, most: int) -> bytes:
@@ -304,9 +309,14 @@ def describe_page(content: bytes) -> str:
     return f"a web page ({title!r})" if title else "a web page"
 
 
-def _brief(said: Any) -> str:
+def _words_of(said: Any) -> str:
+    """Return what an error says, however it is packed."""
     if isinstance(said, dict) and isinstance(said.get("message"), str):
         said = said["message"]
 
-    text = " ".join(str(said)[:2000].split())
+    return str(said)
+
+
+def _brief(said: str) -> str:
+    text = " ".join(said[:2000].split())
     return text if len(text) <= 200 else text[:197] + "..."

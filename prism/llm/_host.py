@@ -104,6 +104,7 @@ class ModelHost(ABC):
         address: Address of the server, such as ``http://127.0.0.1:11434``.
         settings: How to ask.
         traffic: What is under way on the server, for others who ask it, too.
+        key: The key that the connection sends, which is shown nowhere.
 
     Attributes:
         address: The address without the name and password of a user.
@@ -129,11 +130,15 @@ class ModelHost(ABC):
     """What to say while only an answer can show whether decision questions are taken."""
 
     def __init__(
-        self, address: str, settings: ModelSettings, traffic: Traffic | None = None
+        self,
+        address: str,
+        settings: ModelSettings,
+        traffic: Traffic | None = None,
+        key: str = "",
     ) -> None:
         self.address: str = shown_address(address)
         self._full_address = address
-        self._secrets = secrets_in(address)
+        self._secrets = secrets_in(address, key)
         self.settings = settings
         self.traffic: Traffic = traffic or Traffic()
         self.unusable: int = 0
@@ -222,7 +227,7 @@ class ModelHost(ABC):
     def _exchange(self, cost: Cost) -> Exchange:
         settings = self.settings
         return Exchange(
-            cost, settings.model, self.address, settings.max_reply_bytes, hidden=self._secrets
+            cost, settings.model, self.address, settings.max_reply_bytes, secrets=self._secrets
         )
 
     def _raised(self, error: Exception) -> Exception:

@@ -57,8 +57,8 @@ class ModelPool:
 
     Raises:
         FieldValueError: If there is no host or an address is invalid, the model is empty, a limit
-            is not above 0, temperature or patience is not finite, the patience is below 0, or
-            pools that share a server give it different limits.
+            is not above 0, temperature or patience is not finite or below 0, or pools that
+            share a server give it different limits.
 
     Attributes:
         model: Name of the model.
@@ -306,11 +306,10 @@ def _check_settings(settings: ModelSettings) -> None:
         load_timeout=settings.load_timeout,
         max_reply_bytes=settings.max_reply_bytes,
     )
-    temperature, patience = settings.temperature, settings.patience
-    if not isfinite(temperature):
-        raise FieldValueError(f"temperature must be a finite number, got {temperature!r}")
-    if not (isfinite(patience) and patience >= 0):
-        raise FieldValueError(f"patience must be a finite number, 0 or above, got {patience!r}")
+    for name in ("temperature", "patience"):
+        value = getattr(settings, name)
+        if not (isfinite(value) and value >= 0):
+            raise FieldValueError(f"{name} must be a finite number, 0 or above, got {value!r}")
 
 
 def _deciding(hosts: Hosts) -> Hosts:

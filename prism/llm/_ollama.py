@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -11,6 +12,8 @@ from prism.llm._faults import OLLAMA, Advice, is_permanent_refusal, lacks_path, 
 from prism.llm._health import Traffic
 from prism.llm._host import ChatReply, DecisionReply, ModelHost, ModelSettings, http_settings
 from prism.statechart.reasoner._cost import Cost, count_of
+
+_KEY_VARIABLE = "OLLAMA_API_KEY"
 
 
 class OllamaHost(ModelHost):
@@ -34,7 +37,8 @@ class OllamaHost(ModelHost):
     def __init__(
         self, address: str, settings: ModelSettings, traffic: Traffic | None = None
     ) -> None:
-        super().__init__(address, settings, traffic)
+        # which the ollama client reads when it connects
+        super().__init__(address, settings, traffic, os.environ.get(_KEY_VARIABLE, "").strip())
         self.omits_think: bool = False
 
     @property

@@ -71,8 +71,8 @@ class OpenAIHost(ModelHost):
         self, address: str, settings: ModelSettings, traffic: Traffic | None = None
     ) -> None:
         _import_client()
-        super().__init__(address, settings, traffic)
         self._key = _key()
+        super().__init__(address, settings, traffic, self._key)
         self._omitted: list[str] = []
         self._format: FormatKind = "json_schema"
 
@@ -266,8 +266,7 @@ class OpenAIHost(ModelHost):
             self.address,
             settings.max_reply_bytes,
             in_ollamas_words,
-            secret=self._key,
-            hidden=self._secrets,
+            secrets=self._secrets,
         )
 
     def _raised(self, error: Exception) -> Exception:

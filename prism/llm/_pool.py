@@ -67,8 +67,8 @@ class OllamaPool(ModelPool):
 
     Raises:
         FieldValueError: If there is no host or an address is invalid, the model is empty, a limit
-            is not above 0, temperature or patience is not finite, the patience is below 0, or
-            pools that share a server give it different limits.
+            is not above 0, temperature or patience is not finite or below 0, or pools that
+            share a server give it different limits.
     """
 
     _host_type: ClassVar[type[ModelHost]] = OllamaHost

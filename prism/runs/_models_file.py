@@ -7,11 +7,13 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from hashlib import sha256
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from prism.errors import InputError
+from prism.errors import FieldValueError, InputError
 from prism.files import reading
+from prism.llm._addresses import check_address
 from prism.runs._assigned import BYS, CHOICES, By, ModelAssignment
 
 SETTING_KINDS: Mapping[str, Any] = {
@@ -28,6 +30,9 @@ SETTING_KINDS: Mapping[str, Any] = {
     "hedge": bool,
 }
 """What each setting of a file may be."""
+
+_LEAST: Mapping[str, float] = {"temperature": 0, "concurrency": 1, "timeout": 0.01, "patience": 0}
+"""The least that numbers may be."""
 
 _SWITCHES = ("hedge", "think")
 """Settings that may be true or false."""
@@ -99,16 +104,31 @@ class _Reader:
         if not isinstance(value, kind) or (isinstance(value, bool) and name not in _SWITCHES):
             raise self._error(f"cannot be {value!r}", keys)
 
+        if name in _LEAST and not (isfinite(value) and value >= _LEAST[name]):
+            raise self._error(f"must be at least {_LEAST[name]}, got {value}", keys)
+        if name == "model" and not value.strip():
+            raise self._error("must be the name of a model, as the server lists it", keys)
         if name == "host":
-            value = tuple([value] if isinstance(value, str) else value)
-            if not value or not all(isinstance(host, str) for host in value):
-                raise self._error("must be an address, or a list of addresses", keys)
+            value = self._hosts(value, keys)
         if name == "think" and isinstance(value, bool):
             value = str(value).lower()
         if name in CHOICES and value not in CHOICES[name]:
             raise self._error(f"must be one of {', '.join(CHOICES[name])}, got {value!r}", keys)
 
         return value
+
+    def _hosts(self, value: Any, keys: tuple[str, ...]) -> tuple[str, ...]:
+        hosts = tuple([value] if isinstance(value, str) else value)
+        if not hosts or not all(isinstance(host, str) for host in hosts):
+            raise self._error("must be an address, or a list of addresses", keys)
+
+        try:
+            for host in hosts:
+                check_address(host)
+        except FieldValueError as error:
+            raise self._error(str(error).removeprefix("host "), keys) from None
+
+        return hosts
 
     def _error(self, problem: str, keys: tuple[str, ...]) -> InputError:
         return InputError(problem, path=self._path, line=self._line(keys), field=".".join(keys))

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from itertools import combinations
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -17,8 +18,8 @@ from prism.llm._addresses import (
     server_key,
     shown_address,
 )
-from prism.testing import FakeOllama
-from tests.kit.servers import HELLO
+from prism.testing import FakeOllama, Fault
+from tests.kit.servers import BOTH, HELLO, Serve
 
 
 @pytest.mark.parametrize(
@@ -106,6 +107,38 @@ async def test_a_user_is_sent_to_the_server(connect: Callable[..., OllamaPool]) 
     assert b"authorization: basic yw5uonnly3jlda==" in heads[0].lower()
     assert caught.value.host == f"http://{host}"
     assert "secret" not in str(caught.value)
+
+
+SECRETS = ['pa/s"s+w&1', "OLLAMA/key+123456"]
+
+
+@BOTH
+@pytest.mark.parametrize("secret", SECRETS)
+async def test_secrets_that_a_server_repeats_are_shown_nowhere(
+    secret: str, serve: Serve, connect: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A password or key is cut out of errors and answers, also as JSON or an address has it."""
+    for name in ("OLLAMA_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.setenv(name, SECRETS[1])
+    server = serve()
+    spelled = [secret, quote(secret), quote(secret, safe="")]
+    server.fail(Fault.status(400, " ".join(spelled)), Fault.says(" ".join(spelled)))
+    pool = connect(server.host.replace("//", f"//ann:{quote(SECRETS[0], safe='')}@"))
+    with pytest.raises(LLMError, match=r"\[key\] \[key\] \[key\]") as caught:
+        await pool.chat(HELLO)
+    reply = await pool.chat(HELLO)
+    assert not any(each in f"{caught.value} {reply.text}" for each in spelled)
+
+
+@BOTH
+async def test_a_short_key_takes_no_words_out_of_answers(
+    server: FakeOllama, connect: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Servers that check no key are often given one such as ``next``: answers stay whole."""
+    for name in ("OLLAMA_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.setenv(name, "next")
+    server.fail(Fault.says('{"next_state": "idle"}'))
+    assert (await connect().chat(HELLO)).text == '{"next_state": "idle"}'
 
 
 async def test_a_server_spelt_in_two_ways_has_one_limit(server: FakeOllama, connect: Any) -> None:

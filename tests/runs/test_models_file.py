@@ -85,7 +85,12 @@ def test_what_is_given_beside_a_file_goes_before_it(path: Path) -> None:
         ("model = 'a'\n[kind.X]\nserver = 'openai'", "line 2, field 'kind.X.host': must name an"),
         ("host = 'http://h'", "field 'model': needs a default"),
         ("model = 'a'\n[kind", "line 2: is not valid TOML"),
-        ("model = 'a'\ntemperature = nan", "temperature': must be a finite number"),
+        ("model = 'a'\ntemperature = nan", "line 2, field 'temperature': must be at least 0, got"),
+        ("model = 'a'\n[kind.X]\ntemperature = -1", "line 3, .*temperature': must be at least 0"),
+        ("model = 'a'\n[kind.X]\nconcurrency = 0", "line 3, .*concurrency': must be at least 1"),
+        ("model = 'a'\ntimeout = 0", "line 2, field 'timeout': must be at least 0.01, got 0"),
+        ("model = 'a'\n[kind.X]\nmodel = ''", "line 3, field 'kind.X.model': must be the name"),
+        ("model = 'a'\nhost = 'ftp://h'", "line 2, field 'host': must be an address such as"),
     ],
 )
 def test_a_mistake_is_told_with_its_line(path: Path, text: str, message: str) -> None:

@@ -60,7 +60,7 @@ class Recording:
     def stored(self, request: Request, reply: Reply) -> None:
         """Note a reply that an earlier run has stored."""
         for number, question in enumerate(request.questions):
-            self._asked[id(question)] = _asked(request, number, reply)
+            self._asked[id(question)] = {**_asked(request, number, reply), "attempts": []}
 
     def answered(self, request: Request, outcome: Outcome[Reply]) -> None:
         """Note what came of a request; its attempts stand with the first decision it served."""

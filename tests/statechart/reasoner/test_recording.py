@@ -137,7 +137,7 @@ async def test_an_answer_from_a_cache_says_so(kept: Kept) -> None:
     asked, cached = kept
     assert (asked["source"], cached["source"]) == ("model", "cache")
     assert (cached["prompt"], cached["reply"]) == (asked["prompt"], asked["reply"])
-    assert cached.get("attempts", []) == []
+    assert cached["attempts"] == []
 
 
 async def test_ids_do_not_depend_on_which_answer_comes_first(kept: Kept) -> None:
