@@ -63,6 +63,10 @@ class Array:
 
     __module__ = "numpy"
 
+    def __repr__(self) -> str:
+        # the names of tests must be the same in every process
+        return "array([1, 2])"
+
     def tolist(self) -> list[int]:
         return [1, 2]
 
