@@ -103,6 +103,7 @@ def hostile(prism: Prism) -> Iterator[Prism]:
     shutil.rmtree(os.fsencode(prism.folder))
 
 
+@pytest.mark.slow
 def test_no_command_prints_what_a_terminal_obeys(hostile: Prism) -> None:
     """Whatever logs, charts, populations and names of files hold, the screens hold none of it."""
     raw = {}

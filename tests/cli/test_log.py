@@ -430,6 +430,7 @@ def test_parquet_is_not_for_a_terminal(run: Path, prism: Prism, log: Prism) -> N
 @pytest.mark.parametrize(
     ("table", "as_format"), [("transitions", "table"), ("events", "csv"), ("events", "parquet")]
 )
+@pytest.mark.sampled(3)
 def test_closed_pipe_causes_no_traceback(
     table: str, as_format: str, run: Path, prism: Prism
 ) -> None:

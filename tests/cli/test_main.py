@@ -220,6 +220,7 @@ def test_unknown_command_is_one_line(prism: Prism) -> None:
 
 
 @pytest.mark.parametrize("arguments", [[], ["--json"], ["--help"]])
+@pytest.mark.sampled(3)
 def test_reader_that_goes_away_causes_no_traceback(arguments: list[str], prism: Prism) -> None:
     """When nobody reads the output any more, as behind ``head``, the command ends silently."""
     reading, writing = os.pipe()

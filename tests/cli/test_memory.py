@@ -191,6 +191,7 @@ def test_edit_gives_up(prism: Prism, memory: Path, script: str, place: str) -> N
     assert held(memory) == before
 
 
+@pytest.mark.sampled(2)
 def test_edit_goes_on(prism: Prism, memory: Path) -> None:
     """Who goes on finds the broken text again, and mends it."""
     edited = editing(
@@ -257,6 +258,7 @@ def test_there_is_no_memory(prism: Prism, command: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.sampled(2)
 def test_while_an_agent_lives(prism: Prism, kind: Any) -> None:
     """Who only looks may look; who would change the memory is refused with the process's number."""
     path = prism.folder / "memory"

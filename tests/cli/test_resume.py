@@ -154,6 +154,7 @@ def test_a_signal_leaves_a_run_that_goes_on(
     assert tree(run) == whole
 
 
+@pytest.mark.slow
 def test_a_killed_run_keeps_its_attributes(prism: Prism, run: Path, tmp_path: Path) -> None:
     """Killed without warning, a run with kept columns goes on to the same bytes."""
     people = tmp_path / "people.jsonl"
@@ -212,6 +213,7 @@ def test_a_run_going_on_is_left_alone(prism: Prism, run: Path) -> None:
     assert after == before
 
 
+@pytest.mark.slow
 def test_of_two_that_resume_at_once_one_is_refused(
     full: tuple[Path, Ended], stopped: Path, prism: Prism, whole: Tree
 ) -> None:

@@ -17,6 +17,7 @@ RUN = ("simulate", "--agents", 20, "--rounds", 3, "--seed", 1)
 ALIVE = re.compile(r"run: alive, at round (\d) of 3 tick (\d+) of 12\n(\d+) questions? under way\n")
 
 
+@pytest.mark.slow
 def test_a_run_is_followed_and_killed(prism: Prism) -> None:
     """A run that waits for a model is alive; killed it is not, and says where it stopped."""
     with FakeOllama(models=["tiny"], choose=lambda asked: asked.options[-1], latency=4) as server:

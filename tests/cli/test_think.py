@@ -274,6 +274,7 @@ def test_an_interrupted_run_is_resumed(prism: Prism) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_killed_replay_is_resumed_to_the_same_bytes(
     prism: Prism, asking: tuple[str, ...]
 ) -> None:

@@ -183,6 +183,7 @@ def test_an_interrupted_run_says_how_to_go_on(prism: Prism) -> None:
     assert (process.returncode, out, err) == (130, "", hint)
 
 
+@pytest.mark.slow
 def test_a_killed_replay_is_resumed_to_the_same_bytes(
     prism: Prism, asking: tuple[str, ...]
 ) -> None:

@@ -125,6 +125,7 @@ async def test_decision_questions_are_asked_elsewhere_too(
 
 
 @BOTH
+@pytest.mark.sampled(2)
 async def test_two_of_three_servers_may_fail_fast(
     serve: Serve, connect: Connect, bad: Callable[[Canned], RawServer]
 ) -> None:

@@ -155,6 +155,7 @@ async def test_decision_questions_are_hedged(
 @pytest.mark.parametrize(
     ("settings", "seen"), [({}, FEWEST_SEEN), ({"hedge": True}, FEWEST_SEEN - 1)]
 )
+@pytest.mark.sampled(3)
 async def test_nothing_is_hedged_unasked_or_unseen(
     settings: dict[str, Any], seen: int, serve: Serve, connect: Connect, straggle: Straggle
 ) -> None:
@@ -192,6 +193,7 @@ async def test_a_hedge_takes_only_a_slot_that_nobody_wants(
 
 
 @BOTH
+@pytest.mark.sampled(2)
 async def test_a_hedge_that_fails_leaves_the_question_to_the_first(
     serve: Serve, connect: Connect
 ) -> None:
@@ -249,6 +251,7 @@ async def test_a_cancelled_question_takes_its_hedge_along(
 
 @BOTH
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.sampled(5)
 async def test_hedging_changes_no_decision(seed: int, serve: Serve, connect: Connect) -> None:
     """With a deterministic model the decisions are the same, whichever server was first."""
     dice = Random(seed)

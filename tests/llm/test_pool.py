@@ -69,6 +69,7 @@ def test_a_host_named_twice_counts_once() -> None:
 
 @BOTH
 @pytest.mark.parametrize("limit", [1, 3])
+@pytest.mark.sampled(3)
 async def test_concurrency_is_limited_on_each_host(
     serve: Serve, connect: Connect, limit: int
 ) -> None:
@@ -146,6 +147,7 @@ async def test_a_cancelled_question_leaves_nothing_behind(
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.sampled(2)
 async def test_no_waiter_is_forgotten(serve: Serve, connect: Connect, seed: int) -> None:
     """Of hundreds of questions of both kinds, half cancelled at random, the others are answered."""
     chance = random.Random(seed)
@@ -290,6 +292,7 @@ async def test_refusals_count_if_the_next_server_fails(
 @pytest.mark.parametrize(
     "fault", [Fault.drop(), Fault.status(503), Fault.status(404, "model 'tiny' not found")]
 )
+@pytest.mark.sampled(2)
 async def test_one_failed_question_does_not_affect_the_next(
     server: FakeOllama, connect: Connect, fault: Fault
 ) -> None:

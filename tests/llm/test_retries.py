@@ -155,6 +155,7 @@ def test_backoff_grows_and_is_random(attempt: int, longest: float) -> None:
 
 @BOTH
 @pytest.mark.parametrize(("slots", "queue_limit"), [(2, 1), (1, 0)])
+@pytest.mark.sampled(3)
 async def test_a_busy_server_opens_no_circuit(
     serve: Serve, connect: Connect, slots: int, queue_limit: int
 ) -> None:
@@ -172,6 +173,7 @@ async def test_a_busy_server_opens_no_circuit(
 @BOTH
 @pytest.mark.parametrize("code", [429, 503])
 @pytest.mark.parametrize("retry_after", [None, "0.1"])
+@pytest.mark.sampled(5)
 async def test_a_burst_of_refusals_loses_no_answer(
     server: FakeOllama, connect: Connect, code: int, retry_after: str | None
 ) -> None:

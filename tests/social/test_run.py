@@ -175,6 +175,7 @@ def test_a_missing_key_is_named(name: str, inputs: dict[str, Path]) -> None:
 
 @pytest.mark.parametrize("name", [*OF_MODEL, *OF_RUN, "replay"])
 @pytest.mark.parametrize("value", [None, True, 1.5, 7, "text\0", [1], {"a": 1}])
+@pytest.mark.sampled(5)
 def test_a_value_of_another_kind_is_one_line(name: str, value: Any) -> None:
     """Whatever stands in a key, it is refused in one line that names it, or is what it says."""
     reasoner = {"reasoner": "replay"} if name == "replay" else MODEL.to_config()

@@ -114,6 +114,7 @@ async def test_a_letter_that_the_prompt_offers_is_an_answer(reply: str) -> None:
 
 
 @pytest.mark.parametrize("case", DISTINCT, ids=lambda case: case["why"])
+@pytest.mark.sampled(11)
 def test_keys_are_read_as_the_options_of_a_decision(case: dict[str, Any]) -> None:
     """Every reply of the corpus is read as a reasoner's parser reads it."""
     mapped = "".join(f"      {json.dumps(key)}: a\n" for key in case["options"])

@@ -59,6 +59,7 @@ def child(folder: Path, doomed: int) -> int:
     return subprocess.run(line, cwd=folder, env=environment, timeout=120, check=False).returncode
 
 
+@pytest.mark.slow
 def test_a_killed_run_of_a_file_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
     """Processes that are killed after one round and another leave what one alone leaves."""
     whole, killed = tmp_path / "whole", tmp_path / "killed"

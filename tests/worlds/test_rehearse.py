@@ -86,6 +86,7 @@ def findings(folder: Path, **planted: str) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_several_faults_are_named_at_once(tmp_path: Path) -> None:
     """An order, a global and a class attribute are told apart, with round, place and mend."""
     order, counts, made = findings(

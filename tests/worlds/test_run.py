@@ -42,6 +42,7 @@ def address(cls: type[World[Any]]) -> str:
 
 
 @pytest.mark.parametrize(("world", "agents"), WORLDS)
+@pytest.mark.sampled(6)
 def test_any_process_writes_the_same_bytes(
     world: type[World[Any]], agents: int, tmp_path: Path
 ) -> None:

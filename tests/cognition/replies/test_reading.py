@@ -108,6 +108,7 @@ def assert_meant(text: str, action: AskedAction) -> None:
 
 @pytest.mark.parametrize("action", WRITTEN, ids=lambda action: action.type)
 @pytest.mark.parametrize("how", DAMAGES)
+@pytest.mark.sampled(3)
 def test_no_damage_to_a_tag_gives_another_action(how: str, action: AskedAction) -> None:
     """With one tag or two damaged, the action is what was meant, or cannot be carried out."""
     parts = WRITTEN[action]
@@ -120,6 +121,7 @@ def test_no_damage_to_a_tag_gives_another_action(how: str, action: AskedAction) 
 
 @pytest.mark.parametrize("replacement", ["", "'", "{", "}", ",", ":", "\\", "\n", "<", '""'])
 @pytest.mark.parametrize("action", WRITTEN, ids=lambda action: action.type)
+@pytest.mark.sampled(3)
 def test_no_damage_to_json_gives_another_action(replacement: str, action: AskedAction) -> None:
     """With one sign of JSON or two left out or exchanged, it is what was meant, or nothing."""
     signs = tuple(as_json(AgentReply(action=action)))

@@ -73,6 +73,7 @@ def filled(template: str, names: list[str]) -> str:
 
 @pytest.mark.parametrize("template", CLEAR)
 @pytest.mark.parametrize("labels", LABELS.values(), ids=list(LABELS))
+@pytest.mark.sampled(5)
 def test_a_label_is_read_as_its_option_is(template: str, labels: dict[str, str]) -> None:
     """A reply that is clear with the option's own text is as clear with its label."""
     assert read(filled(template, KEYS), {}) == "pivot"
@@ -81,6 +82,7 @@ def test_a_label_is_read_as_its_option_is(template: str, labels: dict[str, str])
 
 @pytest.mark.parametrize("template", UNCLEAR)
 @pytest.mark.parametrize("labels", LABELS.values(), ids=list(LABELS))
+@pytest.mark.sampled(5)
 def test_an_unclear_label_is_refused_as_its_option_is(
     template: str, labels: dict[str, str]
 ) -> None:
