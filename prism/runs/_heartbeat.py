@@ -94,11 +94,26 @@ def beating(
             )
 
 
+def remove_heartbeat(folder: Path) -> None:
+    """Remove what is left of the heartbeat of a run that has ended.
+
+    Raises:
+        OSError: If that fails.
+    """
+    path = folder / HEARTBEAT_NAME
+    path.unlink(missing_ok=True)
+    _unfinished(path).unlink(missing_ok=True)
+
+
+def _unfinished(path: Path) -> Path:
+    return path.with_name(f".{path.name}.part")
+
+
 class _Heart:
     def __init__(self, path: Path, run: Runnable[Any], clock: SimulatedClock) -> None:
         self.path = path
         self.fault: str | None = None
-        self._unfinished = path.with_name(f".{path.name}.part")
+        self._unfinished = _unfinished(path)
         self._run = run
         self._clock = clock
         self._ticks: int | None = getattr(run, "ticks_per_round", None)
@@ -115,8 +130,7 @@ class _Heart:
         self._stopped.set()
         self._thread.join()
         try:
-            self.path.unlink(missing_ok=True)
-            self._unfinished.unlink(missing_ok=True)
+            remove_heartbeat(self.path.parent)
         except OSError as error:
             self.fault = error.strerror
 

@@ -20,7 +20,7 @@ from prism.runs._folder import (
     describe_run,
     read_summary,
 )
-from prism.runs._heartbeat import beating
+from prism.runs._heartbeat import beating, remove_heartbeat
 from prism.runs._model import (
     askers_in,
     closing_cache,
@@ -128,7 +128,9 @@ def resume(
     path = Path(folder)
     kept, config = RunFolder.to_resume(path)
     if config is None:
+        # it may have been killed after its last line, before its folder was tidy
         kept.tidy()
+        remove_heartbeat(path)
         return None
 
     summary = path / SUMMARY_NAME

@@ -79,7 +79,6 @@ async def test_a_server_that_fails_fast_draws_no_decisions(
     assert at_rest(pool)
 
 
-@BOTH
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_server_that_fails_fast_draws_none_of_400_decisions(

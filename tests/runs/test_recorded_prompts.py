@@ -197,6 +197,10 @@ def test_a_killed_run_has_every_record_once(number: int, tmp_path: Path) -> None
     with FakeOllama(choose=varied, latency=0.004, slots=4) as server:
         begin = ("--agents", "40", "--rounds", "8", "--reasoner", "ollama", "--model", "nimble")
         began = (*begin, "--host", server.host, "--record-prompts", "--out", "run")
+        whole = [sys.executable, "-c", MAIN, "simulate", *began[:-1], "whole"]
+        at_first = time.monotonic()
+        subprocess.run(whole, cwd=tmp_path, env=environment, check=True, capture_output=True)
+        seconds = time.monotonic() - at_first
         kills = 0
         for _ in range(40):
             is_begun = (tmp_path / "run" / "run.json").exists()
@@ -209,7 +213,7 @@ def test_a_killed_run_has_every_record_once(number: int, tmp_path: Path) -> None
                 stderr=subprocess.PIPE,
             ) as process:
                 if kills < 8:
-                    time.sleep(draw.uniform(0.5, 2.0))
+                    time.sleep(draw.uniform(0.3, 0.9) * seconds)
                     process.kill()
                 _, said = process.communicate()
             kills += process.returncode < 0

@@ -189,7 +189,8 @@ FAULTS: dict[str, tuple[dict[str, str], str]] = {
     ),
     "a set of agents": (
         {"step": "person.near = next(iter(set(self.agents)))"},
-        "something depends on the addresses of objects (a set of agents, id)",
+        # by chance two processes of one hash seed may agree: then it is a set's order
+        "a set",
     ),
     "a list shared by two agents": (
         {
