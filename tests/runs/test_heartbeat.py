@@ -85,6 +85,16 @@ def test_a_run_that_fails_leaves_none(tmp_path: Path) -> None:
     assert files_in(tmp_path / "run") == {"events.jsonl", "run.json", "checkpoints"}
 
 
+def test_one_that_a_complete_run_left_goes_when_it_is_resumed(tmp_path: Path) -> None:
+    """A run that was killed after its last line, before its heartbeat was removed, is tidied up."""
+    runs.begin(DiceOptions(2), tmp_path / "run")
+    whole = tree(tmp_path / "run")
+    (tmp_path / "run" / HEARTBEAT_NAME).write_text("{}", encoding="utf-8")
+
+    assert runs.resume(tmp_path / "run", DiceOptions) is None
+    assert tree(tmp_path / "run") == whole
+
+
 def test_questions_under_way_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While a model keeps a run waiting, its heartbeat goes on and tells the open questions."""
     monkeypatch.setattr("prism.runs._heartbeat.SECONDS_BETWEEN", 0.01)
