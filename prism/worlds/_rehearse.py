@@ -37,7 +37,7 @@ _RUNS: Mapping[str, _Run] = {
 }
 _BACKWARDS = "backwards"
 _TURNED: Mapping[str, _Run] = {_BACKWARDS: (1, 0, _BACKWARDS)}
-"""One more of a `together` world, in which the last agent has its turn first."""
+"""One more of a ``together`` world, in which the last agent has its turn first."""
 
 _AGAIN: Mapping[str, _Run] = {"again": (1, 17, "straight")}
 
@@ -95,7 +95,7 @@ def rehearse(
 
     The class is checked first. Then three processes, whose hash seeds differ, run it from the
     beginning to the end, and one makes each round without having seen the others. Fields and logs
-    must be the same. A `together` world is run once more, with the last agent's turn first, which
+    must be the same. A ``together`` world is run once more, with the last agent's turn first, which
     must not change a field. Decisions are drawn by their weights; no model is asked.
 
     Args:
