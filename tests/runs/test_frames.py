@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from prism.agents import synthetic_population
 from prism.social import Simulation
 from prism.worlds import Run
@@ -22,6 +24,7 @@ except ImportError as error:
 
 def test_a_world_has_frames_of_counts_states_and_measures() -> None:
     """Every frame has the numbers of the rounds, and null where nothing was measured."""
+    pytest.importorskip("polars")
     results = Run(Bazaar(), 20, rounds=6, seed=1).run()
     frames = results.to_frames()
     assert frames.measures["value"].to_list() == results.series("mean_price")
@@ -34,6 +37,7 @@ def test_a_world_has_frames_of_counts_states_and_measures() -> None:
 
 def test_a_feed_has_frames_of_its_counts() -> None:
     """Posts, likes and time-outs of each round are there, and no measures."""
+    pytest.importorskip("polars")
     population = synthetic_population(20, seed=1)
     results = Simulation(population.agents, population.posts, rounds=3, seed=1).run()
     frames = results.to_frames()

@@ -133,6 +133,7 @@ def test_a_run_without_prompts_has_the_keys_that_it_had(server: FakeOllama, tmp_
 
 def test_texts_of_a_workflow_are_recorded(tmp_path: Path) -> None:
     """Every text that a workflow's model wrote has its record."""
+    pytest.importorskip("yaml")
     (tmp_path / "agent.yaml").write_text(
         "state_machine: {states: [a], transitions: [a->a]}\n"
         "steps: [{name: look, type: llm, prompt: 'Look.'}]\n"

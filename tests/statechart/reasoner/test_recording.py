@@ -195,6 +195,7 @@ async def test_a_straggler_and_its_hedge_are_recorded(serve: Serve, kept: Kept) 
 
 async def test_no_key_is_recorded(monkeypatch: pytest.MonkeyPatch, kept: Kept) -> None:
     """A key or password that a server repeats is cut out of replies, requests and faults."""
+    pytest.importorskip("openai")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1234567890")
     said = "sk-1234567890 and hunter22 and YWRhOmh1bnRlcjIy"
     with FakeOpenAI(models=["tiny"]) as server:
