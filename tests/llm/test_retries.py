@@ -36,7 +36,7 @@ async def test_a_retryable_failure_is_retried(
 ) -> None:
     """A failure that passes costs attempts, which are counted, but not the answer."""
     server.fail(fault, fault)
-    pool, cost = connect(attempts=3, timeout=0.3), Cost()
+    pool, cost = connect(attempts=3, timeout=1), Cost()
     pool.backoff = lambda state: 0.0
     pool.servers[0].traffic.throttle = Throttle(first_hold=0.01)
     reply = await pool.chat(HELLO, cost=cost)
