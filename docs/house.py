@@ -24,7 +24,6 @@ ROOMS = (
     "workflow",
     "cognition",
     "worlds",
-    "simulation",
     "social",
     "analysis",
     "report",

@@ -152,7 +152,7 @@ class Reader:
         # From a file, so that processes that the code starts can import it.
         (self.folder / "example.py").write_text(code, encoding="utf-8")
         done = self.started("python", "-W", "error", "example.py")
-        assert (done.stderr, done.returncode) == ("", 0)
+        assert (done.stderr, done.returncode) == ("", 0), done.stderr
 
         if _TESTS.search(code):
             path = self.folder / "test_of_the_page.py"
