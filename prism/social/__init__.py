@@ -2,20 +2,27 @@
 
 from prism.social._composing import Composer, TemplateComposer
 from prism.social._feed import Feed
+from prism.social._parameters import Parameters
 from prism.social._posts import Draft, Network, Post, Reader
 from prism.social._results import Activity, Cascade, Results, RoundSummary
 from prism.social._run import SocialRun
 from prism.social._simulation import Simulation
+from prism.social._treatments import Dislikes, Likes, PublishPost, RemoveAgents
 
 __all__ = [
     "Activity",
     "Cascade",
     "Composer",
+    "Dislikes",
     "Draft",
     "Feed",
+    "Likes",
     "Network",
+    "Parameters",
     "Post",
+    "PublishPost",
     "Reader",
+    "RemoveAgents",
     "Results",
     "RoundSummary",
     "Simulation",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,7 +14,7 @@ from prism.agents import (
     opening_posts,
     synthetic_population,
 )
-from prism.errors import InputError
+from prism.errors import InputError, PrismError
 from prism.runlog import SimulatedClock
 from prism.runlog._reader import locate_log
 from prism.runs import ReasonerOptions, ReplayOptions, WriterOptions
@@ -34,10 +34,16 @@ from prism.runs._writing import (
     replayed_writer,
     require_model_of,
 )
-from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
+from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND, Feed
+from prism.social._parameters import Parameters
+from prism.social._presets import DEFAULT_PRESET
 from prism.social._simulation import Simulation
 from prism.statechart import AgentState
 from prism.telemetry._loggers import EventLogger
+from prism.worlds import Treatment
+from prism.worlds._parameters import in_groups, parsed_parameters
+from prism.worlds._switch_model import later_models, require_models
+from prism.worlds._treatment_tables import tables_of, treatments_in
 
 DEFAULT_AGENTS = "100"
 
@@ -72,6 +78,10 @@ class SocialRun:
         reasoner: Who decides: a model, an earlier run, or by default the seeded policy.
         keep: Fields of the file of agents to keep as `prism.agents.SocialAgent.attributes`.
         writer: Who writes the words of posts; by default they come from templates.
+        treatments: Ready-made treatments of the feed, such as `Likes`.
+        parameters: Parameters of the feed, or some of them by name, whose texts are read as values
+            of their types; the others are those of the preset.
+        preset: Name of a preset; by default that of `Simulation`.
 
     Raises:
         InputError: If JSON has no room for a value.
@@ -85,6 +95,9 @@ class SocialRun:
     reasoner: ReasonerOptions = None
     keep: tuple[str, ...] = ()
     writer: WriterOptions | None = None
+    treatments: tuple[str | Treatment, ...] = ()
+    parameters: Parameters | Mapping[str, Any] = field(default_factory=dict)
+    preset: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse what JSON has no room for."""
@@ -94,14 +107,26 @@ class SocialRun:
             raise InputError(f"must lie between -2^53 and 2^53, got {self.seed}", field="seed")
 
         object.__setattr__(self, "keep", tuple(dict.fromkeys(self.keep)))
+        object.__setattr__(self, "parameters", _parameters(self.parameters, self.preset))
+        # the parameters say it all, so that options read from run.json are equal to these
+        object.__setattr__(self, "preset", None)
+        object.__setattr__(self, "treatments", tuple(self.treatments))
+        require_models(self.reasoner, self.treatments)
         if self.writer is not None or self.reasoner is not None:
             require_model_of(self.reasoner, self.writer)
 
     @property
+    def feed_parameters(self) -> Parameters:
+        """All parameters of the feed."""
+        assert isinstance(self.parameters, Parameters)
+        return self.parameters
+
+    @property
     def is_repeatable(self) -> bool:
         """Whether the run would write the same log again."""
-        is_policy = self.reasoner is None and self.writer is None
-        return is_policy or not asks_a_model(self.reasoner, self.writer)
+        later = later_models(self.treatments)
+        is_policy = self.reasoner is None and self.writer is None and not later
+        return is_policy or not asks_a_model(self.reasoner, self.writer, later)
 
     @property
     def deadline(self) -> float | None:
@@ -129,9 +154,15 @@ class SocialRun:
             else population.posts or opening_posts(population.agents, seed=self.seed)
         )
         reasoner, writer = None, None
-        if self.reasoner is not None or self.writer is not None:
+        later = later_models(self.treatments)
+        if self.reasoner is not None or self.writer is not None or later:
             reasoner, writer = make_askers(
-                self.reasoner, self.writer, self.seed, AgentState.SCROLLING, chart=_CHART
+                self.reasoner,
+                self.writer,
+                self.seed,
+                AgentState.SCROLLING,
+                chart=_CHART,
+                later=later,
             )
 
         def make(logger: EventLogger | None, clock: SimulatedClock | None) -> Simulation:
@@ -144,6 +175,8 @@ class SocialRun:
                 reasoner=reasoner,
                 writer=writer,
                 wording=None if self.writer is None else self.writer.wording(),
+                treatments=self.treatments,
+                parameters=self.feed_parameters,
                 logger=logger,
                 clock=clock,
             )
@@ -166,6 +199,8 @@ class SocialRun:
             # only where it is given: other runs are described as they always were
             **({"keep": list(self.keep)} if self.keep else {}),
             **({} if self.writer is None else {"writer": self.writer.to_config()}),
+            **({"treatments": tables_of(self.treatments)} if self.treatments else {}),
+            **({"parameters": told} if (told := self.feed_parameters.changes()) else {}),
             "inputs": self._digests(),
         }
 
@@ -180,7 +215,8 @@ class SocialRun:
         Raises:
             InputError: If it is something else, or a file that the run reads has changed.
         """
-        check_config(config, path, _KINDS, {"keep": list, "writer": dict})
+        optional = {"keep": list, "writer": dict, "treatments": object, "parameters": dict}
+        check_config(config, path, _KINDS, optional)
         with naming(path):
             run = cls(
                 agents=config["agents"],
@@ -191,6 +227,9 @@ class SocialRun:
                 reasoner=read_reasoner(config),
                 keep=tuple(config.get("keep", ())),
                 writer=read_writer(config, path),
+                treatments=treatments_in(config.get("treatments", []), Feed, path),
+                parameters=config.get("parameters", {}),
+                preset="classic",
             )
 
         require_unchanged(config["inputs"], run._digests(), path)
@@ -227,6 +266,30 @@ class SocialRun:
             files[str(self.reasoner.run)] = locate_log(self.reasoner.run)
 
         return {name: digest(path) for name, path in files.items()}
+
+
+def _parameters(given: Parameters | Mapping[str, Any], preset: str | None) -> Parameters:
+    """Return all parameters of a feed: those that are given, and for the rest the preset's.
+
+    Raises:
+        InputError: If there is no such preset or parameter, or a value is not valid.
+    """
+    if isinstance(given, Parameters):
+        if preset is not None:
+            raise InputError("leave it out where all parameters are given", field="preset")
+        return given
+
+    try:
+        plain = Parameters.preset(preset or DEFAULT_PRESET)
+    except PrismError as error:
+        raise InputError(str(error), field="preset") from None
+    try:
+        changed = in_groups(Feed, parsed_parameters(Feed, given), {"parameters": plain})
+    except (TypeError, PrismError) as error:
+        raise InputError(str(error), field="parameters") from None
+
+    found: Parameters = changed.get("parameters", plain)
+    return found
 
 
 def _number(text: str) -> float | None:

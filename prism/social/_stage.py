@@ -11,10 +11,12 @@ from prism.agents import SeedPost, SocialAgent
 from prism.agents._attributes import plain_attributes
 from prism.errors import FieldValueError
 from prism.social._holding import HoldingLogger
+from prism.social._parameters import Parameters
 from prism.social._posts import Draft, Network, Post, Reader
 from prism.social._recollecting import recollect
 from prism.social._results import Activity, Results, RoundSummary, summarize
 from prism.social._snapshot import describe_readers, require_same_readers, restore_readers
+from prism.social._treated import Treated
 from prism.social._wording import PostTexts
 from prism.statechart import (
     AgentState,
@@ -39,15 +41,20 @@ from prism.statechart.social import (
     SEES_POST,
 )
 from prism.telemetry._loggers import active_logger
-from prism.telemetry.events import AGENT_JOINED, POST_LIKED, POST_PUBLISHED, POST_WEIGHED
+from prism.telemetry.events import (
+    AGENT_JOINED,
+    POST_LIKED,
+    POST_PUBLISHED,
+    POST_WEIGHED,
+)
 from prism.worlds._asking import asking_with
 from prism.worlds._decider import Event
 from prism.worlds._host import RunHost
+from prism.worlds._parameters import parameters_told
 from prism.worlds._people import AgentTable, population
 from prism.worlds._results import Measured
 from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._stage import Setting
-from prism.worlds._world import parameters_told
 
 _STEPS_TO_FINISH = 2
 """Composing and publishing."""
@@ -76,7 +83,13 @@ _COUNTERS = {"post": "posts", "reply": "replies", "reshare": "reshares"}
 
 
 class FeedRules(Protocol):
-    """What a feed says itself, and a feed of the user's own in another way."""
+    """What a feed says itself, and a feed of the user's own in another way.
+
+    Attributes:
+        parameters: All numbers of its behaviour.
+    """
+
+    parameters: Parameters
 
     def populate(self, agents: int) -> Iterable[SocialAgent]:
         """Make the population of a run that says a number only."""
@@ -124,6 +137,7 @@ class FeedStage:
         agents: The population, in the order in which it acts.
         chart: The chart of every agent.
         network: Posts and feeds.
+        treated: What treatments have done: who still acts, and what becomes of new posts.
     """
 
     has_fields = False
@@ -176,6 +190,9 @@ class FeedStage:
         self._seeds = list(feed.opening())
         _check(self.agents, self._seeds)
         self.network: Network = Network(self.agents)
+        self.treated: Treated = Treated(
+            self._world, self.agents, self.network, self.host, self._emit
+        )
         self._readers = {reader.agent.agent_id: reader for reader in self.network.readers}
 
     def ready(self) -> None:
@@ -188,11 +205,15 @@ class FeedStage:
         """Return chart and number of agents; of a world of the user's own, name and parameters."""
         told = {"chart": self.chart.name, "agents": len(self.agents)}
         world = self._world
-        # a simulation without a world of its own is told as it always was
+        known, plain = parameters_told(world), Parameters()
+        if self._feed.parameters == plain:
+            # the feed as it was before it had parameters is told as it always was
+            known = {name: value for name, value in known.items() if not hasattr(plain, name)}
+        # nor is a simulation without a world of its own a world
         if type(world).__module__ == _HOME:
-            return told
+            return {**told, **({"parameters": known} if known else {})}
 
-        return {**told, "world": type(world).__name__, "parameters": parameters_told(world)}
+        return {**told, "world": type(world).__name__, "parameters": known}
 
     def announce(self) -> None:
         """Announce every agent, and publish what was posted before the first round."""
@@ -223,7 +244,7 @@ class FeedStage:
     async def tick(self) -> None:
         """Let every agent take its step, and ask what they have to decide."""
         step, asking = self.step, self._asking
-        for agent in self.agents:
+        for agent in self.treated.acting:
             if agent is asking.next_agent:
                 await asking.settle_next()
 
@@ -292,7 +313,7 @@ class FeedStage:
             await self._asking.end_tick()
             await self._asking.end_round()
 
-        self._activity.agent_ticks = len(self.agents) * self._clock.tick
+        self._activity.agent_ticks = len(self.treated.acting) * self._clock.tick
 
     def summary(
         self, number: int, states: Mapping[str, int], measures: Mapping[str, Measured]
@@ -332,9 +353,17 @@ class FeedStage:
 
     def read_log(self, snapshot: Mapping[str, Any], events: Iterable[Event]) -> list[RoundSummary]:
         """Make agents, posts and feeds what they were; return the rounds that had ended."""
-        return restore_readers(self.network, snapshot["agents"], events)
+        finished = restore_readers(self.network, snapshot["agents"], events)
+        self.treated.leave_out_removed()
+
+        return finished
 
     # What a world of the user's own asks
+
+    def agent(self, agent_id: str) -> SocialAgent | None:
+        """Return the agent of an id; None if there is none."""
+        reader = self._readers.get(agent_id)
+        return None if reader is None else reader.agent
 
     def publish_as(self, author_id: str, text: str, topics: Iterable[str]) -> Post:
         """Publish a post that no agent's step has written.
@@ -464,6 +493,7 @@ class FeedStage:
             topics=list(post.topics),
             **{"text": post.text, **words},
         )
+        self.treated.published(post)
 
     def _fire(self, agent: SocialAgent, trigger: str, context: Any = None) -> None:
         if self.chart.fire(agent, trigger, context) is not None:

@@ -32,7 +32,8 @@ from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._stage import Setting
 from prism.worlds._ticks import Counts, Ticks
 from prism.worlds._together import TogetherTicks
-from prism.worlds._world import World, parameters_told
+from prism.worlds._parameters import parameters_told
+from prism.worlds._world import World
 
 
 class AgentStage:
