@@ -340,7 +340,11 @@ class Policy:
         Raises:
             OSError: If it cannot be written.
         """
-        write_durably(Path(path), (json.dumps(self.to_dict(), indent=1) + "\n").encode())
+        write_durably(Path(path), self.to_json().encode())
+
+    def to_json(self) -> str:
+        """Return the text of the policy's file."""
+        return json.dumps(self.to_dict(), indent=1) + "\n"
 
 
 def _as_tuples(value: Any) -> Any:
