@@ -20,12 +20,15 @@ from prism.science._policy_tables import (
     policy_tests,
     policy_unidentified,
 )
+from prism.science._protocol import Protocol, ProtocolResults, run_protocol
 
 __all__ = [
     "Cell",
     "Logit",
     "Policy",
     "PolicySource",
+    "Protocol",
+    "ProtocolResults",
     "RatioTest",
     "Unidentified",
     "calibrate",
@@ -35,4 +38,5 @@ __all__ = [
     "policy_probabilities",
     "policy_tests",
     "policy_unidentified",
+    "run_protocol",
 ]
