@@ -31,8 +31,8 @@ ParameterFile = Annotated[
         "--parameters",
         metavar="FILE",
         rich_help_panel="The feed",
-        help="Parameters of the feed, TOML, a line each: reshare_share = 0.2. What it leaves out is "
-        "the preset's; --set goes before it.",
+        help="Parameters of the feed, TOML, a line each: reshare_share = 0.2. What it leaves "
+        "out is the preset's; --set goes before it.",
     ),
 ]
 
@@ -53,9 +53,7 @@ def feed_parameters(
     """
     of_file = {} if file is None else _read(TomlFile.read(file), world)
     # a run of the feed itself takes its preset by name
-    of_preset = (
-        {} if preset is None or world is None else Parameters.preset(preset).to_dict()
-    )
+    of_preset = {} if preset is None or world is None else Parameters.preset(preset).to_dict()
 
     return {**of_preset, **of_file, **settings(given)}
 

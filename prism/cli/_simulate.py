@@ -53,11 +53,8 @@ from prism.cli._simulate_world import (
     refuse_to_replay_a_world,
     world_run,
 )
-<<<<<<< HEAD
 from prism.cli._treatments import TreatmentFile, treatments_of
-=======
 from prism.cli._who_answers import PolicyFile, WriterChoice, who_answers
->>>>>>> ca
 from prism.errors import InputError
 from prism.runs import (
     Outcome,
@@ -303,13 +300,9 @@ def simulate(
     folder = None if out is None else own_folder("--out", out)
     with _screen(folder) as screen:
         choice = WriterChoice(writer, writer_model, writer_length, writer_language)
-<<<<<<< HEAD
         given = feed_parameters(world, preset, parameter_file, parameters)
         treated = treatments_of(world, treatments, treatment_file)
-        decider, texts = who_answers(reasoner, replay, models, asked, choice)
-=======
         decider, texts = who_answers(reasoner, replay, policy, models, asked, choice)
->>>>>>> ca
         run: RunOptions[Any] = (
             SocialRun(
                 *(agents, posts, rounds, ticks, seed, decider, columns(keep), texts, treated),

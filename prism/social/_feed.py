@@ -55,7 +55,7 @@ class Feed(World[Any]):
         parameters: All numbers of the feed's behaviour; each is set and told by its own name, too.
     """
 
-    __slots__ = ("_composer", "_guard", "_seeds")
+    __slots__ = ("_composer", "_guard", "_seeds", "parameters")
 
     rounds = DEFAULT_ROUNDS
     ticks = DEFAULT_TICKS_PER_ROUND
