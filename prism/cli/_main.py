@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from prism import __version__
+from prism.cli._calibrate import calibrate
 from prism.cli._chart import charts
 from prism.cli._chart_explain import explain
 from prism.cli._chart_fits import fits
@@ -21,6 +22,7 @@ from prism.cli._log_agents import agents, interactions, why
 from prism.cli._log_decision import decision
 from prism.cli._log_worlds import measures, parameters, treatments, world
 from prism.cli._memory import memories
+from prism.cli._protocol import protocol
 from prism.cli._report import report
 from prism.cli._screen import note, say
 from prism.cli._simulate import simulate
@@ -44,6 +46,8 @@ app: typer.Typer = typer.Typer(
 app.command()(simulate)
 app.command()(status)
 app.command()(report)
+app.command()(calibrate)
+app.command()(protocol)
 app.command()(doctor)
 charts.command()(explain)
 charts.command()(fits)

@@ -168,7 +168,7 @@ class Parameters:
             TypeError: If there is no such parameter.
         """
         # a module of data, which needs this one
-        from prism.social._presets import preset_named  # noqa: PLC0415
+        from prism.social._presets import preset_named
 
         return cls(**{**preset_named(name).values, **changed})
 

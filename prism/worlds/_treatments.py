@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from prism.errors import FieldTypeError, FieldValueError, InputError, PrismError
 from prism.worlds._assignments import CONTROL
-from prism.worlds._values import plain_value
 from prism.worlds._parameters import parameter_values, parsed_parameters, set_parameters
+from prism.worlds._values import plain_value
 from prism.worlds._world import World
 
 
