@@ -18,7 +18,7 @@ from prism.cli._chart_explain import explain
 from prism.cli._chart_fits import fits
 from prism.cli._doctor import doctor
 from prism.cli._log import logs
-from prism.cli._log_agents import agents, interactions, why
+from prism.cli._log_agents import agents, follows, interactions, why
 from prism.cli._log_decision import decision
 from prism.cli._log_worlds import measures, parameters, treatments, world
 from prism.cli._memory import memories
@@ -53,6 +53,7 @@ charts.command()(explain)
 charts.command()(fits)
 logs.command()(agents)
 logs.command()(interactions)
+logs.command()(follows)
 logs.command()(why)
 logs.command()(decision)
 logs.command()(measures)

@@ -333,8 +333,8 @@ def function_at(address: str, parameter: str) -> Callable[..., Any]:
         FieldValueError: If it has no such function.
     """
     place, _, name = address.rpartition(":")
-    found = getattr(module_at(place), name, None)
-    if not callable(found):
+    found: Callable[..., Any] | None = getattr(module_at(place), name, None)
+    if found is None or not callable(found):
         raise FieldValueError(f"{parameter}: {place} has no function {name!r}")
 
     return found

@@ -119,9 +119,7 @@ def _read_log(network: Network, events: Iterable[Event]) -> list[RoundSummary]:
     handlers: dict[str, Callable[[Event], object]] = {
         TRANSITION: move,
         POST_PUBLISHED: publish,
-        POST_LIKED: lambda event: network.like(
-            by_id[event["post_id"]], readers[event["agent_id"]]
-        ),
+        POST_LIKED: lambda event: network.like(by_id[event["post_id"]], readers[event["agent_id"]]),
         POST_VOTED: lambda event: network.vote(
             by_id[event["post_id"]], event["likes"], event["dislikes"]
         ),

@@ -35,9 +35,7 @@ def liked_by_similar(
         common.update(network.likers(post)[-most:])
 
     common.pop(reader, None)
-    similar = {
-        other: count / sqrt(len(own) * len(other.liked)) for other, count in common.items()
-    }
+    similar = {other: count / sqrt(len(own) * len(other.liked)) for other, count in common.items()}
     nearest = nlargest(
         parameters.similar_agents,
         similar.items(),
