@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
+from pathlib import Path
 from typing import Any
 
 from prism.agents import SocialAgent
@@ -323,6 +324,21 @@ def _read_call(call: str) -> tuple[str, list[Any], dict[str, Any]]:
         raise FieldValueError(
             f"network must be written as in networkx:watts_strogatz_graph(k=6, p=0.1), got {call!r}"
         ) from None
+
+
+def code_in(parameters: Parameters) -> dict[str, Path]:
+    """Return the files of the functions that parameters name, by their addresses."""
+    named = [
+        address
+        for address in (parameters.feed, parameters.network)
+        if ":" in address and not address.startswith(f"{_LIBRARY}:")
+    ]
+    files = {
+        address: getattr(module_at(address.rpartition(":")[0]), "__file__", None)
+        for address in named
+    }
+
+    return {address: Path(file) for address, file in files.items() if file is not None}
 
 
 def function_at(address: str, parameter: str) -> Callable[..., Any]:

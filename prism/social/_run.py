@@ -35,6 +35,7 @@ from prism.runs._writing import (
     require_model_of,
 )
 from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND, Feed
+from prism.social._networks import code_in
 from prism.social._parameters import Parameters
 from prism.social._presets import DEFAULT_PRESET
 from prism.social._simulation import Simulation
@@ -264,6 +265,7 @@ class SocialRun:
         if _number(agents) is None:
             files[agents] = Path(agents)
         files |= files_of(self.reasoner)
+        files |= code_in(self.feed_parameters)
 
         return {name: digest(path) for name, path in files.items()}
 
