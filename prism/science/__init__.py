@@ -3,4 +3,36 @@
 Needs the extra ``science``.
 """
 
-__all__: list[str] = []
+from prism.runs._policy_file import (
+    Cell,
+    Logit,
+    Policy,
+    PolicySource,
+    RatioTest,
+    Unidentified,
+)
+from prism.science._calibrate import calibrate
+from prism.science._divergence import divergence
+from prism.science._divergence_figure import divergence_figure
+from prism.science._policy_tables import (
+    policy_coefficients,
+    policy_probabilities,
+    policy_tests,
+    policy_unidentified,
+)
+
+__all__ = [
+    "Cell",
+    "Logit",
+    "Policy",
+    "PolicySource",
+    "RatioTest",
+    "Unidentified",
+    "calibrate",
+    "divergence",
+    "divergence_figure",
+    "policy_coefficients",
+    "policy_probabilities",
+    "policy_tests",
+    "policy_unidentified",
+]
