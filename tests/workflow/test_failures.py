@@ -180,5 +180,5 @@ async def test_a_code_step_that_is_too_much_is_not_repeated(code: str) -> None:
     agent = agent_of(f"steps: [{{name: s, code: '{code}', max_retries: 100}}]\n")
     began = perf_counter()
     turn = await agent.turn()
-    assert perf_counter() - began < 5
+    assert perf_counter() - began < 20
     assert turn.has_stopped

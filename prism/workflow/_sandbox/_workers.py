@@ -23,7 +23,7 @@ from prism.files import parse_json
 from prism.workflow._data import through_json
 from prism.workflow._sandbox._programs import MAX_RESULT_CHARACTERS, CodeError, Program
 
-MAX_SECONDS = 5.0
+MAX_SECONDS = 3.0
 """How long one step may compute."""
 
 MAX_MEMORY = 32 << 20
