@@ -48,6 +48,13 @@ class Observer:
     def started(self, run: Runnable[Any]) -> None:
         """Receive the run when its first round, or the first after a resume, is about to begin."""
 
+    def is_to_stop(self) -> bool:
+        """Return True to stop the run, as Ctrl-C would, but behind a checkpoint.
+
+        It is asked at the end of every round but the last.
+        """
+        return False
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[ResultsT]):
@@ -215,10 +222,13 @@ def _carry_out(
         observer.started(run)
 
         def after_round(summary: Any) -> None:
+            stops = len(run.finished) < run.rounds and observer.is_to_stop()
             if folder is not None:
-                folder.keep(run, seconds_between=seconds_between)
+                folder.keep(run, seconds_between=0 if stops else seconds_between)
             if on_round is not None:
                 on_round(summary)
+            if stops:
+                raise KeyboardInterrupt
 
         results = run.run(after_round)
         outcome = {"results": results.to_dict(), **spent_by(run.reasoner, writer)}

@@ -3,4 +3,25 @@
 Needs the extra ``science``.
 """
 
-__all__: list[str] = []
+from prism.science._batch import (
+    Batch,
+    BatchObserver,
+    BatchRun,
+    BatchStatus,
+    batch,
+    read_batch,
+    resume_batch,
+)
+from prism.science._plan import Configuration, Plan
+
+__all__ = [
+    "Batch",
+    "BatchObserver",
+    "BatchRun",
+    "BatchStatus",
+    "Configuration",
+    "Plan",
+    "batch",
+    "read_batch",
+    "resume_batch",
+]
