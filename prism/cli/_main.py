@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from prism import __version__
+from prism.cli._batch import batch
 from prism.cli._chart import charts
 from prism.cli._chart_explain import explain
 from prism.cli._chart_fits import fits
@@ -45,6 +46,7 @@ app.command()(simulate)
 app.command()(status)
 app.command()(report)
 app.command()(doctor)
+app.command()(batch)
 charts.command()(explain)
 charts.command()(fits)
 logs.command()(agents)

@@ -181,7 +181,7 @@ class SharedBudget(Budget):
         with self._ledger.changing() as spent:
             return self._seconds_left(spent)
 
-    def restore(self, calls: int, tokens: int, seconds: float) -> None:
+    def restore(self, calls: int, tokens: int, seconds: float) -> None:  # noqa: ARG002
         """Count for this run what it had spent; the file has it already."""
         self.calls += calls
         self.tokens += tokens
@@ -259,9 +259,7 @@ def lending(ledger: Ledger) -> Iterator[None]:
         _lent.reset(token)
 
 
-def budget_for(
-    max_calls: int | None, max_tokens: int | None, deadline: float | None
-) -> Budget:
+def budget_for(max_calls: int | None, max_tokens: int | None, deadline: float | None) -> Budget:
     """Return the budget of a run: a share of the one that is lent, else one of its own."""
     ledger = _lent.get()
     if ledger is not None:

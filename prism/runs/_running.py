@@ -215,10 +215,7 @@ def _carry_out(
             _restore(folder, run, observer)
             stack.enter_context(beating(folder.path, run, clock, observer.warn))
 
-        load_model(run.reasoner, options.deadline, observer.note, observer.warn)
-        loaded = {id(each.client) for each in askers_in(run.reasoner)}
-        if any(id(each.client) not in loaded for each in askers_in(writer)):
-            load_model(writer, options.deadline, observer.note, observer.warn)
+        _load_models(run, options.deadline, observer)
         observer.started(run)
 
         def after_round(summary: Any) -> None:
@@ -236,6 +233,15 @@ def _carry_out(
             folder.complete(outcome)
 
     return Outcome(results, describe_run(config, outcome), None if folder is None else folder.path)
+
+
+def _load_models(run: Runnable[Any], deadline: float | None, observer: Observer) -> None:
+    """Load the model that decides, and that of a writer who has clients of its own."""
+    writer = getattr(run, "writer", None)
+    load_model(run.reasoner, deadline, observer.note, observer.warn)
+    loaded = {id(each.client) for each in askers_in(run.reasoner)}
+    if any(id(each.client) not in loaded for each in askers_in(writer)):
+        load_model(writer, deadline, observer.note, observer.warn)
 
 
 def _records_prompts(config: Mapping[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Carrying out a plan: every run in a folder of its own, several at a time, and one table of all."""
+"""Carrying out a plan: a folder for every run, several at a time, and one table of all."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ class BatchObserver:
 
     def run_ended(self, run: BatchRun) -> None:
         """Receive a run that has ended, or was stopped."""
-        _logger.info("%s: %s", run.name, run.error or run.status)
+        level = logging.WARNING if run.status == FAILED else logging.INFO
+        _logger.log(level, "%s: %s", run.name, run.error or run.status)
 
     def note(self, message: str) -> None:
         """Receive what is good to know."""
@@ -124,6 +125,22 @@ class Batch:
                 for row in round_rows(head, parameters, results)
             ]
         )
+
+    def outcomes(self) -> list[str]:
+        """Return the columns of `results` that tell what came of the runs: measures, then totals.
+
+        Raises:
+            InputError: If what a run left is damaged.
+        """
+        measures: dict[str, None] = {}
+        totals: dict[str, None] = {}
+        for _, _, parameters, results in self._parts():
+            own = set(run_row({}, parameters, {}))
+            without = {**results, "rounds": ()}
+            totals |= dict.fromkeys(_numbers(run_row({}, parameters, without), own))
+            measures |= dict.fromkeys(_numbers(run_row({}, parameters, results), own))
+
+        return [*(name for name in measures if name not in totals), *totals]
 
     def write(self) -> None:
         """Write both tables into the folder, as CSV and as Parquet.
@@ -303,6 +320,13 @@ def _as_it_stands(
         found,
         {} if spent is None else {"calls": spent.calls, "tokens": spent.tokens},
     )
+
+
+def _numbers(row: Mapping[str, Any], others: set[str]) -> Iterator[str]:
+    """Yield the columns of a row that hold no text, but for some."""
+    for name, value in row.items():
+        if name not in others and not isinstance(value, str):
+            yield name
 
 
 def _judged(run: BatchRun, summary: Mapping[str, Any] | None, failure: str | None) -> BatchRun:

@@ -190,19 +190,38 @@ class Plan:
         wrong: list[tuple[Keys, str]] = []
         looked_into: set[str | None] = set()
         for each in configurations or self.configurations():
-            try:
-                options = self.options(each, self.seeds[0])
-                if each.arm not in looked_into:
-                    looked_into.add(each.arm)
-                    _without_cache(options).prepare()
-            except InputError as error:
-                if error.path is not None and Path(error.path) != self._path:
-                    raise
-                wrong.append((self._keys_of(error, each), error.problem))
-            except PrismError as error:
-                wrong.append((("world",), str(error)))
+            is_new = each.arm not in looked_into
+            looked_into.add(each.arm)
+            wrong += self._wrong_in(each, is_new)
 
         self._refuse(list(dict.fromkeys(wrong)))
+
+    def _wrong_in(self, configuration: Configuration, is_new: bool) -> Iterator[tuple[Keys, str]]:
+        """Yield what is wrong with a configuration, a parameter after the other.
+
+        Args:
+            configuration: The configuration.
+            is_new: Whether its run is to be made, too, as it is the first of its arm.
+        """
+        try:
+            options = self.options(configuration, self.seeds[0])
+            if is_new:
+                _without_cache(options).prepare()
+        except InputError as error:
+            if error.path is not None and Path(error.path) != self._path:
+                raise
+            keys = self._keys_of(error, configuration)
+            yield keys, error.problem
+            left = {
+                name: value for name, value in configuration.parameters.items() if name != keys[-1]
+            }
+            if len(left) < len(configuration.parameters):
+                yield from self._wrong_in(replace(configuration, parameters=left), is_new)
+        except PrismError as error:
+            yield (
+                self._keys_in(configuration, _KEYS_OF_WORLD[" treatment " in str(error)]),
+                str(error),
+            )
 
     def inputs(self) -> dict[str, str]:
         """Return the SHA-256 of every file that runs of the plan read, by its name.
@@ -284,26 +303,16 @@ class Plan:
 
     def _contradictions(self) -> Iterator[tuple[Keys, str]]:
         fixed, vary = self.data.get("parameters", {}), self.data.get("vary", {})
-        for name, values in vary.items():
-            if name in fixed:
-                yield ("vary", name), "is among [parameters], too: leave one out"
-            for place, value in enumerate(values):
-                if value in values[:place]:
-                    yield ("vary", name, place), f"has the value {value!r} twice"
-
-        arms = self.data.get("arm", [])
-        names = [arm["name"] for arm in arms]
-        for place, arm in enumerate(arms):
-            if arm["name"] in names[:place]:
-                yield ("arm", place, "name"), f"is that of another arm, {arm['name']!r}"
-            for name in arm.get("parameters", {}):
-                if name in vary:
-                    yield ("arm", place, "parameters", name), "is varied in [vary], too"
-
         seeds = self.data.get("seeds", 1)
         if isinstance(seeds, list) and len(set(seeds)) < len(seeds):
             yield ("seeds",), "has a seed twice"
 
+        for name, values in vary.items():
+            if name in fixed:
+                yield ("vary", name), "is among [parameters], too: leave one out"
+            yield from _twice(values, ("vary", name))
+
+        yield from _wrong_arms(self.data.get("arm", []), vary)
         for name, bound in self.data.get("bounds", {}).items():
             if name in vary or name in fixed:
                 yield ("bounds", name), "is among [parameters] or [vary], too: leave one out"
@@ -311,36 +320,30 @@ class Plan:
 
     def _keys_of(self, error: InputError, configuration: Configuration) -> Keys:
         """Return where in the plan stands what an error of a run's options is about."""
-        places = [
-            place
-            for place, arm in enumerate(self.data.get("arm", ()))
-            if arm["name"] == configuration.arm
-        ]
-        arm: Mapping[str, Any] = self.data["arm"][places[0]] if places else {}
+        place, arm = self._arm_of(configuration)
         if error.field == "parameters":
-            for name in configuration.parameters:
-                if re.search(
-                    rf"(?<![\w]){re.escape(name)}(?![\w])", error.problem.partition(": it has")[0]
-                ):
-                    if name in arm.get("parameters", {}):
-                        return ("arm", places[0], "parameters", name)
-                    group = next(
-                        (g for g in ("vary", "bounds") if name in self.data.get(g, {})),
-                        "parameters",
-                    )
-                    return (group, name)
+            # what is wrong is said of a name; those that there are follow it
+            said = set(re.findall(r"\w+", error.problem.partition(": it has")[0]))
+            for name in (each for each in configuration.parameters if each in said):
+                if name in arm.get("parameters", {}):
+                    return ("arm", place, "parameters", name)
+                groups = (each for each in ("vary", "bounds") if name in self.data.get(each, {}))
+                return (next(groups, "parameters"), name)
 
-        key = {"ticks_per_round": "ticks", None: "world"}.get(error.field, error.field or "")
+        return self._keys_in(configuration, _KEYS_OF_FIELDS.get(error.field, error.field or ""))
+
+    def _keys_in(self, configuration: Configuration, key: str) -> Keys:
+        """Return where in the plan a key stands that holds for a configuration."""
+        place, arm = self._arm_of(configuration)
         if key in arm:
-            return ("arm", places[0], key)
+            return ("arm", place, key)
 
-        return (
-            (key,)
-            if key in self.data
-            else ("reasoner", key)
-            if key in self.data.get("reasoner", {})
-            else (key,)
-        )
+        return ("reasoner", key) if key in self.data.get("reasoner", {}) else (key,)
+
+    def _arm_of(self, configuration: Configuration) -> tuple[int, Mapping[str, Any]]:
+        """Return the place of the arm of a configuration, and what it says."""
+        arms = enumerate(self.data.get("arm", ()))
+        return next((each for each in arms if each[1]["name"] == configuration.arm), (0, {}))
 
     def _refuse(self, wrong: Sequence[tuple[Keys, str]]) -> None:
         """Raise one error for all mistakes."""
@@ -369,6 +372,8 @@ class Plan:
         return InputError(problem, field=".".join(names) or None)
 
 
+_KEYS_OF_FIELDS: Mapping[str | None, str] = {"ticks_per_round": "ticks", None: "world"}
+_KEYS_OF_WORLD = ("world", "treatments")
 _OF_PLAN = (
     "name",
     "description",
@@ -381,6 +386,24 @@ _OF_PLAN = (
     "measures",
 )
 """Keys that say nothing about one configuration."""
+
+
+def _twice(values: Sequence[Any], keys: Keys) -> Iterator[tuple[Keys, str]]:
+    for place, value in enumerate(values):
+        if value in values[:place]:
+            yield (*keys, place), f"has the value {value!r} twice"
+
+
+def _wrong_arms(
+    arms: Sequence[Mapping[str, Any]], vary: Mapping[str, Any]
+) -> Iterator[tuple[Keys, str]]:
+    names = [arm["name"] for arm in arms]
+    for place, arm in enumerate(arms):
+        if arm["name"] in names[:place]:
+            yield ("arm", place, "name"), f"is that of another arm, {arm['name']!r}"
+        for name in arm.get("parameters", {}):
+            if name in vary:
+                yield ("arm", place, "parameters", name), "is varied in [vary], too"
 
 
 def _wrong_bound(name: str, bound: Any) -> Iterator[tuple[Keys, str]]:
