@@ -59,7 +59,9 @@ class Spent:
         """Read what `to_bytes` returned; an empty file is a budget of which nothing is spent."""
         content = content.ljust(_BYTES, b"\0")
         shares = _SHARE.iter_unpack(content[_HEAD.size : _BYTES])
-        return cls(*_HEAD.unpack_from(content), [(each[0], each[1]) for each in shares])
+        calls, tokens, replies, began, seen, before = _HEAD.unpack_from(content)
+        under_way = [(each[0], each[1]) for each in shares]
+        return cls(calls, tokens, replies, began, seen, before, under_way)
 
     def seconds(self, now: float) -> float:
         """Return the seconds since the first question, those before an interruption included."""

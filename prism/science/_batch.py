@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from prism import __version__
 from prism.errors import InputError
@@ -372,11 +372,12 @@ class _Work:
     def _crew(self, runs: Mapping[str, BatchRun], observer: BatchObserver) -> Crew:
         failures: dict[str, str] = {}
 
-        def run_ended(name: str, status: BatchStatus, error: str | None) -> None:
+        def run_ended(name: str, status: str, error: str | None) -> None:
             if status == FAILED:
                 failures[name] = error or ""
                 self.folder.note_failures(failures)
-            observer.run_ended(replace(runs[name], status=status, error=error))
+            known = cast(BatchStatus, status)
+            observer.run_ended(replace(runs[name], status=known, error=error))
 
         watcher = Watcher(
             lambda name, rounds: observer.round_ended(runs[name], rounds),

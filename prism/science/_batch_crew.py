@@ -131,6 +131,7 @@ class Crew:
     def _bury(self, worker: _Worker) -> None:
         """Have the run of a process that died resumed by another one."""
         self._crew.remove(worker)
+        worker.end()
         how = _cause(worker.process.wait())
         if self.ledger is not None:
             self.ledger.forget(worker.sharer)
@@ -187,9 +188,7 @@ class _Worker:
             [sys.executable, "-c", _MAIN, json.dumps(_search_path())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            # a Ctrl-C at the terminal is for the batch, which stops its processes
-            **_APART,
-            **({"pass_fds": (lock,)} if os.name == "posix" else {}),
+            **_apart(lock),
         )
         self._queue = queue
         self._thread = threading.Thread(target=self._listen, daemon=True)
@@ -225,7 +224,9 @@ class _Worker:
         self._queue.put((self, None))
 
 
-_APART: Mapping[str, Any] = {"process_group": 0} if os.name == "posix" else {}
+def _apart(lock: int) -> dict[str, Any]:
+    """Return what keeps a Ctrl-C at the terminal from a process, and has it hold the lock, too."""
+    return {"process_group": 0, "pass_fds": (lock,)} if os.name == "posix" else {}
 
 
 def _search_path() -> Sequence[str]:

@@ -1,18 +1,14 @@
 """What a plan may say: its JSON Schema, by which plans are read, too.
 
-``python -m prism.science._plan_schema docs`` writes the schema into the documentation.
+``python -m prism.science._publish docs`` writes the schema into the documentation.
 """
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Iterator, Mapping
 from math import isfinite
-from pathlib import Path
 from typing import Any
 
-from prism.files import write_durably
 from prism.runs import ModelOptions, WriterOptions
 from prism.runs._assigned import CHOICES
 from prism.statechart._engine.arguments import did_you_mean
@@ -284,13 +280,3 @@ _WORDS: Mapping[str, str] = {
     "array": "a list",
     "object": "a table",
 }
-
-
-def write(folder: Path) -> None:
-    """Write the schema into a folder."""
-    text = json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
-    write_durably(folder / SCHEMA_NAME, text.encode())
-
-
-if __name__ == "__main__":
-    write(Path(sys.argv[1]))
