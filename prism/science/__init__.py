@@ -3,17 +3,20 @@
 Needs the extra ``science``.
 """
 
-from prism.runs._policy_file import (
-    Cell,
-    Logit,
-    Policy,
-    PolicySource,
-    RatioTest,
-    Unidentified,
+from prism.runs._policy_file import Cell, Logit, Policy, PolicySource, RatioTest, Unidentified
+from prism.science._batch import (
+    Batch,
+    BatchObserver,
+    BatchRun,
+    BatchStatus,
+    batch,
+    read_batch,
+    resume_batch,
 )
 from prism.science._calibrate import calibrate
 from prism.science._divergence import divergence
 from prism.science._divergence_figure import divergence_figure
+from prism.science._plan import Configuration, Plan
 from prism.science._policy_tables import (
     policy_coefficients,
     policy_probabilities,
@@ -22,12 +25,19 @@ from prism.science._policy_tables import (
 )
 
 __all__ = [
+    "Batch",
+    "BatchObserver",
+    "BatchRun",
+    "BatchStatus",
     "Cell",
+    "Configuration",
     "Logit",
+    "Plan",
     "Policy",
     "PolicySource",
     "RatioTest",
     "Unidentified",
+    "batch",
     "calibrate",
     "divergence",
     "divergence_figure",
@@ -35,4 +45,6 @@ __all__ = [
     "policy_probabilities",
     "policy_tests",
     "policy_unidentified",
+    "read_batch",
+    "resume_batch",
 ]
