@@ -70,6 +70,11 @@ class Outcome(Generic[ResultsT]):
     summary: dict[str, Any]
     folder: Path | None
 
+    def __repr__(self) -> str:
+        """Say what the results are and where they are kept; they themselves fill pages."""
+        where = "not kept" if self.folder is None else f"kept in {self.folder}"
+        return f"<Outcome: {type(self.results).__name__}, {where}>"
+
 
 def begin(
     options: RunOptions[ResultsT],
@@ -264,6 +269,19 @@ def _tell_folder(folder: RunFolder, run: Runnable[Any]) -> None:
     kept_in = getattr(run, "kept_in", None)
     if kept_in is not None:
         kept_in(folder.path)
+
+
+def _load_models(run: Runnable[Any], deadline: float | None, observer: Observer) -> None:
+    reasoner, writer = run.reasoner, getattr(run, "writer", None)
+    # a table of models for nobody is told before minutes are spent on loading
+    for asker in (reasoner, writer):
+        if hasattr(asker, "check_agents") and hasattr(run, "agents") and not run.finished:
+            asker.check_agents(run.agents)
+
+    load_model(reasoner, deadline, observer.note, observer.warn)
+    loaded = {id(each.client) for each in askers_in(reasoner)}
+    if any(id(each.client) not in loaded for each in askers_in(writer)):
+        load_model(writer, deadline, observer.note, observer.warn)
 
 
 def _restore(folder: RunFolder, run: Runnable[Any], observer: Observer) -> None:
