@@ -242,9 +242,15 @@ def _carry_out(
 
 def _load_models(run: Runnable[Any], deadline: float | None, observer: Observer) -> None:
     """Load the model that decides, and that of a writer who has clients of its own."""
-    writer = getattr(run, "writer", None)
-    load_model(run.reasoner, deadline, observer.note, observer.warn)
-    loaded = {id(each.client) for each in askers_in(run.reasoner)}
+    reasoner, writer = run.reasoner, getattr(run, "writer", None)
+    # a table of models for nobody is told before minutes are spent on loading
+    for asker in (reasoner, writer):
+        check = getattr(asker, "check_agents", None)
+        if check is not None and hasattr(run, "agents") and not run.finished:
+            check(run.agents)
+
+    load_model(reasoner, deadline, observer.note, observer.warn)
+    loaded = {id(each.client) for each in askers_in(reasoner)}
     if any(id(each.client) not in loaded for each in askers_in(writer)):
         load_model(writer, deadline, observer.note, observer.warn)
 
@@ -269,19 +275,6 @@ def _tell_folder(folder: RunFolder, run: Runnable[Any]) -> None:
     kept_in = getattr(run, "kept_in", None)
     if kept_in is not None:
         kept_in(folder.path)
-
-
-def _load_models(run: Runnable[Any], deadline: float | None, observer: Observer) -> None:
-    reasoner, writer = run.reasoner, getattr(run, "writer", None)
-    # a table of models for nobody is told before minutes are spent on loading
-    for asker in (reasoner, writer):
-        if hasattr(asker, "check_agents") and hasattr(run, "agents") and not run.finished:
-            asker.check_agents(run.agents)
-
-    load_model(reasoner, deadline, observer.note, observer.warn)
-    loaded = {id(each.client) for each in askers_in(reasoner)}
-    if any(id(each.client) not in loaded for each in askers_in(writer)):
-        load_model(writer, deadline, observer.note, observer.warn)
 
 
 def _restore(folder: RunFolder, run: Runnable[Any], observer: Observer) -> None:
