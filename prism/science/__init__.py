@@ -23,6 +23,7 @@ from prism.science._policy_tables import (
     policy_tests,
     policy_unidentified,
 )
+from prism.science._protocol import Protocol, ProtocolResults, run_protocol
 
 __all__ = [
     "Batch",
@@ -35,6 +36,8 @@ __all__ = [
     "Plan",
     "Policy",
     "PolicySource",
+    "Protocol",
+    "ProtocolResults",
     "RatioTest",
     "Unidentified",
     "batch",
@@ -47,4 +50,5 @@ __all__ = [
     "policy_unidentified",
     "read_batch",
     "resume_batch",
+    "run_protocol",
 ]
