@@ -13,6 +13,13 @@ from prism.science._batch import (
     resume_batch,
 )
 from prism.science._plan import Configuration, Plan
+from prism.science._sensitivity import (
+    Sensitivity,
+    SensitivityMethod,
+    read_sensitivity,
+    resume_sensitivity,
+    sensitivity,
+)
 
 __all__ = [
     "Batch",
@@ -21,7 +28,12 @@ __all__ = [
     "BatchStatus",
     "Configuration",
     "Plan",
+    "Sensitivity",
+    "SensitivityMethod",
     "batch",
     "read_batch",
+    "read_sensitivity",
     "resume_batch",
+    "resume_sensitivity",
+    "sensitivity",
 ]
