@@ -13,6 +13,7 @@ import typer
 
 from prism import __version__
 from prism.cli._batch import batch
+from prism.cli._calibrate import calibrate
 from prism.cli._chart import charts
 from prism.cli._chart_explain import explain
 from prism.cli._chart_fits import fits
@@ -45,6 +46,7 @@ app: typer.Typer = typer.Typer(
 app.command()(simulate)
 app.command()(status)
 app.command()(report)
+app.command()(calibrate)
 app.command()(doctor)
 app.command()(batch)
 charts.command()(explain)

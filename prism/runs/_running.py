@@ -70,6 +70,11 @@ class Outcome(Generic[ResultsT]):
     summary: dict[str, Any]
     folder: Path | None
 
+    def __repr__(self) -> str:
+        """Say what the results are and where they are kept; they themselves fill pages."""
+        where = "not kept" if self.folder is None else f"kept in {self.folder}"
+        return f"<Outcome: {type(self.results).__name__}, {where}>"
+
 
 def begin(
     options: RunOptions[ResultsT],
@@ -237,9 +242,15 @@ def _carry_out(
 
 def _load_models(run: Runnable[Any], deadline: float | None, observer: Observer) -> None:
     """Load the model that decides, and that of a writer who has clients of its own."""
-    writer = getattr(run, "writer", None)
-    load_model(run.reasoner, deadline, observer.note, observer.warn)
-    loaded = {id(each.client) for each in askers_in(run.reasoner)}
+    reasoner, writer = run.reasoner, getattr(run, "writer", None)
+    # a table of models for nobody is told before minutes are spent on loading
+    for asker in (reasoner, writer):
+        check = getattr(asker, "check_agents", None)
+        if check is not None and hasattr(run, "agents") and not run.finished:
+            check(run.agents)
+
+    load_model(reasoner, deadline, observer.note, observer.warn)
+    loaded = {id(each.client) for each in askers_in(reasoner)}
     if any(id(each.client) not in loaded for each in askers_in(writer)):
         load_model(writer, deadline, observer.note, observer.warn)
 

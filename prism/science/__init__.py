@@ -3,6 +3,7 @@
 Needs the extra ``science``.
 """
 
+from prism.runs._policy_file import Cell, Logit, Policy, PolicySource, RatioTest, Unidentified
 from prism.science._batch import (
     Batch,
     BatchObserver,
@@ -12,7 +13,16 @@ from prism.science._batch import (
     read_batch,
     resume_batch,
 )
+from prism.science._calibrate import calibrate
+from prism.science._divergence import divergence
+from prism.science._divergence_figure import divergence_figure
 from prism.science._plan import Configuration, Plan
+from prism.science._policy_tables import (
+    policy_coefficients,
+    policy_probabilities,
+    policy_tests,
+    policy_unidentified,
+)
 from prism.science._sensitivity import (
     Sensitivity,
     SensitivityMethod,
@@ -26,11 +36,24 @@ __all__ = [
     "BatchObserver",
     "BatchRun",
     "BatchStatus",
+    "Cell",
     "Configuration",
+    "Logit",
     "Plan",
+    "Policy",
+    "PolicySource",
+    "RatioTest",
     "Sensitivity",
     "SensitivityMethod",
+    "Unidentified",
     "batch",
+    "calibrate",
+    "divergence",
+    "divergence_figure",
+    "policy_coefficients",
+    "policy_probabilities",
+    "policy_tests",
+    "policy_unidentified",
     "read_batch",
     "read_sensitivity",
     "resume_batch",
