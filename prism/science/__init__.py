@@ -23,7 +23,17 @@ from prism.science._policy_tables import (
     policy_tests,
     policy_unidentified,
 )
+<<<<<<< HEAD
 from prism.science._protocol import Protocol, ProtocolResults, run_protocol
+=======
+from prism.science._sensitivity import (
+    Sensitivity,
+    SensitivityMethod,
+    read_sensitivity,
+    resume_sensitivity,
+    sensitivity,
+)
+>>>>>>> ba
 
 __all__ = [
     "Batch",
@@ -39,6 +49,8 @@ __all__ = [
     "Protocol",
     "ProtocolResults",
     "RatioTest",
+    "Sensitivity",
+    "SensitivityMethod",
     "Unidentified",
     "batch",
     "calibrate",
@@ -49,6 +61,12 @@ __all__ = [
     "policy_tests",
     "policy_unidentified",
     "read_batch",
+    "read_sensitivity",
     "resume_batch",
+<<<<<<< HEAD
     "run_protocol",
+=======
+    "resume_sensitivity",
+    "sensitivity",
+>>>>>>> ba
 ]
