@@ -23,9 +23,7 @@ from prism.science._policy_tables import (
     policy_tests,
     policy_unidentified,
 )
-<<<<<<< HEAD
 from prism.science._protocol import Protocol, ProtocolResults, run_protocol
-=======
 from prism.science._sensitivity import (
     Sensitivity,
     SensitivityMethod,
@@ -33,7 +31,6 @@ from prism.science._sensitivity import (
     resume_sensitivity,
     sensitivity,
 )
->>>>>>> ba
 
 __all__ = [
     "Batch",
@@ -63,10 +60,7 @@ __all__ = [
     "read_batch",
     "read_sensitivity",
     "resume_batch",
-<<<<<<< HEAD
-    "run_protocol",
-=======
     "resume_sensitivity",
+    "run_protocol",
     "sensitivity",
->>>>>>> ba
 ]
