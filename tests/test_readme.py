@@ -30,7 +30,8 @@ LONG = (
     "workflows",
     "worlds",
 )
-"""Pages that start many processes, as all below `EXPERIMENTS` do: only test_pages_as_written.py follows them, which is slow."""
+"""Pages that start many processes, as those below `EXPERIMENTS` do: only test_pages_as_written.py
+follows them, which is slow."""
 
 PAGES = [
     README,
