@@ -76,7 +76,7 @@ class _ByAgent(Generic[PartT]):
         self.concurrency: int = sum(part.concurrency for part in self.parts.values())
         self.budget: Budget | None = _shared_budget(self.parts)
         self.costs: CostsByModel = CostsByModel()
-        self._choose = choose
+        self.choose: Choose = choose
         self._on_start = on_start
         self._is_checked = False
 
@@ -151,7 +151,7 @@ class _ByAgent(Generic[PartT]):
         return [answers[place] for place in range(len(items))]
 
     def _name_for(self, agent: Any) -> str:
-        name = self._choose(agent)
+        name = self.choose(agent)
         if name in self.parts:
             return name
 
@@ -186,6 +186,7 @@ class ReasonerByAgent(_ByAgent[BaseReasoner], BaseReasoner):
         parts: The reasoners by name.
         concurrency: How many questions it pays to have under way at once.
         budget: What may be spent by all together; None if nobody has a budget.
+        choose: Who answers for an agent.
         costs: What the decisions have cost so far, by model.
         memory: What agents remember where one of the reasoners tells it; None if none does.
 
@@ -236,6 +237,7 @@ class WriterByAgent(_ByAgent[BaseWriter], BaseWriter):
         parts: The writers by name.
         concurrency: How many calls it pays to have under way at once.
         budget: What may be spent by all together; None if nobody has a budget.
+        choose: Who answers for an agent.
         costs: What the texts have cost so far, by model.
 
     Raises:
