@@ -55,7 +55,7 @@ from prism.cli._simulate_world import (
     refuse_to_replay_a_world,
     world_run,
 )
-from prism.cli._treatments import TreatmentFile, treatments_of
+from prism.cli._treatments import TreatmentFile, treatments_in_file
 from prism.errors import InputError
 from prism.runs import (
     ModelOptions,
@@ -302,7 +302,9 @@ def simulate(
     folder = None if out is None else own_folder("--out", out)
     with _screen(folder) as screen:
         choice = WriterChoice(writer, writer_model, writer_length, writer_language)
-        treated = treatments_of(world, treatments, treatment_file)
+        treated: tuple[Any, ...] = tuple(treatments or ())
+        if treatment_file is not None:
+            treated += treatments_in_file(world, treatment_file)
         decider, texts = who_answers(reasoner, replay, models, asked, choice)
         run: RunOptions[Any] = (
             SocialRun(agents, posts, rounds, ticks, seed, decider, columns(keep), texts, treated)

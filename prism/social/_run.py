@@ -17,7 +17,7 @@ from prism.agents import (
 from prism.errors import InputError
 from prism.runlog import SimulatedClock
 from prism.runlog._reader import locate_log
-from prism.runs import ReasonerOptions, ReplayOptions, WriterOptions
+from prism.runs import ModelAssignment, ReasonerOptions, ReplayOptions, WriterOptions
 from prism.runs._options import (
     REASONER_KINDS,
     check_config,
@@ -100,14 +100,15 @@ class SocialRun:
 
         object.__setattr__(self, "keep", tuple(dict.fromkeys(self.keep)))
         object.__setattr__(self, "treatments", tuple(self.treatments))
-        require_models(self.reasoner, self.treatments)
+        if self.treatments:
+            require_models(self.reasoner, self.treatments)
         if self.writer is not None or self.reasoner is not None:
             require_model_of(self.reasoner, self.writer)
 
     @property
     def is_repeatable(self) -> bool:
         """Whether the run would write the same log again."""
-        later = later_models(self.treatments)
+        later = self._later()
         is_policy = self.reasoner is None and self.writer is None and not later
         return is_policy or not asks_a_model(self.reasoner, self.writer, later)
 
@@ -137,7 +138,7 @@ class SocialRun:
             else population.posts or opening_posts(population.agents, seed=self.seed)
         )
         reasoner, writer = None, None
-        later = later_models(self.treatments)
+        later = self._later()
         if self.reasoner is not None or self.writer is not None or later:
             reasoner, writer = make_askers(
                 self.reasoner,
@@ -213,6 +214,10 @@ class SocialRun:
         require_unchanged(config["inputs"], run._digests(), path)
 
         return run
+
+    def _later(self) -> Mapping[str, ModelAssignment]:
+        """Return the models that are asked in the course of the run."""
+        return later_models(self.treatments) if self.treatments else {}
 
     def _population(self) -> Population:
         given = str(self.agents)
