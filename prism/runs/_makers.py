@@ -9,11 +9,18 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from prism.errors import InputError
-from prism.files._durable import is_stream
 from prism.llm import DEFAULT_HOST, AnswerCache, ModelPool, OllamaPool, OpenAIPool, Slots
 from prism.runlog import ReplayReasoner
 from prism.runs._assigned import ALL_OTHERS, Assigned, ModelAssignment
-from prism.runs._options import ONLY_DECIDES, ModelOptions, ReplayOptions
+from prism.runs._ledger import budget_for
+from prism.runs._options import (
+    ONLY_DECIDES,
+    ModelOptions,
+    PolicyOptions,
+    ReplayOptions,
+    files_of,
+)
+from prism.runs._policy_file import Policy
 from prism.runs._stopping import StoppingByAgent, StoppingReasoner
 from prism.runs._switching import ModelSwitch
 from prism.statechart import (
@@ -60,14 +67,12 @@ class Shared:
             FieldValueError: If a limit is not above 0.
             InputError: If the file of answers cannot be used.
         """
-        budget = Budget(
-            max_calls=options.max_calls, max_tokens=options.max_tokens, deadline=options.deadline
-        )
+        budget = budget_for(options.max_calls, options.max_tokens, options.deadline)
         return cls(Slots(), budget, None if options.cache is None else AnswerCache(options.cache))
 
 
 def make_reasoner(
-    options: ModelOptions | ReplayOptions,
+    options: ModelOptions | ReplayOptions | PolicyOptions,
     seed: int,
     fallback: Any,
     *,
@@ -87,14 +92,14 @@ def make_reasoner(
 
     Raises:
         FieldValueError: If an option lies outside its range.
-        InputError: If the log of the earlier run, or the file of answers, cannot be used.
+        InputError: If the log of the earlier run, the policy, or the file of answers cannot be
+            used.
     """
+    if isinstance(options, PolicyOptions):
+        return Policy.from_file(options.policy).reasoner(seed)
     if isinstance(options, ReplayOptions):
-        if is_stream(options.run):
-            problem = "is a pipe: the run has to find it again, so give a file or folder"
-            raise InputError(problem, path=options.run)
-
-        return ReplayReasoner(options.run, verbatim=True)
+        (log,) = files_of(options).values()
+        return ReplayReasoner(log, verbatim=True)
 
     common = shared or Shared.of(options)
 

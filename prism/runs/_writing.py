@@ -119,13 +119,14 @@ def require_model_of(reasoner: ReasonerOptions, writer: WriterOptions | None) ->
         return
 
     own = None if writer is None else writer.model
-    if writer is not None and reasoner is None and not isinstance(own, ModelOptions):
+    decides = isinstance(reasoner, ModelOptions)
+    if writer is not None and not decides and not isinstance(own, ModelOptions):
         raise InputError(
             "needs a model, as none decides: WriterOptions(ModelOptions('llama3.2'))",
             field="writer",
         )
 
-    if reasoner is not None and isinstance(own, ModelOptions):
+    if decides and isinstance(own, ModelOptions):
         for name in _SHARED:
             if getattr(own, name) is not None:
                 problem = f"must have no {name}: that of the model that decides holds for both"

@@ -16,12 +16,12 @@ from prism.agents import (
 )
 from prism.errors import InputError
 from prism.runlog import SimulatedClock
-from prism.runlog._reader import locate_log
 from prism.runs import ModelAssignment, ReasonerOptions, ReplayOptions, WriterOptions
 from prism.runs._options import (
-    REASONER_KINDS,
+    DECIDER_KINDS,
     check_config,
     digest,
+    files_of,
     naming,
     read_reasoner,
     require_unchanged,
@@ -57,7 +57,7 @@ _KINDS: Mapping[str, Any] = {
     "rounds": int,
     "ticks_per_round": int,
     "seed": int,
-    "reasoner": (_POLICY, *REASONER_KINDS),
+    "reasoner": (_POLICY, *DECIDER_KINDS),
     "inputs": dict,
 }
 
@@ -72,7 +72,8 @@ class SocialRun:
         rounds: Number of rounds.
         ticks_per_round: Steps that an agent takes in a round.
         seed: Seed of every random number.
-        reasoner: Who decides: a model, an earlier run, or by default the seeded policy.
+        reasoner: Who decides: a model, an earlier run, a policy file, or by default the seeded
+            policy.
         keep: Fields of the file of agents to keep as `prism.agents.SocialAgent.attributes`.
         writer: Who writes the words of posts; by default they come from templates.
         treatments: Ready-made treatments of the feed, such as `Likes`.
@@ -245,8 +246,7 @@ class SocialRun:
         agents = str(self.agents)
         if _number(agents) is None:
             files[agents] = Path(agents)
-        if isinstance(self.reasoner, ReplayOptions):
-            files[str(self.reasoner.run)] = locate_log(self.reasoner.run)
+        files |= files_of(self.reasoner)
 
         return {name: digest(path) for name, path in files.items()}
 

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any, Self
 
 from prism.errors import InputError, PrismError
-from prism.files._durable import is_stream
 from prism.runlog import SimulatedClock
-from prism.runlog._reader import locate_log
 from prism.runs import ReasonerOptions, ReplayOptions, WriterOptions
 from prism.runs._options import (
-    REASONER_KINDS,
+    DECIDER_KINDS,
     check_config,
     digest,
+    files_of,
     naming,
     read_reasoner,
     require_unchanged,
@@ -52,7 +51,7 @@ _KINDS: Mapping[str, Any] = {
     "seed": int,
     "parameters": dict,
     "treatments": object,
-    "reasoner": (_POLICY, *REASONER_KINDS),
+    "reasoner": (_POLICY, *DECIDER_KINDS),
     "inputs": dict,
 }
 
@@ -72,7 +71,8 @@ class WorldRun:
         parameters: The world's parameters by name; texts are read as values of their types.
         treatments: Treatments of the world's class and their rounds, such as ``("warning@12",)``,
             and ready-made ones.
-        reasoner: Who decides: a model, an earlier run, or by default the weights of the decisions.
+        reasoner: Who decides: a model, an earlier run, a policy file, or by default the weights of
+            the decisions.
         writer: Who writes the texts that agents ask for; by default their templates are taken.
         keep: Columns of the file of agents to keep, as fields or attributes of the agents.
 
@@ -258,14 +258,9 @@ class WorldRun:
         if not isinstance(self.agents, int):
             files[str(self.agents)] = Path(self.agents)
 
-        found = {name: digest(path) for name, path in files.items()}
-        if isinstance(self.reasoner, ReplayOptions):
-            if is_stream(self.reasoner.run):
-                problem = "is a pipe: the run has to find it again, so give a folder"
-                raise InputError(problem, path=self.reasoner.run)
-            found[str(self.reasoner.run)] = digest(locate_log(self.reasoner.run))
+        files |= files_of(self.reasoner)
 
-        return found
+        return {name: digest(path) for name, path in files.items()}
 
 
 def _number_or_file(agents: int | str | Path) -> int | str:
