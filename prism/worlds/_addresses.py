@@ -179,7 +179,8 @@ def _loaded(path: Path) -> ModuleType | None:
     others = (each for each in list(sys.modules.values()) if each is not likely)
     for module in (likely, *others):
         found = getattr(module, "__file__", None)
-        if found and (found == file or os.path.abspath(found) == file):
+        # not resolved, which would ask the file system of every module
+        if found and (found == file or os.path.abspath(found) == file):  # noqa: PTH100
             return module
 
     return None
