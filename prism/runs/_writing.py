@@ -14,8 +14,8 @@ from prism.runs._folder import SUMMARY_NAME, read_summary
 from prism.runs._makers import LOGGER, Shared, make_reasoner, make_writer
 from prism.runs._options import (
     ONLY_DECIDES,
+    DeciderOptions,
     ModelOptions,
-    ReasonerOptions,
     ReplayOptions,
     check_config,
     naming,
@@ -99,7 +99,7 @@ def read_writer(config: Mapping[str, Any], path: Path) -> WriterOptions | None:
         return WriterOptions(model, given["max_length"], given["language"])
 
 
-def require_model_of(reasoner: ReasonerOptions, writer: WriterOptions | None) -> None:
+def require_model_of(reasoner: DeciderOptions, writer: WriterOptions | None) -> None:
     """Refuse a writer without a model, and a replay that would leave out the texts.
 
     Raises:
@@ -148,14 +148,14 @@ def replayed_writer(writer: WriterOptions | None) -> WriterOptions | None:
     return None if writer is None else replace(writer, model=None)
 
 
-def asks_a_model(reasoner: ReasonerOptions, writer: WriterOptions | None) -> bool:
+def asks_a_model(reasoner: DeciderOptions, writer: WriterOptions | None) -> bool:
     """Return whether a run would not write the same log again."""
     return isinstance(reasoner, ModelOptions) or (
         writer is not None and isinstance(writer.model, ModelOptions)
     )
 
 
-def deadline_of(reasoner: ReasonerOptions, writer: WriterOptions | None) -> float | None:
+def deadline_of(reasoner: DeciderOptions, writer: WriterOptions | None) -> float | None:
     """Return the seconds that a run may ask models for; None without a limit."""
     if isinstance(reasoner, ModelOptions):
         return reasoner.deadline
@@ -165,7 +165,7 @@ def deadline_of(reasoner: ReasonerOptions, writer: WriterOptions | None) -> floa
 
 
 def make_askers(
-    reasoner: ReasonerOptions,
+    reasoner: DeciderOptions,
     writer: WriterOptions | None,
     seed: int,
     fallback: Any,
