@@ -13,6 +13,9 @@ with their labels.
 `costs`               requests, tokens and seconds of each model, in decisions and texts
 `activity`            posts, replies, reshares and likes that every agent gave and received
 `engagement`          how unequally they are distributed: Gini, share of the top 1 % and 10 %
+`participation`       who is silent, writes, creates, and the shares of what the top 1 % wrote
+`rhythm`              times between acts: mean, burstiness, memory; `agent_rhythms` by agent
+`run_measures`        each run as one row of numbers, for plans and comparisons
 `agents`              what every agent is, and how much it did
 `interactions`        who replied to, reshared and liked whom
 `interaction_graph`   the same as a graph of networkx
@@ -61,6 +64,9 @@ from prism.analysis._tables.event_log import to_event_log
 from prism.analysis._tables.faults import faults
 from prism.analysis._tables.interactions import interaction_graph, interactions
 from prism.analysis._tables.let_pass import let_pass
+from prism.analysis._tables.participation import participation
+from prism.analysis._tables.rhythm import agent_rhythms, rhythm
+from prism.analysis._tables.run_measures import run_measures
 from prism.analysis._tables.states import state_counts
 from prism.analysis._tables.transitions import dwell_times, timeouts, transition_counts
 from prism.analysis._tables.worlds import (
@@ -77,6 +83,7 @@ __all__ = [
     "Run",
     "RunLogs",
     "activity",
+    "agent_rhythms",
     "agent_story",
     "agents",
     "cascades",
@@ -92,7 +99,10 @@ __all__ = [
     "let_pass",
     "measures",
     "parameters",
+    "participation",
     "read_log",
+    "rhythm",
+    "run_measures",
     "state_counts",
     "timeouts",
     "to_event_log",

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from prism import __version__
+from prism.cli._batch import batch
 from prism.cli._calibrate import calibrate
 from prism.cli._chart import charts
 from prism.cli._chart_explain import explain
@@ -49,6 +50,7 @@ app.command()(report)
 app.command()(calibrate)
 app.command()(protocol)
 app.command()(doctor)
+app.command()(batch)
 charts.command()(explain)
 charts.command()(fits)
 logs.command()(agents)

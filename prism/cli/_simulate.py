@@ -52,6 +52,7 @@ from prism.cli._simulate_world import (
     refuse_to_replay_a_world,
     world_run,
 )
+from prism.cli._treatments import TreatmentFile, treatments_of
 from prism.cli._who_answers import PolicyFile, WriterChoice, who_answers
 from prism.errors import InputError
 from prism.runs import (
@@ -222,6 +223,7 @@ def simulate(
             "Without it nothing is written. A folder that holds a run is refused.",
         ),
     ] = None,
+    treatment_file: TreatmentFile = None,
     record_prompts: RecordPrompts = False,
     resume: Resume = None,
     checkpoint_every: Annotated[
@@ -295,12 +297,13 @@ def simulate(
     folder = None if out is None else own_folder("--out", out)
     with _screen(folder) as screen:
         choice = WriterChoice(writer, writer_model, writer_length, writer_language)
+        treated = treatments_of(world, treatments, treatment_file)
         decider, texts = who_answers(reasoner, replay, policy, models, asked, choice)
         run: RunOptions[Any] = (
-            SocialRun(agents, posts, rounds, ticks, seed, decider, columns(keep), texts)
+            SocialRun(agents, posts, rounds, ticks, seed, decider, columns(keep), texts, treated)
             if world is None
             else world_run(
-                context, world, parameters, treatments, agents, seed, decider, columns(keep), texts
+                context, world, parameters, treated, agents, seed, decider, columns(keep), texts
             )
         )
         outcome = runs.begin(

@@ -29,7 +29,8 @@ from prism.runs._credentials import without_credentials
 from prism.runs._models_file import read_models
 
 Kinds = Mapping[str, Any]
-"""What each key may hold: a type, or a tuple of texts to choose from; a list is one of texts."""
+"""What each key may hold: a type, or a tuple of texts to choose from; a list is one of texts, and
+an ``object`` is anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -446,6 +447,8 @@ def digest(path: Path) -> str:
 
 
 def _is_a(kind: Any, value: Any) -> bool:
+    if kind is object:  # whoever reads it looks at it
+        return True
     if isinstance(kind, tuple):
         return value in kind
     if kind is bool:

@@ -3,17 +3,20 @@
 Needs the extra ``science``.
 """
 
-from prism.runs._policy_file import (
-    Cell,
-    Logit,
-    Policy,
-    PolicySource,
-    RatioTest,
-    Unidentified,
+from prism.runs._policy_file import Cell, Logit, Policy, PolicySource, RatioTest, Unidentified
+from prism.science._batch import (
+    Batch,
+    BatchObserver,
+    BatchRun,
+    BatchStatus,
+    batch,
+    read_batch,
+    resume_batch,
 )
 from prism.science._calibrate import calibrate
 from prism.science._divergence import divergence
 from prism.science._divergence_figure import divergence_figure
+from prism.science._plan import Configuration, Plan
 from prism.science._policy_tables import (
     policy_coefficients,
     policy_probabilities,
@@ -23,14 +26,21 @@ from prism.science._policy_tables import (
 from prism.science._protocol import Protocol, ProtocolResults, run_protocol
 
 __all__ = [
+    "Batch",
+    "BatchObserver",
+    "BatchRun",
+    "BatchStatus",
     "Cell",
+    "Configuration",
     "Logit",
+    "Plan",
     "Policy",
     "PolicySource",
     "Protocol",
     "ProtocolResults",
     "RatioTest",
     "Unidentified",
+    "batch",
     "calibrate",
     "divergence",
     "divergence_figure",
@@ -38,5 +48,7 @@ __all__ = [
     "policy_probabilities",
     "policy_tests",
     "policy_unidentified",
+    "read_batch",
+    "resume_batch",
     "run_protocol",
 ]

@@ -75,6 +75,37 @@ def cascades(logs: RunLogs) -> pl.DataFrame:
     return logs.labelled(_measured(_with_shape(posts)))
 
 
+def trees(posts: pl.DataFrame) -> pl.DataFrame:
+    """Return the shape of every tree of posts, without texts and times.
+
+    Args:
+        posts: ``run``, ``round``, ``agent_id``, ``post_id``, ``kind``, ``parent_id``, ``root_id``.
+
+    Returns:
+        The columns of `cascades`, by number of run, and the ``round`` of the root.
+    """
+    nothing = {"text": pl.String(), "time": pl.Datetime("us", "UTC"), "clock": pl.Int64()}
+    root_id = pl.coalesce("root_id", "parent_id", "post_id")
+    known = posts.with_columns(
+        *(pl.lit(None, kind).alias(name) for name, kind in nothing.items()), root_id=root_id
+    )
+    rounds = posts.select("run", "round", root_id="post_id")
+    measured = _measured(_with_shape(_with_missing(known)))
+
+    return measured.join(rounds, on=["run", "root_id"], how="left", maintain_order="left")
+
+
+def reshare_trees(posts: pl.DataFrame) -> pl.DataFrame:
+    """Return the trees of reshares alone, which grow from every post and reply; see `trees`."""
+    is_reshare = pl.col("kind") == "reshare"
+    # a tree ends where somebody replies: what is reshared there is the reply
+    alone = posts.with_columns(
+        parent_id=pl.when(is_reshare).then("parent_id"), root_id=pl.lit(None, pl.String)
+    )
+
+    return trees(alone)
+
+
 def _dated(posts: pl.DataFrame, runs: Sequence[Run]) -> pl.DataFrame:
     """Add the time, and the ticks since the run's first round began."""
     per_round = {number: run.ticks_per_round for number, run in enumerate(runs)}

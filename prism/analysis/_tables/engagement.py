@@ -9,11 +9,11 @@ import polars as pl
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import merge_by_first, merge_by_sum
 from prism.analysis._reading.notes import Note
+from prism.analysis._tables.happened import KINDS
 from prism.telemetry.events import POST_LIKED, POST_PUBLISHED
 
 _GIVEN = ("posts", "replies", "reshares", "likes")
 _RECEIVED = ("replies_received", "reshares_received", "likes_received")
-_KINDS = {"post": "posts", "reply": "replies", "reshare": "reshares"}
 ACT_COLUMNS = ("agent_id", "round", "tick", "post_id", "kind", "parent_id", "author_id")
 _AGENT = ["run", "agent_id"]
 _POST = ["run", "post_id"]
@@ -208,7 +208,7 @@ def activity_by_number(logs: RunLogs) -> pl.DataFrame:
 def acts(frame: pl.DataFrame) -> pl.DataFrame:
     """Return the acts of agents, the post each is ``about``, and the author of ``post_id``."""
     is_like = pl.col("event") == POST_LIKED
-    kind = pl.col("kind").replace_strict(_KINDS, default=None)
+    kind = pl.col("kind").replace_strict(KINDS, default=None)
     is_early = (pl.col("round") == 0) & (pl.col("tick") == 0)
 
     done = frame.filter(pl.col("event").is_in([POST_PUBLISHED, POST_LIKED]))

@@ -13,12 +13,14 @@ from prism.analysis._reading.logs import COLUMNS, STAMP, RunLogs
 from prism.analysis._reading.survey import SURVEYED
 from prism.analysis._tables.faults import READ as OF_FAULTS
 from prism.report._facts.counts import OF_CYCLES, OF_STEPS
+from prism.statechart.social import SEES_POST
+from prism.telemetry.events import TRANSITION
 
 MOST_BYTES_IN_MEMORY = 256 << 20
 """Parsed events beyond these bytes wait in files."""
 
 _NOT_SHOWN = (
-    *("context", "options", "host", "traceback", "exception"),
+    *("options", "host", "traceback", "exception"),
     *("prompt_hash", "unknown_variables"),
 )
 _SHOWN = tuple(
@@ -57,11 +59,17 @@ class _ParsedLogs(RunLogs):
         self._parts: list[pl.DataFrame | Path] | None = None
 
     def blocks_where(
-        self, condition: pl.Expr | None, *, columns: Iterable[str]
+        self,
+        condition: pl.Expr | None,
+        *,
+        columns: Iterable[str],
+        objects_where: pl.Expr | None = None,  # noqa: ARG002 - what is parsed once is all there
     ) -> Iterator[pl.DataFrame]:
         """Read all logs as `RunLogs.blocks_where` does, parsing them at the first call."""
         if self._parts is None:
-            frames = super().blocks_where(None, columns=_SHOWN)
+            # of all transitions, a report needs only to know which posts were opened
+            needed = (pl.col("event") != TRANSITION) | (pl.col("trigger") == SEES_POST)
+            frames = super().blocks_where(None, columns=_SHOWN, objects_where=needed)
             self._parts = [self._kept(frame, number) for number, frame in enumerate(frames)]
 
         wanted = ["run", "line", *dict.fromkeys((*SURVEYED, *columns))]

@@ -1,0 +1,154 @@
+"""What happened in runs, in one pass: posts, likes, views and transitions with their ticks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+
+from prism.analysis._reading.logs import RunLogs
+from prism.analysis._reading.merging import TableMerger, merge_by_first, merge_by_sum
+from prism.errors import FieldValueError
+from prism.statechart.social import SEES_POST
+from prism.telemetry.events import (
+    AGENT_JOINED,
+    DECISION,
+    POST_LIKED,
+    POST_PUBLISHED,
+    ROUND_ENDED,
+    TRANSITION,
+)
+
+IN_ALL = ["run", "round"]
+"""Keys of tables by round and in all; the round is null in the rows of all rounds together."""
+
+KINDS = {"post": "posts", "reply": "replies", "reshare": "reshares"}
+"""What posts of each kind are called in tables."""
+
+Part = Literal["posts", "likes", "views", "transitions", "decisions", "measures"]
+
+_STAMP = ("run", "round", "tick")
+_POST = ("agent_id", "post_id", "kind", "parent_id", "root_id")
+_STEP = ("chart", "from_state", "to_state", "trigger", "ticks_in_state")
+_VIEW = ("agent_id", "context")
+_KEYS: dict[Part, tuple[str, tuple[str, ...]]] = {
+    "posts": (POST_PUBLISHED, _POST),
+    "likes": (POST_LIKED, ("agent_id", "post_id", "author_id")),
+    "views": (TRANSITION, _VIEW),
+    "transitions": (TRANSITION, _STEP),
+    "decisions": (DECISION, ("state", "source")),
+    "measures": (ROUND_ENDED, ("measures",)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """What happened in runs.
+
+    Args:
+        agents: ``run`` (a number) and ``agent_id`` of every agent.
+        rounds: ``run``, ``round`` and ``ticks`` of every round from the first.
+        tables: Those that were asked for, with ``run``, ``round`` and ``tick``: ``posts`` of all
+            kinds in the order of the log; ``likes``; ``views``, one for each time that an agent
+            opened a post; ``transitions`` and ``decisions`` with the ``count`` of alike ones;
+            ``measures`` of worlds as JSON.
+        started: Numbers of the runs that begin with ``run.started``.
+        from_round: The first round that counts.
+    """
+
+    agents: pl.DataFrame
+    rounds: pl.DataFrame
+    tables: dict[Part, pl.DataFrame]
+    started: tuple[int, ...]
+    from_round: int = 1
+
+    def counting(self, part: Part) -> pl.DataFrame:
+        """Return what happened in the rounds that count, and so not before the first."""
+        # only a simulation has anything from before: in another log the round may be missing
+        is_early = pl.col("round") < pl.when(pl.col("run").is_in(self.started)).then(1).otherwise(0)
+        is_early |= (pl.col("round") < self.from_round) & (self.from_round > 1)
+
+        return self.tables[part].filter(~is_early.fill_null(value=False))
+
+
+def what_happened(logs: RunLogs, *parts: Part, from_round: int = 1) -> Happened:
+    """Read some of what happened.
+
+    Args:
+        logs: The logs.
+        parts: The tables that are needed, besides those of agents and rounds.
+        from_round: The first round that counts.
+
+    Raises:
+        FieldValueError: If that is not 1 or more.
+    """
+    if from_round < 1:
+        raise FieldValueError(f"from_round must be 1 or more, got {from_round}")
+
+    agents = merge_by_first(["run", "agent_id"])
+    rounds = TableMerger(lambda tables: tables.group_by(IN_ALL).agg(pl.col("ticks").max()))
+    mergers = {
+        part: merge_by_sum([*_STAMP, *_KEYS[part][1]]) if _counts(part) else TableMerger(_same)
+        for part in parts
+    }
+    read = {*_STAMP[1:], "agent_id", "state", "trigger"}
+    read |= {key for part in parts for key in _KEYS[part][1]}
+    has_object = pl.col("event").eq(ROUND_ENDED) | pl.col("trigger").eq_missing(SEES_POST)
+
+    for frame in logs.blocks_where(None, columns=sorted(read), objects_where=has_object):
+        moves = pl.col("event").is_in([AGENT_JOINED, TRANSITION, POST_PUBLISHED, POST_LIKED])
+        agents.add(frame.filter(moves).select("run", "agent_id").drop_nulls().unique())
+        numbered = frame.filter(pl.col("round") >= from_round)
+        rounds.add(numbered.group_by(IN_ALL).agg(ticks=pl.col("tick").max()))
+        for part, merger in mergers.items():
+            merger.add(_found(frame, part))
+
+    tables = {part: merger.table() for part, merger in mergers.items()}
+    if "views" in tables:
+        post_id = pl.col("context").str.json_path_match("$.post_id").alias("post_id")
+        tables["views"] = tables["views"].with_columns(post_id).drop("context")
+
+    started = tuple(number for number, run in enumerate(logs.runs) if run.started)
+
+    return Happened(
+        agents.table().sort("run", "agent_id"),
+        rounds.table().sort(IN_ALL),
+        tables,
+        started,
+        from_round,
+    )
+
+
+def acts(happened: Happened) -> pl.DataFrame:
+    """Return what agents wrote and liked: who, ``what`` it is, and about which post."""
+    kind = pl.col("kind").replace_strict(KINDS, default=None)
+    written = happened.counting("posts").select(*_STAMP, "agent_id", "post_id", what=kind)
+    liked = happened.counting("likes").select(*_STAMP, "agent_id", "post_id", what=pl.lit("likes"))
+
+    return pl.concat([written, liked])
+
+
+def and_in_all(table: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of a table twice: in their rounds, and in all, where the round is null."""
+    in_all = table.with_columns(round=pl.lit(None, table.schema["round"]))
+    return pl.concat([table.drop_nulls("round"), in_all])
+
+
+def _same(table: pl.DataFrame) -> pl.DataFrame:
+    return table
+
+
+def _found(frame: pl.DataFrame, part: Part) -> pl.DataFrame:
+    event, keys = _KEYS[part]
+    is_own = pl.col("event") == event
+    if part == "views":
+        is_own &= pl.col("trigger") == SEES_POST
+
+    rows = frame.filter(is_own).select(*_STAMP, *keys)
+
+    return rows.group_by(rows.columns).agg(count=pl.len().cast(pl.Int64)) if _counts(part) else rows
+
+
+def _counts(part: Part) -> bool:
+    return part in ("transitions", "decisions")

@@ -1,0 +1,201 @@
+"""A run as one row of numbers: what plans, comparisons and presets go by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import polars as pl
+from polars.dataframe.group_by import GroupBy as DataFrameGroupBy
+
+from prism.analysis._reading.logs import RunLogs
+from prism.analysis._reading.scanning import as_columns, read_object
+from prism.analysis._tables.cascades import reshare_trees, trees
+from prism.analysis._tables.happened import IN_ALL, Happened, acts, and_in_all, what_happened
+from prism.analysis._tables.participation import participation_of, with_every_round
+from prism.analysis._tables.rhythm import ALL, rhythm_of
+from prism.statechart._definition import TIMEOUT
+from prism.statechart.social import SEES_POST
+
+_OF_PARTICIPATION = (
+    *("silent", "writing", "creating", "liking", "written"),
+    *("top_1", "next_9", "other_90", "top_10", "gini"),
+)
+_ACTS = ("posts", "replies", "reshares", "likes")
+
+
+def run_measures(logs: RunLogs, *, from_round: int = 1, by_round: bool = False) -> pl.DataFrame:
+    """Measure each run as a whole, as one row.
+
+    Args:
+        logs: The logs, from `read_log`.
+        from_round: The first round that counts, such as the first after a burn-in. Cascades count
+            if they begin in such a round; by default also those of posts from before the first.
+        by_round: Whether to add a row for each round, before that of all rounds.
+
+    Returns:
+        A row for each run, with ``run`` first if there are several, and ``round`` (null in all)
+        with ``by_round``. The measures: ``agents``; ``agent_ticks``; ``transitions``; ``timeouts``;
+        ``decisions`` and ``fallbacks``; ``posts``, ``replies``, ``reshares``, ``likes`` and
+        ``views`` (posts that agents opened); ``browsing``, the share of the views in all that
+        agents did: views, posts, replies, reshares and likes (Benevenuto et al. 2009: .92); from
+        `participation` ``silent``, ``writing``, ``creating``, ``liking``, ``written``, ``top_1``,
+        ``next_9``, ``other_90``, ``top_10`` and ``gini``; ``cascades``, ``singletons`` (the share
+        of those of a single post), ``beyond_one_degree`` (the share of those deeper than one step),
+        ``cascade_size`` and ``cascade_depth`` (means), ``largest_cascade``, ``deepest_cascade``,
+        ``virality`` (mean over those of two posts or more), and, of trees of reshares alone that
+        grow from posts and replies, ``reshare_singletons``, ``reshare_beyond_one_degree`` and
+        ``deepest_reshare`` (Goel, Watts and Goldstein 2012); ``views_per_post`` (of the posts that
+        were opened at least once), ``readers`` (the share of the agents that opened any post),
+        ``reach`` and ``largest_reach`` (mean and maximum over the opened cascades of the share of
+        the agents that opened a post of it); ``intervals``, ``interval`` (their mean in ticks),
+        ``burstiness`` and ``memory`` as in `rhythm`. Then, by name, what the measures of the world
+        came to in the round, or in the last; ``measure_`` and the name if that is taken. Shares and
+        means of nothing are null, as all those of posts are in worlds without posts.
+
+    Raises:
+        FieldValueError: If ``from_round`` is not 1 or more.
+    """
+    happened = what_happened(
+        logs,
+        "posts",
+        "likes",
+        "views",
+        "transitions",
+        "decisions",
+        "measures",
+        from_round=from_round,
+    )
+    table = _keys(logs, happened)
+    for part in (_activity, _participation, _cascades, _reshares, _reach, _rhythm):
+        table = table.join(part(happened), on=IN_ALL, how="left", nulls_equal=True)
+
+    table = _browsing(table).sort(IN_ALL, nulls_last=True)
+    table = _with_own_measures(table, happened)
+    if not by_round:
+        table = table.filter(pl.col("round").is_null()).drop("round")
+
+    return logs.labelled(table)
+
+
+def _keys(logs: RunLogs, happened: Happened) -> pl.DataFrame:
+    runs = pl.DataFrame({"run": pl.Series(range(len(logs.runs)), dtype=pl.UInt32)})
+    agents = happened.agents.group_by("run").agg(agents=pl.len().cast(pl.Int64))
+    ticks = and_in_all(happened.rounds).group_by(IN_ALL).agg(pl.col("ticks").sum())
+    keys = with_every_round(runs, happened).join(agents, on="run", how="left")
+    timed = keys.join(ticks, on=IN_ALL, how="left", nulls_equal=True)
+
+    return timed.select(*IN_ALL, "agents", agent_ticks=pl.col("agents") * pl.col("ticks"))
+
+
+def _activity(happened: Happened) -> pl.DataFrame:
+    count, trigger, what = pl.col("count"), pl.col("trigger"), pl.col("what")
+    moves = (
+        and_in_all(happened.counting("transitions"))
+        .group_by(IN_ALL)
+        .agg(
+            transitions=count.sum(),
+            timeouts=count.filter(trigger == TIMEOUT).sum(),
+            views=count.filter(trigger == SEES_POST).sum(),
+        )
+    )
+    decided = (
+        and_in_all(happened.counting("decisions"))
+        .group_by(IN_ALL)
+        .agg(decisions=count.sum(), fallbacks=count.filter(pl.col("source") == "fallback").sum())
+    )
+    done = (
+        and_in_all(acts(happened))
+        .group_by(IN_ALL)
+        .agg((what == name).sum().cast(pl.Int64).alias(name) for name in _ACTS)
+    )
+    table = moves
+    for other in (decided, done):
+        table = table.join(other, on=IN_ALL, how="full", nulls_equal=True, coalesce=True)
+
+    names = ("transitions", "timeouts", "decisions", "fallbacks", *_ACTS, "views")
+
+    return table.select(*IN_ALL, pl.col(names).fill_null(0))
+
+
+def _participation(happened: Happened) -> pl.DataFrame:
+    return participation_of(happened).select(*IN_ALL, *_OF_PARTICIPATION)
+
+
+def _cascades(happened: Happened) -> pl.DataFrame:
+    size, depth = pl.col("size"), pl.col("depth")
+    return _grown(trees, happened).agg(
+        cascades=pl.len().cast(pl.Int64),
+        singletons=(size == 1).mean(),
+        beyond_one_degree=(depth > 1).mean(),
+        cascade_size=size.mean(),
+        cascade_depth=depth.mean(),
+        largest_cascade=size.max(),
+        deepest_cascade=depth.max(),
+        virality=pl.col("virality").mean(),
+    )
+
+
+def _reshares(happened: Happened) -> pl.DataFrame:
+    return _grown(reshare_trees, happened).agg(
+        reshare_singletons=(pl.col("size") == 1).mean(),
+        reshare_beyond_one_degree=(pl.col("depth") > 1).mean(),
+        deepest_reshare=pl.col("depth").max(),
+    )
+
+
+def _grown(shape: Callable[[pl.DataFrame], pl.DataFrame], happened: Happened) -> DataFrameGroupBy:
+    """Return the trees that begin in rounds that count, by round and in all."""
+    found = shape(happened.tables["posts"])
+    if happened.from_round > 1:
+        found = found.filter(pl.col("round") >= happened.from_round)
+
+    return and_in_all(found).group_by(IN_ALL)
+
+
+def _reach(happened: Happened) -> pl.DataFrame:
+    roots = happened.tables["posts"].select(
+        "run", "post_id", root_id=pl.coalesce("root_id", "parent_id", "post_id")
+    )
+    agents = happened.agents.group_by("run").agg(agents=pl.len())
+    views = happened.counting("views").join(roots, on=["run", "post_id"], how="left")
+    seen = and_in_all(views.join(agents, on="run"))
+    of_cascades = seen.group_by(*IN_ALL, "root_id").agg(
+        pl.col("agent_id").n_unique(), pl.col("agents").first()
+    )
+    reached, every = pl.col("agent_id"), pl.col("agents").first()
+    # sums of whole numbers are the same in any order
+    reached_by = of_cascades.group_by(IN_ALL).agg(
+        reach=reached.sum() / (pl.len() * every), largest_reach=reached.max() / every
+    )
+    table = seen.group_by(IN_ALL).agg(
+        views_per_post=pl.len() / pl.col("post_id").n_unique(),
+        readers=pl.col("agent_id").n_unique() / pl.col("agents").first(),
+    )
+
+    return table.join(reached_by, on=IN_ALL, nulls_equal=True)
+
+
+def _rhythm(happened: Happened) -> pl.DataFrame:
+    table = rhythm_of(happened).filter(pl.col("what") == ALL)
+    return table.select(
+        *IN_ALL, "intervals", pl.col("mean").alias("interval"), "burstiness", "memory"
+    )
+
+
+def _browsing(table: pl.DataFrame) -> pl.DataFrame:
+    done = pl.sum_horizontal("views", *_ACTS)
+    share = pl.when(done > 0).then(pl.col("views") / done)
+    return table.with_columns(browsing=share)
+
+
+def _with_own_measures(table: pl.DataFrame, happened: Happened) -> pl.DataFrame:
+    """Add what the measures of the worlds came to, in every round, and in the last one in all."""
+    ended = happened.counting("measures").drop_nulls("measures").sort(IN_ALL)
+    rows = [read_object(text) for text in ended["measures"]]
+    values = as_columns(rows, otherwise="measures")
+    names = {name: f"measure_{name}" if name in table.columns else name for name in values.columns}
+    own = pl.concat([ended.select(IN_ALL), values.rename(names)], how="horizontal")
+    last = own.group_by("run", maintain_order=True).last()
+    both = pl.concat([own, last.with_columns(round=pl.lit(None, pl.Int64))], how="diagonal")
+
+    return table.join(both, on=IN_ALL, how="left", nulls_equal=True)
