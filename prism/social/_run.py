@@ -16,14 +16,14 @@ from prism.agents import (
 )
 from prism.errors import InputError, PrismError
 from prism.runlog import SimulatedClock
-from prism.runs import ModelAssignment, ReasonerOptions, ReplayOptions, WriterOptions
+from prism.runs import DeciderOptions, ModelAssignment, ReplayOptions, WriterOptions
 from prism.runs._options import (
     DECIDER_KINDS,
     check_config,
     digest,
     files_of,
     naming,
-    read_reasoner,
+    read_decider,
     require_unchanged,
 )
 from prism.runs._writing import (
@@ -93,7 +93,7 @@ class SocialRun:
     rounds: int = DEFAULT_ROUNDS
     ticks_per_round: int = DEFAULT_TICKS_PER_ROUND
     seed: int = 0
-    reasoner: ReasonerOptions = None
+    reasoner: DeciderOptions = None
     keep: tuple[str, ...] = ()
     writer: WriterOptions | None = None
     treatments: tuple[str | Treatment, ...] = ()
@@ -226,7 +226,7 @@ class SocialRun:
                 rounds=config["rounds"],
                 ticks_per_round=config["ticks_per_round"],
                 seed=config["seed"],
-                reasoner=read_reasoner(config),
+                reasoner=read_decider(config),
                 keep=tuple(config.get("keep", ())),
                 writer=read_writer(config, path),
                 treatments=treatments_in(config.get("treatments", []), Feed, path),
