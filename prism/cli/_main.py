@@ -21,7 +21,14 @@ from prism.cli._doctor import doctor
 from prism.cli._log import logs
 from prism.cli._log_agents import agents, interactions, why
 from prism.cli._log_decision import decision
-from prism.cli._log_worlds import measures, parameters, treatments, world
+from prism.cli._log_worlds import (
+    arms,
+    assignments,
+    measures,
+    parameters,
+    treatments,
+    world,
+)
 from prism.cli._memory import memories
 from prism.cli._protocol import protocol
 from prism.cli._report import report
@@ -59,6 +66,8 @@ logs.command()(why)
 logs.command()(decision)
 logs.command()(measures)
 logs.command()(treatments)
+logs.command()(assignments)
+logs.command()(arms)
 logs.command()(parameters)
 logs.command()(world)
 app.add_typer(charts, name="chart")
