@@ -19,6 +19,7 @@ from prism.cli._doctor import doctor
 from prism.cli._log import logs
 from prism.cli._log_agents import agents, interactions, why
 from prism.cli._log_decision import decision
+from prism.cli._log_measures import OF_RUNS
 from prism.cli._log_worlds import measures, parameters, treatments, world
 from prism.cli._memory import memories
 from prism.cli._report import report
@@ -55,6 +56,8 @@ logs.command()(measures)
 logs.command()(treatments)
 logs.command()(parameters)
 logs.command()(world)
+for table in OF_RUNS:
+    logs.command()(table)
 app.add_typer(charts, name="chart")
 app.add_typer(logs, name="log")
 app.add_typer(memories, name="memory")

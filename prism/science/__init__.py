@@ -3,4 +3,16 @@
 Needs the extra ``science``.
 """
 
-__all__: list[str] = []
+from prism.science._steady import Steady, geweke, mser, steadiness, steady_state
+from prism.science._tails import Tail, fit_tail, tails
+
+__all__ = [
+    "Steady",
+    "Tail",
+    "fit_tail",
+    "geweke",
+    "mser",
+    "steadiness",
+    "steady_state",
+    "tails",
+]
