@@ -13,11 +13,15 @@ from prism.analysis._tables.agent_paths import AgentPaths
 from prism.analysis._tables.states import closes_round, dated
 from prism.analysis._tables.transitions import without_lone_chart
 from prism.statechart._definition import TIMEOUT
+from prism.statechart.social import ROUND_ENDS
 from prism.telemetry.events import TRANSITION
 
 _OF_STATE = ["run", "chart", "state"]
 _AGENT = ["run", "chart", "agent_id"]
-_MOVED = ["run", "chart", "tick", "from_state", "to_state", "trigger", "ticks_in_state", "closing"]
+_MOVED = [
+    *("run", "chart", "round", "tick", "from_state", "to_state", "trigger"),
+    *("ticks_in_state", "closing"),
+]
 _PERCENTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99}
 
 
@@ -49,8 +53,9 @@ def dwell_times(logs: RunLogs) -> pl.DataFrame:
         ``p99`` in ticks (a percentile is the shortest time by which so many visits have ended, null
         if the visits are cut before); ``max``, the longest visit seen; ``timeout_share`` (complete
         visits that a time-out ended, 0 to 1); ``at_risk`` (ticks at whose beginning an agent was in
-        the state: over all states they sum to the steps taken) and ``agent_ticks`` (ticks at whose
-        end one was, as `state_counts` counts them); and of the fit ``p``, its standard error
+        the state: over all states they sum to the steps taken, where no agent moves another) and
+        ``agent_ticks`` (ticks at whose end one was, as `state_counts` counts them); and of the fit
+        ``p``, its standard error
         ``p_se``, ``distance`` (Kolmogorov's, from the survival curve: the greatest difference of
         the two cumulative distributions, 0 to 1) and ``log_likelihood`` (natural logarithm). The
         fit is null if no visit took a tick. With ``run`` first if there are several. If several
@@ -63,14 +68,13 @@ def dwell_times(logs: RunLogs) -> pl.DataFrame:
     of_curve = curve.group_by(_OF_STATE, maintain_order=True).agg(*_curve_description())
 
     table = described
-    for part in (of_curve, found.corrections, _geometric_fits(curve)):
+    for part in (of_curve, found.agent_ticks, _geometric_fits(curve)):
         # a log of an application's own loop may name no chart
         table = table.join(part, on=_OF_STATE, how="left", nulls_equal=True)
 
-    ticks = pl.col("at_risk") + pl.col("correction")
-    whole = table.with_columns(agent_ticks=ticks).sort(_OF_STATE)
+    whole = table.sort(_OF_STATE).select(*_OF_STATE, *_COLUMNS)
 
-    return logs.labelled(without_lone_chart(whole.select(*_OF_STATE, *_COLUMNS)))
+    return logs.labelled(without_lone_chart(whole))
 
 
 def dwell_survival(logs: RunLogs) -> pl.DataFrame:
@@ -108,11 +112,11 @@ class _Visits:
     Args:
         lengths: Visits by run, chart, state and ``ticks``: how many were ``complete`` (of these,
             ``timeouts``), ``cut`` and ``open``.
-        corrections: By run, chart and state, how many more tick ends than steps there were.
+        agent_ticks: By run, chart and state, the ticks at whose end an agent was in it.
     """
 
     lengths: pl.DataFrame
-    corrections: pl.DataFrame
+    agent_ticks: pl.DataFrame
 
 
 def _read(logs: RunLogs) -> _Visits:
@@ -153,7 +157,7 @@ def _read(logs: RunLogs) -> _Visits:
 
     return _Visits(
         of_length.sort(*_OF_STATE, "ticks"),
-        _corrections(ended, open_visits, with_run(begun.table())),
+        _agent_ticks(ended, with_run(last.table()), with_run(begun.table())),
     )
 
 
@@ -182,8 +186,12 @@ def _clock() -> pl.Expr:
 
 def _ended(moved: pl.DataFrame) -> pl.DataFrame:
     """Count the visits that a transition has ended."""
-    count, is_cut = pl.col("count"), pl.col("is_closing")
-    is_timeout = pl.col("trigger") == TIMEOUT
+    # a log without rounds has no last ticks, and may name the trigger
+    count, is_cut = (
+        pl.col("count"),
+        pl.col("is_closing") | (pl.col("trigger").eq_missing(ROUND_ENDS)),
+    )
+    is_timeout = pl.col("trigger").eq_missing(TIMEOUT)
     return moved.group_by("run", "chart", state="from_state", ticks="ticks_in_state").agg(
         complete=count.filter(~is_cut).sum(),
         timeouts=count.filter(~is_cut & is_timeout).sum(),
@@ -198,22 +206,29 @@ def _open(last: pl.DataFrame) -> pl.DataFrame:
     return counted.agg(open=pl.len().cast(pl.Int64))
 
 
-def _corrections(ended: pl.DataFrame, opened: pl.DataFrame, begun: pl.DataFrame) -> pl.DataFrame:
-    """Count by how much tick ends in a state outnumber the steps that agents take in it.
+def _agent_ticks(ended: pl.DataFrame, last: pl.DataFrame, begun: pl.DataFrame) -> pl.DataFrame:
+    """Count the ticks at whose end agents are in each state, by when they come and go.
 
-    A visit from one tick to another is in the state at as many ends of ticks as it has steps. If
-    the end of a round closes it, it has the end of that tick, too; the one that follows lacks it,
-    as does the visit that an agent begins in. A visit that is open has the last end.
+    An agent is in a state at the ends of the ticks from that in which it comes to that before the
+    one in which it goes; what closes a round happens after the end of its tick. So all the ticks of
+    going, less all those of coming, are the ticks in the state.
     """
-    closing = ended.filter("is_closing")
+    closing = pl.col("is_closing").cast(pl.Int64)
+    moment = _clock().clip(lower_bound=1) + closing
+    moved = ended.with_columns(ticks=pl.col("count") * moment)
     parts = [
-        closing.select(*_OF_STATE[:2], state="from_state", change="count"),
-        closing.select(*_OF_STATE[:2], state="to_state", change=-pl.col("count")),
-        opened.select(*_OF_STATE, change="open"),
-        begun.select(*_OF_STATE, change=-pl.col("begun")),
+        moved.select(*_OF_STATE[:2], "ticks", state="from_state"),
+        moved.select(*_OF_STATE[:2], -pl.col("ticks"), state="to_state"),
+        last.select(*_OF_STATE, ticks=pl.col("end") + 1),
+        begun.select(*_OF_STATE, ticks=-pl.col("begun")),
     ]
+    ticks = pl.col("ticks")
+    every = pl.concat([part.select(*_OF_STATE, "ticks") for part in parts])
 
-    return pl.concat(parts).group_by(_OF_STATE).agg(correction=pl.col("change").sum())
+    # nobody knows where an agent was if the log does not say when it moved
+    return every.group_by(_OF_STATE).agg(
+        agent_ticks=pl.when(ticks.null_count() == 0).then(ticks.sum())
+    )
 
 
 def survival_of(lengths: pl.DataFrame) -> pl.DataFrame:
