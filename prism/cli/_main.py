@@ -21,6 +21,7 @@ from prism.cli._doctor import doctor
 from prism.cli._log import logs
 from prism.cli._log_agents import agents, interactions, why
 from prism.cli._log_decision import decision
+from prism.cli._log_measures import OF_RUNS
 from prism.cli._log_worlds import (
     arms,
     assignments,
@@ -70,6 +71,8 @@ logs.command()(assignments)
 logs.command()(arms)
 logs.command()(parameters)
 logs.command()(world)
+for table in OF_RUNS:
+    logs.command()(table)
 app.add_typer(charts, name="chart")
 app.add_typer(logs, name="log")
 app.add_typer(memories, name="memory")
