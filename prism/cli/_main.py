@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from prism import __version__
+from prism.cli._batch import batch
 from prism.cli._calibrate import calibrate
 from prism.cli._chart import charts
 from prism.cli._chart_explain import explain
@@ -20,7 +21,15 @@ from prism.cli._doctor import doctor
 from prism.cli._log import logs
 from prism.cli._log_agents import agents, follows, interactions, why
 from prism.cli._log_decision import decision
-from prism.cli._log_worlds import measures, parameters, treatments, world
+from prism.cli._log_measures import OF_RUNS
+from prism.cli._log_worlds import (
+    arms,
+    assignments,
+    measures,
+    parameters,
+    treatments,
+    world,
+)
 from prism.cli._memory import memories
 from prism.cli._protocol import protocol
 from prism.cli._report import report
@@ -49,6 +58,7 @@ app.command()(report)
 app.command()(calibrate)
 app.command()(protocol)
 app.command()(doctor)
+app.command()(batch)
 charts.command()(explain)
 charts.command()(fits)
 logs.command()(agents)
@@ -58,8 +68,12 @@ logs.command()(why)
 logs.command()(decision)
 logs.command()(measures)
 logs.command()(treatments)
+logs.command()(assignments)
+logs.command()(arms)
 logs.command()(parameters)
 logs.command()(world)
+for table in OF_RUNS:
+    logs.command()(table)
 app.add_typer(charts, name="chart")
 app.add_typer(logs, name="log")
 app.add_typer(memories, name="memory")

@@ -12,6 +12,7 @@ from prism.errors import InputError
 from prism.llm import DEFAULT_HOST, AnswerCache, ModelPool, OllamaPool, OpenAIPool, Slots
 from prism.runlog import ReplayReasoner
 from prism.runs._assigned import ALL_OTHERS, Assigned, ModelAssignment
+from prism.runs._ledger import budget_for
 from prism.runs._options import (
     ONLY_DECIDES,
     ModelOptions,
@@ -66,9 +67,7 @@ class Shared:
             FieldValueError: If a limit is not above 0.
             InputError: If the file of answers cannot be used.
         """
-        budget = Budget(
-            max_calls=options.max_calls, max_tokens=options.max_tokens, deadline=options.deadline
-        )
+        budget = budget_for(options.max_calls, options.max_tokens, options.deadline)
         return cls(Slots(), budget, None if options.cache is None else AnswerCache(options.cache))
 
 

@@ -3,17 +3,20 @@
 Needs the extra ``science``.
 """
 
-from prism.runs._policy_file import (
-    Cell,
-    Logit,
-    Policy,
-    PolicySource,
-    RatioTest,
-    Unidentified,
+from prism.runs._policy_file import Cell, Logit, Policy, PolicySource, RatioTest, Unidentified
+from prism.science._batch import (
+    Batch,
+    BatchObserver,
+    BatchRun,
+    BatchStatus,
+    batch,
+    read_batch,
+    resume_batch,
 )
 from prism.science._calibrate import calibrate
 from prism.science._divergence import divergence
 from prism.science._divergence_figure import divergence_figure
+from prism.science._plan import Configuration, Plan
 from prism.science._policy_tables import (
     policy_coefficients,
     policy_probabilities,
@@ -21,22 +24,53 @@ from prism.science._policy_tables import (
     policy_unidentified,
 )
 from prism.science._protocol import Protocol, ProtocolResults, run_protocol
+from prism.science._sensitivity import (
+    Sensitivity,
+    SensitivityMethod,
+    read_sensitivity,
+    resume_sensitivity,
+    sensitivity,
+)
+from prism.science._steady import Steady, geweke, mser, steadiness, steady_state
+from prism.science._tails import Tail, fit_tail, tails
 
 __all__ = [
+    "Batch",
+    "BatchObserver",
+    "BatchRun",
+    "BatchStatus",
     "Cell",
+    "Configuration",
     "Logit",
+    "Plan",
     "Policy",
     "PolicySource",
     "Protocol",
     "ProtocolResults",
     "RatioTest",
+    "Sensitivity",
+    "SensitivityMethod",
+    "Steady",
+    "Tail",
     "Unidentified",
+    "batch",
     "calibrate",
     "divergence",
     "divergence_figure",
+    "fit_tail",
+    "geweke",
+    "mser",
     "policy_coefficients",
     "policy_probabilities",
     "policy_tests",
     "policy_unidentified",
+    "read_batch",
+    "read_sensitivity",
+    "resume_batch",
+    "resume_sensitivity",
     "run_protocol",
+    "sensitivity",
+    "steadiness",
+    "steady_state",
+    "tails",
 ]

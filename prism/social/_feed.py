@@ -20,7 +20,13 @@ from prism.social._posts import Draft, Post
 from prism.social._presets import DEFAULT_PRESET
 from prism.social._stage import FeedHost, FeedStage
 from prism.social._treated import PostTreatment
-from prism.social._treatments import Dislikes, Likes, PublishPost, RemoveAgents
+from prism.social._treatments import (
+    Dislikes,
+    Likes,
+    PublishPost,
+    RemoveAgents,
+    SwitchFeed,
+)
 from prism.statechart import Guard, RandomStream
 from prism.worlds import World
 
@@ -61,7 +67,7 @@ class Feed(World[Any]):
     rounds = DEFAULT_ROUNDS
     ticks = DEFAULT_TICKS_PER_ROUND
     overlap = True
-    treatment_classes = (Likes, Dislikes, PublishPost, RemoveAgents)
+    treatment_classes = (Likes, Dislikes, PublishPost, RemoveAgents, SwitchFeed)
     _prism_stage: ClassVar[Any] = FeedStage
 
     parameters: Parameters = DEFAULTS
@@ -77,11 +83,7 @@ class Feed(World[Any]):
         Raises:
             FieldValueError: If there is none.
         """
-        found = self._played().agent(agent_id)
-        if found is None:
-            raise FieldValueError(f"there is no agent {agent_id!r} in the run")
-
-        return found
+        return self._played().treated.agent(agent_id)
 
     def likes_of(self, post: Post) -> int:
         """Return how often a post has been liked."""

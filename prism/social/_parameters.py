@@ -19,7 +19,7 @@ def _of(
     among: tuple[str, ...] = (),
 ) -> ValueT:
     """Return a field with its range, or with the texts that it may be."""
-    return field(default=default, metadata={"least": least, "most": most, "among": among})  # type: ignore[no-any-return]
+    return field(default=default, metadata={"least": least, "most": most, "among": among})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,6 +78,7 @@ class _ByAgent(Generic[PartT]):
         self.costs: CostsByModel = CostsByModel()
         self.choose: Choose = choose
         self._on_start = on_start
+        self._is_checked = False
 
     def remember(self, event: Mapping[str, Any]) -> None:
         """Count the costs of a decision or text from before an interruption.
@@ -87,6 +88,14 @@ class _ByAgent(Generic[PartT]):
         """
         self.costs.add_event(event)
 
+    def check_agents(self, agents: Iterable[Any]) -> None:
+        """Call ``on_start`` before the run begins, such as before models are loaded.
+
+        Args:
+            agents: All agents of the run.
+        """
+        self._check(Counter(map(self._name_for, agents)))
+
     def models_for(self, agents: Iterable[Any]) -> list[dict[str, Any]]:
         """Return who is asked for which of a run's agents, as the log tells it.
 
@@ -94,8 +103,8 @@ class _ByAgent(Generic[PartT]):
             agents: All agents of the run.
         """
         counts = Counter(map(self._name_for, agents))
-        if self._on_start is not None:
-            self._on_start(counts)
+        self._check(counts)
+        self._is_checked = False
 
         return [
             {"for": name, "agents": counts[name], "asked": self.asked_for, **_description(part)}
@@ -108,6 +117,12 @@ class _ByAgent(Generic[PartT]):
             close = getattr(part, "close", None)
             if close is not None:
                 await close()
+
+    def _check(self, counts: Mapping[str, int]) -> None:
+        if self._on_start is not None and not self._is_checked:
+            self._on_start(counts)
+
+        self._is_checked = True
 
     async def _answers(
         self,
