@@ -184,3 +184,7 @@ class Parameters:
             for each in fields(self)
             if getattr(self, each.name) != getattr(plain, each.name)
         }
+
+
+CLASSIC = Parameters()
+"""The parameters of the feed as it was before there were presets."""
