@@ -18,6 +18,8 @@ FREQUENCY = "activity_level_frequency"
 _NORMAL = NormalDist()
 _RANKS: Mapping[str, int] = {"superuser": 0, "contributor": 1, "lurker": 3}
 _UNKNOWN = 2
+_TOP, _NEXT = 0.01, 0.09
+"""The classes of the rule of 90-9-1 (Nielsen 2006), from above."""
 
 DIURNAL = (
     *(0.45, 0.32, 0.24, 0.19, 0.17, 0.19, 0.27, 0.40, 0.53, 0.62, 0.68, 0.72),
@@ -79,10 +81,25 @@ def _of_the_first(part: float, parameters: Parameters) -> float:
     """
     if part <= 0 or part >= 1:
         return float(part >= 1)
+    if parameters.activity == "classes":
+        return _of_classes(part, parameters)
     if parameters.activity == "pareto":
         return part ** (1 - 1 / parameters.activity_exponent)
 
     return _NORMAL.cdf(_NORMAL.inv_cdf(part) + parameters.activity_sigma)
+
+
+def _of_classes(part: float, parameters: Parameters) -> float:
+    """Return the share of the first part of a population of three classes, each of equal agents."""
+    top, following = parameters.top_share, parameters.next_share
+    if part <= _TOP:
+        return top * part / _TOP
+    if part <= _TOP + _NEXT:
+        return top + following * (part - _TOP) / _NEXT
+
+    rest = (part - _TOP - _NEXT) / (1 - _TOP - _NEXT)
+
+    return top + following + max(0.0, 1 - top - following) * rest
 
 
 def _limited(shares: list[float], most: float) -> list[float]:
