@@ -84,20 +84,16 @@ def transitions(runs: Runs, as_format: Format = None, out: Out = None) -> None:
 
 @logs.command()
 def dwell(runs: Runs, as_format: Format = None, out: Out = None) -> None:
-    """Describe how many ticks agents stay in each state, with a geometric fit."""
+    """Describe how many ticks agents stay in each state, with a geometric fit.
+
+    Visits that the end of a round or of the run cuts short are censored.
+    """
     from prism.analysis import dwell_times
 
     shown = (
         "chart",
         "state",
-        "visits",
-        "mean",
-        "median",
-        "p90",
-        "max",
-        "timeout_share",
-        "p",
-        "distance",
+        *("visits", "complete", "cut", "open", "mean", "median", "p90", "p"),
     )
     show(runs, dwell_times, as_format, out, shown)
 

@@ -101,7 +101,7 @@ def _of_agents(intervals: pl.DataFrame) -> pl.DataFrame:
 
 def _intervals(happened: Happened) -> pl.DataFrame:
     """Return every act with the ticks since the agent's act of its kind before, in linear time."""
-    per_round = happened.rounds.group_by("run").agg(per_round=pl.col("ticks").max())
+    per_round = happened.rounds.group_by("run").agg(pl.col("per_round").first())
     clock = (pl.col("round") - 1) * pl.col("per_round") + pl.col("tick")
     done = acts(happened).join(per_round, on="run", how="left", maintain_order="left")
     done = done.with_columns(clock=clock).sort("run", "clock", maintain_order=True)

@@ -22,6 +22,17 @@ _OF_PARTICIPATION = (
 )
 _ACTS = ("posts", "replies", "reshares", "likes")
 
+MEASURES = (
+    *("agents", "agent_ticks", "transitions", "timeouts", "decisions", "fallbacks"),
+    *(*_ACTS, "views", "browsing", *_OF_PARTICIPATION),
+    *("cascades", "singletons", "beyond_one_degree", "cascade_size", "cascade_depth"),
+    *("largest_cascade", "deepest_cascade", "virality"),
+    *("reshare_singletons", "reshare_beyond_one_degree", "deepest_reshare"),
+    *("views_per_post", "readers", "reach", "largest_reach"),
+    *("intervals", "interval", "burstiness", "memory"),
+)
+"""Columns of every run, without the measures of its world."""
+
 
 def run_measures(logs: RunLogs, *, from_round: int = 1, by_round: bool = False) -> pl.DataFrame:
     """Measure each run as a whole, as one row.
@@ -55,6 +66,15 @@ def run_measures(logs: RunLogs, *, from_round: int = 1, by_round: bool = False) 
     Raises:
         FieldValueError: If ``from_round`` is not 1 or more.
     """
+    table = measured(logs, from_round=from_round)
+    if not by_round:
+        table = table.filter(pl.col("round").is_null()).drop("round")
+
+    return logs.labelled(table)
+
+
+def measured(logs: RunLogs, *, from_round: int = 1) -> pl.DataFrame:
+    """Return the table by round and in all, with numbers of runs; see `run_measures`."""
     happened = what_happened(
         logs,
         "posts",
@@ -69,12 +89,9 @@ def run_measures(logs: RunLogs, *, from_round: int = 1, by_round: bool = False) 
     for part in (_activity, _participation, _cascades, _reshares, _reach, _rhythm):
         table = table.join(part(happened), on=IN_ALL, how="left", nulls_equal=True)
 
-    table = _browsing(table).sort(IN_ALL, nulls_last=True)
-    table = _with_own_measures(table, happened)
-    if not by_round:
-        table = table.filter(pl.col("round").is_null()).drop("round")
+    table = _browsing(table).sort(IN_ALL, nulls_last=True).select(*IN_ALL, *MEASURES)
 
-    return logs.labelled(table)
+    return _with_own_measures(table, happened)
 
 
 def _keys(logs: RunLogs, happened: Happened) -> pl.DataFrame:
