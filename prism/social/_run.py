@@ -268,7 +268,8 @@ class SocialRun:
         agents = str(self.agents)
         if _number(agents) is None:
             files[agents] = Path(agents)
-        files |= files_of(self.reasoner)
+        if self.reasoner is not None:
+            files |= files_of(self.reasoner)
 
         return {name: digest(path) for name, path in files.items()}
 
