@@ -13,10 +13,12 @@ from typing import Any, Self
 from prism.errors import InputError, PrismError
 from prism.files._toml import TomlFile
 from prism.llm._addresses import shown_address
-from prism.runs import ModelOptions, RunOptions, WriterOptions, digest
+from prism.runs import ModelOptions, PolicyOptions, RunOptions, WriterOptions, digest
 from prism.science._plan_schema import Keys, mistakes
-from prism.social import SocialRun
-from prism.worlds import WorldRun
+from prism.social import Feed, SocialRun
+from prism.worlds import Treatment, WorldRun
+from prism.worlds._addresses import address_of, load_world
+from prism.worlds._treatment_tables import read_treatments
 
 SOCIAL = "social"
 _MOST_TOLD = 5
@@ -139,8 +141,9 @@ class Plan:
 
     @property
     def asks_a_model(self) -> bool:
-        """Whether a model is asked in any arm."""
-        return any("reasoner" in each for each in (self.data, *self.data.get("arm", ())))
+        """Whether a model is asked in any arm, from the beginning or later on."""
+        arms = {each.arm: each for each in self.configurations()}.values()
+        return not all(self.options(each, self.seeds[0]).is_repeatable for each in arms)
 
     def options(self, configuration: Configuration, seed: int) -> RunOptions[Any]:
         """Return one run of the plan.
@@ -164,14 +167,14 @@ class Plan:
         for name, key in (("rounds", "rounds"), ("ticks_per_round", "ticks")):
             if key in settings:
                 given[name] = settings[key]
-        if treatments := self._treatments(settings):
+        world = settings.get("world", SOCIAL)
+        if treatments := self._treatments(configuration, world):
             given["treatments"] = treatments
         if configuration.parameters:
             given["parameters"] = dict(configuration.parameters)
         if "preset" in settings:
             given["preset"] = settings["preset"]
 
-        world = settings.get("world", SOCIAL)
         if world != SOCIAL:
             return WorldRun(world, **given)
 
@@ -207,6 +210,8 @@ class Plan:
             options = self.options(configuration, self.seeds[0])
             if is_new:
                 _without_cache(options).prepare()
+        except _MisplacedError as error:
+            yield error.keys, error.problem
         except InputError as error:
             if error.path is not None and Path(error.path) != self._path:
                 raise
@@ -272,11 +277,17 @@ class Plan:
 
         return Configuration(name, arm.get("name"), parameters, settings)
 
-    def _reasoner(self, settings: Mapping[str, Any]) -> ModelOptions | None:
+    def _reasoner(self, settings: Mapping[str, Any]) -> ModelOptions | PolicyOptions | None:
         if "reasoner" not in settings:
             return None
 
         given = dict(settings["reasoner"])
+        if "policy" in given:
+            if len(given) > 1:
+                problem = "decides instead of a model: leave out what is of a model"
+                raise InputError(problem, field="policy")
+            return PolicyOptions(Path(given["policy"]))
+
         for name in ("host", "attributes"):
             if isinstance(given.get(name), str):
                 given[name] = [given[name]]
@@ -298,8 +309,25 @@ class Plan:
     def _writer(self, settings: Mapping[str, Any]) -> WriterOptions | None:
         return WriterOptions(**settings["writer"]) if "writer" in settings else None
 
-    def _treatments(self, settings: Mapping[str, Any]) -> tuple[Any, ...]:
-        return tuple(settings.get("treatments", ()))
+    def _treatments(self, configuration: Configuration, world: str) -> tuple[str | Treatment, ...]:
+        settings = configuration.settings
+        cls = Feed if world == SOCIAL else load_world(address_of(world))
+        common = len(self.data.get("treatment", ()))
+
+        def refuse(problem: str, keys: Keys) -> InputError:
+            place, *inside = keys
+            assert isinstance(place, int)
+            # those of the plan come before those of the arm
+            if place < common:
+                return _MisplacedError(self, problem, ("treatment", place, *inside))
+            arm = self._arm_of(configuration)[0]
+            return _MisplacedError(
+                self, problem, ("arm", arm, "treatment", place - common, *inside)
+            )
+
+        tables = read_treatments(settings.get("treatment", ()), cls, refuse)
+
+        return (*settings.get("treatments", ()), *tables)
 
     def _contradictions(self) -> Iterator[tuple[Keys, str]]:
         fixed, vary = self.data.get("parameters", {}), self.data.get("vary", {})
@@ -378,7 +406,17 @@ class Plan:
         return InputError(problem, field=".".join(names) or None)
 
 
+class _MisplacedError(InputError):
+    """An error that knows where in a plan it is about."""
+
+    def __init__(self, plan: Plan, problem: str, keys: Keys) -> None:
+        found = plan.error(problem, keys)
+        super().__init__(problem, path=found.path, line=found.line, field=found.field)
+        self.keys = keys
+
+
 _KEYS_OF_FIELDS: Mapping[str | None, str] = {"ticks_per_round": "ticks", None: "world"}
+_FILES = ("models", "cache", "policy")
 _KEYS_OF_WORLD = ("world", "treatments")
 _OF_PLAN = (
     "name",
@@ -469,9 +507,7 @@ def _placed(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         placed["world"] = beside(str(placed["world"]))
     if "reasoner" in placed:
         files = {
-            key: beside(placed["reasoner"][key])
-            for key in ("models", "cache")
-            if key in placed["reasoner"]
+            key: beside(placed["reasoner"][key]) for key in _FILES if key in placed["reasoner"]
         }
         placed["reasoner"] = {**placed["reasoner"], **files}
     if "arm" in placed:
