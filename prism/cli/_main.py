@@ -25,6 +25,7 @@ from prism.cli._log_worlds import measures, parameters, treatments, world
 from prism.cli._memory import memories
 from prism.cli._report import report
 from prism.cli._screen import note, say
+from prism.cli._sensitivity import sensitivity
 from prism.cli._simulate import simulate
 from prism.cli._status import status
 from prism.cli._think import thinking
@@ -49,6 +50,7 @@ app.command()(report)
 app.command()(calibrate)
 app.command()(doctor)
 app.command()(batch)
+app.command()(sensitivity)
 charts.command()(explain)
 charts.command()(fits)
 logs.command()(agents)
