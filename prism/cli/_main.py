@@ -23,6 +23,7 @@ from prism.cli._log_agents import agents, interactions, why
 from prism.cli._log_decision import decision
 from prism.cli._log_worlds import measures, parameters, treatments, world
 from prism.cli._memory import memories
+from prism.cli._protocol import protocol
 from prism.cli._report import report
 from prism.cli._screen import note, say
 from prism.cli._sensitivity import sensitivity
@@ -48,6 +49,7 @@ app.command()(simulate)
 app.command()(status)
 app.command()(report)
 app.command()(calibrate)
+app.command()(protocol)
 app.command()(doctor)
 app.command()(batch)
 app.command()(sensitivity)

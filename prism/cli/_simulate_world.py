@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
@@ -34,8 +34,8 @@ Parameters = Annotated[
         "--set",
         metavar="NAME=VALUE",
         rich_help_panel="A world",
-        help="Set a parameter of the world. Repeat it for several. 'prism world show' has their "
-        "names.",
+        help="Set a parameter of the world, or of the feed. Repeat it for several. 'prism world "
+        "show' has their names.",
     ),
 ]
 Treatments = Annotated[
@@ -52,7 +52,7 @@ Treatments = Annotated[
 def world_run(
     context: typer.Context,
     world: str,
-    parameters: Iterable[str] | None,
+    parameters: Mapping[str, Any],
     treatments: tuple[str | Treatment, ...],
     agents: str,
     seed: int,
@@ -70,7 +70,7 @@ def world_run(
         rounds=given.get("rounds"),
         ticks_per_round=given.get("ticks"),
         seed=seed,
-        parameters=settings(parameters),
+        parameters=parameters,
         treatments=treatments,
         reasoner=reasoner,
         keep=keep,

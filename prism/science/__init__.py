@@ -23,6 +23,7 @@ from prism.science._policy_tables import (
     policy_tests,
     policy_unidentified,
 )
+from prism.science._protocol import Protocol, ProtocolResults, run_protocol
 from prism.science._sensitivity import (
     Sensitivity,
     SensitivityMethod,
@@ -42,6 +43,8 @@ __all__ = [
     "Plan",
     "Policy",
     "PolicySource",
+    "Protocol",
+    "ProtocolResults",
     "RatioTest",
     "Sensitivity",
     "SensitivityMethod",
@@ -58,5 +61,6 @@ __all__ = [
     "read_sensitivity",
     "resume_batch",
     "resume_sensitivity",
+    "run_protocol",
     "sensitivity",
 ]

@@ -14,13 +14,16 @@ from prism.agents import (
 )
 from prism.errors import FieldValueError, SimulationError
 from prism.social._composing import Composer, TemplateComposer
+from prism.social._parameters import Parameters
 from prism.social._posts import Draft, Post
+from prism.social._presets import DEFAULT_PRESET
 from prism.social._stage import FeedHost, FeedStage
 from prism.social._treated import PostTreatment
 from prism.social._treatments import Dislikes, Likes, PublishPost, RemoveAgents
 from prism.statechart import Guard, RandomStream
 from prism.worlds import World
 
+DEFAULTS = Parameters.preset(DEFAULT_PRESET)
 DEFAULT_ROUNDS = 10
 DEFAULT_TICKS_PER_ROUND = 12
 
@@ -47,15 +50,20 @@ class Feed(World[Any]):
 
     What the agents do in their states is the feed's own: steps, messages and networks of other
     worlds are not part of it.
+
+    Attributes:
+        parameters: All numbers of the feed's behaviour; each is set and told by its own name, too.
     """
 
-    __slots__ = ("_composer", "_guard", "_seeds")
+    __slots__ = ("_composer", "_guard", "_seeds", "parameters")
 
     rounds = DEFAULT_ROUNDS
     ticks = DEFAULT_TICKS_PER_ROUND
     overlap = True
     treatment_classes = (Likes, Dislikes, PublishPost, RemoveAgents)
     _prism_stage: ClassVar[Any] = FeedStage
+
+    parameters: Parameters = DEFAULTS
 
     @property
     def posts(self) -> Sequence[Post]:

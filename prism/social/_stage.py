@@ -11,6 +11,7 @@ from prism.agents import SeedPost, SocialAgent
 from prism.agents._attributes import plain_attributes
 from prism.errors import FieldValueError
 from prism.social._holding import HoldingLogger
+from prism.social._parameters import Parameters
 from prism.social._posts import Draft, Network, Post, Reader
 from prism.social._recollecting import recollect
 from prism.social._results import Activity, Results, RoundSummary, summarize
@@ -49,11 +50,11 @@ from prism.telemetry.events import (
 from prism.worlds._asking import asking_with
 from prism.worlds._decider import Event
 from prism.worlds._host import RunHost
+from prism.worlds._parameters import parameters_told
 from prism.worlds._people import AgentTable, population
 from prism.worlds._results import Measured
 from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._stage import Setting
-from prism.worlds._world import parameters_told
 
 _STEPS_TO_FINISH = 2
 """Composing and publishing."""
@@ -82,7 +83,13 @@ _COUNTERS = {"post": "posts", "reply": "replies", "reshare": "reshares"}
 
 
 class FeedRules(Protocol):
-    """What a feed says itself, and a feed of the user's own in another way."""
+    """What a feed says itself, and a feed of the user's own in another way.
+
+    Attributes:
+        parameters: All numbers of its behaviour.
+    """
+
+    parameters: Parameters
 
     def populate(self, agents: int) -> Iterable[SocialAgent]:
         """Make the population of a run that says a number only."""
@@ -198,11 +205,15 @@ class FeedStage:
         """Return chart and number of agents; of a world of the user's own, name and parameters."""
         told = {"chart": self.chart.name, "agents": len(self.agents)}
         world = self._world
-        # a simulation without a world of its own is told as it always was
+        known, plain = parameters_told(world), Parameters()
+        if self._feed.parameters == plain:
+            # the feed as it was before it had parameters is told as it always was
+            known = {name: value for name, value in known.items() if not hasattr(plain, name)}
+        # nor is a simulation without a world of its own a world
         if type(world).__module__ == _HOME:
-            return told
+            return {**told, **({"parameters": known} if known else {})}
 
-        return {**told, "world": type(world).__name__, "parameters": parameters_told(world)}
+        return {**told, "world": type(world).__name__, "parameters": known}
 
     def announce(self) -> None:
         """Announce every agent, and publish what was posted before the first round."""

@@ -32,13 +32,14 @@ from prism.statechart import BaseReasoner, BaseWriter
 from prism.telemetry._loggers import EventLogger
 from prism.worlds._addresses import address_of, load_world
 from prism.worlds._code import code_of
+from prism.worlds._parameters import parameter_values, parsed_parameters
 from prism.worlds._people import AgentTable
 from prism.worlds._run import DEFAULT_AGENTS, Run
 from prism.worlds._switch_model import later_models, require_models
 from prism.worlds._treatment_tables import tables_of, treatments_in
 from prism.worlds._treatments import Treatment
 from prism.worlds._values import plain_value
-from prism.worlds._world import World, parsed_parameters
+from prism.worlds._world import World
 
 _POLICY = "policy"
 _MOST_SEED = 2**53
@@ -242,12 +243,7 @@ class WorldRun:
     def _all_parameters(self) -> dict[str, Any]:
         """Return the parameters, those with their defaults, too, as JSON has them."""
         cls = self._class()
-        made = cls(**self.parameters)
-        values = {
-            name: getattr(made, name)
-            for name, each in cls.fields.items()
-            if not each.declared.is_state
-        }
+        values = parameter_values(cls(**self.parameters))
 
         return {name: _plain(cls, name, value) for name, value in values.items()}
 

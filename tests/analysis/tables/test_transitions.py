@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.analysis import dwell_times, read_log, timeouts, transition_counts
@@ -57,7 +57,6 @@ def quantile(values: list[int], share: float) -> int:
     )
 
 
-@settings(max_examples=60)
 @given(dwells=DWELLS, zeros=st.integers(0, 3))
 def test_dwell_times_are_described_as_by_hand(
     dwells: list[int], zeros: int, tmp_path_factory: pytest.TempPathFactory
