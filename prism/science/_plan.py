@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -14,8 +14,10 @@ from prism.errors import InputError, PrismError
 from prism.files._toml import TomlFile
 from prism.llm._addresses import shown_address
 from prism.runs import ModelOptions, PolicyOptions, RunOptions, WriterOptions, digest
+from prism.science._plan_checks import contradictions
+from prism.science._plan_places import placed
 from prism.science._plan_schema import Keys, mistakes
-from prism.social import Feed, SocialRun
+from prism.social import Feed, Parameters, SocialRun
 from prism.worlds import Treatment, WorldRun
 from prism.worlds._addresses import address_of, load_world
 from prism.worlds._treatment_tables import read_treatments
@@ -24,9 +26,6 @@ SOCIAL = "social"
 _MOST_TOLD = 5
 _MOST_NAME = 80
 _UNSAFE = re.compile(r"[^A-Za-z0-9._=,+-]+")
-
-Tell = Callable[[str, Keys], InputError]
-"""Makes an error that says where in a plan something is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ class Plan:
     def __post_init__(self) -> None:
         """Refuse what the schema refuses, and what contradicts itself."""
         self._refuse(list(mistakes(self.data)))
-        self._refuse(list(self._contradictions()))
+        self._refuse(list(contradictions(self.data)))
 
     @classmethod
     def from_file(cls, path: Path | str) -> Self:
@@ -79,7 +78,7 @@ class Plan:
         file = TomlFile.read(Path(path))
         plan = cls(file.data, file)
 
-        return replace(plan, data=_placed(plan.data, Path(path).parent))
+        return replace(plan, data=placed(plan.data, Path(path).parent))
 
     @property
     def name(self) -> str:
@@ -180,6 +179,23 @@ class Plan:
 
         posts = settings.get("posts")
         return SocialRun(posts=None if posts is None else Path(posts), **given)
+
+    def feed_parameters(self, configuration: Configuration) -> Parameters:
+        """Return all parameters of the social feed in one of the plan's configurations.
+
+        Args:
+            configuration: The configuration.
+
+        Raises:
+            InputError: If there is no such parameter or preset.
+        """
+        given, preset = configuration.parameters, configuration.settings.get("preset")
+        return SocialRun(parameters=dict(given), preset=preset).feed_parameters
+
+    @property
+    def is_of_feed(self) -> bool:
+        """Whether the runs are of the social feed."""
+        return bool(self.data.get("world", SOCIAL) == SOCIAL)
 
     def check(self, configurations: Sequence[Configuration] = ()) -> None:
         """Refuse what no run could be, all of it together, before any run begins.
@@ -329,23 +345,6 @@ class Plan:
 
         return (*settings.get("treatments", ()), *tables)
 
-    def _contradictions(self) -> Iterator[tuple[Keys, str]]:
-        fixed, vary = self.data.get("parameters", {}), self.data.get("vary", {})
-        seeds = self.data.get("seeds", 1)
-        if isinstance(seeds, list) and len(set(seeds)) < len(seeds):
-            yield ("seeds",), "has a seed twice"
-
-        for name, values in vary.items():
-            if name in fixed:
-                yield ("vary", name), "is among [parameters], too: leave one out"
-            yield from _twice(values, ("vary", name))
-
-        yield from _wrong_arms(self.data.get("arm", []), vary)
-        for name, bound in self.data.get("bounds", {}).items():
-            if name in vary or name in fixed:
-                yield ("bounds", name), "is among [parameters] or [vary], too: leave one out"
-            yield from _wrong_bound(name, bound)
-
     def _keys_of(self, error: InputError, configuration: Configuration) -> Keys:
         """Return where in the plan stands what an error of a run's options is about."""
         place, arm = self._arm_of(configuration)
@@ -416,7 +415,6 @@ class _MisplacedError(InputError):
 
 
 _KEYS_OF_FIELDS: Mapping[str | None, str] = {"ticks_per_round": "ticks", None: "world"}
-_FILES = ("models", "cache", "policy")
 _KEYS_OF_WORLD = ("world", "treatments")
 _OF_PLAN = (
     "name",
@@ -430,40 +428,6 @@ _OF_PLAN = (
     "measures",
 )
 """Keys that say nothing about one configuration."""
-
-
-def _twice(values: Sequence[Any], keys: Keys) -> Iterator[tuple[Keys, str]]:
-    for place, value in enumerate(values):
-        if value in values[:place]:
-            yield (*keys, place), f"has the value {value!r} twice"
-
-
-def _wrong_arms(
-    arms: Sequence[Mapping[str, Any]], vary: Mapping[str, Any]
-) -> Iterator[tuple[Keys, str]]:
-    names = [arm["name"] for arm in arms]
-    for place, arm in enumerate(arms):
-        if arm["name"] in names[:place]:
-            yield ("arm", place, "name"), f"is that of another arm, {arm['name']!r}"
-        for name in arm.get("parameters", {}):
-            if name in vary:
-                yield ("arm", place, "parameters", name), "is varied in [vary], too"
-
-
-def _wrong_bound(name: str, bound: Any) -> Iterator[tuple[Keys, str]]:
-    least, most, scale = limits_of(bound)
-    if not least < most:
-        yield ("bounds", name), f"must have its least value below its most, got {least} and {most}"
-    elif scale == "log" and least <= 0:
-        yield ("bounds", name), f"must be above 0 for a logarithmic scale, got {least}"
-
-
-def limits_of(bound: Any) -> tuple[float, float, str]:
-    """Return the least value, the largest and the scale of a bound in a plan."""
-    if isinstance(bound, Mapping):
-        return bound["least"], bound["most"], bound.get("scale", "linear")
-
-    return bound[0], bound[1], "linear"
 
 
 def _name_of(arm: Mapping[str, Any], varied: Mapping[str, Any]) -> str:
@@ -490,38 +454,6 @@ def _named_apart(found: Sequence[Configuration]) -> Iterator[Configuration]:
             name = f"{each.name}-{number}"
         seen.add(name.casefold())
         yield replace(each, name=name)
-
-
-def _placed(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return a plan whose files are looked for beside it."""
-
-    def beside(name: str) -> str:
-        return str(folder / name)
-
-    placed = {**data}
-    for key in ("agents", "posts"):
-        if isinstance(placed.get(key), str) and not _is_number(placed[key]):
-            placed[key] = beside(placed[key])
-    place, colon, name = str(placed.get("world", "")).rpartition(":")
-    if (place if colon else name).endswith(".py"):
-        placed["world"] = beside(str(placed["world"]))
-    if "reasoner" in placed:
-        files = {
-            key: beside(placed["reasoner"][key]) for key in _FILES if key in placed["reasoner"]
-        }
-        placed["reasoner"] = {**placed["reasoner"], **files}
-    if "arm" in placed:
-        placed["arm"] = [_placed(arm, folder) for arm in placed["arm"]]
-
-    return placed
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _without_cache(options: Any) -> Any:

@@ -16,7 +16,8 @@ from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.science._batch import Batch, BatchObserver, begin_batch, read_batch, resume_batch
 from prism.science._batch_folder import BatchFolder
 from prism.science._batch_tables import table_of, write_tables
-from prism.science._plan import Plan, limits_of
+from prism.science._plan import Plan
+from prism.science._plan_checks import limits_of
 from prism.science._sensitivity_figure import FigureKind, drawn, sensitivity_figure
 
 if TYPE_CHECKING:
@@ -394,6 +395,9 @@ def _scale(plan: Plan, name: str) -> Callable[[float], float]:
 def _default(plan: Plan, name: str) -> Any:
     """Return the default of a parameter; None for one that is not there, which is said later."""
     (first,) = plan.samples([{}])
+    if plan.is_of_feed:
+        return getattr(plan.feed_parameters(first), name, None)
+
     config = plan.options(first, plan.seeds[0]).to_config()
 
     return config.get("parameters", {}).get(name)
