@@ -51,8 +51,8 @@ def agent_rhythms(logs: RunLogs) -> pl.DataFrame:
         ``what`` (as in `rhythm`), ``acts``, ``intervals``, ``mean`` and ``sd`` in ticks,
         ``burstiness`` and ``memory``. The burstiness is that of Goh and Barabási (2008, EPL 81,
         48002), (r - 1) / (r + 1) with r = sd / mean, in the form that Kim and Jo (2016, Physical
-        Review E 94, 032311) give for n intervals, which does not depend on n: -1 for a regular
-        rhythm, 0 for a random one, 1 for a single burst; null below two intervals. The memory is
+        Review E 94, 032311) give for n intervals, which hardly depends on n: -1 for a regular
+        rhythm, about 0 for a random one, 1 for a single burst; null below two intervals. The memory is
         the correlation of an interval with the next (Goh and Barabási 2008); null if it has none.
         With ``run`` first if there are several.
     """
