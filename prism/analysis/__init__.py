@@ -28,6 +28,9 @@ with their labels.
 `faults`              guards and actions that raised, answers that were not used
 `measures`            what the measures of a world came to, round by round
 `treatments`          when a world was treated, and what that changed
+`assignments`         who and what was assigned to the arms of experiments
+`treated_posts`       what became of the posts of experiments
+`arms`                the arms of experiments, compared
 `parameters`          the runs, with the parameters of their worlds
 `world_events`        events that a world has logged itself, with their own keys
 `world_event_counts`  how many of each there are
@@ -73,6 +76,7 @@ from prism.analysis._tables.rhythm import agent_rhythms, rhythm
 from prism.analysis._tables.run_measures import run_measures
 from prism.analysis._tables.states import state_counts
 from prism.analysis._tables.transitions import timeouts, transition_counts
+from prism.analysis._tables.treated import arms, assignments, treated_posts
 from prism.analysis._tables.views import reach, views
 from prism.analysis._tables.worlds import (
     measures,
@@ -91,6 +95,8 @@ __all__ = [
     "agent_rhythms",
     "agent_story",
     "agents",
+    "arms",
+    "assignments",
     "cascades",
     "check_log",
     "costs",
@@ -115,6 +121,7 @@ __all__ = [
     "to_event_log",
     "top_share",
     "transition_counts",
+    "treated_posts",
     "treatments",
     "views",
     "world_event_counts",

@@ -59,7 +59,7 @@ def agents(runs: Runs, as_format: Format = None, out: Out = None) -> None:
     table = make(runs, describe)
     shown = [name for name in table.columns if name != "display_name"]
     if "archetype" in table.columns:  # of a feed, which has more columns than fit
-        shown = list(_SHOWN_OF_FEED)
+        shown = [name for name in ("arm", *_SHOWN_OF_FEED) if name in table.columns]
 
     write(table, chosen, out, shown, reads=runs)
 

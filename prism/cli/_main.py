@@ -22,8 +22,16 @@ from prism.cli._log import logs
 from prism.cli._log_agents import agents, interactions, why
 from prism.cli._log_decision import decision
 from prism.cli._log_measures import OF_RUNS
-from prism.cli._log_worlds import measures, parameters, treatments, world
+from prism.cli._log_worlds import (
+    arms,
+    assignments,
+    measures,
+    parameters,
+    treatments,
+    world,
+)
 from prism.cli._memory import memories
+from prism.cli._protocol import protocol
 from prism.cli._report import report
 from prism.cli._screen import note, say
 from prism.cli._simulate import simulate
@@ -48,6 +56,7 @@ app.command()(simulate)
 app.command()(status)
 app.command()(report)
 app.command()(calibrate)
+app.command()(protocol)
 app.command()(doctor)
 app.command()(batch)
 charts.command()(explain)
@@ -58,6 +67,8 @@ logs.command()(why)
 logs.command()(decision)
 logs.command()(measures)
 logs.command()(treatments)
+logs.command()(assignments)
+logs.command()(arms)
 logs.command()(parameters)
 logs.command()(world)
 for table in OF_RUNS:

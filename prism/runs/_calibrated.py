@@ -115,6 +115,9 @@ def group_of(agent: Any, by: str) -> str:
 def covariate_of(question: Question, name: str) -> float | None:
     """Return what a question's choice may depend on; None if it is not known or no number."""
     agent, context = question.agent, question.context
+    details = getattr(question, "details", {})
+    if name in details:
+        return float(details[name])
     if name == RELEVANCE and hasattr(agent, RELEVANCE) and context is not None:
         return float(agent.relevance(context))
 

@@ -1,11 +1,10 @@
 """The schema of policy files, and what of it a JSON Schema cannot say.
 
-``python -m prism.runs._policy_schema docs`` writes the published schema.
+``python -c "from prism.runs._policy_schema import write; write('docs')"`` publishes it.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Iterator, Mapping
 from itertools import chain
@@ -221,9 +220,7 @@ def _in_logit(logit: Mapping[str, Any], place: str) -> Iterator[tuple[str, str]]
             yield f"{place}.coefficients.{option}", problem
 
 
-if __name__ == "__main__":  # pragma: no cover - a process of its own
-    _parser = argparse.ArgumentParser(prog="python -m prism.runs._policy_schema")
-    _parser.add_argument("folder", type=Path)
-    (_parser.parse_args().folder / SCHEMA_NAME).write_text(
-        json.dumps(SCHEMA, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
-    )
+def write(folder: Path | str) -> None:
+    """Write the published schema into a folder."""
+    text = json.dumps(SCHEMA, indent=2, ensure_ascii=False) + "\n"
+    (Path(folder) / SCHEMA_NAME).write_text(text, encoding="utf-8")

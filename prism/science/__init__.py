@@ -23,6 +23,14 @@ from prism.science._policy_tables import (
     policy_tests,
     policy_unidentified,
 )
+from prism.science._protocol import Protocol, ProtocolResults, run_protocol
+from prism.science._sensitivity import (
+    Sensitivity,
+    SensitivityMethod,
+    read_sensitivity,
+    resume_sensitivity,
+    sensitivity,
+)
 from prism.science._steady import Steady, geweke, mser, steadiness, steady_state
 from prism.science._tails import Tail, fit_tail, tails
 
@@ -37,7 +45,11 @@ __all__ = [
     "Plan",
     "Policy",
     "PolicySource",
+    "Protocol",
+    "ProtocolResults",
     "RatioTest",
+    "Sensitivity",
+    "SensitivityMethod",
     "Steady",
     "Tail",
     "Unidentified",
@@ -53,7 +65,11 @@ __all__ = [
     "policy_tests",
     "policy_unidentified",
     "read_batch",
+    "read_sensitivity",
     "resume_batch",
+    "resume_sensitivity",
+    "run_protocol",
+    "sensitivity",
     "steadiness",
     "steady_state",
     "tails",

@@ -126,21 +126,22 @@ class Batch:
             ]
         )
 
+    def measures(self) -> list[str]:
+        """Return the columns of `results` that are measures of the world.
+
+        Raises:
+            InputError: If what a run left is damaged.
+        """
+        return self._outcomes()[0]
+
     def outcomes(self) -> list[str]:
         """Return the columns of `results` that tell what came of the runs: measures, then totals.
 
         Raises:
             InputError: If what a run left is damaged.
         """
-        measures: dict[str, None] = {}
-        totals: dict[str, None] = {}
-        for _, _, parameters, results in self._parts():
-            own = set(run_row({}, parameters, {}))
-            without = {**results, "rounds": ()}
-            totals |= dict.fromkeys(_numbers(run_row({}, parameters, without), own))
-            measures |= dict.fromkeys(_numbers(run_row({}, parameters, results), own))
-
-        return [*(name for name in measures if name not in totals), *totals]
+        measures, totals = self._outcomes()
+        return [*measures, *totals]
 
     def write(self) -> None:
         """Write both tables into the folder, as CSV and as Parquet.
@@ -149,6 +150,17 @@ class Batch:
             OSError: If that fails.
         """
         write_tables(self.folder, {"results": self.results(), "rounds": self.rounds()})
+
+    def _outcomes(self) -> tuple[list[str], list[str]]:
+        measures: dict[str, None] = {}
+        totals: dict[str, None] = {}
+        for _, _, parameters, results in self._parts():
+            own = set(run_row({}, parameters, {}))
+            without = {**results, "rounds": ()}
+            totals |= dict.fromkeys(_numbers(run_row({}, parameters, without), own))
+            measures |= dict.fromkeys(_numbers(run_row({}, parameters, results), own))
+
+        return [name for name in measures if name not in totals], list(totals)
 
     def _parts(
         self,
@@ -221,13 +233,14 @@ def begin_batch(
         observer: What to tell of the batch.
     """
     polars()
+    number = _number_of(workers)
     folder = BatchFolder(path)
     folder.require_free()
     plan.check(configurations or ())
     found = plan.configurations() if configurations is None else configurations
     with folder.locked() as lock:
         folder.begin(plan.to_dict(), plan.inputs(), more)
-        work = _Work(folder, plan, found, lock, workers, checkpoint_every, observer)
+        work = _Work(folder, plan, found, lock, number, checkpoint_every, observer)
         return work.carry_out()
 
 
@@ -264,10 +277,11 @@ def resume_batch(
         raise InputError(problem, path=kept.path)
 
     polars()
+    number = _number_of(workers)
     require_unchanged(told["inputs"], plan.inputs(), kept.path / PLAN_NAME)
     with kept.locked() as lock:
         work = _Work(
-            kept, plan, configurations, lock, workers, checkpoint_every, observer, tuple(hosts)
+            kept, plan, configurations, lock, number, checkpoint_every, observer, tuple(hosts)
         )
         return work.carry_out()
 
@@ -346,7 +360,7 @@ class _Work:
     plan: Plan
     configurations: Sequence[Configuration]
     lock: int
-    workers: int | None
+    workers: int
     checkpoint_every: float
     observer: BatchObserver | None
     hosts: tuple[str, ...] = ()
@@ -394,7 +408,7 @@ class _Work:
             "budget": dict(self.plan.budget),
         }
 
-        return Crew(how, _number_of(self.workers), watcher, ledger, self.lock)
+        return Crew(how, self.workers, watcher, ledger, self.lock)
 
     def _ledger(self) -> Ledger | None:
         if not self.plan.asks_a_model:

@@ -351,8 +351,8 @@ class Plan:
             return
 
         (keys, problem), *others = wrong
-        first = self._error(problem, keys)
-        told = [str(self._error(said, where)) for where, said in others[: _MOST_TOLD - 1]]
+        first = self.error(problem, keys)
+        told = [str(self.error(said, where)) for where, said in others[: _MOST_TOLD - 1]]
         if self._path is not None:
             told = [each.removeprefix(f"{self._path}, ") for each in told]
         more = len(others) - len(told)
@@ -364,7 +364,13 @@ class Plan:
             field=first.field,
         )
 
-    def _error(self, problem: str, keys: Keys) -> InputError:
+    def error(self, problem: str, keys: Keys) -> InputError:
+        """Return an error that says where in the plan something is wrong.
+
+        Args:
+            problem: What is wrong.
+            keys: The tables and keys that lead there, and places in lists of tables.
+        """
         if self.file is not None:
             return self.file.error(problem, keys)
 

@@ -14,13 +14,22 @@ from prism.agents import (
 )
 from prism.errors import FieldValueError, SimulationError
 from prism.social._composing import Composer, TemplateComposer
+from prism.social._parameters import Parameters
 from prism.social._posts import Draft, Post
+from prism.social._presets import DEFAULT_PRESET
 from prism.social._stage import FeedHost, FeedStage
 from prism.social._treated import PostTreatment
-from prism.social._treatments import Dislikes, Likes, PublishPost, RemoveAgents
+from prism.social._treatments import (
+    Dislikes,
+    Likes,
+    PublishPost,
+    RemoveAgents,
+    SwitchFeed,
+)
 from prism.statechart import Guard, RandomStream
 from prism.worlds import World
 
+DEFAULTS = Parameters.preset(DEFAULT_PRESET)
 DEFAULT_ROUNDS = 10
 DEFAULT_TICKS_PER_ROUND = 12
 
@@ -47,15 +56,20 @@ class Feed(World[Any]):
 
     What the agents do in their states is the feed's own: steps, messages and networks of other
     worlds are not part of it.
+
+    Attributes:
+        parameters: All numbers of the feed's behaviour; each is set and told by its own name, too.
     """
 
-    __slots__ = ("_composer", "_guard", "_seeds")
+    __slots__ = ("_composer", "_guard", "_seeds", "parameters")
 
     rounds = DEFAULT_ROUNDS
     ticks = DEFAULT_TICKS_PER_ROUND
     overlap = True
-    treatment_classes = (Likes, Dislikes, PublishPost, RemoveAgents)
+    treatment_classes = (Likes, Dislikes, PublishPost, RemoveAgents, SwitchFeed)
     _prism_stage: ClassVar[Any] = FeedStage
+
+    parameters: Parameters = DEFAULTS
 
     @property
     def posts(self) -> Sequence[Post]:
@@ -68,11 +82,7 @@ class Feed(World[Any]):
         Raises:
             FieldValueError: If there is none.
         """
-        found = self._played().agent(agent_id)
-        if found is None:
-            raise FieldValueError(f"there is no agent {agent_id!r} in the run")
-
-        return found
+        return self._played().treated.agent(agent_id)
 
     def likes_of(self, post: Post) -> int:
         """Return how often a post has been liked."""

@@ -9,6 +9,7 @@ from prism.agents import SeedPost, SocialAgent
 from prism.runlog import SimulatedClock
 from prism.social._composing import Composer
 from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND, Feed
+from prism.social._parameters import Parameters
 from prism.social._posts import Network
 from prism.social._results import Results, RoundSummary
 from prism.social._stage import FeedStage
@@ -43,6 +44,7 @@ class Simulation(Loop[Feed, RoundSummary, Results]):
         should_engage: As for `social_media_chart`, for agents whose own method takes something else
             than a post.
         world: A feed of your own, with parameters, measures and treatments.
+        parameters: All numbers of the feed's behaviour; by default those that ``world`` has.
         treatments: Treatments of that feed and the rounds at whose beginning they are applied, and
             ready-made ones: ``["warning@3", Likes(1, share=0.5)]``.
 
@@ -79,9 +81,12 @@ class Simulation(Loop[Feed, RoundSummary, Results]):
         clock: SimulatedClock | None = None,
         should_engage: Guard | None = None,
         world: Feed | None = None,
+        parameters: Parameters | None = None,
         treatments: Sequence[str | Treatment] = (),
     ) -> None:
         feed = Feed() if world is None else world
+        if parameters is not None:
+            feed.parameters = parameters
         feed.give(posts=list(posts), composer=composer, guard=should_engage)
         super().__init__(
             feed,

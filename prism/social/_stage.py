@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol, cast
 
 from prism.agents import SeedPost, SocialAgent
-from prism.agents._attributes import plain_attributes
 from prism.errors import FieldValueError
+from prism.social._herding import herding_pulls
 from prism.social._holding import HoldingLogger
+from prism.social._parameters import Parameters
+from prism.social._populating import attributes_of, check_population
 from prism.social._posts import Draft, Network, Post, Reader
 from prism.social._recollecting import recollect
 from prism.social._results import Activity, Results, RoundSummary, summarize
@@ -49,11 +50,11 @@ from prism.telemetry.events import (
 from prism.worlds._asking import asking_with
 from prism.worlds._decider import Event
 from prism.worlds._host import RunHost
+from prism.worlds._parameters import parameters_told
 from prism.worlds._people import AgentTable, population
 from prism.worlds._results import Measured
 from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._stage import Setting
-from prism.worlds._world import parameters_told
 
 _STEPS_TO_FINISH = 2
 """Composing and publishing."""
@@ -82,7 +83,13 @@ _COUNTERS = {"post": "posts", "reply": "replies", "reshare": "reshares"}
 
 
 class FeedRules(Protocol):
-    """What a feed says itself, and a feed of the user's own in another way."""
+    """What a feed says itself, and a feed of the user's own in another way.
+
+    Attributes:
+        parameters: All numbers of its behaviour.
+    """
+
+    parameters: Parameters
 
     def populate(self, agents: int) -> Iterable[SocialAgent]:
         """Make the population of a run that says a number only."""
@@ -148,6 +155,7 @@ class FeedStage:
         self._asking.apply = self.apply
         self._logger = self.logger = self._asking.logger
         self._activity = Activity()
+        self._herding = 0.0
         self.host: FeedHost = FeedHost(setting.world, setting.seed, setting.clock, self.logger)
         self.host.stage = self
         self.agents: list[SocialAgent] = self.host.agents
@@ -181,7 +189,7 @@ class FeedStage:
         self.agents[:] = population(self._world, agents)
         require_fit(self.agents, self.chart.definition, _NEEDS)
         self._seeds = list(feed.opening())
-        _check(self.agents, self._seeds)
+        check_population(self.agents, self._seeds)
         self.network: Network = Network(self.agents)
         self.treated: Treated = Treated(
             self._world, self.agents, self.network, self.host, self._emit
@@ -198,11 +206,15 @@ class FeedStage:
         """Return chart and number of agents; of a world of the user's own, name and parameters."""
         told = {"chart": self.chart.name, "agents": len(self.agents)}
         world = self._world
-        # a simulation without a world of its own is told as it always was
+        known, plain = parameters_told(world), Parameters()
+        if self._feed.parameters == plain:
+            # the feed as it was before it had parameters is told as it always was
+            known = {name: value for name, value in known.items() if not hasattr(plain, name)}
+        # nor is a simulation without a world of its own a world
         if type(world).__module__ == _HOME:
-            return told
+            return {**told, **({"parameters": known} if known else {})}
 
-        return {**told, "world": type(world).__name__, "parameters": parameters_told(world)}
+        return {**told, "world": type(world).__name__, "parameters": known}
 
     def announce(self) -> None:
         """Announce every agent, and publish what was posted before the first round."""
@@ -216,7 +228,7 @@ class FeedStage:
                 following=len(agent.following),
                 state=agent.state.value,
                 timeout_threshold=agent.timeout_threshold,
-                **({"attributes": of_its_own} if (of_its_own := _attributes_of(agent)) else {}),
+                **({"attributes": of_its_own} if (of_its_own := attributes_of(agent)) else {}),
             )
 
         for post in self.network.seed(self._seeds):
@@ -233,6 +245,8 @@ class FeedStage:
     async def tick(self) -> None:
         """Let every agent take its step, and ask what they have to decide."""
         step, asking = self.step, self._asking
+        # a treatment may have changed it since the last tick
+        self._herding = self.host.parameters.get("herding", 0.0)
         for agent in self.treated.acting:
             if agent is asking.next_agent:
                 await asking.settle_next()
@@ -321,7 +335,7 @@ class FeedStage:
     def snapshot(self, _code: Encoder) -> dict[str, Any]:
         """Return the agents and their feeds; the log tells posts, likes and histories."""
         described: dict[str, Any] = {"agents": describe_readers(self.network)}
-        attributes = {agent.agent_id: _attributes_of(agent) for agent in self.agents}
+        attributes = {agent.agent_id: attributes_of(agent) for agent in self.agents}
         if any(attributes.values()):
             described["attributes"] = {name: of for name, of in attributes.items() if of}
 
@@ -348,11 +362,6 @@ class FeedStage:
         return finished
 
     # What a world of the user's own asks
-
-    def agent(self, agent_id: str) -> SocialAgent | None:
-        """Return the agent of an id; None if there is none."""
-        reader = self._readers.get(agent_id)
-        return None if reader is None else reader.agent
 
     def publish_as(self, author_id: str, text: str, topics: Iterable[str]) -> Post:
         """Publish a post that no agent's step has written.
@@ -404,6 +413,7 @@ class FeedStage:
                 chart=self.chart.definition,
                 parameters=self.host.parameters,
                 recall=partial(recollect, self.network, agent),
+                pulls=herding_pulls(self._herding, self.network, post),
             )
 
         # one option leaves nothing to decide
@@ -492,26 +502,3 @@ class FeedStage:
         logger = active_logger(self._logger)
         if logger is not None:
             logger.info(event, **keys)
-
-
-def _attributes_of(agent: SocialAgent) -> dict[str, Any]:
-    """Return an agent's attributes, which code of the user may have changed."""
-    # an agent of another engine may have none
-    own = getattr(agent, "attributes", None)
-    return plain_attributes(own) if own else {}
-
-
-def _check(agents: Sequence[SocialAgent], posts: Sequence[SeedPost]) -> None:
-    if not agents:
-        raise FieldValueError("a simulation needs at least one agent")
-
-    counts = Counter(agent.agent_id for agent in agents)
-    twice = sorted(agent_id for agent_id, count in counts.items() if count > 1)
-    if twice:
-        raise FieldValueError(f"agent ids must be unique, used more than once: {', '.join(twice)}")
-
-    strangers = sorted({post.author_id for post in posts if post.author_id not in counts})
-    if strangers:
-        raise FieldValueError(
-            f"posts must be by agents of the population, which has no {', '.join(strangers)}"
-        )

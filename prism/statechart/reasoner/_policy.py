@@ -31,7 +31,8 @@ class PolicyReasoner(BaseReasoner):
     duck type: ``agent.archetype.inclinations`` and ``agent.relevance(context)``; without them every
     option is equally likely.
 
-    A question with weights of its own is drawn by these.
+    What a question says of its ``pulls`` is added to the utility of those options. A question with
+    weights of its own is drawn by these.
 
     Draws come from ``agent.random`` where that is a `RandomStream` of the agent's own, as in a
     simulation, else from a stream keyed by this reasoner's seed and the agent's id.
@@ -86,7 +87,15 @@ class PolicyReasoner(BaseReasoner):
         inclinations = getattr(getattr(agent, "archetype", None), "inclinations", _NEUTRAL)
         relevance = agent.relevance(question.context) if hasattr(agent, "relevance") else 0.0
 
-        return [
+        utilities = [
             inclinations.get(text, 0.0) + RELEVANCE_PULL.get(text, 0.0) * relevance
             for text in map(state_text, question.options)
+        ]
+        pulls = question.pulls
+        if pulls is None:
+            return utilities
+
+        return [
+            utility + pulls.get(option, 0.0)
+            for utility, option in zip(utilities, question.options, strict=True)
         ]
