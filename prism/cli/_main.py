@@ -19,7 +19,7 @@ from prism.cli._chart_explain import explain
 from prism.cli._chart_fits import fits
 from prism.cli._doctor import doctor
 from prism.cli._log import logs
-from prism.cli._log_agents import agents, interactions, why
+from prism.cli._log_agents import agents, follows, interactions, why
 from prism.cli._log_decision import decision
 from prism.cli._log_measures import OF_RUNS
 from prism.cli._log_worlds import (
@@ -65,6 +65,7 @@ charts.command()(explain)
 charts.command()(fits)
 logs.command()(agents)
 logs.command()(interactions)
+logs.command()(follows)
 logs.command()(why)
 logs.command()(decision)
 logs.command()(measures)

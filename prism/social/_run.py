@@ -35,6 +35,7 @@ from prism.runs._writing import (
     require_model_of,
 )
 from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND, DEFAULTS, Feed
+from prism.social._networks import code_in
 from prism.social._parameters import Parameters
 from prism.social._simulation import Simulation
 from prism.statechart import AgentState
@@ -269,6 +270,8 @@ class SocialRun:
             files[agents] = Path(agents)
         if self.reasoner is not None:
             files |= files_of(self.reasoner)
+        if self.parameters != DEFAULTS:
+            files |= code_in(self.feed_parameters)
 
         return {name: digest(path) for name, path in files.items()}
 
