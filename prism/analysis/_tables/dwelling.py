@@ -71,11 +71,13 @@ def dwell_times(logs: RunLogs, *, by_round: bool = False) -> pl.DataFrame:
         (Kolmogorov's, from the survival curve: the greatest difference of the two cumulative
         distributions, 0 to 1) and ``log_likelihood`` (natural logarithm). The fit is null if no
         visit took a tick. With ``run`` first if there are several. If several charts drive agents
-        of a run, each is described by itself, and named in ``chart`` before ``state``. """ found =
-        _read(logs) lengths = found.lengths if by_round else
-        found.lengths.filter(pl.col("round").is_null()) curve = survival_of(lengths) described =
-        lengths.group_by(_OF_STATE).agg(*_description()) of_curve = curve.group_by(_OF_STATE,
-        maintain_order=True).agg(*_curve_description())
+        of a run, each is described by itself, and named in ``chart`` before ``state``.
+    """
+    found = _read(logs)
+    lengths = found.lengths if by_round else found.lengths.filter(pl.col("round").is_null())
+    curve = survival_of(lengths)
+    described = lengths.group_by(_OF_STATE).agg(*_description())
+    of_curve = curve.group_by(_OF_STATE, maintain_order=True).agg(*_curve_description())
 
     table = described
     in_rounds = _agent_ticks_by_round(logs) if by_round else found.agent_ticks.clear()
