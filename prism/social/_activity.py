@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import NormalDist
 from typing import Any
@@ -70,7 +71,7 @@ def _shares(size: int, parameters: Parameters) -> list[float]:
         return [1 / size] * size
 
     curve = [_of_the_first(number / size, parameters) for number in range(size + 1)]
-    return [after - before for before, after in zip(curve, curve[1:], strict=False)]
+    return [after - before for before, after in itertools.pairwise(curve)]
 
 
 def _of_the_first(part: float, parameters: Parameters) -> float:

@@ -205,7 +205,10 @@ class Feed(World[Any]):
         return draft
 
     def rank(
-        self, agent: SocialAgent, posts: Sequence[Post], stream: RandomStream
+        self,
+        agent: SocialAgent,  # noqa: ARG002
+        posts: Sequence[Post],
+        stream: RandomStream,  # noqa: ARG002
     ) -> Iterable[Post]:
         """Return posts in the order in which an agent's feed shows them.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from heapq import merge
 from itertools import islice
 from operator import attrgetter
@@ -64,6 +65,10 @@ class _Refresh:
                 yield post
 
 
+Ranking = Callable[[_Refresh, bool | None], Iterable[Post]]
+"""Yields the posts of a feed in their order: those of the followed, of others, or of both."""
+
+
 class Feeds:
     """Makes the feeds of a run.
 
@@ -88,14 +93,18 @@ class Feeds:
         self._clock = clock
         self._parameters = parameters
         self._rank = rank
+        self._functions: dict[str, Rank] = {}
         self._hot = HotPosts(network, seed)
-        self._rankings: dict[str, Callable[[_Refresh, bool | None], Iterable[Post]]] = {
+        self._rankings: dict[str, Ranking] = {
             "chronological": self._chronological,
             INTERESTS: self._interests,
             "popular": self._popular,
             "random": self._random,
             "collaborative": self._collaborative,
         }
+        # what is misspelt is refused before the run begins
+        for kind in self._taking_part(parameters())[0]:
+            self._ranking(kind)
 
     def refresh(self, reader: Reader) -> bool:
         """Bring a reader's feed up to date; no post is shown twice, nor to its author.
@@ -138,19 +147,30 @@ class Feeds:
         if now.feed != MIXED or self._rank is not None:
             return [now.feed], [1.0]
 
-        shares = {kind: getattr(now, f"mix_{kind}") for kind in self._rankings}
+        shares = {kind: getattr(now, _mix(kind)) for kind in self._rankings}
         taking_part = {kind: share for kind, share in shares.items() if share > 0}
+        if not taking_part:
+            raise FieldValueError(
+                f"a mixed feed needs one of {', '.join(map(_mix, shares))} above 0"
+            )
 
         return list(taking_part), list(taking_part.values())
 
-    def _ranking(self, kind: str) -> Callable[[_Refresh, bool | None], Iterable[Post]]:
+    def _ranking(self, kind: str) -> Ranking:
         if self._rank is not None:
-            return self._own
-        if kind not in self._rankings:
-            self._rank = function_at(kind, "feed")
-            return self._own
+            return partial(self._own, self._rank)
+        if kind in self._rankings:
+            return self._rankings[kind]
+        if ":" not in kind:
+            known = ", ".join((*self._rankings, MIXED))
+            raise FieldValueError(
+                f"feed must be one of {known}, package.module:function or file.py:function, got "
+                f"{kind!r}"
+            )
+        if kind not in self._functions:
+            self._functions[kind] = function_at(kind, "feed")
 
-        return self._rankings[kind]
+        return partial(self._own, self._functions[kind])
 
     # The rankings; the best post comes first
 
@@ -188,17 +208,16 @@ class Feeds:
             return refresh.stream.shuffled(refresh.reader.inbox)
         return _at_random(self._network.posts, refresh)
 
-    def _collaborative(self, refresh: _Refresh, is_followed: bool | None) -> Iterable[Post]:
+    def _collaborative(self, refresh: _Refresh, _: bool | None) -> Iterable[Post]:
         """Return what those like who like the same, then what is popular."""
         hot = self._hot.at(refresh.parameters.hot_half_life)
         yield from liked_by_similar(refresh.reader, self._network, refresh.parameters, hot.key)
         # a reader who likes what nobody else does is told what everybody is
         yield from hot
 
-    def _own(self, refresh: _Refresh, is_followed: bool | None) -> Iterable[Post]:
+    def _own(self, rank: Rank, refresh: _Refresh, is_followed: bool | None) -> Iterable[Post]:
         """Return what a ranking of the user's own makes of the newest posts."""
-        rank, reader = self._rank, refresh.reader
-        assert rank is not None
+        reader = refresh.reader
         pools = (reversed(reader.inbox), self._newest(refresh))
         candidates = {post.number: post for post in merge(*pools, key=_number, reverse=True)}
         unseen = list(
@@ -218,6 +237,11 @@ class Feeds:
 
     def _newest(self, refresh: _Refresh) -> Iterable[Post]:
         return islice(reversed(self._network.posts), refresh.parameters.candidates)
+
+
+def _mix(kind: str) -> str:
+    """Return the parameter that says which share of a mixed feed a ranking has."""
+    return f"mix_{kind}"
 
 
 def _at_random(posts: Sequence[Post], refresh: _Refresh) -> Iterator[Post]:

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
+from pathlib import Path
 from typing import Any
 
 from prism.agents import SocialAgent
@@ -325,6 +326,21 @@ def _read_call(call: str) -> tuple[str, list[Any], dict[str, Any]]:
         ) from None
 
 
+def code_in(parameters: Parameters) -> dict[str, Path]:
+    """Return the files of the functions that parameters name, by their addresses."""
+    named = [
+        address
+        for address in (parameters.feed, parameters.network)
+        if ":" in address and not address.startswith(f"{_LIBRARY}:")
+    ]
+    files = {
+        address: getattr(module_at(address.rpartition(":")[0]), "__file__", None)
+        for address in named
+    }
+
+    return {address: Path(file) for address, file in files.items() if file is not None}
+
+
 def function_at(address: str, parameter: str) -> Callable[..., Any]:
     """Return a function of a module or a file, such as ``package.module:function``.
 
@@ -333,8 +349,8 @@ def function_at(address: str, parameter: str) -> Callable[..., Any]:
         FieldValueError: If it has no such function.
     """
     place, _, name = address.rpartition(":")
-    found = getattr(module_at(place), name, None)
-    if not callable(found):
+    found: Callable[..., Any] | None = getattr(module_at(place), name, None)
+    if found is None or not callable(found):
         raise FieldValueError(f"{parameter}: {place} has no function {name!r}")
 
     return found

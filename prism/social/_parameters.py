@@ -184,11 +184,10 @@ class Parameters:
 
     def changes(self) -> Mapping[str, Any]:
         """Return the parameters that are not those of ``classic``."""
-        plain = type(self)()
         return {
             each.name: getattr(self, each.name)
             for each in fields(self)
-            if getattr(self, each.name) != getattr(plain, each.name)
+            if getattr(self, each.name) != each.default
         }
 
 
