@@ -34,6 +34,7 @@ from prism.cli._memory import memories
 from prism.cli._protocol import protocol
 from prism.cli._report import report
 from prism.cli._screen import note, say
+from prism.cli._sensitivity import sensitivity
 from prism.cli._simulate import simulate
 from prism.cli._status import status
 from prism.cli._think import thinking
@@ -59,6 +60,7 @@ app.command()(calibrate)
 app.command()(protocol)
 app.command()(doctor)
 app.command()(batch)
+app.command()(sensitivity)
 charts.command()(explain)
 charts.command()(fits)
 logs.command()(agents)

@@ -40,10 +40,14 @@ class Parameters:
             all hour; or ``diurnal``, a curve of the day with its trough at four and its peak at
             nine in the evening (after Golder and Macy 2011).
         posts_per_tick: Posts of their own accord, as a mean of all agents and ticks awake, 0 to 1.
-        activity: How much more some agents write than others: ``equal``, ``lognormal`` or
-            ``pareto``. Where agents have archetypes, superusers come first, lurkers last.
+        activity: How much more some agents write than others: ``equal``, ``lognormal``, ``pareto``,
+            or ``classes`` of 1, 9 and 90 % of the agents. Where agents have archetypes, superusers
+            come first, lurkers last.
         activity_sigma: Standard deviation of the logarithm of a lognormal activity, above 0.
         activity_exponent: Exponent of the distribution function of a Pareto activity, above 1.
+        top_share: Share of what is written that the first 1 % of the agents write, with
+            ``classes`` (van Mierlo 2014: .747).
+        next_share: Share that the next 9 % write (van Mierlo 2014: .240).
         silent_share: Share of the agents that write nothing at all.
         most_active: Largest activity, in means of all agents; 0 for no limit.
         common_topics: Topics that the whole population shares, 0 to 60; each agent takes an
@@ -107,9 +111,11 @@ class Parameters:
     ticks_per_hour: int = _of(12, 1)
     hours: str = _of("always", among=("always", "file", "diurnal"))
     posts_per_tick: float = _of(0.0, 0, 1)
-    activity: str = _of("equal", among=("equal", "lognormal", "pareto"))
+    activity: str = _of("equal", among=("equal", "lognormal", "pareto", "classes"))
     activity_sigma: float = _of(2.0, 0.001, 10)
     activity_exponent: float = _of(1.5, 1.001, 100)
+    top_share: float = _of(0.747, 0, 1)
+    next_share: float = _of(0.240, 0, 1)
     silent_share: float = _of(0.0, 0, 0.999)
     most_active: float = _of(0.0, 0)
     common_topics: int = _of(0, 0, 60)
@@ -178,9 +184,12 @@ class Parameters:
 
     def changes(self) -> Mapping[str, Any]:
         """Return the parameters that are not those of ``classic``."""
-        plain = type(self)()
         return {
             each.name: getattr(self, each.name)
             for each in fields(self)
-            if getattr(self, each.name) != getattr(plain, each.name)
+            if getattr(self, each.name) != each.default
         }
+
+
+CLASSIC = Parameters()
+"""The parameters of the feed as it was before there were presets."""
