@@ -246,7 +246,7 @@ def test_a_ranking_of_ones_own_is_taken() -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"feed": "populr"}, "feed must be one of chronological, .* got 'populr'"),
+        ({"feed": "populr"}, "feed must be one of interests, .* got 'populr'"),
         ({"feed": "mixed", "mix_chronological": 0, "mix_popular": 0}, "mixed feed needs"),
         ({"feed": f"{__file__}:nobody"}, "has no function 'nobody'"),
     ],
