@@ -118,8 +118,9 @@ def _scale_free(making: _Making) -> list[Pair]:
     """Return a network whose numbers of followers have a power law (Price 1976).
 
     Each agent follows some of those before it: with probability ``1 / (exponent - 1)`` whom a
-    random earlier follow leads to (the copying of Kumar et al. 2000), else anybody. The share of
-    agents with k followers then falls as ``k ** -exponent``.
+    random earlier follow leads to (the copying of Kumar et al. 2000), else anybody. With m follows
+    each, the share of agents with k followers falls as ``(k + a) ** -exponent`` with
+    ``a = m * (exponent - 2)``.
     """
     stream = making.stream
     copying = 1 / (making.parameters.follower_exponent - 1)

@@ -274,7 +274,7 @@ def test_popular_feeds_concentrate_what_is_seen(tmp_path: Any) -> None:
                 logger=log.logger,
                 clock=clock,
             ).run()
-        return analysis.gini(analysis.views(analysis.read_log(log.path))["views"])  # type: ignore[no-any-return]
+        return analysis.gini(analysis.reach(analysis.read_log(log.path), of="posts")["views"])  # type: ignore[no-any-return]
 
     popular, random = inequality("popular"), inequality("random")
     assert popular is not None
