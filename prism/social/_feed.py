@@ -14,6 +14,7 @@ from prism.agents import (
 )
 from prism.errors import FieldValueError, SimulationError
 from prism.social._composing import Composer, TemplateComposer
+from prism.social._feeds import Rank
 from prism.social._parameters import Parameters
 from prism.social._posts import Draft, Post
 from prism.social._presets import DEFAULT_PRESET
@@ -185,6 +186,24 @@ class Feed(World[Any]):
         composer: Composer = getattr(self, "_composer", None) or _TEMPLATES
         return composer.compose(agent, post, stream)
 
+    def rank(
+        self,
+        agent: SocialAgent,  # noqa: ARG002
+        posts: Sequence[Post],
+        stream: RandomStream,  # noqa: ARG002
+    ) -> Iterable[Post]:
+        """Return posts in the order in which an agent's feed shows them.
+
+        By default the parameter ``feed`` says how feeds are made; define it to say so yourself.
+
+        Args:
+            agent: Whose feed it is.
+            posts: The newest posts that it has not seen, of those that it follows and of anybody,
+                newest first; as many of either as the parameter ``candidates`` says.
+            stream: Random numbers for this feed alone.
+        """
+        return posts
+
     # The run's side
 
     def give(
@@ -211,6 +230,10 @@ class Feed(World[Any]):
             )
 
         return self.should_engage
+
+    def ranking(self) -> Rank | None:
+        """Return `rank` if a feed of the user's own has defined it."""
+        return None if type(self).rank is Feed.rank else self.rank
 
     def _require_round(self, doing: str) -> None:
         host = self._played().host

@@ -34,9 +34,9 @@ from prism.runs._writing import (
     replayed_writer,
     require_model_of,
 )
-from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND, Feed
+from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND, DEFAULTS, Feed
+from prism.social._networks import code_in
 from prism.social._parameters import Parameters
-from prism.social._presets import DEFAULT_PRESET
 from prism.social._simulation import Simulation
 from prism.statechart import AgentState
 from prism.telemetry._loggers import EventLogger
@@ -268,7 +268,10 @@ class SocialRun:
         agents = str(self.agents)
         if _number(agents) is None:
             files[agents] = Path(agents)
-        files |= files_of(self.reasoner)
+        if self.reasoner is not None:
+            files |= files_of(self.reasoner)
+        if self.parameters != DEFAULTS:
+            files |= code_in(self.feed_parameters)
 
         return {name: digest(path) for name, path in files.items()}
 
@@ -283,9 +286,11 @@ def _parameters(given: Parameters | Mapping[str, Any], preset: str | None) -> Pa
         if preset is not None:
             raise InputError("leave it out where all parameters are given", field="preset")
         return given
+    if not given and preset is None:
+        return DEFAULTS
 
     try:
-        plain = Parameters.preset(preset or DEFAULT_PRESET)
+        plain = DEFAULTS if preset is None else Parameters.preset(preset)
     except PrismError as error:
         raise InputError(str(error), field="preset") from None
     try:

@@ -8,8 +8,10 @@ from typing import Any, Protocol, cast
 
 from prism.agents import SeedPost, SocialAgent
 from prism.errors import FieldValueError
+from prism.social._feeds import Feeds, Rank
 from prism.social._herding import herding_pulls
 from prism.social._holding import HoldingLogger
+from prism.social._networks import follow_network
 from prism.social._parameters import Parameters
 from prism.social._populating import attributes_of, check_population
 from prism.social._posts import Draft, Network, Post, Reader
@@ -103,6 +105,9 @@ class FeedRules(Protocol):
     def compose(self, agent: SocialAgent, post: Post, stream: RandomStream) -> Draft:
         """Write what an agent publishes."""
 
+    def ranking(self) -> Rank | None:
+        """Return how a feed of the user's own ranks posts; None if the parameters say so."""
+
 
 class FeedHost(RunHost):
     """A run of the feed, as the feed sees it; its agents know nothing of it.
@@ -190,7 +195,13 @@ class FeedStage:
         require_fit(self.agents, self.chart.definition, _NEEDS)
         self._seeds = list(feed.opening())
         check_population(self.agents, self._seeds)
-        self.network: Network = Network(self.agents)
+        now = feed.parameters
+        follow_network(self.agents, now, self.seed)
+        self.network: Network = Network(self.agents, now.candidates)
+        self.network.now = self._clock()
+        self._feeds = Feeds(
+            self.network, self.seed, self._clock, lambda: feed.parameters, feed.ranking()
+        )
         self.treated: Treated = Treated(
             self._world, self.agents, self.network, self.host, self._emit
         )
@@ -218,6 +229,7 @@ class FeedStage:
 
     def announce(self) -> None:
         """Announce every agent, and publish what was posted before the first round."""
+        tells_follows = self._feed.parameters.logs_follows
         for agent in self.agents:
             self._emit(
                 AGENT_JOINED,
@@ -226,6 +238,7 @@ class FeedStage:
                 archetype=None if agent.archetype is None else agent.archetype.name,
                 interests=agent.interests,
                 following=len(agent.following),
+                **({"follows": list(agent.following)} if tells_follows else {}),
                 state=agent.state.value,
                 timeout_threshold=agent.timeout_threshold,
                 **({"attributes": of_its_own} if (of_its_own := attributes_of(agent)) else {}),
@@ -381,26 +394,31 @@ class FeedStage:
     # Steps
 
     def _open_feed(self, reader: Reader) -> None:
-        if self.network.refresh(reader):
+        if self._feeds.refresh(reader):
             self._fire(reader.agent, FEED_READY)
 
     def _look_at_next(self, reader: Reader) -> None:
         if reader.unread:
-            reader.post = reader.unread.popleft()
-            self._fire(reader.agent, SEES_POST, reader.post)
+            self._fire(reader.agent, SEES_POST, reader.look_at_next())
 
     def _weigh(self, reader: Reader) -> Question | None:
         agent, post = reader.agent, reader.post
         options = self.chart.enabled_targets(agent, DECIDES, post)
+        details: Mapping[str, Any] = {}
         if post is not None:
             # an agent of another engine may weigh in a way of its own
-            found = getattr(agent, "weighed_relevance", None)
+            weighed = getattr(agent, "weighed_relevance", None)
+            relevance = None if weighed is None else weighed(post)
+            shown = self._feed.parameters.shows_scores
+            votes = self.network.votes(post) if shown else {}
+            details = {**votes, "relevance": relevance} if shown else {}
             self._emit(
                 POST_WEIGHED,
                 agent_id=agent.agent_id,
                 post_id=post.post_id,
-                relevance=None if found is None else found(post),
+                relevance=relevance,
                 threshold=getattr(agent, "engagement_threshold", None),
+                **votes,
             )
 
         if len(options) > 1:
@@ -414,6 +432,7 @@ class FeedStage:
                 parameters=self.host.parameters,
                 recall=partial(recollect, self.network, agent),
                 pulls=herding_pulls(self._herding, self.network, post),
+                details=details,
             )
 
         # one option leaves nothing to decide
@@ -450,7 +469,7 @@ class FeedStage:
     def _like(self, reader: Reader) -> None:
         post = reader.post
         if post is not None:
-            self.network.like(post)
+            self.network.like(post, reader)
             self._activity.likes += 1
             self._emit(
                 POST_LIKED,
