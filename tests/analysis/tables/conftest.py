@@ -8,7 +8,8 @@ import pytest
 from prism.agents import opening_posts, synthetic_population
 from prism.llm import OllamaChatClient
 from prism.runlog import RunLog, SimulatedClock
-from prism.social import Simulation
+from prism.runs import begin
+from prism.social import Likes, RemoveAgents, Simulation, SocialRun
 from prism.statechart import AgentState, Reasoner
 from prism.testing import FakeOllama, Fault
 
@@ -38,3 +39,12 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
             clock=clock,
         ).run()
     return path
+
+
+@pytest.fixture(scope="session")
+def carried(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a run whose rounds carry open decisions over, and that some leave."""
+    folder = tmp_path_factory.mktemp("carried") / "run"
+    treatments = (Likes(1, share=0.4), RemoveAgents(2, share=0.2))
+    begin(SocialRun(30, rounds=3, seed=3, preset="twitter", treatments=treatments), folder)
+    return folder

@@ -35,7 +35,7 @@ def quantile(values: list[int], share: float) -> int:
     )
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(dwells=DWELLS, zeros=st.integers(0, 3))
 def test_dwell_times_are_described_as_by_hand(
     dwells: list[int], zeros: int, tmp_path_factory: pytest.TempPathFactory
@@ -145,10 +145,10 @@ def test_visits_of_no_tick_have_no_fit(write_log: WriteLog, make: SimpleNamespac
 
 
 def test_shares_times_agent_ticks_are_the_visits(
-    folder: Path, faulty: Path, market: Path, rumours: list[Path], tmp_path: Path
+    folder: Path, faulty: Path, carried: Path, market: Path, rumours: list[Path], tmp_path: Path
 ) -> None:
     """Ticks in a state are exact, by visits, by counts at every tick, and by hand, also killed."""
-    whole = [each / "events.jsonl" for each in (folder, market, rumours[0])]
+    whole = [each / "events.jsonl" for each in (folder, carried, market, rumours[0])]
     logs = [*whole, faulty, *cut_off(whole[0], tmp_path, 0.31, 0.5, 0.77)]
 
     for path in logs:

@@ -26,9 +26,11 @@ def of_kind(events: list[dict[str, Any]], name: str, **keys: Any) -> list[dict[s
     ]
 
 
-def test_every_view_has_one_outcome(folder: Path, faulty: Path, tmp_path: Path) -> None:
+def test_every_view_has_one_outcome(
+    folder: Path, faulty: Path, carried: Path, tmp_path: Path
+) -> None:
     """Views are the sum of what came of them, by policy and model, and in logs that are cut off."""
-    paths = [folder / "events.jsonl", faulty]
+    paths = [folder / "events.jsonl", carried / "events.jsonl", faulty]
     paths += cut_off(paths[0], tmp_path, 0.3, 0.6)
 
     for path in paths:
