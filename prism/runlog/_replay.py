@@ -142,6 +142,7 @@ class ReplayReasoner(BaseReasoner):
             _cost_of(event),
             said=event.get("said"),
             decision_id=event.get("decision_id") if self._verbatim else None,
+            prompt_hash=event.get("prompt_hash"),
         )
 
 
