@@ -31,6 +31,7 @@ from prism.cli._log_worlds import (
 )
 from prism.cli._memory import memories
 from prism.cli._report import report
+from prism.cli._rerun import rerun
 from prism.cli._screen import note, say
 from prism.cli._simulate import simulate
 from prism.cli._status import status
@@ -56,6 +57,7 @@ app.command()(report)
 app.command()(calibrate)
 app.command()(doctor)
 app.command()(batch)
+app.command()(rerun)
 charts.command()(explain)
 charts.command()(fits)
 logs.command()(agents)

@@ -23,6 +23,7 @@ from prism.science._policy_tables import (
     policy_tests,
     policy_unidentified,
 )
+from prism.science._rerun import Parted, Rerun, read_change, rerun, resume_rerun
 
 __all__ = [
     "Batch",
@@ -32,10 +33,12 @@ __all__ = [
     "Cell",
     "Configuration",
     "Logit",
+    "Parted",
     "Plan",
     "Policy",
     "PolicySource",
     "RatioTest",
+    "Rerun",
     "Unidentified",
     "batch",
     "calibrate",
@@ -46,5 +49,8 @@ __all__ = [
     "policy_tests",
     "policy_unidentified",
     "read_batch",
+    "read_change",
+    "rerun",
     "resume_batch",
+    "resume_rerun",
 ]
