@@ -4,6 +4,7 @@ Needs the extra ``science``.
 """
 
 from prism.runs._policy_file import Cell, Logit, Policy, PolicySource, RatioTest, Unidentified
+from prism.science._arms import arm_effects
 from prism.science._batch import (
     Batch,
     BatchObserver,
@@ -23,7 +24,17 @@ from prism.science._policy_tables import (
     policy_tests,
     policy_unidentified,
 )
+from prism.science._protocol import Protocol, ProtocolResults, run_protocol
 from prism.science._rerun import Parted, Rerun, read_change, rerun, resume_rerun
+from prism.science._sensitivity import (
+    Sensitivity,
+    SensitivityMethod,
+    read_sensitivity,
+    resume_sensitivity,
+    sensitivity,
+)
+from prism.science._steady import Steady, geweke, mser, steadiness, steady_state
+from prism.science._tails import Tail, fit_tail, tails
 
 __all__ = [
     "Batch",
@@ -37,20 +48,37 @@ __all__ = [
     "Plan",
     "Policy",
     "PolicySource",
+    "Protocol",
+    "ProtocolResults",
     "RatioTest",
     "Rerun",
+    "Sensitivity",
+    "SensitivityMethod",
+    "Steady",
+    "Tail",
     "Unidentified",
+    "arm_effects",
     "batch",
     "calibrate",
     "divergence",
     "divergence_figure",
+    "fit_tail",
+    "geweke",
+    "mser",
     "policy_coefficients",
     "policy_probabilities",
     "policy_tests",
     "policy_unidentified",
     "read_batch",
     "read_change",
+    "read_sensitivity",
     "rerun",
     "resume_batch",
     "resume_rerun",
+    "resume_sensitivity",
+    "run_protocol",
+    "sensitivity",
+    "steadiness",
+    "steady_state",
+    "tails",
 ]

@@ -2,6 +2,7 @@
 
 from prism.social._composing import Composer, TemplateComposer
 from prism.social._feed import Feed
+from prism.social._parameters import Parameters
 from prism.social._posts import Draft, Network, Post, Reader
 from prism.social._results import Activity, Cascade, Results, RoundSummary
 from prism.social._run import SocialRun
@@ -23,6 +24,7 @@ __all__ = [
     "Feed",
     "Likes",
     "Network",
+    "Parameters",
     "Post",
     "PublishPost",
     "Reader",
