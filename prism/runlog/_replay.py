@@ -132,9 +132,7 @@ class ReplayReasoner(BaseReasoner):
         Args:
             agents: All agents of the run.
         """
-        now = _models_for(self.otherwise, agents)
-        known = [each["for"] for each in self._models]
-        self._models = [*self._models, *(each for each in now if each["for"] not in known)]
+        self._models = _together(self._models, self.otherwise, agents)
         return self._models
 
     @property
@@ -156,7 +154,7 @@ class ReplayReasoner(BaseReasoner):
         if self._parting.is_parted:
             return True
 
-        recorded = self._recorded.get(self._key_of(question))
+        recorded = self._recorded.get(_key_of(question))
         asker: Any = self.otherwise
         switch: Any = getattr(asker, "choose", None)
         is_other = (
@@ -177,29 +175,20 @@ class ReplayReasoner(BaseReasoner):
         # logs of earlier versions have none, and a policy is told nothing
         return event.get("prompt_hash") if found is None or "prompt_hash" not in event else found
 
-    def _key_of(self, question: Question) -> bytes:
-        options = [state_text(option) for option in question.options]
-        agent, state = agent_name(question.agent), state_text(question.state)
-        return _key(agent, state, question.trigger, options, identify(question.context))
-
     def _advice(self) -> str:
         return "replay with the population, posts, seed, rounds and ticks of the recorded run" + (
             "" if self._has_ended else _MAY_HAVE_STOPPED
         )
 
     def _look_up(self, question: Question) -> Decision:
-        options = [state_text(option) for option in question.options]
-        agent, state, context = (
-            agent_name(question.agent),
-            state_text(question.state),
-            identify(question.context),
-        )
-        recorded = self._recorded.get(_key(agent, state, question.trigger, options, context))
+        recorded = self._recorded.get(_key_of(question))
+        agent = agent_name(question.agent)
         if not recorded:
+            options = ", ".join(map(state_text, question.options))
             raise ReplayError(
-                f"{self._path} holds no (further) decision of agent {agent!r} in {state!r} "
-                f"on {question.trigger!r} among {', '.join(options)} about {context}: "
-                f"{self._advice()}"
+                f"{self._path} holds no (further) decision of agent {agent!r} in "
+                f"{state_text(question.state)!r} on {question.trigger!r} among {options} about "
+                f"{identify(question.context)}: {self._advice()}"
             )
 
         event = recorded.popleft()
@@ -299,9 +288,7 @@ class ReplayWriter(BaseWriter):
         Args:
             agents: All agents of the run.
         """
-        now = _models_for(self.otherwise, agents)
-        known = [each["for"] for each in self._models]
-        self._models = [*self._models, *(each for each in now if each["for"] not in known)]
+        self._models = _together(self._models, self.otherwise, agents)
         return self._models
 
     @property
@@ -378,10 +365,14 @@ _SAME_RUN = "replay with the files and options of the recorded run"
 _MAY_HAVE_STOPPED = " (which may have been stopped before: its log has no run.ended)"
 
 
-def _models_for(asker: Any, agents: Iterable[Any]) -> list[dict[str, Any]]:
-    """Return who may be asked for which agents by whoever answers where a log does not."""
+def _together(
+    recorded: list[dict[str, Any]], asker: Any, agents: Iterable[Any]
+) -> list[dict[str, Any]]:
+    """Return the models that a log tells, and those of whoever answers where it does not."""
     models_for = getattr(asker, "models_for", None)
-    return [] if models_for is None else models_for(agents)
+    now = [] if models_for is None else models_for(agents)
+    known = [each["for"] for each in recorded]
+    return [*recorded, *(each for each in now if each["for"] not in known)]
 
 
 def _cost_of(event: Mapping[str, Any]) -> Cost | None:
@@ -489,6 +480,12 @@ def _check_answer(
 
     if kind == "text" and event["source"] != "failed" and not isinstance(event["text"], str):
         raise InputError("is no text", path=path, line=number, field="text")
+
+
+def _key_of(question: Question) -> bytes:
+    options = [state_text(option) for option in question.options]
+    agent, state = agent_name(question.agent), state_text(question.state)
+    return _key(agent, state, question.trigger, options, identify(question.context))
 
 
 def _key(*parts: Any) -> bytes:

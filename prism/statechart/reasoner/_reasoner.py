@@ -296,8 +296,8 @@ class Reasoner(BaseReasoner):
         # a server that would be asked one after the other anyway is asked in as many slots
         if getattr(self._client, "asks_one_by_one", False):
             requests = (one for request in requests for one in request.one_by_one())
-        asked = hashed(requests, self._settings, hashes)
-        chats = await self._ask_all(((request, 0) for request in asked), placed, recording)
+        asked = ((request, 0) for request in hashed(requests, self._settings, hashes))
+        chats = await self._ask_all(asked, placed, recording)
         await self._ask_all(chats, placed, recording)
 
         return [(placed[number], hashes.get(number)) for number in range(len(questions))]
@@ -396,7 +396,7 @@ class Reasoner(BaseReasoner):
             return None
 
         found = self._read_all(request, reply, "cache", None)
-        if not _all_valid(found):
+        if any(item.source == "fallback" for item in found):
             return None
         if recording is not None:
             recording.stored(request, reply)
@@ -432,7 +432,7 @@ class Reasoner(BaseReasoner):
 
         assert outcome.result is not None
         found = self._read_all(request, outcome.result, "model", cost)
-        if self._replies is not None and _all_valid(found):
+        if self._replies is not None and all(item.source != "fallback" for item in found):
             key = self._replies.key(self._depends_on, identity)
             self._replies.put(key, outcome.result)
 
@@ -493,10 +493,6 @@ class Reasoner(BaseReasoner):
         options = question.options
         chosen = next((option for option in options if option == self._fallback), options[0])
         return Decision(chosen, "fallback", reason=describe(error), cost=cost)
-
-
-def _all_valid(found: Sequence[Found]) -> bool:
-    return all(item.source != "fallback" for item in found)
 
 
 def _text_or_none(value: Any) -> str | None:
