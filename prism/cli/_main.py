@@ -33,6 +33,7 @@ from prism.cli._log_worlds import (
 from prism.cli._memory import memories
 from prism.cli._protocol import protocol
 from prism.cli._report import report
+from prism.cli._rerun import rerun
 from prism.cli._screen import note, say
 from prism.cli._sensitivity import sensitivity
 from prism.cli._simulate import simulate
@@ -60,6 +61,7 @@ app.command()(calibrate)
 app.command()(protocol)
 app.command()(doctor)
 app.command()(batch)
+app.command()(rerun)
 app.command()(sensitivity)
 charts.command()(explain)
 charts.command()(fits)

@@ -4,6 +4,7 @@ Needs the extra ``science``.
 """
 
 from prism.runs._policy_file import Cell, Logit, Policy, PolicySource, RatioTest, Unidentified
+from prism.science._arms import arm_effects
 from prism.science._batch import (
     Batch,
     BatchObserver,
@@ -24,6 +25,7 @@ from prism.science._policy_tables import (
     policy_unidentified,
 )
 from prism.science._protocol import Protocol, ProtocolResults, run_protocol
+from prism.science._rerun import Parted, Rerun, read_change, rerun, resume_rerun
 from prism.science._sensitivity import (
     Sensitivity,
     SensitivityMethod,
@@ -42,17 +44,20 @@ __all__ = [
     "Cell",
     "Configuration",
     "Logit",
+    "Parted",
     "Plan",
     "Policy",
     "PolicySource",
     "Protocol",
     "ProtocolResults",
     "RatioTest",
+    "Rerun",
     "Sensitivity",
     "SensitivityMethod",
     "Steady",
     "Tail",
     "Unidentified",
+    "arm_effects",
     "batch",
     "calibrate",
     "divergence",
@@ -65,8 +70,11 @@ __all__ = [
     "policy_tests",
     "policy_unidentified",
     "read_batch",
+    "read_change",
     "read_sensitivity",
+    "rerun",
     "resume_batch",
+    "resume_rerun",
     "resume_sensitivity",
     "run_protocol",
     "sensitivity",
