@@ -6,7 +6,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, isnan, log
+from math import exp, floor, isnan, log
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -373,20 +373,26 @@ def _scale(plan: Plan, name: str) -> Callable[[float], float]:
         problem = f"is for a number, and {name} is {default!r} by default: see [vary]"
         raise plan.error(problem, ("bounds", name))
 
+    bound = plan.data["bounds"][name]
+    step = bound.get("step") if isinstance(bound, Mapping) else None
     is_whole = all(isinstance(each, int) for each in (default, least, most))
-    if is_whole:
-        # so that the first and the last number come up as often as those between them
-        low, high = least - 0.5, most + 0.5
-    else:
-        low, high = least, most
+    if scale == "log":
+        return _on_log_scale(least, most, is_whole=is_whole)
+    if step is None and not is_whole:
+        return lambda coordinate: least + (most - least) * coordinate
+
+    width = 1 if step is None else step
+    last = floor((most - least) / width + 1e-9)
+
+    # the first and the last value come up as often as those between them
+    return lambda coordinate: least + width * min(floor((last + 1) * coordinate), last)
+
+
+def _on_log_scale(least: float, most: float, *, is_whole: bool) -> Callable[[float], float]:
+    low, high = (max(least - 0.5, 0.5), most + 0.5) if is_whole else (least, most)
 
     def value(coordinate: float) -> float:
-        if scale == "log":
-            number = exp(
-                log(max(low, 0.5) if is_whole else low) * (1 - coordinate) + log(high) * coordinate
-            )
-        else:
-            number = low + (high - low) * coordinate
+        number = exp(log(low) * (1 - coordinate) + log(high) * coordinate)
         return min(max(round(number), int(least)), int(most)) if is_whole else number
 
     return value
