@@ -19,9 +19,17 @@ from prism.cli._chart_explain import explain
 from prism.cli._chart_fits import fits
 from prism.cli._doctor import doctor
 from prism.cli._log import logs
-from prism.cli._log_agents import agents, interactions, why
+from prism.cli._log_agents import agents, follows, interactions, why
 from prism.cli._log_decision import decision
-from prism.cli._log_worlds import measures, parameters, treatments, world
+from prism.cli._log_measures import OF_RUNS
+from prism.cli._log_worlds import (
+    arms,
+    assignments,
+    measures,
+    parameters,
+    treatments,
+    world,
+)
 from prism.cli._memory import memories
 from prism.cli._protocol import protocol
 from prism.cli._report import report
@@ -57,12 +65,17 @@ charts.command()(explain)
 charts.command()(fits)
 logs.command()(agents)
 logs.command()(interactions)
+logs.command()(follows)
 logs.command()(why)
 logs.command()(decision)
 logs.command()(measures)
 logs.command()(treatments)
+logs.command()(assignments)
+logs.command()(arms)
 logs.command()(parameters)
 logs.command()(world)
+for table in OF_RUNS:
+    logs.command()(table)
 app.add_typer(charts, name="chart")
 app.add_typer(logs, name="log")
 app.add_typer(memories, name="memory")

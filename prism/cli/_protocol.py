@@ -151,7 +151,7 @@ def protocol(
     run = SocialRun(
         agents, posts, ticks_per_round=ticks, seed=seed, reasoner=model_options(models, asked)
     )
-    told = tuple(each.value for each in dict.fromkeys(strategies or (Told.BASE,)))
+    told: Any = tuple(each.value for each in dict.fromkeys(strategies or (Told.BASE,)))
     made = Protocol(run, decisions, told, kind, reference, smoothing=smoothing)
     _carry_out(made, own_folder("--out", out), ())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -53,7 +54,7 @@ from prism.cli._simulate_world import (
     refuse_to_replay_a_world,
     world_run,
 )
-from prism.cli._treatments import TreatmentFile, treatments_of
+from prism.cli._treatments import TreatmentFile, treatments_in_file
 from prism.cli._who_answers import PolicyFile, WriterChoice, who_answers
 from prism.errors import InputError
 from prism.runs import (
@@ -300,8 +301,12 @@ def simulate(
     folder = None if out is None else own_folder("--out", out)
     with _screen(folder) as screen:
         choice = WriterChoice(writer, writer_model, writer_length, writer_language)
-        given = feed_parameters(world, preset, parameter_file, parameters)
-        treated = treatments_of(world, treatments, treatment_file)
+        given: Mapping[str, Any] = {}
+        if preset or parameter_file or parameters:
+            given = feed_parameters(world, preset, parameter_file, parameters)
+        treated: tuple[Any, ...] = tuple(treatments or ())
+        if treatment_file is not None:
+            treated += treatments_in_file(world, treatment_file)
         decider, texts = who_answers(reasoner, replay, policy, models, asked, choice)
         run: RunOptions[Any] = (
             SocialRun(

@@ -15,7 +15,7 @@ from prism.cli._results import fallback_lines, print_measures, print_place, stat
 from prism.cli._run_screen import is_given
 from prism.cli._screen import Screen, plain, plain_table
 from prism.errors import InputError
-from prism.runs import ReasonerOptions, WriterOptions
+from prism.runs import DeciderOptions, WriterOptions
 from prism.runs._folder import read_summary
 from prism.worlds import Treatment, WorldResults, WorldRun
 
@@ -56,7 +56,7 @@ def world_run(
     treatments: tuple[str | Treatment, ...],
     agents: str,
     seed: int,
-    reasoner: ReasonerOptions,
+    reasoner: DeciderOptions,
     keep: tuple[str, ...],
     writer: WriterOptions | None,
 ) -> WorldRun:

@@ -31,6 +31,8 @@ from prism.science._sensitivity import (
     resume_sensitivity,
     sensitivity,
 )
+from prism.science._steady import Steady, geweke, mser, steadiness, steady_state
+from prism.science._tails import Tail, fit_tail, tails
 
 __all__ = [
     "Batch",
@@ -48,11 +50,16 @@ __all__ = [
     "RatioTest",
     "Sensitivity",
     "SensitivityMethod",
+    "Steady",
+    "Tail",
     "Unidentified",
     "batch",
     "calibrate",
     "divergence",
     "divergence_figure",
+    "fit_tail",
+    "geweke",
+    "mser",
     "policy_coefficients",
     "policy_probabilities",
     "policy_tests",
@@ -63,4 +70,7 @@ __all__ = [
     "resume_sensitivity",
     "run_protocol",
     "sensitivity",
+    "steadiness",
+    "steady_state",
+    "tails",
 ]

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prism.errors import MissingExtraError
 from prism.files._durable import replacing
+from prism.science._libraries import library
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,12 +22,7 @@ def polars() -> Any:
     Raises:
         MissingExtraError: If it is not installed.
     """
-    try:
-        import polars
-    except ModuleNotFoundError:
-        raise MissingExtraError("science", "polars") from None
-
-    return polars
+    return library("polars")
 
 
 def run_row(

@@ -173,7 +173,7 @@ def _split(agents: int, splits: int, random: Any) -> Array:
     import numpy as np
 
     row = np.arange(agents) < agents // 2
-    return random.permuted(np.tile(row, (splits, 1)), axis=1).astype(float)
+    return np.asarray(random.permuted(np.tile(row, (splits, 1)), axis=1), float)
 
 
 def _table(

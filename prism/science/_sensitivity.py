@@ -10,12 +10,13 @@ from math import exp, floor, isnan, log
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from prism.errors import InputError, MissingExtraError
+from prism.errors import InputError
 from prism.files import write_durably
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.science._batch import Batch, BatchObserver, begin_batch, read_batch, resume_batch
 from prism.science._batch_folder import BatchFolder
 from prism.science._batch_tables import table_of, write_tables
+from prism.science._libraries import library
 from prism.science._plan import Plan
 from prism.science._plan_checks import limits_of
 from prism.science._sensitivity_figure import FigureKind, drawn, sensitivity_figure
@@ -303,7 +304,7 @@ def _seed_of(plan: Plan) -> int:
 def _points(
     method: SensitivityMethod, names: Sequence[str], samples: int, seed: int
 ) -> list[list[float]]:
-    sample = _salib("sample", method)
+    sample = library(f"SALib.sample.{method}")
     settings: dict[str, Any] = (
         {"num_levels": _LEVELS} if method == "morris" else {"calc_second_order": True}
     )
@@ -321,7 +322,7 @@ def _analyse(
 ) -> Mapping[str, Any]:
     import numpy as np
 
-    analyse = _salib("analyze", method).analyze
+    analyse = library(f"SALib.analyze.{method}").analyze
     settings: dict[str, Any] = {"conf_level": _CONFIDENCE, "seed": seed}
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         # of an outcome that is always the same
@@ -337,17 +338,6 @@ def _analyse(
 
 def _problem(names: Sequence[str]) -> dict[str, Any]:
     return {"num_vars": len(names), "names": list(names), "bounds": [[0.0, 1.0]] * len(names)}
-
-
-def _salib(part: str, method: str) -> Any:
-    from importlib import import_module
-
-    try:
-        return import_module(f"SALib.{part}.{method}")
-    except ModuleNotFoundError as error:
-        if error.name != "SALib":
-            raise
-        raise MissingExtraError("science", "SALib") from None
 
 
 def _values(

@@ -7,7 +7,13 @@ from prism.social._posts import Draft, Network, Post, Reader
 from prism.social._results import Activity, Cascade, Results, RoundSummary
 from prism.social._run import SocialRun
 from prism.social._simulation import Simulation
-from prism.social._treatments import Dislikes, Likes, PublishPost, RemoveAgents
+from prism.social._treatments import (
+    Dislikes,
+    Likes,
+    PublishPost,
+    RemoveAgents,
+    SwitchFeed,
+)
 
 __all__ = [
     "Activity",
@@ -27,5 +33,6 @@ __all__ = [
     "RoundSummary",
     "Simulation",
     "SocialRun",
+    "SwitchFeed",
     "TemplateComposer",
 ]

@@ -14,12 +14,19 @@ from prism.agents import (
 )
 from prism.errors import FieldValueError, SimulationError
 from prism.social._composing import Composer, TemplateComposer
+from prism.social._feeds import Rank
 from prism.social._parameters import Parameters
 from prism.social._posts import Draft, Post
 from prism.social._presets import DEFAULT_PRESET
 from prism.social._stage import FeedHost, FeedStage
 from prism.social._treated import PostTreatment
-from prism.social._treatments import Dislikes, Likes, PublishPost, RemoveAgents
+from prism.social._treatments import (
+    Dislikes,
+    Likes,
+    PublishPost,
+    RemoveAgents,
+    SwitchFeed,
+)
 from prism.statechart import Guard, RandomStream
 from prism.worlds import World
 
@@ -60,7 +67,7 @@ class Feed(World[Any]):
     rounds = DEFAULT_ROUNDS
     ticks = DEFAULT_TICKS_PER_ROUND
     overlap = True
-    treatment_classes = (Likes, Dislikes, PublishPost, RemoveAgents)
+    treatment_classes = (Likes, Dislikes, PublishPost, RemoveAgents, SwitchFeed)
     _prism_stage: ClassVar[Any] = FeedStage
 
     parameters: Parameters = DEFAULTS
@@ -76,11 +83,7 @@ class Feed(World[Any]):
         Raises:
             FieldValueError: If there is none.
         """
-        found = self._played().agent(agent_id)
-        if found is None:
-            raise FieldValueError(f"there is no agent {agent_id!r} in the run")
-
-        return found
+        return self._played().treated.agent(agent_id)
 
     def likes_of(self, post: Post) -> int:
         """Return how often a post has been liked."""
@@ -183,6 +186,24 @@ class Feed(World[Any]):
         composer: Composer = getattr(self, "_composer", None) or _TEMPLATES
         return composer.compose(agent, post, stream)
 
+    def rank(
+        self,
+        agent: SocialAgent,  # noqa: ARG002
+        posts: Sequence[Post],
+        stream: RandomStream,  # noqa: ARG002
+    ) -> Iterable[Post]:
+        """Return posts in the order in which an agent's feed shows them.
+
+        By default the parameter ``feed`` says how feeds are made; define it to say so yourself.
+
+        Args:
+            agent: Whose feed it is.
+            posts: The newest posts that it has not seen, of those that it follows and of anybody,
+                newest first; as many of either as the parameter ``candidates`` says.
+            stream: Random numbers for this feed alone.
+        """
+        return posts
+
     # The run's side
 
     def give(
@@ -209,6 +230,10 @@ class Feed(World[Any]):
             )
 
         return self.should_engage
+
+    def ranking(self) -> Rank | None:
+        """Return `rank` if a feed of the user's own has defined it."""
+        return None if type(self).rank is Feed.rank else self.rank
 
     def _require_round(self, doing: str) -> None:
         host = self._played().host

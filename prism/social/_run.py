@@ -16,14 +16,14 @@ from prism.agents import (
 )
 from prism.errors import InputError, PrismError
 from prism.runlog import SimulatedClock
-from prism.runs import ReasonerOptions, ReplayOptions, WriterOptions
+from prism.runs import DeciderOptions, ModelAssignment, ReplayOptions, WriterOptions
 from prism.runs._options import (
     DECIDER_KINDS,
     check_config,
     digest,
     files_of,
     naming,
-    read_reasoner,
+    read_decider,
     require_unchanged,
 )
 from prism.runs._writing import (
@@ -34,9 +34,9 @@ from prism.runs._writing import (
     replayed_writer,
     require_model_of,
 )
-from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND, Feed
+from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND, DEFAULTS, Feed
+from prism.social._networks import code_in
 from prism.social._parameters import Parameters
-from prism.social._presets import DEFAULT_PRESET
 from prism.social._simulation import Simulation
 from prism.statechart import AgentState
 from prism.telemetry._loggers import EventLogger
@@ -93,7 +93,7 @@ class SocialRun:
     rounds: int = DEFAULT_ROUNDS
     ticks_per_round: int = DEFAULT_TICKS_PER_ROUND
     seed: int = 0
-    reasoner: ReasonerOptions = None
+    reasoner: DeciderOptions = None
     keep: tuple[str, ...] = ()
     writer: WriterOptions | None = None
     treatments: tuple[str | Treatment, ...] = ()
@@ -112,7 +112,8 @@ class SocialRun:
         # the parameters say it all, so that options read from run.json are equal to these
         object.__setattr__(self, "preset", None)
         object.__setattr__(self, "treatments", tuple(self.treatments))
-        require_models(self.reasoner, self.treatments)
+        if self.treatments:
+            require_models(self.reasoner, self.treatments)
         if self.writer is not None or self.reasoner is not None:
             require_model_of(self.reasoner, self.writer)
 
@@ -125,7 +126,7 @@ class SocialRun:
     @property
     def is_repeatable(self) -> bool:
         """Whether the run would write the same log again."""
-        later = later_models(self.treatments)
+        later = self._later()
         is_policy = self.reasoner is None and self.writer is None and not later
         return is_policy or not asks_a_model(self.reasoner, self.writer, later)
 
@@ -155,7 +156,7 @@ class SocialRun:
             else population.posts or opening_posts(population.agents, seed=self.seed)
         )
         reasoner, writer = None, None
-        later = later_models(self.treatments)
+        later = self._later()
         if self.reasoner is not None or self.writer is not None or later:
             reasoner, writer = make_askers(
                 self.reasoner,
@@ -225,7 +226,7 @@ class SocialRun:
                 rounds=config["rounds"],
                 ticks_per_round=config["ticks_per_round"],
                 seed=config["seed"],
-                reasoner=read_reasoner(config),
+                reasoner=read_decider(config),
                 keep=tuple(config.get("keep", ())),
                 writer=read_writer(config, path),
                 treatments=treatments_in(config.get("treatments", []), Feed, path),
@@ -236,6 +237,10 @@ class SocialRun:
         require_unchanged(config["inputs"], run._digests(), path)
 
         return run
+
+    def _later(self) -> Mapping[str, ModelAssignment]:
+        """Return the models that are asked in the course of the run."""
+        return later_models(self.treatments) if self.treatments else {}
 
     def _population(self) -> Population:
         given = str(self.agents)
@@ -263,7 +268,10 @@ class SocialRun:
         agents = str(self.agents)
         if _number(agents) is None:
             files[agents] = Path(agents)
-        files |= files_of(self.reasoner)
+        if self.reasoner is not None:
+            files |= files_of(self.reasoner)
+        if self.parameters != DEFAULTS:
+            files |= code_in(self.feed_parameters)
 
         return {name: digest(path) for name, path in files.items()}
 
@@ -278,9 +286,11 @@ def _parameters(given: Parameters | Mapping[str, Any], preset: str | None) -> Pa
         if preset is not None:
             raise InputError("leave it out where all parameters are given", field="preset")
         return given
+    if not given and preset is None:
+        return DEFAULTS
 
     try:
-        plain = Parameters.preset(preset or DEFAULT_PRESET)
+        plain = DEFAULTS if preset is None else Parameters.preset(preset)
     except PrismError as error:
         raise InputError(str(error), field="preset") from None
     try:

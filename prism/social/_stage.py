@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol, cast
 
 from prism.agents import SeedPost, SocialAgent
-from prism.agents._attributes import plain_attributes
 from prism.errors import FieldValueError
+from prism.social._feeds import Feeds, Rank
+from prism.social._herding import herding_pulls
 from prism.social._holding import HoldingLogger
+from prism.social._networks import follow_network
 from prism.social._parameters import Parameters
+from prism.social._populating import attributes_of, check_population
 from prism.social._posts import Draft, Network, Post, Reader
 from prism.social._recollecting import recollect
 from prism.social._results import Activity, Results, RoundSummary, summarize
@@ -103,6 +105,9 @@ class FeedRules(Protocol):
     def compose(self, agent: SocialAgent, post: Post, stream: RandomStream) -> Draft:
         """Write what an agent publishes."""
 
+    def ranking(self) -> Rank | None:
+        """Return how a feed of the user's own ranks posts; None if the parameters say so."""
+
 
 class FeedHost(RunHost):
     """A run of the feed, as the feed sees it; its agents know nothing of it.
@@ -155,6 +160,7 @@ class FeedStage:
         self._asking.apply = self.apply
         self._logger = self.logger = self._asking.logger
         self._activity = Activity()
+        self._herding = 0.0
         self.host: FeedHost = FeedHost(setting.world, setting.seed, setting.clock, self.logger)
         self.host.stage = self
         self.agents: list[SocialAgent] = self.host.agents
@@ -188,8 +194,14 @@ class FeedStage:
         self.agents[:] = population(self._world, agents)
         require_fit(self.agents, self.chart.definition, _NEEDS)
         self._seeds = list(feed.opening())
-        _check(self.agents, self._seeds)
-        self.network: Network = Network(self.agents)
+        check_population(self.agents, self._seeds)
+        now = feed.parameters
+        follow_network(self.agents, now, self.seed)
+        self.network: Network = Network(self.agents, now.candidates)
+        self.network.now = self._clock()
+        self._feeds = Feeds(
+            self.network, self.seed, self._clock, lambda: feed.parameters, feed.ranking()
+        )
         self.treated: Treated = Treated(
             self._world, self.agents, self.network, self.host, self._emit
         )
@@ -217,6 +229,7 @@ class FeedStage:
 
     def announce(self) -> None:
         """Announce every agent, and publish what was posted before the first round."""
+        tells_follows = self._feed.parameters.logs_follows
         for agent in self.agents:
             self._emit(
                 AGENT_JOINED,
@@ -225,9 +238,10 @@ class FeedStage:
                 archetype=None if agent.archetype is None else agent.archetype.name,
                 interests=agent.interests,
                 following=len(agent.following),
+                **({"follows": list(agent.following)} if tells_follows else {}),
                 state=agent.state.value,
                 timeout_threshold=agent.timeout_threshold,
-                **({"attributes": of_its_own} if (of_its_own := _attributes_of(agent)) else {}),
+                **({"attributes": of_its_own} if (of_its_own := attributes_of(agent)) else {}),
             )
 
         for post in self.network.seed(self._seeds):
@@ -244,6 +258,8 @@ class FeedStage:
     async def tick(self) -> None:
         """Let every agent take its step, and ask what they have to decide."""
         step, asking = self.step, self._asking
+        # a treatment may have changed it since the last tick
+        self._herding = self.host.parameters.get("herding", 0.0)
         for agent in self.treated.acting:
             if agent is asking.next_agent:
                 await asking.settle_next()
@@ -332,7 +348,7 @@ class FeedStage:
     def snapshot(self, _code: Encoder) -> dict[str, Any]:
         """Return the agents and their feeds; the log tells posts, likes and histories."""
         described: dict[str, Any] = {"agents": describe_readers(self.network)}
-        attributes = {agent.agent_id: _attributes_of(agent) for agent in self.agents}
+        attributes = {agent.agent_id: attributes_of(agent) for agent in self.agents}
         if any(attributes.values()):
             described["attributes"] = {name: of for name, of in attributes.items() if of}
 
@@ -360,11 +376,6 @@ class FeedStage:
 
     # What a world of the user's own asks
 
-    def agent(self, agent_id: str) -> SocialAgent | None:
-        """Return the agent of an id; None if there is none."""
-        reader = self._readers.get(agent_id)
-        return None if reader is None else reader.agent
-
     def publish_as(self, author_id: str, text: str, topics: Iterable[str]) -> Post:
         """Publish a post that no agent's step has written.
 
@@ -383,26 +394,31 @@ class FeedStage:
     # Steps
 
     def _open_feed(self, reader: Reader) -> None:
-        if self.network.refresh(reader):
+        if self._feeds.refresh(reader):
             self._fire(reader.agent, FEED_READY)
 
     def _look_at_next(self, reader: Reader) -> None:
         if reader.unread:
-            reader.post = reader.unread.popleft()
-            self._fire(reader.agent, SEES_POST, reader.post)
+            self._fire(reader.agent, SEES_POST, reader.look_at_next())
 
     def _weigh(self, reader: Reader) -> Question | None:
         agent, post = reader.agent, reader.post
         options = self.chart.enabled_targets(agent, DECIDES, post)
+        details: Mapping[str, Any] = {}
         if post is not None:
             # an agent of another engine may weigh in a way of its own
-            found = getattr(agent, "weighed_relevance", None)
+            weighed = getattr(agent, "weighed_relevance", None)
+            relevance = None if weighed is None else weighed(post)
+            shown = self._feed.parameters.shows_scores
+            votes = self.network.votes(post) if shown else {}
+            details = {**votes, "relevance": relevance} if shown else {}
             self._emit(
                 POST_WEIGHED,
                 agent_id=agent.agent_id,
                 post_id=post.post_id,
-                relevance=None if found is None else found(post),
+                relevance=relevance,
                 threshold=getattr(agent, "engagement_threshold", None),
+                **votes,
             )
 
         if len(options) > 1:
@@ -415,6 +431,8 @@ class FeedStage:
                 chart=self.chart.definition,
                 parameters=self.host.parameters,
                 recall=partial(recollect, self.network, agent),
+                pulls=herding_pulls(self._herding, self.network, post),
+                details=details,
             )
 
         # one option leaves nothing to decide
@@ -451,7 +469,7 @@ class FeedStage:
     def _like(self, reader: Reader) -> None:
         post = reader.post
         if post is not None:
-            self.network.like(post)
+            self.network.like(post, reader)
             self._activity.likes += 1
             self._emit(
                 POST_LIKED,
@@ -503,26 +521,3 @@ class FeedStage:
         logger = active_logger(self._logger)
         if logger is not None:
             logger.info(event, **keys)
-
-
-def _attributes_of(agent: SocialAgent) -> dict[str, Any]:
-    """Return an agent's attributes, which code of the user may have changed."""
-    # an agent of another engine may have none
-    own = getattr(agent, "attributes", None)
-    return plain_attributes(own) if own else {}
-
-
-def _check(agents: Sequence[SocialAgent], posts: Sequence[SeedPost]) -> None:
-    if not agents:
-        raise FieldValueError("a simulation needs at least one agent")
-
-    counts = Counter(agent.agent_id for agent in agents)
-    twice = sorted(agent_id for agent_id, count in counts.items() if count > 1)
-    if twice:
-        raise FieldValueError(f"agent ids must be unique, used more than once: {', '.join(twice)}")
-
-    strangers = sorted({post.author_id for post in posts if post.author_id not in counts})
-    if strangers:
-        raise FieldValueError(
-            f"posts must be by agents of the population, which has no {', '.join(strangers)}"
-        )

@@ -9,14 +9,14 @@ from typing import Any, Self
 
 from prism.errors import InputError, PrismError
 from prism.runlog import SimulatedClock
-from prism.runs import ReasonerOptions, ReplayOptions, WriterOptions
+from prism.runs import DeciderOptions, ReplayOptions, WriterOptions
 from prism.runs._options import (
     DECIDER_KINDS,
     check_config,
     digest,
     files_of,
     naming,
-    read_reasoner,
+    read_decider,
     require_unchanged,
     require_writable,
 )
@@ -88,7 +88,7 @@ class WorldRun:
     seed: int = 0
     parameters: Mapping[str, Any] = field(default_factory=dict)
     treatments: tuple[str | Treatment, ...] = ()
-    reasoner: ReasonerOptions = None
+    reasoner: DeciderOptions = None
     keep: tuple[str, ...] = ()
     writer: WriterOptions | None = None
 
@@ -206,7 +206,7 @@ class WorldRun:
                 seed=config["seed"],
                 parameters=config["parameters"],
                 treatments=treatments_in(config["treatments"], load_world(config["world"]), path),
-                reasoner=read_reasoner(config),
+                reasoner=read_decider(config),
                 writer=read_writer(config, path),
                 keep=tuple(config.get("keep", ())),
             )

@@ -16,7 +16,6 @@ from prism.worlds._fields import (
     Fields,
     check_value,
     hints_of,
-    is_a,
 )
 from prism.worlds._values import read_value, words_of_type
 
@@ -176,12 +175,7 @@ def check_group(group: Any) -> None:
     hints = hints_of(cls)
     for each in fields(cls):
         value = getattr(group, each.name)
-        described = _field_of(cls, each)
-        hint = hints[each.name]
-        if value is None and is_a(hint, None):
-            continue
-
-        check_value(described, hint, value)
+        check_value(_field_of(cls, each), hints[each.name], value)
         among = each.metadata.get("among")
         if among and value not in among:
             where = f"{cls.__name__}.{each.name}"

@@ -127,6 +127,12 @@ class SharedTreatment(Treatment):
         if self.name == CONTROL:
             raise InputError(f"{CONTROL} is the arm of those who are not treated", field="name")
 
+        for name, wanted in self.where.items():
+            options = wanted if isinstance(wanted, (list, tuple)) else [wanted]
+            if not all(isinstance(each, (str, int, float)) for each in options):
+                problem = f"must be a text, a number, true or false, or a list of such: {wanted!r}"
+                raise InputError(problem, field=f"where.{name}")
+
         object.__setattr__(self, "agents", tuple(self.agents))
         object.__setattr__(self, "experiment", self.experiment or self.name)
 
