@@ -28,7 +28,7 @@ def polars() -> Any:
 def run_row(
     head: Mapping[str, Any], parameters: Mapping[str, Any], results: Mapping[str, Any]
 ) -> Row:
-    """Return the row of one run: what it was, its totals, and its measures in the last round.
+    """Return the row of one run: what it was, its totals, and its measures in the end.
 
     Args:
         head: What comes first: run, configuration, arm, seed.
@@ -36,7 +36,8 @@ def run_row(
         results: What ``run.json`` says of what came of it; empty if nothing did.
     """
     rounds = results.get("rounds", ())
-    measures = rounds[-1].get("measures", {}) if rounds else {}
+    last = rounds[-1].get("measures", {}) if rounds else {}
+    measures = {**last, **results.get("measures", {})}
 
     return _joined(
         head,
