@@ -183,3 +183,7 @@ class Parameters:
             for each in fields(self)
             if getattr(self, each.name) != each.default
         }
+
+
+CLASSIC = Parameters()
+"""The parameters of the feed as it was before there were presets."""

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from prism.agents import SeedPost, SocialAgent
 from prism.agents._relevance import Terms, terms_of
 from prism.errors import FieldValueError
+from prism.randomness import RandomStream
 from prism.social._holding import Later
 from prism.statechart import Written
 
@@ -94,15 +95,23 @@ class Reader:
         seen_until: Number of the first post that its feed has not taken in yet.
         seen: Numbers of the posts that it has looked at.
         liked: The posts that it has liked, in that order.
+        reshared: Numbers of the roots whose cascades it has reshared a post of.
+        replied: How often it has replied in the cascade of a root, by its number.
+        activity: How much it writes, in means of the population.
+        ideas: Random numbers for writing of its own accord in this round; None if it never does.
     """
 
     __slots__ = (
+        "activity",
         "agent",
         "draft",
         "follows",
+        "ideas",
         "inbox",
         "liked",
         "post",
+        "replied",
+        "reshared",
         "seen",
         "seen_until",
         "topics",
@@ -122,6 +131,18 @@ class Reader:
         self.seen_until: int = 0
         self.seen: set[int] = set()
         self.liked: list[Post] = []
+        self.reshared: set[int] = set()
+        self.replied: dict[int, int] = {}
+        self.activity: float = 1.0
+        self.ideas: RandomStream | None = None
+
+    def note_written(self, post: Post) -> None:
+        """Note what the agent has published in whose cascade."""
+        root = post.root.number
+        if post.kind == "reshare":
+            self.reshared.add(root)
+        elif post.kind == "reply":
+            self.replied[root] = self.replied.get(root, 0) + 1
 
     def look_at_next(self) -> Post:
         """Take the first post of the feed, and return it."""
@@ -224,6 +245,7 @@ class Network:
 
     def __init__(self, agents: Iterable[SocialAgent], candidates: int = CANDIDATES) -> None:
         self.readers: list[Reader] = [Reader(agent, candidates) for agent in agents]
+        self._of: dict[str, Reader] = {each.agent.agent_id: each for each in self.readers}
         self.posts: list[Post] = []
         self.published: list[float] = []
         self.now: float = 0.0
@@ -385,6 +407,8 @@ class Network:
         self.published.append(self.now)
         self._ids.add(post.post_id)
         self._by_id[post.post_id] = post
+        if parent is not None and author_id in self._of:
+            self._of[author_id].note_written(post)
         self._by_author[author_id].append(post)
         for topic in post.terms.topics:
             self._by_topic[topic].append(post)

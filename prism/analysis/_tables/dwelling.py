@@ -60,19 +60,18 @@ def dwell_times(logs: RunLogs, *, by_round: bool = False) -> pl.DataFrame:
     Returns:
         One row for each state, by name, behind those of each round if they were asked for:
         ``round`` (only then; null in the rows of all rounds); ``state``; ``visits``, and of these
-        ``complete``, ``cut`` and ``open``; ``zero`` (complete visits of no tick); ``mean``, the restricted mean up to the
-        longest visit (the area under the survival curve; Irwin 1949), ``median``, ``p90`` and
-        ``p99`` in ticks (a percentile is the shortest time by which so many visits have ended, null
-        if the visits are cut before); ``max``, the longest visit seen; ``timeout_share`` (complete
-        visits that a time-out ended, 0 to 1); ``at_risk`` (ticks at whose beginning an agent was in
-        the state: over all states they sum to the steps taken, where no agent moves another) and
-        ``agent_ticks`` (ticks at whose end one was, as `state_counts` counts them); and of the fit
-        ``p``, its standard error
-        ``p_se``, ``distance`` (Kolmogorov's, from the survival curve: the greatest difference of
-        the two cumulative distributions, 0 to 1) and ``log_likelihood`` (natural logarithm). The
-        fit is null if no visit took a tick. With ``run`` first if there are several. If several
-        charts drive agents of a run, each is described by itself, and named in ``chart`` before
-        ``state``.
+        ``complete``, ``cut`` and ``open``; ``zero`` (complete visits of no tick); ``mean``, the
+        restricted mean up to the longest visit (the area under the survival curve; Irwin 1949),
+        ``median``, ``p90`` and ``p99`` in ticks (a percentile is the shortest time by which so many
+        visits have ended, null if the visits are cut before); ``max``, the longest visit seen;
+        ``timeout_share`` (complete visits that a time-out ended, 0 to 1); ``at_risk`` (ticks at
+        whose beginning an agent was in the state: over all states they sum to the steps taken,
+        where no agent moves another) and ``agent_ticks`` (ticks at whose end one was, as
+        `state_counts` counts them); and of the fit ``p``, its standard error ``p_se``, ``distance``
+        (Kolmogorov's, from the survival curve: the greatest difference of the two cumulative
+        distributions, 0 to 1) and ``log_likelihood`` (natural logarithm). The fit is null if no
+        visit took a tick. With ``run`` first if there are several. If several charts drive agents
+        of a run, each is described by itself, and named in ``chart`` before ``state``.
     """
     found = _read(logs)
     lengths = found.lengths if by_round else found.lengths.filter(pl.col("round").is_null())
