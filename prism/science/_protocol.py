@@ -288,13 +288,18 @@ class _Steps:
     observer: Observer
     read: dict[str, Choices] = field(default_factory=dict)
 
+    @property
+    def how(self) -> dict[str, Any]:
+        # a round of a model takes far longer than a checkpoint
+        return {"observer": self.observer, "checkpoint_every": 0}
+
     def carry_out(self, name: str, run: SocialRun) -> None:
         folder = self.made.folder / name
         with self._timed(name):
             if (folder / SUMMARY_NAME).exists():
-                resume(folder, SocialRun, hosts=self.hosts, observer=self.observer)
+                resume(folder, SocialRun, hosts=self.hosts, **self.how)
             else:
-                begin(run, folder, observer=self.observer)
+                begin(run, folder, **self.how)
 
     def choices(self, name: str) -> Choices:
         """Return the first decisions of a run."""

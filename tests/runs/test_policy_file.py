@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -79,6 +80,14 @@ async def test_a_logit_answers_for_its_groups() -> None:
         "scrolling": 0.155362,
     }
     assert (decision.source, decision.reason) == ("policy", None)
+
+
+async def test_what_a_question_tells_goes_before_what_the_agent_says() -> None:
+    """A covariate among the details of a question, such as likes, is taken from there."""
+    told = replace(asked("critic", 0.0), details={"relevance": 0.5})
+    assert (await answered(told)).probabilities == (
+        await answered(asked("critic", 0.5))
+    ).probabilities
 
 
 async def test_shares_answer_where_a_logit_does_not() -> None:
