@@ -80,6 +80,7 @@ SUB_ROOMS = {
         "_space",
         "_guest",
         "_assignments",
+        "_parameters",
         "_world",
         "_people",
         "_kinds",

@@ -22,6 +22,8 @@ with their labels.
 `agents`              what every agent is, and how much it did
 `interactions`        who replied to, reshared and liked whom
 `interaction_graph`   the same as a graph of networkx
+`follows`             who follows whom, where the log tells it
+`follow_networks`     how the follow network of each run is: mean, reciprocity, Gini
 `cascades`            size, depth, breadth, structural virality and lifetime of every cascade
 `agent_story`         all that one agent did, in order
 `let_pass`            why one agent let posts pass
@@ -69,6 +71,7 @@ from prism.analysis._tables.dwelling import dwell_survival, dwell_times
 from prism.analysis._tables.engagement import activity, engagement, gini, top_share
 from prism.analysis._tables.event_log import to_event_log
 from prism.analysis._tables.faults import faults
+from prism.analysis._tables.follows import follow_networks, follows
 from prism.analysis._tables.interactions import interaction_graph, interactions
 from prism.analysis._tables.let_pass import let_pass
 from prism.analysis._tables.participation import participation
@@ -105,6 +108,8 @@ __all__ = [
     "dwell_times",
     "engagement",
     "faults",
+    "follow_networks",
+    "follows",
     "gini",
     "interaction_graph",
     "interactions",

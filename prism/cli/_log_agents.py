@@ -64,6 +64,26 @@ def agents(runs: Runs, as_format: Format = None, out: Out = None) -> None:
     write(table, chosen, out, shown, reads=runs)
 
 
+def follows(
+    runs: Runs,
+    in_all: Annotated[
+        bool, typer.Option("--in-all", help="Describe the network of each run in one row.")
+    ] = False,
+    as_format: Format = None,
+    out: Out = None,
+) -> None:
+    """List who follows whom, from a log of a feed with the parameter logs_follows.
+
+    [bold]Example[/bold]
+
+    prism log follows runs/first --in-all
+    """
+    from prism.analysis import follow_networks
+    from prism.analysis import follows as pairs
+
+    show(runs, follow_networks if in_all else pairs, as_format, out)
+
+
 def interactions(runs: Runs, as_format: OfNetwork = None, out: Out = None) -> None:
     """Count who replied to, reshared and liked whose posts.
 

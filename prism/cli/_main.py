@@ -20,7 +20,7 @@ from prism.cli._chart_explain import explain
 from prism.cli._chart_fits import fits
 from prism.cli._doctor import doctor
 from prism.cli._log import logs
-from prism.cli._log_agents import agents, interactions, why
+from prism.cli._log_agents import agents, follows, interactions, why
 from prism.cli._log_decision import decision
 from prism.cli._log_measures import OF_RUNS
 from prism.cli._log_worlds import (
@@ -35,6 +35,7 @@ from prism.cli._memory import memories
 from prism.cli._protocol import protocol
 from prism.cli._report import report
 from prism.cli._screen import note, say
+from prism.cli._sensitivity import sensitivity
 from prism.cli._simulate import simulate
 from prism.cli._status import status
 from prism.cli._think import thinking
@@ -60,10 +61,12 @@ app.command()(calibrate)
 app.command()(protocol)
 app.command()(doctor)
 app.command()(batch)
+app.command()(sensitivity)
 charts.command()(explain)
 charts.command()(fits)
 logs.command()(agents)
 logs.command()(interactions)
+logs.command()(follows)
 logs.command()(why)
 logs.command()(decision)
 logs.command()(measures)

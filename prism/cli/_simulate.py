@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -300,7 +301,9 @@ def simulate(
     folder = None if out is None else own_folder("--out", out)
     with _screen(folder) as screen:
         choice = WriterChoice(writer, writer_model, writer_length, writer_language)
-        given = feed_parameters(world, preset, parameter_file, parameters)
+        given: Mapping[str, Any] = {}
+        if preset or parameter_file or parameters:
+            given = feed_parameters(world, preset, parameter_file, parameters)
         treated: tuple[Any, ...] = tuple(treatments or ())
         if treatment_file is not None:
             treated += treatments_in_file(world, treatment_file)

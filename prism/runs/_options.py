@@ -260,7 +260,11 @@ class PolicyOptions:
         policy: The file.
     """
 
-    policy: Path
+    policy: Path | str
+
+    def __post_init__(self) -> None:
+        """Take a text for a path."""
+        object.__setattr__(self, "policy", Path(self.policy))
 
     def to_config(self) -> dict[str, Any]:
         """Return the options as plain data."""
@@ -405,7 +409,7 @@ def files_of(reasoner: DeciderOptions) -> dict[str, Path]:
         InputError: If there is no such file, or the run could not find it again.
     """
     if isinstance(reasoner, PolicyOptions):
-        return {str(reasoner.policy): reasoner.policy}
+        return {str(reasoner.policy): Path(reasoner.policy)}
     if not isinstance(reasoner, ReplayOptions):
         return {}
 

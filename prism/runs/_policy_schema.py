@@ -1,11 +1,10 @@
 """The schema of policy files, and what of it a JSON Schema cannot say.
 
-``python -c "from prism.runs._policy_schema import write; write('docs')"`` publishes it.
+``python -m prism.science._publish docs`` writes the schema into the documentation.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from math import isclose
@@ -218,9 +217,3 @@ def _in_logit(logit: Mapping[str, Any], place: str) -> Iterator[tuple[str, str]]
         if len(weights) != terms:
             problem = f"must have {terms} items: the intercept, further groups, covariates"
             yield f"{place}.coefficients.{option}", problem
-
-
-def write(folder: Path | str) -> None:
-    """Write the published schema into a folder."""
-    text = json.dumps(SCHEMA, indent=2, ensure_ascii=False) + "\n"
-    (Path(folder) / SCHEMA_NAME).write_text(text, encoding="utf-8")

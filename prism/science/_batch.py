@@ -166,6 +166,7 @@ class Batch:
         self,
     ) -> Iterator[tuple[BatchRun, dict[str, Any], Mapping[str, Any], Mapping[str, Any]]]:
         """Yield each run, what identifies it, its parameters, and what came of it."""
+        of_feed = self._of_feed() if self.plan.is_of_feed else {}
         summaries = BatchFolder(self.folder).summaries([each.name for each in self.runs])
         for run, summary in zip(self.runs, summaries, strict=True):
             head = {
@@ -176,9 +177,24 @@ class Batch:
             }
             config = {} if summary is None else summary["config"]
             sizes = {key: config[key] for key in ("agents", "rounds", "ticks_per_round") if config}
-            parameters = {**run.configuration.parameters, **config.get("parameters", {})}
+            parameters = of_feed.get(run.configuration.name) or {
+                **run.configuration.parameters,
+                **config.get("parameters", {}),
+            }
             results = {} if summary is None else summary.get("results", {})
             yield run, {**head, **sizes}, parameters, results
+
+    def _of_feed(self) -> dict[str, dict[str, Any]]:
+        """Return the feed's parameters by configuration: all that any configuration changes."""
+        configurations = {run.configuration.name: run.configuration for run in self.runs}
+        found = {name: self.plan.feed_parameters(each) for name, each in configurations.items()}
+        names = dict.fromkeys(
+            name
+            for key, each in configurations.items()
+            for name in (*each.parameters, *found[key].changes())
+        )
+
+        return {key: {name: getattr(each, name) for name in names} for key, each in found.items()}
 
 
 def batch(

@@ -11,7 +11,7 @@ from prism.errors import FieldValueError
 from prism.runs._calibrated import ARCHETYPE, RELEVANCE
 from prism.runs._policy_file import Cell, Logit, ModelKind, Policy, RatioTest, Unidentified
 from prism.science._choices import Choices, Point, read_choices
-from prism.science._scipy import scipy_stats
+from prism.science._libraries import library
 from prism.statechart import Definition, Statechart, social_media_chart
 from prism.statechart.states import state_text
 
@@ -177,7 +177,7 @@ def _cell(
 
 def _homogeneity(point: Point, rows: Sequence[Sequence[int]]) -> RatioTest | None:
     """Test whether all groups choose with the same probabilities."""
-    chi2_contingency = scipy_stats().chi2_contingency
+    chi2_contingency = library("scipy.stats").chi2_contingency
     chosen = [place for place in range(len(point[2])) if any(row[place] for row in rows)]
     if len(rows) < 2 or len(chosen) < 2:
         return None
@@ -201,7 +201,7 @@ def _together(tests: Sequence[RatioTest]) -> RatioTest:
     """Sum independent tests of one pair of models."""
     statistic, df = sum(test.statistic for test in tests), sum(test.df for test in tests)
     known = [test.least_expected for test in tests if test.least_expected is not None]
-    p = float(scipy_stats().chi2.sf(statistic, df))
+    p = float(library("scipy.stats").chi2.sf(statistic, df))
 
     return RatioTest(
         None, None, (), tests[0].null, tests[0].alternative, statistic, df, p, min(known)

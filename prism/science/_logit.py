@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from prism.runs._policy_file import Logit, RatioTest, Unidentified
 from prism.science._choices import Choices, Point
-from prism.science._scipy import linprog, multinomial_logit, scipy_stats
+from prism.science._libraries import library
 
 if TYPE_CHECKING:
     import numpy as np
@@ -97,6 +97,11 @@ def _design(
                 Unidentified("covariate", reason, state, event, name=name, n=len(values))
             )
 
+    for name in known:
+        if unknown := rows[name].null_count():
+            reason = "is unknown in some decisions, which the logit leaves out"
+            unclear.append(Unidentified("covariate", reason, state, event, name=name, n=unknown))
+
     rows = rows.drop_nulls(known)
     counts = {
         group: dict(zip(options, row, strict=True))
@@ -177,7 +182,9 @@ def _is_separated(design: _Design) -> bool:
         differences.append(block[:, 1:].reshape(own.sum(), -1))
 
     matrix = np.concatenate(differences)
-    found = linprog()(-matrix.sum(axis=0), A_ub=-matrix, b_ub=np.zeros(len(matrix)), bounds=(-1, 1))
+    found = library("scipy.optimize").linprog(
+        -matrix.sum(axis=0), A_ub=-matrix, b_ub=np.zeros(len(matrix)), bounds=(-1, 1)
+    )
 
     return bool(-found.fun > _SLACK * len(matrix))
 
@@ -186,11 +193,12 @@ def _fit(design: _Design) -> Logit | str:
     """Return the logit, or why it could not be fitted."""
     import numpy as np
 
+    logit = library("statsmodels.discrete.discrete_model").MNLogit
     with warnings.catch_warnings():
         # what they warn of is looked at below
         warnings.simplefilter("ignore")
         try:
-            result = multinomial_logit()(design.endog, design.exog).fit(maxiter=_MOST_STEPS, disp=0)
+            result = logit(design.endog, design.exog).fit(maxiter=_MOST_STEPS, disp=0)
             covariance = np.asarray(result.cov_params())
         except (np.linalg.LinAlgError, ValueError) as error:
             return f"the fit failed ({error})"
@@ -227,7 +235,7 @@ def _tests(design: _Design, fitted: Logit) -> list[RatioTest]:
     """Test the logit against smaller ones, whose maxima are shares."""
     import numpy as np
 
-    chi2 = scipy_stats().chi2
+    chi2 = library("scipy.stats").chi2
 
     of_groups = design.exog[:, : len(design.groups)] @ np.arange(len(design.groups))
     terms = len(design.chosen) - 1

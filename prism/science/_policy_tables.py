@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from prism.runs._policy_file import Logit, Policy
-from prism.science._scipy import scipy_stats
+from prism.science._libraries import library
 
 if TYPE_CHECKING:
     import polars as pl
@@ -56,7 +56,7 @@ def policy_coefficients(policy: Policy) -> pl.DataFrame:
     """
     import polars as pl
 
-    norm = scipy_stats().norm
+    norm = library("scipy.stats").norm
     rows = [
         (
             *row,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,11 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from prism.errors import InputError, MissingExtraError
+from prism.files import write_durably
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
 from prism.science._batch import Batch, BatchObserver, begin_batch, read_batch, resume_batch
 from prism.science._batch_folder import BatchFolder
 from prism.science._batch_tables import table_of, write_tables
-from prism.science._plan import Plan, limits_of
+from prism.science._plan import Plan
+from prism.science._plan_checks import limits_of
+from prism.science._sensitivity_figure import FigureKind, drawn, sensitivity_figure
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,6 +29,7 @@ DEFAULT_SAMPLES = 16
 _LEVELS = 4
 """Levels of the grid that Morris's trajectories go on, as Campolongo et al. (2007) have them."""
 
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _CONFIDENCE = 0.95
 _TABLE = "sensitivity"
 _INDICES: Mapping[SensitivityMethod, Mapping[str, str | None]] = {
@@ -105,6 +110,39 @@ class Sensitivity:
             InputError: If a run is not complete.
         """
         write_tables(self.batch.folder, {_TABLE: self.indices()})
+
+    def figure(self, outcome: str) -> dict[str, Any]:
+        """Return the indices of one outcome as a figure, Vega-Lite.
+
+        Raises:
+            InputError: If a run is not complete, or there is no such outcome.
+            MissingExtraError: If altair is not installed.
+        """
+        rows = [row for row in self.indices().to_dicts() if row["outcome"] == outcome]
+        if not rows:
+            known = ", ".join(self.outcomes())
+            raise InputError(f"must be one of {known}, got {outcome!r}", field="outcome")
+
+        return sensitivity_figure(outcome, rows)
+
+    def save_figures(self, kind: FigureKind = "svg") -> list[Path]:
+        """Draw the indices of every outcome into the folder, as ``sensitivity-OUTCOME.svg``.
+
+        Args:
+            kind: Format of the figures.
+
+        Raises:
+            InputError: If a run is not complete.
+            MissingExtraError: If what draws is not installed.
+            OSError: If they cannot be written.
+        """
+        found = []
+        for outcome in self.outcomes():
+            path = self.batch.folder / f"{_TABLE}-{_UNSAFE.sub('-', outcome)}.{kind}"
+            write_durably(path, drawn(self.figure(outcome), kind))
+            found.append(path)
+
+        return found
 
     def _usual(self) -> list[str]:
         totals = [name for name in self.batch.outcomes() if name not in self.batch.measures()]
@@ -357,6 +395,9 @@ def _scale(plan: Plan, name: str) -> Callable[[float], float]:
 def _default(plan: Plan, name: str) -> Any:
     """Return the default of a parameter; None for one that is not there, which is said later."""
     (first,) = plan.samples([{}])
+    if plan.is_of_feed:
+        return getattr(plan.feed_parameters(first), name, None)
+
     config = plan.options(first, plan.seeds[0]).to_config()
 
     return config.get("parameters", {}).get(name)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from math import erfc, floor, sqrt
+from math import erfc, floor, isfinite, sqrt
 from statistics import fmean
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from prism.errors import FieldValueError
 from prism.science._libraries import library
@@ -165,10 +165,10 @@ def steadiness(series: Sequence[float], *, batch: int = 1) -> Steady:
 
     z = geweke(means)
     with warnings.catch_warnings():
-        # the p-values of KPSS lie at the ends of its tables, which the documentation says
+        # of KPSS at the ends of its tables, which `Steady` tells, and of another form of results
         warnings.simplefilter("ignore")
-        kpss_p = float(tests.kpss(means, regression="c", nlags="auto")[1])
-        adf_p = float(tests.adfuller(means, regression="c", autolag="AIC")[1])
+        kpss_p = _p_value(tests.kpss(means, regression="c", nlags="auto"))
+        adf_p = _p_value(tests.adfuller(means, regression="c", autolag="AIC"))
 
     return Steady(
         len(series),
@@ -177,7 +177,7 @@ def steadiness(series: Sequence[float], *, batch: int = 1) -> Steady:
         sd,
         z,
         None if z is None else erfc(abs(z) / sqrt(2)),
-        None if adf_p != adf_p else adf_p,
+        adf_p if isfinite(adf_p) else None,
         kpss_p,
         "drifting" if kpss_p < _DECIDED else "steady",
     )
@@ -264,6 +264,11 @@ def _variance_of_mean(values: Sequence[float]) -> float:
     )
 
     return (covariances[0] + weighted) / size
+
+
+def _p_value(found: Any) -> float:
+    # a tuple, or, from statsmodels 0.16 on, an object
+    return float(found.pvalue if hasattr(found, "pvalue") else found[1])
 
 
 def _by_round(logs: RunLogs) -> pl.DataFrame:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict, dataclass, fields
 from io import StringIO
-from math import isfinite
+from math import isfinite, sqrt
 from typing import TYPE_CHECKING, Any
 
 from prism.errors import FieldValueError
@@ -92,6 +92,7 @@ def fit_tail(values: Sequence[int]) -> Tail:
         if len(tail) < LEAST_IN_TAIL or len(set(tail)) < _LEAST_DIFFERENT:
             return Tail(known.values, known.largest, int(fit.xmin), len(tail))
 
+        exponent, distance = float(fit.power_law.alpha), _number(fit.power_law.D)
         against = {
             name: fit.distribution_compare("power_law", name, normalized_ratio=True)
             for name in ("lognormal", "exponential")
@@ -108,9 +109,10 @@ def fit_tail(values: Sequence[int]) -> Tail:
         known.largest,
         int(fit.xmin),
         len(tail),
-        _number(fit.power_law.alpha),
-        _number(fit.power_law.sigma),
-        _number(fit.power_law.D),
+        _number(exponent),
+        # their formula 3.2; the package has moved its own
+        _number((exponent - 1) / sqrt(len(tail))),
+        distance,
         **ratios,
         verdict=_verdict(**ratios),
     )

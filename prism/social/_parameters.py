@@ -79,17 +79,19 @@ class Parameters:
         mix_popular: Weight of the order by hot score.
         mix_random: Weight of a random order.
         mix_collaborative: Weight of the order by what similar agents like.
-        hot_half_life: Ticks in which ten times the score outweighs a post's age, above 0; Reddit's
-            45,000 seconds are 150 ticks of five minutes.
+        hot_half_life: Ticks by which a post must be younger to stand where one of twice the score
+            does, above 0; Reddit's 45,000 seconds for ten times the score are 45 ticks of five
+            minutes for twice.
         similar_agents: Agents whose likes a collaborative feed goes by, from 1 on.
         likes_compared: Latest likes by which agents are compared, from 1 on.
         network: Who follows whom: as ``given``; else generated, ``scale_free``, ``small_world``,
             ``blocks`` or ``random``, ``networkx:name(arguments)``, or ``package.module:function``.
         mean_follows: Mean number of agents that one follows, from 0 on, of a generated network.
         reciprocity: Probability that a follow is returned (Kwak et al. 2010: 22.1 % of the pairs).
-        follower_exponent: Exponent of the numbers of followers of a scale-free network, above 1.
+        follower_exponent: Exponent of the numbers of followers of a scale-free network, above 2.
         rewired: Share of rewired follows of a small world.
         within_block: Share of the follows that stay within a block.
+        blocks: Number of blocks of equal size; 0 for those that ``block_by`` makes.
         block_by: Attribute that makes blocks; nothing for the first interest.
         shows_scores: Whether questions, prompts and ``post.weighed`` tell likes, dislikes, score
             and relevance.
@@ -135,15 +137,16 @@ class Parameters:
     mix_popular: float = _of(0.5, 0)
     mix_random: float = _of(0.0, 0)
     mix_collaborative: float = _of(0.0, 0)
-    hot_half_life: float = _of(150.0, 0.001)
+    hot_half_life: float = _of(45.0, 0.001)
     similar_agents: int = _of(20, 1)
     likes_compared: int = _of(20, 1)
     network: str = "given"
     mean_follows: float = _of(10.0, 0)
     reciprocity: float = _of(0.36, 0, 1)
-    follower_exponent: float = _of(2.3, 1.001)
+    follower_exponent: float = _of(2.3, 2.001)
     rewired: float = _of(0.1, 0, 1)
     within_block: float = _of(0.8, 0, 1)
+    blocks: int = _of(0, 0)
     block_by: str = ""
     shows_scores: bool = False
     logs_follows: bool = False
@@ -175,9 +178,12 @@ class Parameters:
 
     def changes(self) -> Mapping[str, Any]:
         """Return the parameters that are not those of ``classic``."""
-        plain = type(self)()
         return {
             each.name: getattr(self, each.name)
             for each in fields(self)
-            if getattr(self, each.name) != getattr(plain, each.name)
+            if getattr(self, each.name) != each.default
         }
+
+
+CLASSIC = Parameters()
+"""The parameters of the feed as it was before there were presets."""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from prism.agents import SeedPost, SocialAgent
+from prism.agents import SeedPost, SocialAgent, opening_posts
 from prism.agents._attributes import plain_attributes
 from prism.errors import FieldValueError
 
@@ -16,6 +16,26 @@ def attributes_of(agent: SocialAgent) -> dict[str, Any]:
     # an agent of another engine may have none
     own = getattr(agent, "attributes", None)
     return plain_attributes(own) if own else {}
+
+
+def opened_by(agents: Sequence[SocialAgent], opening: str, seed: int) -> list[SeedPost]:
+    """Return the posts from before the first round, where none are given.
+
+    Args:
+        agents: The population.
+        opening: Whose: of ``each`` with interests, of the ``hub`` with the most followers, of whom
+            the first in the order of ids, or of ``none``.
+        seed: Seed of the run.
+    """
+    if opening == "each":
+        return opening_posts(agents, seed=seed)
+    if opening == "none":
+        return []
+
+    followers = Counter(name for agent in agents for name in agent.following)
+    hub = min(agents, key=lambda agent: (-followers[agent.agent_id], agent.agent_id))
+
+    return [SeedPost(hub.agent_id, "Have you heard? This changes everything.", ("rumour",))]
 
 
 def check_population(agents: Sequence[SocialAgent], posts: Sequence[SeedPost]) -> None:

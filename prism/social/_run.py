@@ -11,7 +11,6 @@ from prism.agents import (
     Population,
     load_population,
     load_posts,
-    opening_posts,
     synthetic_population,
 )
 from prism.errors import InputError, PrismError
@@ -34,9 +33,10 @@ from prism.runs._writing import (
     replayed_writer,
     require_model_of,
 )
-from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND, Feed
+from prism.social._activity import FREQUENCY
+from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND, DEFAULTS, Feed
+from prism.social._networks import code_in
 from prism.social._parameters import Parameters
-from prism.social._presets import DEFAULT_PRESET
 from prism.social._simulation import Simulation
 from prism.statechart import AgentState
 from prism.telemetry._loggers import EventLogger
@@ -153,7 +153,7 @@ class SocialRun:
         posts = (
             load_posts(self.posts, population.agents)
             if self.posts is not None
-            else population.posts or opening_posts(population.agents, seed=self.seed)
+            else population.posts or None
         )
         reasoner, writer = None, None
         later = self._later()
@@ -248,7 +248,9 @@ class SocialRun:
         if size is None:
             if not given.strip():
                 raise InputError("must be a number or a file, got nothing", field="agents")
-            return load_population(Path(given), seed=self.seed, keep=self.keep)
+            hours = (FREQUENCY,) if self.feed_parameters.hours == "file" else ()
+            keep = tuple(dict.fromkeys((*self.keep, *hours)))
+            return load_population(Path(given), seed=self.seed, keep=keep)
 
         if not size.is_integer():
             raise InputError(f"must be a whole number or a file, got {given}", field="agents")
@@ -260,7 +262,8 @@ class SocialRun:
                 "needs a file of agents: made-up ones have nothing to keep", field="keep"
             )
 
-        return synthetic_population(int(size), seed=self.seed)
+        # what they have posted before is for the parameters to say
+        return Population(synthetic_population(int(size), seed=self.seed).agents)
 
     def _digests(self) -> dict[str, str]:
         """Return the SHA-256 of every file that is read, by its name."""
@@ -268,7 +271,10 @@ class SocialRun:
         agents = str(self.agents)
         if _number(agents) is None:
             files[agents] = Path(agents)
-        files |= files_of(self.reasoner)
+        if self.reasoner is not None:
+            files |= files_of(self.reasoner)
+        if self.parameters != DEFAULTS:
+            files |= code_in(self.feed_parameters)
 
         return {name: digest(path) for name, path in files.items()}
 
@@ -283,9 +289,11 @@ def _parameters(given: Parameters | Mapping[str, Any], preset: str | None) -> Pa
         if preset is not None:
             raise InputError("leave it out where all parameters are given", field="preset")
         return given
+    if not given and preset is None:
+        return DEFAULTS
 
     try:
-        plain = Parameters.preset(preset or DEFAULT_PRESET)
+        plain = DEFAULTS if preset is None else Parameters.preset(preset)
     except PrismError as error:
         raise InputError(str(error), field="preset") from None
     try:

@@ -29,7 +29,8 @@ class Simulation(Loop[Feed, RoundSummary, Results]):
 
     Args:
         agents: The population, in the order in which it acts.
-        posts: What was posted before the first round, oldest first.
+        posts: What was posted before the first round, oldest first; None for what the parameter
+            ``opening`` says.
         rounds: Number of rounds, from 1 on.
         ticks_per_round: Steps that an agent takes in a round, from 1 on.
         seed: Seed of every random number.
@@ -68,7 +69,7 @@ class Simulation(Loop[Feed, RoundSummary, Results]):
     def __init__(
         self,
         agents: Iterable[SocialAgent],
-        posts: Iterable[SeedPost] = (),
+        posts: Iterable[SeedPost] | None = (),
         *,
         rounds: int = DEFAULT_ROUNDS,
         ticks_per_round: int = DEFAULT_TICKS_PER_ROUND,
@@ -87,7 +88,9 @@ class Simulation(Loop[Feed, RoundSummary, Results]):
         feed = Feed() if world is None else world
         if parameters is not None:
             feed.parameters = parameters
-        feed.give(posts=list(posts), composer=composer, guard=should_engage)
+        feed.give(
+            posts=None if posts is None else list(posts), composer=composer, guard=should_engage
+        )
         super().__init__(
             feed,
             list(agents),

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, get_args
 from prism.errors import FieldValueError, InputError
 from prism.social._posts import Post, PostKind
 from prism.worlds import SharedTreatment, Treatment, World
-from prism.worlds._treatments import check_parameters, set_parameters
+from prism.worlds._parameters import set_parameters
+from prism.worlds._treatments import check_parameters
 
 
 @dataclass(frozen=True, slots=True)

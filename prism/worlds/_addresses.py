@@ -174,13 +174,12 @@ def _load_file(path: Path) -> ModuleType:
 def _loaded(path: Path) -> ModuleType | None:
     """Return the module that was made from a file, if one was."""
     # there are thousands of modules, and a batch asks for each of its runs
-    file = str(path.absolute())
+    file = os.path.abspath(path)  # noqa: PTH100
     likely = sys.modules.get(path.stem)
     others = (each for each in list(sys.modules.values()) if each is not likely)
     for module in (likely, *others):
         found = getattr(module, "__file__", None)
-        # not resolved, which would ask the file system of every module
-        if found and (found == file or os.path.abspath(found) == file):  # noqa: PTH100
+        if found and os.path.abspath(found) == file:  # noqa: PTH100
             return module
 
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING as NO_DEFAULT
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from prism.errors import DefinitionError, FieldTypeError, FieldValueError
 from prism.statechart._identity import identify
@@ -16,12 +16,8 @@ from prism.worlds._fields import (
     Fields,
     check_value,
     hints_of,
-    is_a,
 )
 from prism.worlds._values import read_value, words_of_type
-
-if TYPE_CHECKING:
-    from prism.worlds._world import World
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +76,12 @@ def groups_of(cls: Fields) -> list[str]:
     ]
 
 
-def parameters_told(world: World[Any]) -> dict[str, Any]:
+def parameters_told(world: Any) -> dict[str, Any]:
     """Return a world's parameters as a log has them."""
     return identify(parameter_values(world)) or {}
 
 
-def parameter_values(world: World[Any]) -> dict[str, Any]:
+def parameter_values(world: Any) -> dict[str, Any]:
     """Return a world's parameters as they are now, by name."""
     return {
         name: _value(world, name, each.group) for name, each in parameters_of(type(world)).items()
@@ -131,7 +127,7 @@ def in_groups(
     return found
 
 
-def set_parameters(world: World[Any], given: Mapping[str, Any]) -> None:
+def set_parameters(world: Any, given: Mapping[str, Any]) -> None:
     """Set parameters of a world by name; texts are read as values of their types."""
     cls = type(world)
     current = {name: getattr(world, name) for name in groups_of(cls)}
@@ -176,12 +172,7 @@ def check_group(group: Any) -> None:
     hints = hints_of(cls)
     for each in fields(cls):
         value = getattr(group, each.name)
-        described = _field_of(cls, each)
-        hint = hints[each.name]
-        if value is None and is_a(hint, None):
-            continue
-
-        check_value(described, hint, value)
+        check_value(_field_of(cls, each), hints[each.name], value)
         among = each.metadata.get("among")
         if among and value not in among:
             where = f"{cls.__name__}.{each.name}"
@@ -208,7 +199,7 @@ class ParameterView(Mapping[str, Any]):
 
     __slots__ = ("_known", "_world")
 
-    def __init__(self, world: World[Any]) -> None:
+    def __init__(self, world: Any) -> None:
         self._world = world
         self._known = {name: each.group for name, each in parameters_of(type(world)).items()}
 
@@ -225,7 +216,7 @@ class ParameterView(Mapping[str, Any]):
         return len(self._known)
 
 
-def _value(world: World[Any], name: str, group: str | None) -> Any:
+def _value(world: Any, name: str, group: str | None) -> Any:
     return getattr(world if group is None else getattr(world, group), name)
 
 

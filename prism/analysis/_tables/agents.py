@@ -10,7 +10,7 @@ from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import TableMerger, merge_by_first, merge_by_sum
 from prism.analysis._reading.scanning import as_columns, read_object
 from prism.analysis._tables.engagement import activity_by_number, runs_with_feed
-from prism.analysis._tables.treated import arms_of_agents
+from prism.analysis._tables.treated import with_arms
 from prism.telemetry.events import AGENT_JOINED, DECISION, POST_WEIGHED, TRANSITION
 
 _AGENT = ["run", "agent_id"]
@@ -36,13 +36,7 @@ def agents(logs: RunLogs) -> pl.DataFrame:
         behind the id (``a+b`` of two experiments). With ``run`` first if there are several. In
         worlds without posts, ``chart`` comes in place of what only feeds have.
     """
-    table, arms = described_agents(logs, _FACTS), arms_of_agents(logs)
-    if arms.height:
-        table = table.join(arms, on=_AGENT, how="left", maintain_order="left")
-        first = [*_AGENT, "arm"]
-        table = table.select(*first, *(name for name in table.columns if name not in first))
-
-    return logs.labelled(table)
+    return logs.labelled(with_arms(logs, described_agents(logs, _FACTS)))
 
 
 def described_agents(logs: RunLogs, facts: Sequence[str]) -> pl.DataFrame:

@@ -10,22 +10,32 @@ import polars as pl
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import TableMerger, merge_by_first, merge_by_sum
 from prism.analysis._tables.agent_paths import AgentPaths
-from prism.analysis._tables.states import closes_round, dated
+from prism.analysis._tables.happened import and_in_all
+from prism.analysis._tables.states import closes_round, dated, states_by_number
 from prism.analysis._tables.transitions import without_lone_chart
 from prism.statechart._definition import TIMEOUT
 from prism.statechart.social import ROUND_ENDS
 from prism.telemetry.events import TRANSITION
 
-_OF_STATE = ["run", "chart", "state"]
+_OF_STATE = ["run", "round", "chart", "state"]
+_STATE = ["run", "chart", "state"]
 _AGENT = ["run", "chart", "agent_id"]
+_TICKS = {
+    "run": pl.UInt32(),
+    "round": pl.Int64(),
+    "chart": pl.String(),
+    "state": pl.String(),
+    "agent_ticks": pl.Int64(),
+}
 _MOVED = [
     *("run", "chart", "round", "tick", "from_state", "to_state", "trigger"),
     *("ticks_in_state", "closing"),
 ]
+_ROUNDING = 1e-12
 _PERCENTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99}
 
 
-def dwell_times(logs: RunLogs) -> pl.DataFrame:
+def dwell_times(logs: RunLogs, *, by_round: bool = False) -> pl.DataFrame:
     """Describe how many ticks agents stay in each state.
 
     A visit is measured by ``ticks_in_state`` of the transition that ends it: the number of ticks in
@@ -45,36 +55,40 @@ def dwell_times(logs: RunLogs) -> pl.DataFrame:
 
     Args:
         logs: The logs, from `read_log`.
+        by_round: Whether there are rows for each round, too, of the visits that ended in it.
 
     Returns:
-        One row for each state, by name: ``state``; ``visits``, and of these ``complete``, ``cut``
-        and ``open``; ``zero`` (complete visits of no tick); ``mean``, the restricted mean up to the
-        longest visit (the area under the survival curve; Irwin 1949), ``median``, ``p90`` and
-        ``p99`` in ticks (a percentile is the shortest time by which so many visits have ended, null
-        if the visits are cut before); ``max``, the longest visit seen; ``timeout_share`` (complete
-        visits that a time-out ended, 0 to 1); ``at_risk`` (ticks at whose beginning an agent was in
-        the state: over all states they sum to the steps taken, where no agent moves another) and
-        ``agent_ticks`` (ticks at whose end one was, as `state_counts` counts them); and of the fit
-        ``p``, its standard error
-        ``p_se``, ``distance`` (Kolmogorov's, from the survival curve: the greatest difference of
-        the two cumulative distributions, 0 to 1) and ``log_likelihood`` (natural logarithm). The
-        fit is null if no visit took a tick. With ``run`` first if there are several. If several
-        charts drive agents of a run, each is described by itself, and named in ``chart`` before
-        ``state``.
+        One row for each state, by name, behind those of each round if they were asked for:
+        ``round`` (only then; null in the rows of all rounds); ``state``; ``visits``, and of these
+        ``complete``, ``cut`` and ``open``; ``zero`` (complete visits of no tick); ``mean``, the
+        restricted mean up to the longest visit (the area under the survival curve; Irwin 1949),
+        ``median``, ``p90`` and ``p99`` in ticks (a percentile is the shortest time by which so many
+        visits have ended, null if the visits are cut before); ``max``, the longest visit seen;
+        ``timeout_share`` (complete visits that a time-out ended, 0 to 1); ``at_risk`` (ticks at
+        whose beginning an agent was in the state: over all states they sum to the steps taken,
+        where no agent moves another) and ``agent_ticks`` (ticks at whose end one was, as
+        `state_counts` counts them); and of the fit ``p``, its standard error ``p_se``, ``distance``
+        (Kolmogorov's, from the survival curve: the greatest difference of the two cumulative
+        distributions, 0 to 1) and ``log_likelihood`` (natural logarithm). The fit is null if no
+        visit took a tick. With ``run`` first if there are several. If several charts drive agents
+        of a run, each is described by itself, and named in ``chart`` before ``state``.
     """
     found = _read(logs)
-    lengths, curve = found.lengths, survival_of(found.lengths)
+    lengths = found.lengths if by_round else found.lengths.filter(pl.col("round").is_null())
+    curve = survival_of(lengths)
     described = lengths.group_by(_OF_STATE).agg(*_description())
     of_curve = curve.group_by(_OF_STATE, maintain_order=True).agg(*_curve_description())
 
     table = described
-    for part in (of_curve, found.agent_ticks, _geometric_fits(curve)):
+    in_rounds = _agent_ticks_by_round(logs) if by_round else found.agent_ticks.clear()
+    ticks = pl.concat([in_rounds, found.agent_ticks])
+    for part in (of_curve, ticks, _geometric_fits(curve)):
         # a log of an application's own loop may name no chart
         table = table.join(part, on=_OF_STATE, how="left", nulls_equal=True)
 
-    whole = table.sort(_OF_STATE).select(*_OF_STATE, *_COLUMNS)
+    whole = table.sort(_OF_STATE, nulls_last=True).select(*_OF_STATE, *_COLUMNS)
 
-    return logs.labelled(without_lone_chart(whole))
+    return logs.labelled(without_lone_chart(whole if by_round else whole.drop("round")))
 
 
 def dwell_survival(logs: RunLogs) -> pl.DataFrame:
@@ -96,7 +110,9 @@ def dwell_survival(logs: RunLogs) -> pl.DataFrame:
         and ``survival_se``. With ``run`` first if there are several, and ``chart`` before ``state``
         if several drive agents of a run.
     """
-    return logs.labelled(without_lone_chart(survival_of(_read(logs).lengths)))
+    lengths = _read(logs).lengths.filter(pl.col("round").is_null())
+
+    return logs.labelled(without_lone_chart(survival_of(lengths).drop("round")))
 
 
 _COLUMNS = (
@@ -110,9 +126,10 @@ class _Visits:
     """The visits of states.
 
     Args:
-        lengths: Visits by run, chart, state and ``ticks``: how many were ``complete`` (of these,
-            ``timeouts``), ``cut`` and ``open``.
-        agent_ticks: By run, chart and state, the ticks at whose end an agent was in it.
+        lengths: Visits by run, the round in which they ended, or null in all, chart, state and
+            ``ticks``: how many were ``complete`` (of these, ``timeouts``), ``cut`` and ``open``.
+        agent_ticks: By run, chart and state, the ticks at whose end an agent was in it; the round
+            is null.
     """
 
     lengths: pl.DataFrame
@@ -121,7 +138,7 @@ class _Visits:
 
 def _read(logs: RunLogs) -> _Visits:
     paths, moments = AgentPaths(), merge_by_first(["run", "round", "tick"])
-    moved, begun = merge_by_sum(_MOVED), merge_by_sum(_OF_STATE)
+    moved, begun = merge_by_sum(_MOVED), merge_by_sum(_STATE)
     last = TableMerger(lambda tables: tables.unique(_AGENT, keep="last", maintain_order=True))
 
     def noted() -> Iterator[pl.DataFrame]:
@@ -150,13 +167,13 @@ def _read(logs: RunLogs) -> _Visits:
     open_visits = _open(with_run(last.table()))
     lengths = pl.concat([_ended(ended), open_visits], how="diagonal")
     of_length = (
-        lengths.drop_nulls("ticks")
+        and_in_all(lengths.drop_nulls("ticks"))
         .group_by(*_OF_STATE, "ticks")
         .agg(pl.col("complete", "timeouts", "cut", "open").fill_null(0).sum())
     )
 
     return _Visits(
-        of_length.sort(*_OF_STATE, "ticks"),
+        of_length.sort(*_OF_STATE, "ticks", nulls_last=True),
         _agent_ticks(ended, with_run(last.table()), with_run(begun.table())),
     )
 
@@ -175,7 +192,7 @@ def _ticks_per_round(logs: RunLogs, moments: pl.DataFrame) -> pl.DataFrame:
         per_round=pl.coalesce("said", "longest")
     )
 
-    return known.select("run", "per_round", end=_clock())
+    return known.select("run", "per_round", end=_clock(), last_round="round")
 
 
 def _clock() -> pl.Expr:
@@ -187,12 +204,11 @@ def _clock() -> pl.Expr:
 def _ended(moved: pl.DataFrame) -> pl.DataFrame:
     """Count the visits that a transition has ended."""
     # a log without rounds has no last ticks, and may name the trigger
-    count, is_cut = (
-        pl.col("count"),
-        pl.col("is_closing") | (pl.col("trigger").eq_missing(ROUND_ENDS)),
-    )
+    is_cut = pl.col("is_closing") | pl.col("trigger").eq_missing(ROUND_ENDS)
+    count = pl.col("count")
     is_timeout = pl.col("trigger").eq_missing(TIMEOUT)
-    return moved.group_by("run", "chart", state="from_state", ticks="ticks_in_state").agg(
+    visits = moved.group_by("run", "round", "chart", state="from_state", ticks="ticks_in_state")
+    return visits.agg(
         complete=count.filter(~is_cut).sum(),
         timeouts=count.filter(~is_cut & is_timeout).sum(),
         cut=count.filter(is_cut).sum(),
@@ -202,7 +218,7 @@ def _ended(moved: pl.DataFrame) -> pl.DataFrame:
 def _open(last: pl.DataFrame) -> pl.DataFrame:
     """Count the visits in which the agents are at the end."""
     ticks = pl.col("end") - _clock()
-    counted = last.group_by(*_OF_STATE, ticks=ticks)
+    counted = last.with_columns(ticks=ticks, round="last_round").group_by(*_OF_STATE, "ticks")
     return counted.agg(open=pl.len().cast(pl.Int64))
 
 
@@ -217,18 +233,27 @@ def _agent_ticks(ended: pl.DataFrame, last: pl.DataFrame, begun: pl.DataFrame) -
     moment = _clock().clip(lower_bound=1) + closing
     moved = ended.with_columns(ticks=pl.col("count") * moment)
     parts = [
-        moved.select(*_OF_STATE[:2], "ticks", state="from_state"),
-        moved.select(*_OF_STATE[:2], -pl.col("ticks"), state="to_state"),
-        last.select(*_OF_STATE, ticks=pl.col("end") + 1),
-        begun.select(*_OF_STATE, ticks=-pl.col("begun")),
+        moved.select("run", "chart", "ticks", state="from_state"),
+        moved.select("run", "chart", -pl.col("ticks"), state="to_state"),
+        last.select(*_STATE, ticks=pl.col("end") + 1),
+        begun.select(*_STATE, ticks=-pl.col("begun")),
     ]
     ticks = pl.col("ticks")
-    every = pl.concat([part.select(*_OF_STATE, "ticks") for part in parts])
-
+    every = pl.concat([part.select(*_STATE, "ticks") for part in parts])
     # nobody knows where an agent was if the log does not say when it moved
-    return every.group_by(_OF_STATE).agg(
+    known = every.group_by(_STATE).agg(
         agent_ticks=pl.when(ticks.null_count() == 0).then(ticks.sum())
     )
+
+    return known.select("run", pl.lit(None, pl.Int64).alias("round"), *_STATE[1:], "agent_ticks")
+
+
+def _agent_ticks_by_round(logs: RunLogs) -> pl.DataFrame:
+    states = states_by_number(logs)
+    if "tick" not in states.columns:  # of a log that has none
+        return pl.DataFrame(schema=_TICKS)
+
+    return states.group_by(_OF_STATE).agg(agent_ticks=pl.col("agents").sum())
 
 
 def survival_of(lengths: pl.DataFrame) -> pl.DataFrame:
@@ -287,9 +312,6 @@ def _curve_description() -> list[pl.Expr]:
     ]
 
 
-_ROUNDING = 1e-12
-
-
 def _geometric_fits(curve: pl.DataFrame) -> pl.DataFrame:
     ticks, exits, at_risk = pl.col("ticks"), pl.col("exits"), pl.col("at_risk")
     timed = curve.filter(ticks > 0).sort(*_OF_STATE, "ticks")
@@ -307,17 +329,13 @@ def _geometric_fits(curve: pl.DataFrame) -> pl.DataFrame:
     above = (seen - (1 - stay.pow(ticks))).abs()
     below = (seen.shift(1, fill_value=0.0).over(_OF_STATE) - (1 - stay.pow(ticks - 1))).abs()
     # log(1 - p) is infinite where p is 1, though no visit stayed on there.
-    p, total, stayed = (
-        pl.col("p").first(),
-        pl.col("total").first(),
-        pl.col("risk") - pl.col("total"),
-    )
-    stays = pl.when(stayed.first() > 0).then(stayed.first() * (1 - p).log()).otherwise(0.0)
+    p, total, risk = pl.col("p").first(), pl.col("total").first(), pl.col("risk").first()
+    stays = pl.when(risk > total).then((risk - total) * (1 - p).log()).otherwise(0.0)
     exits_of = pl.when(total > 0).then(total * p.log()).otherwise(0.0)
 
     return measured.group_by(_OF_STATE).agg(
         p=p,
-        p_se=(p * (1 - p) / pl.col("risk").first()).sqrt(),
+        p_se=(p * (1 - p) / risk).sqrt(),
         distance=pl.max_horizontal(above, below).max(),
         log_likelihood=stays + exits_of,
     )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import polars as pl
-from polars.dataframe.group_by import GroupBy as DataFrameGroupBy
 
 from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.scanning import as_columns, read_object
@@ -15,6 +15,9 @@ from prism.analysis._tables.participation import participation_of, with_every_ro
 from prism.analysis._tables.rhythm import ALL, rhythm_of
 from prism.statechart._definition import TIMEOUT
 from prism.statechart.social import SEES_POST
+
+if TYPE_CHECKING:
+    from polars.dataframe.group_by import GroupBy
 
 _OF_PARTICIPATION = (
     *("silent", "writing", "creating", "liking", "written"),
@@ -160,7 +163,7 @@ def _reshares(happened: Happened) -> pl.DataFrame:
     )
 
 
-def _grown(shape: Callable[[pl.DataFrame], pl.DataFrame], happened: Happened) -> DataFrameGroupBy:
+def _grown(shape: Callable[[pl.DataFrame], pl.DataFrame], happened: Happened) -> GroupBy:
     """Return the trees that begin in rounds that count, by round and in all."""
     found = shape(happened.tables["posts"])
     if happened.from_round > 1:

@@ -88,11 +88,26 @@ def arms(logs: RunLogs, *, by_round: bool = False) -> pl.DataFrame:
     return logs.labelled(table.sort(keys))
 
 
-def arms_of_agents(logs: RunLogs) -> pl.DataFrame:
-    """Return the arm of each agent that was assigned, by run and id; several as ``a+b``."""
-    found = _assignments(logs).drop_nulls("agent_id").unique(["run", "agent_id", "experiment"])
-    ordered = found.sort("run", "agent_id", "round", "experiment")
-    return ordered.group_by("run", "agent_id", maintain_order=True).agg(pl.col("arm").str.join("+"))
+def with_arms(logs: RunLogs, table: pl.DataFrame, key: str = "agent_id") -> pl.DataFrame:
+    """Add the arm of agents or posts that were assigned, behind their id; ``a+b`` of several.
+
+    Args:
+        logs: The logs.
+        table: A table by number of run, returned as it is if nothing of its kind was assigned.
+        key: The column of the id: of agents if it is ``agent_id``, else of posts.
+    """
+    subject = "agent_id" if key == "agent_id" else "post_id"
+    found = _assignments(logs).drop_nulls(subject).unique(["run", subject, "experiment"])
+    if found.is_empty():
+        return table
+
+    ordered = found.sort("run", subject, "round", "experiment")
+    arms = ordered.group_by("run", subject).agg(pl.col("arm").str.join("+")).rename({subject: key})
+    joined = table.join(arms, on=["run", key], how="left", maintain_order="left")
+    place = joined.columns.index(key) + 1
+    others = [name for name in joined.columns if name != "arm"]
+
+    return joined.select(*others[:place], "arm", *others[place:])
 
 
 def _assignments(logs: RunLogs) -> pl.DataFrame:

@@ -10,6 +10,7 @@ from prism.analysis._reading.logs import RunLogs
 from prism.analysis._reading.merging import TableMerger
 from prism.analysis._tables.engagement import remark_no_feed
 from prism.analysis._tables.happened import IN_ALL, Happened, and_in_all, what_happened
+from prism.analysis._tables.treated import with_arms
 from prism.errors import FieldValueError
 from prism.statechart import AgentState
 from prism.statechart._definition import TIMEOUT
@@ -79,7 +80,9 @@ def reach(logs: RunLogs, *, of: Whom = "cascades") -> pl.DataFrame:
         ``posts``, ``authors`` and ``cascades`` (different ones); ``received`` (views of its own
         posts); ``readers`` (different agents who opened one of them) and ``share`` (of all agents).
 
-        With ``run`` first if there are several. Nothing of worlds without posts.
+        Where posts or agents were assigned to the arms of an experiment, ``arm`` comes behind the
+        id, of a cascade that of its root. With ``run`` first if there are several. Nothing of
+        worlds without posts.
 
     Raises:
         FieldValueError: If there is no such kind.
@@ -87,11 +90,13 @@ def reach(logs: RunLogs, *, of: Whom = "cascades") -> pl.DataFrame:
     happened = what_happened(logs, "posts", "views")
     remark_no_feed(logs, happened.tables["posts"]["run"])
     if of == "agents":
-        return logs.labelled(_exposure(happened))
+        return logs.labelled(with_arms(logs, _exposure(happened)))
     if of not in ("posts", "cascades"):
         raise FieldValueError(f"reach is that of posts, cascades or agents, not {of!r}")
 
-    return logs.labelled(_reach_of(happened, "post_id" if of == "posts" else "root_id"))
+    item = "post_id" if of == "posts" else "root_id"
+
+    return logs.labelled(with_arms(logs, _reach_of(happened, item), item))
 
 
 def views_of(logs: RunLogs) -> pl.DataFrame:

@@ -59,7 +59,7 @@ class PolicyReasoner(BaseReasoner):
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
         """Draw an option for every question."""
-        return [self._draw(question) for question in questions]
+        return [self._draw(question, self.probabilities(question)) for question in questions]
 
     def probabilities(self, question: Question) -> list[float]:
         """Return the probability of every option, in the options' order; they sum to one."""
@@ -73,8 +73,7 @@ class PolicyReasoner(BaseReasoner):
         total = sum(weights)
         return [weight / total for weight in weights]
 
-    def _draw(self, question: Question) -> Decision:
-        chances = self.probabilities(question)
+    def _draw(self, question: Question, chances: Sequence[float]) -> Decision:
         stream = self._streams.of(question.agent)
         chosen = question.options[stream.weighted_index(chances)]
         texts = [state_text(option) for option in question.options]

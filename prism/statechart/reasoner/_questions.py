@@ -33,6 +33,8 @@ class Question:
         parameters: The parameters of the world, if it has any.
         pulls: What speaks for options besides the agent's own inclinations, in units of utility,
             where no model decides.
+        details: What is known of the context besides, by name, such as the likes of a post; a model
+            is told of it after the context.
         recall: Returns the last things that happened to the agent, so many at most, oldest first;
             without it these are the transitions of its ``state_history``.
 
@@ -51,6 +53,7 @@ class Question:
     parameters: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
     recall: Callable[[int], Sequence[str]] | None = field(default=None, compare=False, repr=False)
     pulls: Mapping[Any, float] | None = field(default=None, compare=False, repr=False)
+    details: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse a question that has no answer."""

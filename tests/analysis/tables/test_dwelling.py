@@ -172,6 +172,19 @@ def test_shares_times_agent_ticks_are_the_visits(
             }
 
 
+def test_rounds_add_up_to_the_whole(folder: Path) -> None:
+    """A visit counts in the round in which it ended; open ones in the last."""
+    logs = read_log(folder)
+    table = dwell_times(logs, by_round=True)
+    counts = ["visits", "complete", "cut", "open", "zero", "at_risk", "agent_ticks"]
+    rounds = table.drop_nulls("round")
+    assert rounds["round"].unique().sort().to_list() == [1, 2, 3, 4]
+    whole = table.filter(pl.col("round").is_null()).drop("round")
+    assert whole.equals(dwell_times(logs))
+    summed = rounds.group_by("state").agg(pl.col(counts).sum()).sort("state")
+    assert summed.rows() == whole.select("state", *counts).rows()
+
+
 def test_runs_and_charts_are_described_separately(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:

@@ -7,7 +7,17 @@ import orjson
 import polars as pl
 import pytest
 
-from prism.analysis import agents, arms, assignments, read_log, treated_posts
+from prism.analysis import (
+    activity,
+    agent_rhythms,
+    agents,
+    arms,
+    assignments,
+    cascades,
+    reach,
+    read_log,
+    treated_posts,
+)
 from prism.runs import begin
 from prism.social import Dislikes, Likes, RemoveAgents, SocialRun
 
@@ -58,6 +68,23 @@ def test_agents_have_their_arm(treated: Path) -> None:
     assert dict(agents(logs).select("agent_id", "arm").iter_rows()) == dict(
         told.select("agent_id", "arm").iter_rows()
     )
+
+
+def test_posts_and_agents_have_their_arm_in_every_table(treated: Path) -> None:
+    """Tables of agents, of posts and of cascades have the arm behind the id."""
+    logs = read_log(treated)
+    told = assignments(logs)
+    of_agents = set(told.drop_nulls("agent_id").select("agent_id", "arm").rows())
+    of_posts = set(told.drop_nulls("post_id").select("post_id", "arm").rows())
+    for table in (activity(logs), agent_rhythms(logs), reach(logs, of="agents")):
+        assert set(table.drop_nulls("arm").select("agent_id", "arm").rows()) <= of_agents
+        assert table.columns.index("arm") == table.columns.index("agent_id") + 1
+    posts = reach(logs, of="posts")
+    assert set(posts.drop_nulls("arm").select("post_id", "arm").rows()) == of_posts
+    for table in (reach(logs), cascades(logs)):
+        roots = table.select("root_id", "arm").drop_nulls()
+        assert roots.height > 0
+        assert set(roots.rows()) <= of_posts
 
 
 def _count(events: list[dict[str, Any]], name: str, **wanted: Any) -> int:
