@@ -6,8 +6,9 @@ import io
 import logging
 import os
 import sys
+from functools import cache
 from traceback import format_exc
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -116,9 +117,15 @@ def main() -> None:
     sys.exit(_run())
 
 
+@cache
+def _command() -> Any:
+    """Return all commands; made once, as it takes a tenth of a second."""
+    return typer.main.get_command(app)
+
+
 def _run() -> int:
     try:
-        status = int(app(prog_name="prism", standalone_mode=False) or 0)
+        status = int(_command()(prog_name="prism", standalone_mode=False) or 0)
     except KeyboardInterrupt:
         status = _INTERRUPTED
     except typer.TyperException as error:
