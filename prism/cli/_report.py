@@ -49,7 +49,7 @@ Charts = Annotated[
         "drawn with all its transitions. For several charts, repeat the option.",
     ),
 ]
-Kind = Annotated[Literal["svg", "png"], typer.Option(help="Format of the saved figures.")]
+Kind = Annotated[Literal["svg", "png", "pdf"], typer.Option(help="Format of the saved figures.")]
 
 
 def report(

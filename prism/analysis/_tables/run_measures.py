@@ -23,13 +23,17 @@ _OF_PARTICIPATION = (
 _ACTS = ("posts", "replies", "reshares", "likes")
 
 
-def run_measures(logs: RunLogs, *, from_round: int = 1, by_round: bool = False) -> pl.DataFrame:
+def run_measures(
+    logs: RunLogs, *, from_round: int = 1, to_round: int | None = None, by_round: bool = False
+) -> pl.DataFrame:
     """Measure each run as a whole, as one row.
 
     Args:
         logs: The logs, from `read_log`.
         from_round: The first round that counts, such as the first after a burn-in. Cascades count
             if they begin in such a round; by default also those of posts from before the first.
+        to_round: The last round that counts, so that runs of different lengths can be compared;
+            None counts all.
         by_round: Whether to add a row for each round, before that of all rounds.
 
     Returns:
@@ -53,7 +57,7 @@ def run_measures(logs: RunLogs, *, from_round: int = 1, by_round: bool = False) 
         means of nothing are null, as all those of posts are in worlds without posts.
 
     Raises:
-        FieldValueError: If ``from_round`` is not 1 or more.
+        FieldValueError: If ``from_round`` is not 1 or more, or ``to_round`` less.
     """
     happened = what_happened(
         logs,
@@ -64,6 +68,7 @@ def run_measures(logs: RunLogs, *, from_round: int = 1, by_round: bool = False) 
         "decisions",
         "measures",
         from_round=from_round,
+        to_round=to_round,
     )
     table = _keys(logs, happened)
     for part in (_activity, _participation, _cascades, _reshares, _reach, _rhythm):
