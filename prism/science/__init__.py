@@ -3,4 +3,8 @@
 Needs the extra ``science``.
 """
 
-__all__: list[str] = []
+from prism.science._compare import compare
+from prism.science._compared_runs import ComparedRun
+from prism.science._comparison import ComparedGroup, Comparison, Difference
+
+__all__: list[str] = ["ComparedGroup", "ComparedRun", "Comparison", "Difference", "compare"]
