@@ -12,6 +12,8 @@ from typing import Annotated
 import typer
 
 from prism import __version__
+from prism.cli._batch import batch
+from prism.cli._calibrate import calibrate
 from prism.cli._chart import charts
 from prism.cli._chart_explain import explain
 from prism.cli._chart_fits import fits
@@ -44,7 +46,9 @@ app: typer.Typer = typer.Typer(
 app.command()(simulate)
 app.command()(status)
 app.command()(report)
+app.command()(calibrate)
 app.command()(doctor)
+app.command()(batch)
 charts.command()(explain)
 charts.command()(fits)
 logs.command()(agents)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -32,7 +30,6 @@ from prism.cli._options import (
     WriterModel,
     keeping_option,
     model_option,
-    model_options,
     prompt_in,
 )
 from prism.cli._results import RoundProgress, print_results
@@ -55,19 +52,15 @@ from prism.cli._simulate_world import (
     refuse_to_replay_a_world,
     world_run,
 )
+from prism.cli._treatments import TreatmentFile, treatments_of
+from prism.cli._who_answers import PolicyFile, WriterChoice, who_answers
 from prism.errors import InputError
 from prism.runs import (
-    ModelOptions,
     Outcome,
-    ReasonerOptions,
-    ReplayOptions,
     RunOptions,
-    WriterOptions,
 )
-from prism.runs._assigned import Mode, Pick, Server
+from prism.runs._assigned import Mode, Pick
 from prism.runs._checkpoints import DEFAULT_SECONDS_BETWEEN
-from prism.runs._options import ONLY_DECIDES
-from prism.runs._writing import recorded_writer
 from prism.social import Results, SocialRun
 from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
 from prism.social._run import DEFAULT_AGENTS
@@ -212,6 +205,7 @@ def simulate(
             help="Ask for a reason beside the choice, and log it. Decision models give none.",
         ),
     ] = False,
+    policy: PolicyFile = None,
     replay: Annotated[
         Path | None,
         model_option(
@@ -229,6 +223,7 @@ def simulate(
             "Without it nothing is written. A folder that holds a run is refused.",
         ),
     ] = None,
+    treatment_file: TreatmentFile = None,
     record_prompts: RecordPrompts = False,
     resume: Resume = None,
     checkpoint_every: Annotated[
@@ -258,6 +253,8 @@ def simulate(
     prism simulate --agents 50 --reasoner ollama --writer ollama --model llama3.2
 
     prism simulate --agents 50 --replay runs/model --out runs/again
+
+    prism simulate --agents 50 --policy policy.json --out runs/calibrated
 
     prism simulate --world rumour --set friends=8 --treat warning@12 --out runs/rumour
 
@@ -300,12 +297,13 @@ def simulate(
     folder = None if out is None else own_folder("--out", out)
     with _screen(folder) as screen:
         choice = WriterChoice(writer, writer_model, writer_length, writer_language)
-        decider, texts = who_answers(reasoner, replay, models, asked, choice)
+        treated = treatments_of(world, treatments, treatment_file)
+        decider, texts = who_answers(reasoner, replay, policy, models, asked, choice)
         run: RunOptions[Any] = (
-            SocialRun(agents, posts, rounds, ticks, seed, decider, columns(keep), texts)
+            SocialRun(agents, posts, rounds, ticks, seed, decider, columns(keep), texts, treated)
             if world is None
             else world_run(
-                context, world, parameters, treatments, agents, seed, decider, columns(keep), texts
+                context, world, parameters, treated, agents, seed, decider, columns(keep), texts
             )
         )
         outcome = runs.begin(
@@ -337,133 +335,6 @@ def _resume(folder: Path, hosts: list[str], checkpoint_every: float, *, as_json:
         note(f"{folder} is complete: there is nothing to resume")
     else:
         _print(outcome, as_json=as_json)
-
-
-@dataclass(frozen=True, slots=True)
-class WriterChoice:
-    """What a command was told of who writes.
-
-    Args:
-        kind: What serves the model; None if nobody is to write.
-        model: Another model than the one that decides.
-        length: Most characters.
-        language: Language of the texts.
-    """
-
-    kind: Server | None = None
-    model: str | None = None
-    length: int | None = None
-    language: str | None = None
-
-    def options(self, model: str | ModelOptions | None) -> WriterOptions:
-        """Return the options of a writer that asks a model."""
-        given: dict[str, Any] = {"max_length": self.length, "language": self.language}
-        return WriterOptions(
-            model, **{name: value for name, value in given.items() if value is not None}
-        )
-
-    def require_none(self) -> None:
-        """Refuse options of a writer where there is none.
-
-        Raises:
-            InputError: At the first one that is given.
-        """
-        given = {"model": self.model, "length": self.length, "language": self.language}
-        for name, value in given.items():
-            if value is not None:
-                raise InputError(f"--writer-{name} needs --writer ollama or openai")
-
-
-def who_answers(
-    reasoner: Literal["policy", "ollama", "openai"],
-    replay: Path | None,
-    models: Path | None,
-    asked: Mapping[str, Any],
-    writer: WriterChoice,
-) -> tuple[ReasonerOptions, WriterOptions | None]:
-    """Return who decides and who writes; refuse options of a model where none is asked.
-
-    Args:
-        reasoner: Who decides.
-        replay: An earlier run to take decisions and texts from, if one was named.
-        models: File of models, if one was named.
-        asked: Options of a model, None where they were not given.
-        writer: Who writes.
-
-    Raises:
-        InputError: If an option was given that applies to nothing.
-    """
-    given = {name: value for name, value in asked.items() if value is not None}
-    if writer.kind is None and replay is None:
-        writer.require_none()
-    if replay is not None:
-        if models is not None:
-            given["models"] = models
-        return _replayed(replay, given, writer)
-    if models is None and reasoner == "policy":
-        return None, _only_writes(given, writer)
-
-    decides = _model(reasoner, models, given)
-    if writer.kind is None:
-        return decides, None
-    if writer.kind != decides.server:
-        raise InputError(
-            f"--writer {writer.kind} and --reasoner {decides.server} are servers of two kinds: "
-            "take one of them for both, which may have another --writer-model"
-        )
-
-    return decides, writer.options(writer.model)
-
-
-def _model(
-    reasoner: Literal["policy", "ollama", "openai"], models: Path | None, given: Mapping[str, Any]
-) -> ModelOptions:
-    if models is not None:
-        server = None if reasoner == "policy" else reasoner
-        return model_options(models, {**given, "server": server})
-    if "model" not in given:
-        raise _lacks_model("--reasoner", reasoner)
-
-    assert reasoner != "policy"
-    return ModelOptions(**given, server=reasoner)
-
-
-def _replayed(
-    replay: Path, given: Mapping[str, Any], writer: WriterChoice
-) -> tuple[ReasonerOptions, WriterOptions | None]:
-    if given:
-        option = option_of(next(iter(given)))
-        raise InputError(f"{option} asks no model: leave it out with --replay")
-    if writer.model is not None:
-        raise InputError("--writer-model asks no model: leave it out with --replay")
-
-    told = writer != WriterChoice()
-
-    return ReplayOptions(replay), writer.options(None) if told else recorded_writer(replay)
-
-
-def _only_writes(given: Mapping[str, Any], writer: WriterChoice) -> WriterOptions | None:
-    if writer.kind is None:
-        if given:
-            option = option_of(next(iter(given)))
-            others = "" if next(iter(given)) in ONLY_DECIDES else ", or --writer"
-            raise InputError(f"{option} needs --reasoner ollama or openai{others}")
-        return None
-
-    model = writer.model or given.get("model")
-    if model is None:
-        raise _lacks_model("--writer", writer.kind)
-
-    for name in ONLY_DECIDES:
-        if name in given:
-            raise InputError(f"{option_of(name)} needs --reasoner ollama or openai: it decides")
-
-    return writer.options(ModelOptions(**{**given, "model": model}, server=writer.kind))
-
-
-def _lacks_model(option: str, server: str) -> InputError:
-    shown = "'ollama list' shows" if server == "ollama" else "the server lists"
-    return InputError(f"{option} {server} needs --model, the name of a model that {shown}")
 
 
 def _refuse_what_is_of_others(context: typer.Context, world: str | None) -> None:

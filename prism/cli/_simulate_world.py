@@ -17,7 +17,7 @@ from prism.cli._screen import Screen, plain, plain_table
 from prism.errors import InputError
 from prism.runs import ReasonerOptions, WriterOptions
 from prism.runs._folder import read_summary
-from prism.worlds import WorldResults, WorldRun
+from prism.worlds import Treatment, WorldResults, WorldRun
 
 WorldName = Annotated[
     str | None,
@@ -53,7 +53,7 @@ def world_run(
     context: typer.Context,
     world: str,
     parameters: Iterable[str] | None,
-    treatments: Iterable[str] | None,
+    treatments: tuple[str | Treatment, ...],
     agents: str,
     seed: int,
     reasoner: ReasonerOptions,
@@ -71,7 +71,7 @@ def world_run(
         ticks_per_round=given.get("ticks"),
         seed=seed,
         parameters=settings(parameters),
-        treatments=tuple(treatments or ()),
+        treatments=treatments,
         reasoner=reasoner,
         keep=keep,
         writer=writer,

@@ -128,7 +128,41 @@ EVENTS = (
         (
             Key("treatment", TEXT, "Name of the treatment."),
             Key("parameters", OBJECT, "The world's parameters that it changed, as they are now."),
+            Key(
+                "settings",
+                OBJECT,
+                "What a ready-made treatment is, as a file of treatments has it.",
+                required=False,
+            ),
         ),
+    ),
+    Event(
+        events.TREATMENT_ASSIGNED,
+        "info",
+        "An agent or a post is assigned to an arm of an experiment: when a treatment of some of "
+        "them is applied, or when the post is published. Either of the two ids is there.",
+        (
+            Key("experiment", TEXT, "Name of the experiment."),
+            Key("arm", TEXT, "The treatment that it gets; `control` for none."),
+            *optional((AGENT, POST)),
+        ),
+    ),
+    Event(
+        events.POST_VOTED,
+        "info",
+        "A treatment gives a post likes or dislikes, which are no agent's.",
+        (
+            POST,
+            Key("likes", COUNT, "How many likes."),
+            Key("dislikes", COUNT, "How many dislikes."),
+        ),
+    ),
+    Event(
+        events.AGENT_REMOVED,
+        "info",
+        "An agent leaves a social feed: it takes no further step, and follows and is followed by "
+        "nobody.",
+        (AGENT,),
     ),
     Event(
         events.POST_PUBLISHED,

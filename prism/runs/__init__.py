@@ -11,6 +11,7 @@ from prism.runs._live import LiveTable
 from prism.runs._makers import make_reasoner
 from prism.runs._options import (
     ModelOptions,
+    PolicyOptions,
     ReasonerOptions,
     ReplayOptions,
     check_config,
@@ -29,6 +30,7 @@ __all__ = [
     "ModelOptions",
     "Observer",
     "Outcome",
+    "PolicyOptions",
     "ReasonerOptions",
     "ReplayOptions",
     "RoundFrames",

@@ -3,23 +3,46 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Self
 
 from prism.errors import InputError
-from prism.files._durable import is_stream
 from prism.llm import DEFAULT_HOST, AnswerCache, ModelPool, OllamaPool, OpenAIPool, Slots
 from prism.runlog import ReplayReasoner
 from prism.runs._assigned import ALL_OTHERS, Assigned, ModelAssignment
-from prism.runs._options import ONLY_DECIDES, ModelOptions, ReplayOptions
+from prism.runs._ledger import budget_for
+from prism.runs._options import (
+    ONLY_DECIDES,
+    ModelOptions,
+    PolicyOptions,
+    ReplayOptions,
+    files_of,
+)
+from prism.runs._policy_file import Policy
 from prism.runs._stopping import StoppingByAgent, StoppingReasoner
-from prism.statechart import BaseReasoner, BaseWriter, Budget, Reasoner, Recollection, Writer
+from prism.runs._switching import ModelSwitch
+from prism.statechart import (
+    BaseReasoner,
+    BaseWriter,
+    Budget,
+    PolicyReasoner,
+    Reasoner,
+    Recollection,
+    Writer,
+)
 from prism.statechart.reasoner._by_agent import ReasonerByAgent, WriterByAgent
 from prism.statechart.reasoner._recollection import DEFAULT_TOKENS
 
 LOGGER: logging.Logger = logging.getLogger("prism.runs.models")
 """Where it is told that a model is for nobody."""
+
+
+Later = Mapping[str, ModelAssignment]
+"""Models of the course of a run, by what the log calls them."""
+
+NO_LATER: Later = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +67,18 @@ class Shared:
             FieldValueError: If a limit is not above 0.
             InputError: If the file of answers cannot be used.
         """
-        budget = Budget(
-            max_calls=options.max_calls, max_tokens=options.max_tokens, deadline=options.deadline
-        )
+        budget = budget_for(options.max_calls, options.max_tokens, options.deadline)
         return cls(Slots(), budget, None if options.cache is None else AnswerCache(options.cache))
 
 
 def make_reasoner(
-    options: ModelOptions | ReplayOptions,
+    options: ModelOptions | ReplayOptions | PolicyOptions,
     seed: int,
     fallback: Any,
     *,
     chart: str | None = None,
     shared: Shared | None = None,
+    later: Later = NO_LATER,
 ) -> BaseReasoner:
     """Make the reasoner of a run.
 
@@ -66,17 +88,18 @@ def make_reasoner(
         fallback: The state to take when a model gives no valid answer.
         chart: Name of the chart of agents that do not say it themselves.
         shared: What it shares with a writer of the run.
+        later: Models that decide in the course of the run, by what the log calls them.
 
     Raises:
         FieldValueError: If an option lies outside its range.
-        InputError: If the log of the earlier run, or the file of answers, cannot be used.
+        InputError: If the log of the earlier run, the policy, or the file of answers cannot be
+            used.
     """
+    if isinstance(options, PolicyOptions):
+        return Policy.from_file(options.policy).reasoner(seed)
     if isinstance(options, ReplayOptions):
-        if is_stream(options.run):
-            problem = "is a pipe: the run has to find it again, so give a file or folder"
-            raise InputError(problem, path=options.run)
-
-        return ReplayReasoner(options.run, verbatim=True)
+        (log,) = files_of(options).values()
+        return ReplayReasoner(log, verbatim=True)
 
     common = shared or Shared.of(options)
 
@@ -93,9 +116,10 @@ def make_reasoner(
         }
 
     stop_at = options.stop_at_fallbacks
-    if options.assigned:
-        reasoners = {title: Reasoner(**settings(each)) for title, each in _parts(options)}
-        choose = Assigned(options.assigned, chart, LOGGER.warning)
+    if options.assigned or later:
+        reasoners = {title: Reasoner(**settings(each)) for title, each in _parts(options, later)}
+        assigned = Assigned(options.assigned, chart, LOGGER.warning)
+        choose = ModelSwitch(assigned, later, assigned.check)
         if stop_at is None:
             return ReasonerByAgent(reasoners, choose, on_start=choose.check)
         return StoppingByAgent(reasoners, choose, on_start=choose.check, stop_at=stop_at)
@@ -159,11 +183,48 @@ def _told(options: ModelOptions) -> dict[str, Any]:
     }
 
 
-def _parts(options: ModelOptions) -> Iterator[tuple[str, ModelOptions]]:
+def policy_until(later: Later, seed: int, fallback: Any) -> BaseReasoner:
+    """Make the reasoner of a run in which the policy decides, and models later on.
+
+    Args:
+        later: The models by what the log calls them.
+        seed: Seed of the run.
+        fallback: The state to take when a model gives no valid answer.
+
+    Raises:
+        FieldValueError: If an option lies outside its range.
+        InputError: If an option cannot be used.
+    """
+    shared: Shared | None = None
+    parts: dict[str, BaseReasoner] = {ALL_OTHERS: PolicyReasoner(seed)}
+    for title, assignment in later.items():
+        options = options_of(assignment)
+        shared = shared or Shared.of(options)
+        parts[title] = make_reasoner(options, seed, fallback, shared=shared)
+
+    return ReasonerByAgent(parts, ModelSwitch(lambda _agent: ALL_OTHERS, later))
+
+
+def options_of(assignment: ModelAssignment) -> ModelOptions:
+    """Return the options of a model that a run does not begin with.
+
+    Raises:
+        InputError: If no model is named, or an option cannot be used.
+    """
+    settings = assignment.settings
+    if "model" not in settings:
+        raise assignment.error("is missing: the policy has decided so far", "model")
+
+    return ModelOptions(**settings)
+
+
+def _parts(options: ModelOptions, later: Later = NO_LATER) -> Iterator[tuple[str, ModelOptions]]:
     """Yield the options of each group of agents, with what the log calls the group."""
     yield ALL_OTHERS, replace(options, assigned=(), models_file=None)
     for each in options.assigned:
         yield each.title, options.for_those(each)
+    for title, assignment in later.items():
+        yield title, options.for_those(assignment)
 
 
 def _make_pool(options: ModelOptions, seed: int, slots: Slots) -> ModelPool:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Iterator, Mapping
-from functools import cache
-from hashlib import sha256
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from prism.errors import FieldValueError, InputError
-from prism.files import reading
+from prism.errors import FieldValueError
+from prism.files._toml import TomlFile
 from prism.llm._addresses import check_address
 from prism.runs._assigned import BYS, CHOICES, By, ModelAssignment
 
@@ -47,18 +43,9 @@ def read_models(path: Path) -> tuple[dict[str, Any], tuple[ModelAssignment, ...]
     Raises:
         InputError: If it cannot be read, or has a key or a value that there is not; names the line.
     """
-    with reading(path):
-        content = path.read_bytes()
-        text = content.decode()
-
-    try:
-        found = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        line = re.search(r"at line (\d+)", str(error))
-        number = int(line.group(1)) if line else len(text.splitlines())
-        raise InputError(f"is not valid TOML: {error}", path=path, line=number) from None
-
-    reader = _Reader(path, text)
+    file = TomlFile.read(path)
+    found = file.data
+    reader = _Reader(file)
     common = {name: value for name, value in found.items() if name not in BYS}
     assigned = [
         reader.assignment(by, name, table)
@@ -66,15 +53,16 @@ def read_models(path: Path) -> tuple[dict[str, Any], tuple[ModelAssignment, ...]
         for name, table in reader.tables(by, found.get(by, {}))
     ]
 
-    return reader.settings(common, ()), tuple(assigned), sha256(content).hexdigest()
+    return reader.settings(common, ()), tuple(assigned), file.sha256
 
 
 class _Reader:
     """Reads the tables of a file, and knows the lines of their keys."""
 
-    def __init__(self, path: Path, text: str) -> None:
-        self._path = path
-        self._lines = dict(_lines_of(text))
+    def __init__(self, file: TomlFile) -> None:
+        self._path = file.path
+        self._line = file.line
+        self._error = file.error
 
     def tables(self, by: str, found: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
         if not isinstance(found, dict):
@@ -129,42 +117,3 @@ class _Reader:
             raise self._error(str(error).removeprefix("host "), keys) from None
 
         return hosts
-
-    def _error(self, problem: str, keys: tuple[str, ...]) -> InputError:
-        return InputError(problem, path=self._path, line=self._line(keys), field=".".join(keys))
-
-    def _line(self, keys: tuple[str, ...]) -> int | None:
-        """Return the line of a key or table, else of what is in it, else of what it is in."""
-        if keys in self._lines:
-            return self._lines[keys]
-
-        inside = (line for each, line in self._lines.items() if each[: len(keys)] == keys)
-        return next(inside, None) or (self._line(keys[:-1]) if keys else None)
-
-
-def _lines_of(text: str) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Yield keys and tables with their lines, which the parser of the standard library drops."""
-    table: tuple[str, ...] = ()
-    for number, line in enumerate(text.splitlines(), start=1):
-        keys = _keys_of(line.partition("=")[0] + "= 0" if "=" in line else line)
-        if line.lstrip().startswith("["):
-            table = keys
-            yield table, number
-        elif keys:
-            yield (*table, *keys), number
-
-
-@cache
-def _keys_of(line: str) -> tuple[str, ...]:
-    """Return the keys that one line leads to; none if it is no key or table."""
-    try:
-        found: Any = tomllib.loads(line)
-    except tomllib.TOMLDecodeError:
-        return ()
-
-    keys = []
-    while isinstance(found, dict) and len(found) == 1:
-        ((key, found),) = found.items()
-        keys.append(key)
-
-    return tuple(keys)

@@ -14,6 +14,8 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 from prism.errors import InputError
+from prism.files._durable import is_stream
+from prism.runlog._reader import locate_log
 from prism.runs._assigned import (
     CHOICES,
     Mode,
@@ -27,7 +29,8 @@ from prism.runs._credentials import without_credentials
 from prism.runs._models_file import read_models
 
 Kinds = Mapping[str, Any]
-"""What each key may hold: a type, or a tuple of texts to choose from; a list is one of texts."""
+"""What each key may hold: a type, or a tuple of texts to choose from; a list is one of texts, and
+an ``object`` is anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,8 +252,24 @@ _BY_AGENT = ("assigned", "models_file")
 """Fields of `ModelOptions` that ``run.json`` has under ``models``."""
 
 
-ReasonerOptions = ModelOptions | ReplayOptions | None
-"""Who decides in a run: a model, an earlier run, or, if None, whoever the kind of run says."""
+@dataclass(frozen=True, slots=True)
+class PolicyOptions:
+    """A policy file decides, as `prism.science.calibrate` makes them.
+
+    Args:
+        policy: The file.
+    """
+
+    policy: Path
+
+    def to_config(self) -> dict[str, Any]:
+        """Return the options as plain data."""
+        return {"reasoner": "calibrated", "policy": str(self.policy)}
+
+
+ReasonerOptions = ModelOptions | ReplayOptions | PolicyOptions | None
+"""Who decides in a run: a model, an earlier run, a policy file, or, if None, whoever the kind of
+run says."""
 
 REASONER_KINDS: Mapping[str, Kinds] = {
     **dict.fromkeys(CHOICES["server"], ModelOptions.KINDS),
@@ -258,17 +277,26 @@ REASONER_KINDS: Mapping[str, Kinds] = {
 }
 """Keys of each kind of reasoner beside ``reasoner`` itself."""
 
+DECIDER_KINDS: Mapping[str, Kinds] = {**REASONER_KINDS, "calibrated": {"policy": str}}
+"""The same for runs whose reasoner decides, and does not only write."""
+
+
+_MUST_NAME = ("model", "replay", "policy")
+"""Keys that a kind of reasoner cannot do without."""
+
 
 def read_reasoner(config: Mapping[str, Any]) -> ReasonerOptions:
     """Read what the ``to_config`` of the options returned, in a configuration that was checked.
 
     Returns:
-        The options; None if ``reasoner`` is neither a kind of server nor ``replay``.
+        The options; None if ``reasoner`` is no kind that decides.
     """
-    if config["reasoner"] not in REASONER_KINDS:
+    if config["reasoner"] not in DECIDER_KINDS:
         return None
     if config["reasoner"] == "replay":
         return ReplayOptions(Path(config["replay"]))
+    if config["reasoner"] == "calibrated":
+        return PolicyOptions(Path(config["policy"]))
 
     given = {name: value for name, value in config.items() if name in ModelOptions.KINDS}
     given.pop("credentials", None)
@@ -314,11 +342,11 @@ def check_config(
         InputError: At the first such key.
     """
     reasoner = config.get("reasoner")
-    of_reasoner = REASONER_KINDS.get(reasoner, {}) if isinstance(reasoner, str) else {}
+    of_reasoner = DECIDER_KINDS.get(reasoner, {}) if isinstance(reasoner, str) else {}
     optional = {**of_reasoner, **optional}
     needed = {
         **needed,
-        **{name: kind for name, kind in of_reasoner.items() if name in ("model", "replay")},
+        **{name: kind for name, kind in of_reasoner.items() if name in _MUST_NAME},
     }
     for name in needed:
         if name not in config:
@@ -358,6 +386,24 @@ def require_unchanged(began: Mapping[str, str], now: Mapping[str, str], path: Pa
             raise InputError(problem, path=name)
 
 
+def files_of(reasoner: ReasonerOptions) -> dict[str, Path]:
+    """Return the files that who decides reads when a run begins, by what they are called.
+
+    Raises:
+        InputError: If there is no such file, or the run could not find it again.
+    """
+    if isinstance(reasoner, PolicyOptions):
+        return {str(reasoner.policy): reasoner.policy}
+    if not isinstance(reasoner, ReplayOptions):
+        return {}
+
+    if is_stream(reasoner.run):
+        problem = "is a pipe: the run has to find it again, so give a file or folder"
+        raise InputError(problem, path=reasoner.run)
+
+    return {str(reasoner.run): locate_log(reasoner.run)}
+
+
 def require_writable(field: str, value: Any) -> None:
     """Refuse a number or a text that JSON has no room for: the run could not be resumed.
 
@@ -389,6 +435,8 @@ def digest(path: Path) -> str:
 
 
 def _is_a(kind: Any, value: Any) -> bool:
+    if kind is object:  # whoever reads it looks at it
+        return True
     if isinstance(kind, tuple):
         return value in kind
     if kind is bool:

@@ -48,6 +48,13 @@ class Observer:
     def started(self, run: Runnable[Any]) -> None:
         """Receive the run when its first round, or the first after a resume, is about to begin."""
 
+    def is_to_stop(self) -> bool:
+        """Return True to stop the run, as Ctrl-C would, but behind a checkpoint.
+
+        It is asked at the end of every round but the last.
+        """
+        return False
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[ResultsT]):
@@ -62,6 +69,11 @@ class Outcome(Generic[ResultsT]):
     results: ResultsT
     summary: dict[str, Any]
     folder: Path | None
+
+    def __repr__(self) -> str:
+        """Say what the results are and where they are kept; they themselves fill pages."""
+        where = "not kept" if self.folder is None else f"kept in {self.folder}"
+        return f"<Outcome: {type(self.results).__name__}, {where}>"
 
 
 def begin(
@@ -208,17 +220,17 @@ def _carry_out(
             _restore(folder, run, observer)
             stack.enter_context(beating(folder.path, run, clock, observer.warn))
 
-        load_model(run.reasoner, options.deadline, observer.note, observer.warn)
-        loaded = {id(each.client) for each in askers_in(run.reasoner)}
-        if any(id(each.client) not in loaded for each in askers_in(writer)):
-            load_model(writer, options.deadline, observer.note, observer.warn)
+        _load_models(run, options.deadline, observer)
         observer.started(run)
 
         def after_round(summary: Any) -> None:
+            stops = len(run.finished) < run.rounds and observer.is_to_stop()
             if folder is not None:
-                folder.keep(run, seconds_between=seconds_between)
+                folder.keep(run, seconds_between=0 if stops else seconds_between)
             if on_round is not None:
                 on_round(summary)
+            if stops:
+                raise KeyboardInterrupt
 
         results = run.run(after_round)
         outcome = {"results": results.to_dict(), **spent_by(run.reasoner, writer)}
@@ -226,6 +238,21 @@ def _carry_out(
             folder.complete(outcome)
 
     return Outcome(results, describe_run(config, outcome), None if folder is None else folder.path)
+
+
+def _load_models(run: Runnable[Any], deadline: float | None, observer: Observer) -> None:
+    """Load the model that decides, and that of a writer who has clients of its own."""
+    reasoner, writer = run.reasoner, getattr(run, "writer", None)
+    # a table of models for nobody is told before minutes are spent on loading
+    for asker in (reasoner, writer):
+        check = getattr(asker, "check_agents", None)
+        if check is not None and hasattr(run, "agents") and not run.finished:
+            check(run.agents)
+
+    load_model(reasoner, deadline, observer.note, observer.warn)
+    loaded = {id(each.client) for each in askers_in(reasoner)}
+    if any(id(each.client) not in loaded for each in askers_in(writer)):
+        load_model(writer, deadline, observer.note, observer.warn)
 
 
 def _records_prompts(config: Mapping[str, Any]) -> bool:

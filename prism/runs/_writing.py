@@ -9,9 +9,16 @@ from typing import Any, cast, get_args
 
 from prism.errors import FieldValueError, InputError
 from prism.runlog import ReplayWriter
-from prism.runs._assigned import Assigned, Server
+from prism.runs._assigned import Server
 from prism.runs._folder import SUMMARY_NAME, read_summary
-from prism.runs._makers import LOGGER, Shared, make_reasoner, make_writer
+from prism.runs._makers import (
+    NO_LATER,
+    Later,
+    Shared,
+    make_reasoner,
+    make_writer,
+    policy_until,
+)
 from prism.runs._options import (
     ONLY_DECIDES,
     ModelOptions,
@@ -112,13 +119,14 @@ def require_model_of(reasoner: ReasonerOptions, writer: WriterOptions | None) ->
         return
 
     own = None if writer is None else writer.model
-    if writer is not None and reasoner is None and not isinstance(own, ModelOptions):
+    decides = isinstance(reasoner, ModelOptions)
+    if writer is not None and not decides and not isinstance(own, ModelOptions):
         raise InputError(
             "needs a model, as none decides: WriterOptions(ModelOptions('llama3.2'))",
             field="writer",
         )
 
-    if reasoner is not None and isinstance(own, ModelOptions):
+    if decides and isinstance(own, ModelOptions):
         for name in _SHARED:
             if getattr(own, name) is not None:
                 problem = f"must have no {name}: that of the model that decides holds for both"
@@ -147,10 +155,15 @@ def replayed_writer(writer: WriterOptions | None) -> WriterOptions | None:
     return None if writer is None else replace(writer, model=None)
 
 
-def asks_a_model(reasoner: ReasonerOptions, writer: WriterOptions | None) -> bool:
+def asks_a_model(
+    reasoner: ReasonerOptions, writer: WriterOptions | None, later: Later = NO_LATER
+) -> bool:
     """Return whether a run would not write the same log again."""
-    return isinstance(reasoner, ModelOptions) or (
-        writer is not None and isinstance(writer.model, ModelOptions)
+    is_switched = bool(later) and not isinstance(reasoner, ReplayOptions)
+    return (
+        is_switched
+        or isinstance(reasoner, ModelOptions)
+        or (writer is not None and isinstance(writer.model, ModelOptions))
     )
 
 
@@ -170,6 +183,7 @@ def make_askers(
     fallback: Any,
     *,
     chart: str | None = None,
+    later: Later = NO_LATER,
 ) -> tuple[BaseReasoner | None, BaseWriter | None]:
     """Make who decides and who writes in a run; a model that does both is one client.
 
@@ -179,6 +193,8 @@ def make_askers(
         seed: Seed of the run.
         fallback: The state to take when a model gives no valid answer.
         chart: Name of the chart of agents that do not say it themselves.
+        later: Models that decide in the course of the run, by what the log calls them; where one
+            model decides and writes, they write, too.
 
     Returns:
         The two; None for who was not named.
@@ -188,11 +204,7 @@ def make_askers(
         InputError: If the log of the earlier run, or the file of answers, cannot be used.
     """
     shared = Shared.of(reasoner) if isinstance(reasoner, ModelOptions) else None
-    decides = (
-        None
-        if reasoner is None
-        else make_reasoner(reasoner, seed, fallback, chart=chart, shared=shared)
-    )
+    decides = _decider(reasoner, seed, fallback, chart, shared, later)
     if writer is None:
         return decides, None
     if isinstance(reasoner, ReplayOptions):
@@ -204,10 +216,24 @@ def make_askers(
         options = _own_model(reasoner, writer.model)
         return decides, make_writer(options, seed, chart=chart, shared=shared)
 
-    return decides, _written_by(decides, reasoner, seed, chart)
+    return decides, _written_by(decides, seed)
 
 
-def _written_by(decides: Any, options: ModelOptions, seed: int, chart: str | None) -> BaseWriter:
+def _decider(
+    reasoner: ReasonerOptions,
+    seed: int,
+    fallback: Any,
+    chart: str | None,
+    shared: Shared | None,
+    later: Later,
+) -> BaseReasoner | None:
+    if reasoner is None:
+        return policy_until(later, seed, fallback) if later else None
+
+    return make_reasoner(reasoner, seed, fallback, chart=chart, shared=shared, later=later)
+
+
+def _written_by(decides: Any, seed: int) -> BaseWriter:
     """Return a writer that asks the very clients of who decides."""
 
     def writer(part: Reasoner) -> Writer:
@@ -218,7 +244,7 @@ def _written_by(decides: Any, options: ModelOptions, seed: int, chart: str | Non
 
     parts = {name: writer(cast(Reasoner, part)) for name, part in decides.parts.items()}
     # what is wrong with the assignment is said of who decides
-    return WriterByAgent(parts, Assigned(options.assigned, chart, LOGGER.warning))
+    return WriterByAgent(parts, decides.choose)
 
 
 def _own_model(reasoner: ModelOptions, model: str | ModelOptions) -> ModelOptions:

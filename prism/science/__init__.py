@@ -3,8 +3,55 @@
 Needs the extra ``science``.
 """
 
+from prism.runs._policy_file import Cell, Logit, Policy, PolicySource, RatioTest, Unidentified
+from prism.science._batch import (
+    Batch,
+    BatchObserver,
+    BatchRun,
+    BatchStatus,
+    batch,
+    read_batch,
+    resume_batch,
+)
+from prism.science._calibrate import calibrate
 from prism.science._compare import compare
-from prism.science._compared_runs import ComparedRun
-from prism.science._comparison import ComparedGroup, Comparison, Difference
+from prism.science._comparison import ComparedGroup, ComparedRun, Comparison, Difference
+from prism.science._divergence import divergence
+from prism.science._divergence_figure import divergence_figure
+from prism.science._plan import Configuration, Plan
+from prism.science._policy_tables import (
+    policy_coefficients,
+    policy_probabilities,
+    policy_tests,
+    policy_unidentified,
+)
 
-__all__: list[str] = ["ComparedGroup", "ComparedRun", "Comparison", "Difference", "compare"]
+__all__ = [
+    "Batch",
+    "BatchObserver",
+    "BatchRun",
+    "BatchStatus",
+    "Cell",
+    "ComparedGroup",
+    "ComparedRun",
+    "Comparison",
+    "Configuration",
+    "Difference",
+    "Logit",
+    "Plan",
+    "Policy",
+    "PolicySource",
+    "RatioTest",
+    "Unidentified",
+    "batch",
+    "calibrate",
+    "compare",
+    "divergence",
+    "divergence_figure",
+    "policy_coefficients",
+    "policy_probabilities",
+    "policy_tests",
+    "policy_unidentified",
+    "read_batch",
+    "resume_batch",
+]

@@ -63,7 +63,7 @@ def effects(comparison: Comparison, figures: PageFigures) -> alt.LayerChart | No
     )
     title = f"difference from {comparison.groups[0].label}, in standard deviations"
     x = alt.X("effect:Q", scale=scale, title=title)
-    y = alt.Y("measure:N", sort=names, title=None, axis=alt.Axis(labelLimit=150, grid=True))
+    y = alt.Y("measure:N", sort=names, title=None, axis=alt.Axis(labelLimit=200, grid=True))
     shared: dict[str, Any] = {"y": y, "color": of_group, "tooltip": _TOOLTIP}
     if len(seconds) > 1:
         shared["yOffset"] = alt.YOffset("group:N", sort=seconds)

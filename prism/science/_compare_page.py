@@ -20,30 +20,28 @@ _HEADINGS = {
     "mean_first": "mean of first",
     "mean_second": "mean of second",
     "p_holm": "p (Holm)",
-    "runs_first": "runs",
-    "runs_second": "of second",
 }
 
 _EFFECTS = (
-    "Every difference from the first group on one scale: in units of the standard deviation of the "
-    "runs, the root of the mean of both groups' variances (Cohen's d_av, Cumming 2012), with its "
-    "{:.0%} bootstrap interval (BCa, Efron 1987). A filled point is significant at .05 after Holm's "
-    "correction (1979) for all {} tests."
+    "Every difference from the first group on one scale: in standard deviations of the runs, which "
+    "is the root of the mean of both groups' variances (Cohen's d_av, Cumming 2012), with its "
+    "{:.0%} bootstrap interval (BCa, Efron 1987). A filled point is significant at .05 after "
+    "Holm's correction (1979) for all {} tests."
 )
 _DIFFERENCES = (
     "Second mean minus first, with the bootstrap interval. Pairs are tested by Wilcoxon's "
     "signed-rank test (1945), with the matched-pairs rank-biserial correlation as effect (Kerby "
-    "2014); groups by Mann and Whitney's U (1947), with Cliff's delta (1993). Superiority is the "
-    "probability that a run of the second group has more."
+    "2014); groups by Mann and Whitney's U (1947), with Cliff's delta (1993): both are -1 if all "
+    "runs of the second group have less, and 1 if all have more."
 )
 _ROUNDS = (
     "Mean of each group's runs in each round, with the {:.0%} percentile interval of its bootstrap "
     "distribution."
 )
 _DISTRIBUTIONS = (
-    "The share of all values that are at least so large, all runs of a group together. D is the "
-    "greatest distance of the two curves (Kolmogorov and Smirnov); its p-value comes from permuting "
-    "whole runs, since what stands in one run is not independent."
+    "The share of all values that are at least so large, all runs of a group together. The effect "
+    "is the greatest distance of the two curves, Kolmogorov and Smirnov's D; its p-value comes "
+    "from permuting whole runs, since what stands in one run is not independent."
 )
 
 
@@ -117,7 +115,7 @@ def _effects(comparison: Comparison, figures: PageFigures) -> list[Section]:
 def _differences(comparison: Comparison) -> Section:
     rows = [row for row in comparison.differences if row.kind != "distribution"]
     told = [row for row in rows if row.test is not None]
-    table = _table(comparison, told, "standardised", "low", "high", "superiority")
+    table = _table(comparison, told, "low", "high", "standardised")
     untested: dict[str, list[str]] = {}
     for row in rows:
         if row.test is None:
@@ -183,15 +181,15 @@ def _distributions(comparison: Comparison, figures: PageFigures) -> list[Section
 
 
 def _table(comparison: Comparison, rows: Sequence[Difference], *more: str) -> pl.DataFrame:
-    second = ["second"] if len(comparison.groups) > 2 else []
-    shown = ["measure", *second, "mean_first", "mean_second", "difference", *more[1:3]]
-    names = [*shown, *more[:1], "effect", *more[3:], "p", "p_holm"]
-    tests = {row.test for row in rows}
-    if len(tests) > 1:
+    """Return some columns of the rows; groups, tests and remarks only where they differ."""
+    names = ["measure", "mean_first", "mean_second", "difference", *more, "effect", "p", "p_holm"]
+    if len(comparison.groups) > 2:
+        names.insert(1, "second")
+    if len({row.test for row in rows}) > 1:
         names.append("test")
     if any(row.remark for row in rows):
         names.append("remark")
 
-    return pl.DataFrame(
-        [{name: getattr(row, name) for name in names} for row in rows], infer_schema_length=None
-    )
+    columns = {name: [getattr(row, name) for row in rows] for name in names}
+
+    return pl.DataFrame(columns, strict=False)

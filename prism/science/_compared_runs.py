@@ -6,10 +6,8 @@ import glob
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 import polars as pl
 
@@ -18,60 +16,11 @@ from prism.analysis._tables.cascades import trees
 from prism.analysis._tables.happened import acts, what_happened
 from prism.errors import InputError
 from prism.runlog._reader import LOG_NAME
+from prism.science._comparison import ComparedRun, Measured, Source
 from prism.statechart.social import ROUND_ENDS
-
-MeasureKind: TypeAlias = Literal["own", "run", "state", "cost", "distribution"]
-Source: TypeAlias = "PathLike[str] | str"
 
 LOGS = (LOG_NAME, f"{LOG_NAME}.gz")
 _COSTS = ("answers", "calls", "input_tokens", "output_tokens", "seconds")
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedRun:
-    """One run of a comparison.
-
-    Args:
-        path: Its folder or log.
-        seed: Its seed, if its log says.
-        rounds: How many rounds it has completed.
-        ended: Whether its log has its end.
-    """
-
-    path: Path
-    seed: int | None
-    rounds: int
-    ended: bool
-
-
-@dataclass(slots=True)
-class Measured:
-    """What was measured of a run.
-
-    Args:
-        run: The run.
-        kinds: The kind of every measure, in their order.
-        values: What each measure came to in all.
-        by_round: The same in each round, by its number.
-        distributions: How often each value occurs, by the name of the distribution.
-    """
-
-    run: ComparedRun
-    kinds: dict[str, MeasureKind] = field(default_factory=dict)
-    values: dict[str, float] = field(default_factory=dict)
-    by_round: dict[str, dict[int, float]] = field(default_factory=dict)
-    distributions: dict[str, dict[float, int]] = field(default_factory=dict)
-
-    def add(self, kind: MeasureKind, name: str, value: object) -> None:
-        """Add a measure; what is no number is left out."""
-        if isinstance(value, int | float):
-            self.kinds[name] = kind
-            self.values[name] = float(value)
-
-    def add_round(self, name: str, number: int, value: object) -> None:
-        """Add what a measure came to in one round."""
-        if isinstance(value, int | float):
-            self.by_round.setdefault(name, {})[number] = float(value)
 
 
 def groups_of(sources: Sequence[Source | Sequence[Source]]) -> dict[str, list[Path]]:

@@ -3,32 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from math import isnan
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import polars as pl
-
-from prism.report import FigureFormat
-from prism.science._compared_runs import ComparedRun, Measured, MeasureKind
-from prism.science._statistics import TestName, as_values, band
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
+    import polars as pl
+
+    from prism.report import FigureFormat
     from prism.report._document import Document
 
-_ROUNDS = {
-    "measure": pl.String,
-    "group": pl.String,
-    "round": pl.Int64,
-    "runs": pl.Int64,
-    "mean": pl.Float64,
-    "low": pl.Float64,
-    "high": pl.Float64,
-}
-_TEXTS = ("measure", "kind", "first", "second", "test", "remark")
-_COUNTS = ("runs_first", "runs_second")
+MeasureKind: TypeAlias = Literal["own", "run", "state", "cost", "distribution"]
+TestName: TypeAlias = Literal["Wilcoxon", "Mann-Whitney", "Kolmogorov-Smirnov"]
+Source: TypeAlias = PathLike[str] | str
+
+_ROUNDS = ("measure", "group", "round", "runs", "mean", "low", "high")
+_TEXTS = ("measure", "group", "kind", "first", "second", "test", "remark")
+_COUNTS = ("runs_first", "runs_second", "round", "runs")
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRun:
+    """One run of a comparison.
+
+    Args:
+        path: Its folder or log.
+        seed: Its seed, if its log says.
+        rounds: How many rounds it has completed.
+        ended: Whether its log has its end.
+    """
+
+    path: Path
+    seed: int | None
+    rounds: int
+    ended: bool
+
+
+@dataclass(slots=True)
+class Measured:
+    """What was measured of a run.
+
+    Args:
+        run: The run.
+        kinds: The kind of every measure, in their order.
+        values: What each measure came to in all.
+        by_round: The same in each round, by its number.
+        distributions: How often each value occurs, by the name of the distribution.
+    """
+
+    run: ComparedRun
+    kinds: dict[str, MeasureKind] = field(default_factory=dict)
+    values: dict[str, float] = field(default_factory=dict)
+    by_round: dict[str, dict[int, float]] = field(default_factory=dict)
+    distributions: dict[str, dict[float, int]] = field(default_factory=dict)
+
+    def add(self, kind: MeasureKind, name: str, value: object) -> None:
+        """Add a measure; what is no number is left out."""
+        if isinstance(value, int | float):
+            self.kinds[name] = kind
+            self.values[name] = float(value)
+
+    def add_round(self, name: str, number: int, value: object) -> None:
+        """Add what a measure came to in one round."""
+        if isinstance(value, int | float):
+            self.by_round.setdefault(name, {})[number] = float(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +173,8 @@ class Comparison:
 
     def table(self) -> pl.DataFrame:
         """Return the differences as a table, with a column for each field of `Difference`."""
+        import polars as pl
+
         columns = [
             pl.Series(each.name, [getattr(row, each.name) for row in self.differences], kind)
             for each in fields(Difference)
@@ -141,6 +184,8 @@ class Comparison:
 
     def runs(self) -> pl.DataFrame:
         """Return a row for each run: ``group``, ``run``, ``seed`` and its measures."""
+        import polars as pl
+
         rows = [
             {"group": group.label, "run": str(each.run.path), "seed": each.run.seed, **each.values}
             for group, runs in zip(self.groups, self.measured, strict=True)
@@ -163,6 +208,8 @@ class Comparison:
             ``measure``, ``group``, ``round``, ``runs``, ``mean``, ``low`` and ``high``: the
             percentiles of the bootstrap distribution of the mean, null for a group of one run.
         """
+        import polars as pl
+
         wanted = None if measures is None else set(measures)
         kinds = kinds_of(self.measured)
         rows: list[dict[str, Any]] = []
@@ -171,7 +218,8 @@ class Comparison:
                 for group, runs in zip(self.groups, self.measured, strict=True):
                     rows += self._rounds_of(name, kinds[name], group.label, runs)
 
-        return pl.DataFrame(rows, schema=_ROUNDS)
+        schema = {name: _column_type(name) for name in _ROUNDS}
+        return pl.DataFrame(rows, schema=schema)
 
     def html(self) -> str:
         """Return the comparison as one HTML page that works offline."""
@@ -207,6 +255,8 @@ class Comparison:
     def _rounds_of(
         self, name: str, kind: MeasureKind, label: str, runs: Sequence[Measured]
     ) -> list[dict[str, Any]]:
+        from prism.science._statistics import as_values, band
+
         missing = 0.0 if kind == "state" else float("nan")
         numbers = range(self.from_round, self.to_round + 1)
         if not any(name in run.by_round for run in runs):
@@ -245,6 +295,8 @@ def kinds_of(measured: Sequence[Sequence[Measured]]) -> dict[str, MeasureKind]:
 
 
 def _column_type(name: str) -> pl.DataType:
+    import polars as pl
+
     if name in _TEXTS:
         return pl.String()
     if name == "paired":

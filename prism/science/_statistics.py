@@ -6,9 +6,10 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import comb, nan
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from prism.errors import MissingExtraError
+from prism.science._comparison import TestName
 
 try:
     import numpy as np
@@ -22,7 +23,6 @@ except ModuleNotFoundError as _error:
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-TestName: TypeAlias = Literal["Wilcoxon", "Mann-Whitney", "Kolmogorov-Smirnov"]
 Values: TypeAlias = "NDArray[np.float64]"
 Counts: TypeAlias = "NDArray[np.int64]"
 

@@ -6,16 +6,21 @@ from prism.social._posts import Draft, Network, Post, Reader
 from prism.social._results import Activity, Cascade, Results, RoundSummary
 from prism.social._run import SocialRun
 from prism.social._simulation import Simulation
+from prism.social._treatments import Dislikes, Likes, PublishPost, RemoveAgents
 
 __all__ = [
     "Activity",
     "Cascade",
     "Composer",
+    "Dislikes",
     "Draft",
     "Feed",
+    "Likes",
     "Network",
     "Post",
+    "PublishPost",
     "Reader",
+    "RemoveAgents",
     "Results",
     "RoundSummary",
     "Simulation",

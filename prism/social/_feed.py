@@ -16,6 +16,8 @@ from prism.errors import FieldValueError, SimulationError
 from prism.social._composing import Composer, TemplateComposer
 from prism.social._posts import Draft, Post
 from prism.social._stage import FeedHost, FeedStage
+from prism.social._treated import PostTreatment
+from prism.social._treatments import Dislikes, Likes, PublishPost, RemoveAgents
 from prism.statechart import Guard, RandomStream
 from prism.worlds import World
 
@@ -52,12 +54,25 @@ class Feed(World[Any]):
     rounds = DEFAULT_ROUNDS
     ticks = DEFAULT_TICKS_PER_ROUND
     overlap = True
+    treatment_classes = (Likes, Dislikes, PublishPost, RemoveAgents)
     _prism_stage: ClassVar[Any] = FeedStage
 
     @property
     def posts(self) -> Sequence[Post]:
         """All posts, oldest first."""
         return self._played().network.posts
+
+    def agent(self, agent_id: str) -> SocialAgent:
+        """Return the agent of an id.
+
+        Raises:
+            FieldValueError: If there is none.
+        """
+        found = self._played().agent(agent_id)
+        if found is None:
+            raise FieldValueError(f"there is no agent {agent_id!r} in the run")
+
+        return found
 
     def likes_of(self, post: Post) -> int:
         """Return how often a post has been liked."""
@@ -75,16 +90,53 @@ class Feed(World[Any]):
             SimulationError: If no round is under way, or in a measure.
             FieldValueError: If the author is nobody among the agents.
         """
-        stage = self._played()
-        reason = stage.host.refusing
-        if stage.host.is_setting_up:
-            reason = "the first round has not begun; let opening return what is there before it"
-        if reason is not None:
-            raise SimulationError(f"{type(self).__name__} cannot publish: {reason}")
-
+        self._require_round("publish")
         name = author if isinstance(author, str) else author.agent_id
 
-        return stage.publish_as(name, text, topics)
+        return self._played().publish_as(name, text, topics)
+
+    def vote(self, post: Post, *, likes: int = 0, dislikes: int = 0) -> None:
+        """Give a post likes or dislikes that are no agent's, from a treatment.
+
+        Args:
+            post: The post.
+            likes: How many likes.
+            dislikes: How many dislikes.
+
+        Raises:
+            SimulationError: If no round is under way, or in a measure.
+        """
+        self._require_round("vote")
+        self._played().treated.vote(post, likes, dislikes)
+
+    def score_of(self, post: Post) -> int:
+        """Return the likes of a post less its dislikes."""
+        return self._played().network.score(post)
+
+    def remove(self, agent: SocialAgent | str) -> None:
+        """Have an agent take no further step, from a treatment or a hook of a round.
+
+        It follows and is followed by nobody from then on; what it has published stays.
+
+        Args:
+            agent: The agent, or its id.
+
+        Raises:
+            SimulationError: If no round is under way, or in a measure.
+            FieldValueError: If it is nobody among the agents.
+        """
+        self._require_round("remove an agent")
+        name = agent if isinstance(agent, str) else agent.agent_id
+        self._played().treated.remove(name)
+
+    def treat_posts(self, treatment: PostTreatment) -> None:
+        """Have a treatment treat every post as it is published, from now on.
+
+        Args:
+            treatment: What has a method ``treat(feed, posts)``; it is called again on resuming, by
+                its own ``go_on``.
+        """
+        self._played().treated.of_posts.append(treatment)
 
     # What a feed of your own may say
 
@@ -149,6 +201,14 @@ class Feed(World[Any]):
             )
 
         return self.should_engage
+
+    def _require_round(self, doing: str) -> None:
+        host = self._played().host
+        reason = host.refusing
+        if host.is_setting_up:
+            reason = "the first round has not begun; let opening return what is there before it"
+        if reason is not None:
+            raise SimulationError(f"{type(self).__name__} cannot {doing}: {reason}")
 
     def _played(self) -> FeedStage:
         host = cast(FeedHost, self._hosted("posts"))

@@ -186,6 +186,8 @@ class Network:
         self.readers: list[Reader] = [Reader(agent) for agent in agents]
         self.posts: list[Post] = []
         self.likes: dict[str, int] = defaultdict(int)
+        self.dislikes: dict[str, int] = defaultdict(int)
+        self.removed: dict[str, None] = {}
         self._ids: set[str] = set()
         self._by_id: dict[str, Post] = {}
         self._by_author: dict[str, list[Post]] = defaultdict(list)
@@ -245,6 +247,23 @@ class Network:
     def like(self, post: Post) -> None:
         """Count one like."""
         self.likes[post.post_id] += 1
+
+    def vote(self, post: Post, likes: int, dislikes: int) -> None:
+        """Give a post likes or dislikes that are no agent's."""
+        for counts, number in ((self.likes, likes), (self.dislikes, dislikes)):
+            if number:
+                counts[post.post_id] += number
+
+    def score(self, post: Post) -> int:
+        """Return the likes of a post less its dislikes."""
+        return self.likes.get(post.post_id, 0) - self.dislikes.get(post.post_id, 0)
+
+    def remove(self, agent_id: str) -> None:
+        """Take an agent out: from now on it follows nobody, and is followed by nobody."""
+        self.removed[agent_id] = None
+        self._followers.pop(agent_id, None)
+        for readers in self._followers.values():
+            readers[:] = [reader for reader in readers if reader.agent.agent_id != agent_id]
 
     def refresh(self, reader: Reader) -> bool:
         """Bring a reader's feed up to date with what it follows and is interested in, newest first.

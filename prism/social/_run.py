@@ -16,12 +16,12 @@ from prism.agents import (
 )
 from prism.errors import InputError
 from prism.runlog import SimulatedClock
-from prism.runlog._reader import locate_log
 from prism.runs import ReasonerOptions, ReplayOptions, WriterOptions
 from prism.runs._options import (
-    REASONER_KINDS,
+    DECIDER_KINDS,
     check_config,
     digest,
+    files_of,
     naming,
     read_reasoner,
     require_unchanged,
@@ -34,10 +34,13 @@ from prism.runs._writing import (
     replayed_writer,
     require_model_of,
 )
-from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND
+from prism.social._feed import DEFAULT_ROUNDS, DEFAULT_TICKS_PER_ROUND, Feed
 from prism.social._simulation import Simulation
 from prism.statechart import AgentState
 from prism.telemetry._loggers import EventLogger
+from prism.worlds import Treatment
+from prism.worlds._switch_model import later_models, require_models
+from prism.worlds._treatment_tables import tables_of, treatments_in
 
 DEFAULT_AGENTS = "100"
 
@@ -54,7 +57,7 @@ _KINDS: Mapping[str, Any] = {
     "rounds": int,
     "ticks_per_round": int,
     "seed": int,
-    "reasoner": (_POLICY, *REASONER_KINDS),
+    "reasoner": (_POLICY, *DECIDER_KINDS),
     "inputs": dict,
 }
 
@@ -69,9 +72,11 @@ class SocialRun:
         rounds: Number of rounds.
         ticks_per_round: Steps that an agent takes in a round.
         seed: Seed of every random number.
-        reasoner: Who decides: a model, an earlier run, or by default the seeded policy.
+        reasoner: Who decides: a model, an earlier run, a policy file, or by default the seeded
+            policy.
         keep: Fields of the file of agents to keep as `prism.agents.SocialAgent.attributes`.
         writer: Who writes the words of posts; by default they come from templates.
+        treatments: Ready-made treatments of the feed, such as `Likes`.
 
     Raises:
         InputError: If JSON has no room for a value.
@@ -85,6 +90,7 @@ class SocialRun:
     reasoner: ReasonerOptions = None
     keep: tuple[str, ...] = ()
     writer: WriterOptions | None = None
+    treatments: tuple[str | Treatment, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what JSON has no room for."""
@@ -94,14 +100,17 @@ class SocialRun:
             raise InputError(f"must lie between -2^53 and 2^53, got {self.seed}", field="seed")
 
         object.__setattr__(self, "keep", tuple(dict.fromkeys(self.keep)))
+        object.__setattr__(self, "treatments", tuple(self.treatments))
+        require_models(self.reasoner, self.treatments)
         if self.writer is not None or self.reasoner is not None:
             require_model_of(self.reasoner, self.writer)
 
     @property
     def is_repeatable(self) -> bool:
         """Whether the run would write the same log again."""
-        is_policy = self.reasoner is None and self.writer is None
-        return is_policy or not asks_a_model(self.reasoner, self.writer)
+        later = later_models(self.treatments)
+        is_policy = self.reasoner is None and self.writer is None and not later
+        return is_policy or not asks_a_model(self.reasoner, self.writer, later)
 
     @property
     def deadline(self) -> float | None:
@@ -129,9 +138,15 @@ class SocialRun:
             else population.posts or opening_posts(population.agents, seed=self.seed)
         )
         reasoner, writer = None, None
-        if self.reasoner is not None or self.writer is not None:
+        later = later_models(self.treatments)
+        if self.reasoner is not None or self.writer is not None or later:
             reasoner, writer = make_askers(
-                self.reasoner, self.writer, self.seed, AgentState.SCROLLING, chart=_CHART
+                self.reasoner,
+                self.writer,
+                self.seed,
+                AgentState.SCROLLING,
+                chart=_CHART,
+                later=later,
             )
 
         def make(logger: EventLogger | None, clock: SimulatedClock | None) -> Simulation:
@@ -144,6 +159,7 @@ class SocialRun:
                 reasoner=reasoner,
                 writer=writer,
                 wording=None if self.writer is None else self.writer.wording(),
+                treatments=self.treatments,
                 logger=logger,
                 clock=clock,
             )
@@ -166,6 +182,7 @@ class SocialRun:
             # only where it is given: other runs are described as they always were
             **({"keep": list(self.keep)} if self.keep else {}),
             **({} if self.writer is None else {"writer": self.writer.to_config()}),
+            **({"treatments": tables_of(self.treatments)} if self.treatments else {}),
             "inputs": self._digests(),
         }
 
@@ -180,7 +197,7 @@ class SocialRun:
         Raises:
             InputError: If it is something else, or a file that the run reads has changed.
         """
-        check_config(config, path, _KINDS, {"keep": list, "writer": dict})
+        check_config(config, path, _KINDS, {"keep": list, "writer": dict, "treatments": object})
         with naming(path):
             run = cls(
                 agents=config["agents"],
@@ -191,6 +208,7 @@ class SocialRun:
                 reasoner=read_reasoner(config),
                 keep=tuple(config.get("keep", ())),
                 writer=read_writer(config, path),
+                treatments=treatments_in(config.get("treatments", []), Feed, path),
             )
 
         require_unchanged(config["inputs"], run._digests(), path)
@@ -223,8 +241,7 @@ class SocialRun:
         agents = str(self.agents)
         if _number(agents) is None:
             files[agents] = Path(agents)
-        if isinstance(self.reasoner, ReplayOptions):
-            files[str(self.reasoner.run)] = locate_log(self.reasoner.run)
+        files |= files_of(self.reasoner)
 
         return {name: digest(path) for name, path in files.items()}
 

@@ -14,7 +14,7 @@ from prism.social._results import Results, RoundSummary
 from prism.social._stage import FeedStage
 from prism.statechart import AgentState, BaseWriter, Guard, Statechart, Wording
 from prism.telemetry._loggers import EventLogger
-from prism.worlds import Decider, Loop
+from prism.worlds import Decider, Loop, Treatment
 from prism.worlds._loop import require_count
 
 
@@ -43,8 +43,8 @@ class Simulation(Loop[Feed, RoundSummary, Results]):
         should_engage: As for `social_media_chart`, for agents whose own method takes something else
             than a post.
         world: A feed of your own, with parameters, measures and treatments.
-        treatments: Treatments of that feed and the rounds at whose beginning they are applied:
-            ``["warning@3"]``.
+        treatments: Treatments of that feed and the rounds at whose beginning they are applied, and
+            ready-made ones: ``["warning@3", Likes(1, share=0.5)]``.
 
     Attributes:
         world: The feed as a world.
@@ -79,7 +79,7 @@ class Simulation(Loop[Feed, RoundSummary, Results]):
         clock: SimulatedClock | None = None,
         should_engage: Guard | None = None,
         world: Feed | None = None,
-        treatments: Sequence[str] = (),
+        treatments: Sequence[str | Treatment] = (),
     ) -> None:
         feed = Feed() if world is None else world
         feed.give(posts=list(posts), composer=composer, guard=should_engage)

@@ -15,7 +15,14 @@ from prism.social._results import Activity, RoundSummary, count_names
 from prism.statechart import AgentState, StateTransition
 from prism.statechart._engine.writing import make_record
 from prism.statechart.transitions import Edge, shared_edge
-from prism.telemetry.events import POST_LIKED, POST_PUBLISHED, ROUND_ENDED, TRANSITION
+from prism.telemetry.events import (
+    AGENT_REMOVED,
+    POST_LIKED,
+    POST_PUBLISHED,
+    POST_VOTED,
+    ROUND_ENDED,
+    TRANSITION,
+)
 
 Event = Mapping[str, Any]
 
@@ -108,6 +115,10 @@ def _read_log(network: Network, events: Iterable[Event]) -> list[RoundSummary]:
         TRANSITION: lambda event: histories[event["agent_id"]].append(_record(event)),
         POST_PUBLISHED: publish,
         POST_LIKED: lambda event: network.like(by_id[event["post_id"]]),
+        POST_VOTED: lambda event: network.vote(
+            by_id[event["post_id"]], event["likes"], event["dislikes"]
+        ),
+        AGENT_REMOVED: lambda event: network.remove(event["agent_id"]),
         ROUND_ENDED: lambda event: finished.append(_summary(event)),
     }
     for event in events:

@@ -15,6 +15,7 @@ from prism.social._posts import Draft, Network, Post, Reader
 from prism.social._recollecting import recollect
 from prism.social._results import Activity, Results, RoundSummary, summarize
 from prism.social._snapshot import describe_readers, require_same_readers, restore_readers
+from prism.social._treated import Treated
 from prism.social._wording import PostTexts
 from prism.statechart import (
     AgentState,
@@ -39,7 +40,12 @@ from prism.statechart.social import (
     SEES_POST,
 )
 from prism.telemetry._loggers import active_logger
-from prism.telemetry.events import AGENT_JOINED, POST_LIKED, POST_PUBLISHED, POST_WEIGHED
+from prism.telemetry.events import (
+    AGENT_JOINED,
+    POST_LIKED,
+    POST_PUBLISHED,
+    POST_WEIGHED,
+)
 from prism.worlds._asking import asking_with
 from prism.worlds._decider import Event
 from prism.worlds._host import RunHost
@@ -124,6 +130,7 @@ class FeedStage:
         agents: The population, in the order in which it acts.
         chart: The chart of every agent.
         network: Posts and feeds.
+        treated: What treatments have done: who still acts, and what becomes of new posts.
     """
 
     has_fields = False
@@ -176,6 +183,9 @@ class FeedStage:
         self._seeds = list(feed.opening())
         _check(self.agents, self._seeds)
         self.network: Network = Network(self.agents)
+        self.treated: Treated = Treated(
+            self._world, self.agents, self.network, self.host, self._emit
+        )
         self._readers = {reader.agent.agent_id: reader for reader in self.network.readers}
 
     def ready(self) -> None:
@@ -223,7 +233,7 @@ class FeedStage:
     async def tick(self) -> None:
         """Let every agent take its step, and ask what they have to decide."""
         step, asking = self.step, self._asking
-        for agent in self.agents:
+        for agent in self.treated.acting:
             if agent is asking.next_agent:
                 await asking.settle_next()
 
@@ -292,7 +302,7 @@ class FeedStage:
             await self._asking.end_tick()
             await self._asking.end_round()
 
-        self._activity.agent_ticks = len(self.agents) * self._clock.tick
+        self._activity.agent_ticks = len(self.treated.acting) * self._clock.tick
 
     def summary(
         self, number: int, states: Mapping[str, int], measures: Mapping[str, Measured]
@@ -332,9 +342,17 @@ class FeedStage:
 
     def read_log(self, snapshot: Mapping[str, Any], events: Iterable[Event]) -> list[RoundSummary]:
         """Make agents, posts and feeds what they were; return the rounds that had ended."""
-        return restore_readers(self.network, snapshot["agents"], events)
+        finished = restore_readers(self.network, snapshot["agents"], events)
+        self.treated.leave_out_removed()
+
+        return finished
 
     # What a world of the user's own asks
+
+    def agent(self, agent_id: str) -> SocialAgent | None:
+        """Return the agent of an id; None if there is none."""
+        reader = self._readers.get(agent_id)
+        return None if reader is None else reader.agent
 
     def publish_as(self, author_id: str, text: str, topics: Iterable[str]) -> Post:
         """Publish a post that no agent's step has written.
@@ -464,6 +482,7 @@ class FeedStage:
             topics=list(post.topics),
             **{"text": post.text, **words},
         )
+        self.treated.published(post)
 
     def _fire(self, agent: SocialAgent, trigger: str, context: Any = None) -> None:
         if self.chart.fire(agent, trigger, context) is not None:

@@ -3,6 +3,7 @@
 __all__ = [
     "ACTION_FAILED",
     "AGENT_JOINED",
+    "AGENT_REMOVED",
     "ANSWER_DISCARDED",
     "CACHE_FAILED",
     "COGNITION_ACTION",
@@ -16,6 +17,7 @@ __all__ = [
     "MODE_UNKNOWN",
     "POST_LIKED",
     "POST_PUBLISHED",
+    "POST_VOTED",
     "POST_WEIGHED",
     "ROUND_ENDED",
     "ROUND_STARTED",
@@ -25,6 +27,7 @@ __all__ = [
     "TEXT_WRITTEN",
     "TRANSITION",
     "TREATMENT_APPLIED",
+    "TREATMENT_ASSIGNED",
     "WORKFLOW_ACTION",
     "WORKFLOW_REFUSED",
     "WORKFLOW_RESET",
@@ -45,12 +48,15 @@ TEXT_WRITTEN = "text.written"
 
 RUN_STARTED = "run.started"
 AGENT_JOINED = "agent.joined"
+AGENT_REMOVED = "agent.removed"
 ROUND_STARTED = "round.started"
 ROUND_ENDED = "round.ended"
 POST_PUBLISHED = "post.published"
 POST_LIKED = "post.liked"
+POST_VOTED = "post.voted"
 POST_WEIGHED = "post.weighed"
 TREATMENT_APPLIED = "treatment.applied"
+TREATMENT_ASSIGNED = "treatment.assigned"
 RUN_ENDED = "run.ended"
 
 WORKFLOW_STEP = "workflow.step"

@@ -25,6 +25,8 @@ from prism.worlds._rehearse import Finding, rehearse
 from prism.worlds._results import WorldResults, WorldRound
 from prism.worlds._run import Run
 from prism.worlds._space import Space
+from prism.worlds._switch_model import SwitchModel
+from prism.worlds._treatments import SetParameters, SharedTreatment, Treatment
 from prism.worlds._world import World, during, measure, treatment
 
 __all__ = [
@@ -40,8 +42,12 @@ __all__ = [
     "Participant",
     "Remembering",
     "Run",
+    "SetParameters",
+    "SharedTreatment",
     "Space",
+    "SwitchModel",
     "Thing",
+    "Treatment",
     "World",
     "WorldResults",
     "WorldRound",

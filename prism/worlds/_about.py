@@ -12,7 +12,7 @@ from prism.statechart.states import state_text
 from prism.worlds._agent import Agent
 from prism.worlds._fields import MISSING, Field, hints_of
 from prism.worlds._kinds import parts_of
-from prism.worlds._values import plain_value, words_of_type
+from prism.worlds._values import shown_value, words_of_type
 from prism.worlds._world import World, kinds_of, parameters_of
 
 
@@ -76,7 +76,7 @@ def _field(field: Field, hint: Any) -> dict[str, Any]:
         "type": words_of_type(hint, field.annotation) if hint else _text(field.annotation),
     }
     if declared.default is not MISSING:
-        default = plain_value(declared.default)
+        default = shown_value(declared.default)
         is_plain = isinstance(default, (str, int, float, bool, list, dict, type(None)))
         found["default"] = default if is_plain else repr(default)
     elif declared.drawn:

@@ -37,14 +37,7 @@ class Asked:
         self.prompt = prompt
         self.question: Any = None
         self.since: Any = None
-        host = agent._joined("decide")
-        if not host.may_ask:
-            raise SimulationError(
-                f"agent {agent.agent_id!r}: decide belongs into a step (@during), where it can "
-                "wait for its answer; here, use fire"
-            )
-
-        host.unawaited = self
+        _begin_waiting(self, "decide", ", where it can wait for its answer; here, use fire")
 
     def __await__(self) -> Generator[Any, Any, Any]:
         """Carry out what leaves nothing to decide, else hand the question to the run."""
@@ -69,14 +62,7 @@ class Writing:
         self.agent = agent
         self.call = call
         self._only_value = False
-        host = agent._joined("write")
-        if not host.may_ask:
-            raise SimulationError(
-                f"agent {agent.agent_id!r}: write belongs into a step (@during), where it can wait "
-                "for the text"
-            )
-
-        host.unawaited = self
+        _begin_waiting(self, "write", ", where it can wait for the text")
 
     def value(self) -> Self:
         """Have awaiting it give what the text says, alone."""
@@ -102,14 +88,7 @@ class Receiving:
 
     def __init__(self, agent: Any) -> None:
         self.agent = agent
-        host = agent._joined("receive")
-        if not host.may_ask:
-            raise SimulationError(
-                f"agent {agent.agent_id!r}: receive belongs into a step (@during); here, look into "
-                "inbox"
-            )
-
-        host.unawaited = self
+        _begin_waiting(self, "receive", "; here, look into inbox")
 
     def __await__(self) -> Generator[Any, Any, Any]:
         """Return the oldest message, else hand the wait to the run."""
@@ -118,3 +97,21 @@ class Receiving:
             yield self
 
         return self.agent.inbox.popleft() if self.agent.inbox else None
+
+
+def _begin_waiting(waiting: Asked | Writing | Receiving, doing: str, instead: str) -> None:
+    """Note that somebody waits for something, to be awaited; only steps can wait.
+
+    Args:
+        waiting: What is waited for.
+        doing: What the agent does.
+        instead: Why only in a step, or what to do elsewhere.
+    """
+    agent = waiting.agent
+    host = agent._joined(doing)
+    if not host.may_ask:
+        raise SimulationError(
+            f"agent {agent.agent_id!r}: {doing} belongs into a step (@during){instead}"
+        )
+
+    host.unawaited = waiting

@@ -19,6 +19,7 @@ from prism.statechart.reasoner._attributes import in_words
 from prism.statechart.states import state_text
 from prism.telemetry._loggers import EventLogger, active_logger
 from prism.worlds._agent import HISTORY_DEPTH, Agent, Message, Thing
+from prism.worlds._assignments import Assignments
 from prism.worlds._awaiting import Asked
 from prism.worlds._fields import Fields, unknown_field
 from prism.worlds._guest import Guest, as_agent, id_of
@@ -59,6 +60,9 @@ class RunHost:
         remembers: Whether a model is told what agents remember.
         goes_backwards: Whether the last agent of a `together` world has its turn first.
         parameters: The world's parameters, as they are now.
+        assignments: Who is treated.
+        model_switch: Switches the models of the run; None if it has no later ones.
+        is_replayed: Whether decisions are taken from another run.
     """
 
     def __init__(
@@ -79,6 +83,9 @@ class RunHost:
         self.has_writer: bool = False
         self.remembers: bool = False
         self.goes_backwards: bool = False
+        self.assignments: Assignments = Assignments(seed)
+        self.model_switch: Any = None
+        self.is_replayed: bool = False
         self.parameters: Mapping[str, Any] = ParameterView(world)
         self._world = world
         self._seed = seed

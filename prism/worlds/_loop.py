@@ -25,18 +25,20 @@ from prism.telemetry.events import (
     RUN_STARTED,
     SCHEMA_VERSION,
     TEXT_WRITTEN,
-    TREATMENT_APPLIED,
 )
 from prism.worlds._agent_stage import AgentStage
 from prism.worlds._asking import Answerers
 from prism.worlds._decider import Decider, Event, Remembering
 from prism.worlds._elsewhere import drawing_nowhere_else
-from prism.worlds._kinds import parts_of, treatments_by_round
+from prism.worlds._kinds import parts_of
 from prism.worlds._people import AgentTable
 from prism.worlds._results import Measured
 from prism.worlds._snapshot import Decoder, Encoder
 from prism.worlds._stage import Setting, Stage
-from prism.worlds._world import World, parameters_told
+from prism.worlds._switch_model import is_replayed, model_switch_of, with_reasoners
+from prism.worlds._treating import Treating
+from prism.worlds._treatments import Treatment
+from prism.worlds._world import World
 
 WorldT = TypeVar("WorldT", bound=World[Any])
 RoundT = TypeVar("RoundT")
@@ -58,7 +60,8 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         reasoner: Who decides; a `PolicyReasoner` by default.
         writer: Who writes the texts that agents ask for; without one, their templates are taken.
         wording: Length and language of these texts, where nothing else is said for one.
-        treatments: Treatments and the rounds at whose beginning they are applied.
+        treatments: Treatments of the world's class and the rounds at whose beginning they are
+            applied, such as ``"warning@12"``, and ready-made ones.
         logger: Where to write the run's events; None means structlog's own logger, once it is
             configured.
         clock: The run's clock.
@@ -84,7 +87,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         reasoner: Decider | None,
         writer: BaseWriter | None,
         wording: Wording | None,
-        treatments: Sequence[str],
+        treatments: Sequence[str | Treatment],
         logger: EventLogger | None,
         clock: SimulatedClock | None,
     ) -> None:
@@ -97,7 +100,8 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         self.rounds: int = require_count("rounds", world.rounds if rounds is None else rounds)
         self.ticks_per_round: int = require_count("ticks", world.ticks if ticks is None else ticks)
         self.finished: list[RoundT] = []
-        self.reasoner: Decider = reasoner or PolicyReasoner(seed)
+        decider: Decider = reasoner or PolicyReasoner(seed)
+        self.reasoner: Decider = with_reasoners(decider, treatments)
         self.writer: BaseWriter | None = writer
         self._answerers = Answerers(self.reasoner, writer, wording)
         self.clock: SimulatedClock = clock or SimulatedClock()
@@ -105,7 +109,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         self._has_run = False
         self._collect: Callable[[], object] = _leave_it
         self._parts = parts_of(type(world))
-        self._treatments = treatments_by_round(world, self._parts, treatments, self.rounds)
+        self._treating = Treating(world, self._parts, treatments, self.rounds)
         self._stage = self._make_stage(agents, logger)
         self._host = self._stage.host
         # fields of the user's own may hold what no checkpoint can keep
@@ -169,10 +173,12 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
             SimulationError: If a field holds what cannot be kept; names it.
         """
         budget = self._answerers.budget
+        arms = self._host.assignments.snapshot()
 
         return {
             "moment": self.clock.to_list(),
             "spent": None if budget is None else budget.to_dict(),
+            **({"arms": arms} if arms else {}),
             **self._fields(),
         }
 
@@ -188,6 +194,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         """
         self._host.end_setup(is_resumed=True)
         self._restore_fields(snapshot)
+        self._host.assignments.restore(snapshot.get("arms", {}))
         self.clock.go_on_at(snapshot["moment"])
 
         budget = self._answerers.budget
@@ -195,6 +202,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
             budget.restore(**snapshot["spent"])
 
         self.finished = self._stage.read_log(snapshot, self._noted(events))
+        self._treating.go_on(len(self.finished), self._host)
 
     # Beginning
 
@@ -207,10 +215,13 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         stage = make(setting)
         stage.host.wording = self._answerers.wording
         stage.host.has_writer = self._answerers.has_writer
+        stage.host.model_switch = model_switch_of(self.reasoner)
+        stage.host.is_replayed = is_replayed(self.reasoner)
         object.__setattr__(world, "_host", stage.host)
         with stage.host.explaining(), drawing_nowhere_else():
             stage.populate(agents)
             world.setup()
+            self._treating.check()
 
         stage.ready()
 
@@ -240,7 +251,7 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         self._emit(ROUND_STARTED, round=number)
         stage.begin_round()
         with host.explaining(), drawing_nowhere_else():
-            self._treat(number)
+            self._treating.apply(number, host, self._emit)
             world.round_begins()
 
         for tick in range(1, self.ticks_per_round + 1):
@@ -263,19 +274,6 @@ class Loop(Generic[WorldT, RoundT, ResultsT]):
         self._emit(ROUND_ENDED, **summary.to_dict())
 
         return summary  # type: ignore[no-any-return]
-
-    def _treat(self, number: int) -> None:
-        for name in self._treatments.get(number, ()):
-            before = parameters_told(self.world)
-            self._host.may_set_parameters = True
-            try:
-                getattr(self.world, name)()
-            finally:
-                self._host.may_set_parameters = False
-
-            after = parameters_told(self.world)
-            changed = {key: value for key, value in after.items() if value != before[key]}
-            self._emit(TREATMENT_APPLIED, treatment=name, parameters=changed)
 
     def _measures(self) -> dict[str, Measured]:
         reason = "a measure only looks; let a hook change things, such as round_ends"

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any, Self
 
 from prism.errors import InputError, PrismError
-from prism.files._durable import is_stream
 from prism.runlog import SimulatedClock
-from prism.runlog._reader import locate_log
 from prism.runs import ReasonerOptions, ReplayOptions, WriterOptions
 from prism.runs._options import (
-    REASONER_KINDS,
+    DECIDER_KINDS,
     check_config,
     digest,
+    files_of,
     naming,
     read_reasoner,
     require_unchanged,
@@ -35,6 +34,9 @@ from prism.worlds._addresses import address_of, load_world
 from prism.worlds._code import code_of
 from prism.worlds._people import AgentTable
 from prism.worlds._run import DEFAULT_AGENTS, Run
+from prism.worlds._switch_model import later_models, require_models
+from prism.worlds._treatment_tables import tables_of, treatments_in
+from prism.worlds._treatments import Treatment
 from prism.worlds._values import plain_value
 from prism.worlds._world import World, parsed_parameters
 
@@ -48,8 +50,8 @@ _KINDS: Mapping[str, Any] = {
     "ticks_per_round": int,
     "seed": int,
     "parameters": dict,
-    "treatments": list,
-    "reasoner": (_POLICY, *REASONER_KINDS),
+    "treatments": object,
+    "reasoner": (_POLICY, *DECIDER_KINDS),
     "inputs": dict,
 }
 
@@ -67,8 +69,10 @@ class WorldRun:
         ticks_per_round: Ticks in a round; by default what the class says.
         seed: Seed of every random number.
         parameters: The world's parameters by name; texts are read as values of their types.
-        treatments: Treatments and their rounds, such as ``("warning@12",)``.
-        reasoner: Who decides: a model, an earlier run, or by default the weights of the decisions.
+        treatments: Treatments of the world's class and their rounds, such as ``("warning@12",)``,
+            and ready-made ones.
+        reasoner: Who decides: a model, an earlier run, a policy file, or by default the weights of
+            the decisions.
         writer: Who writes the texts that agents ask for; by default their templates are taken.
         keep: Columns of the file of agents to keep, as fields or attributes of the agents.
 
@@ -82,7 +86,7 @@ class WorldRun:
     ticks_per_round: int | None = None
     seed: int = 0
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    treatments: tuple[str, ...] = ()
+    treatments: tuple[str | Treatment, ...] = ()
     reasoner: ReasonerOptions = None
     keep: tuple[str, ...] = ()
     writer: WriterOptions | None = None
@@ -103,6 +107,7 @@ class WorldRun:
         ticks = self.ticks_per_round
         put(self, "ticks_per_round", cls.ticks if ticks is None else ticks)
         put(self, "treatments", tuple(self.treatments))
+        require_models(self.reasoner, self.treatments)
         if abs(self.seed) > _MOST_SEED:
             raise InputError(f"must lie between -2^53 and 2^53, got {self.seed}", field="seed")
 
@@ -119,7 +124,7 @@ class WorldRun:
     @property
     def is_repeatable(self) -> bool:
         """Whether the run would write the same log again."""
-        return not asks_a_model(self.reasoner, self.writer)
+        return not asks_a_model(self.reasoner, self.writer, later_models(self.treatments))
 
     @property
     def deadline(self) -> float | None:
@@ -146,7 +151,8 @@ class WorldRun:
         agents = self.agents if isinstance(self.agents, int) else AgentTable(self.agents, self.keep)
         # what is wrong with the world is said before anything is written
         self._make(cls, agents, (None, None), None, None)
-        askers = make_askers(self.reasoner, self.writer, self.seed, None)
+        later = later_models(self.treatments)
+        askers = make_askers(self.reasoner, self.writer, self.seed, None, later=later)
 
         def make(logger: EventLogger | None, clock: SimulatedClock | None) -> Run[World[Any]]:
             return self._make(cls, agents, askers, logger, clock)
@@ -166,7 +172,7 @@ class WorldRun:
             "ticks_per_round": self.ticks_per_round,
             "seed": self.seed,
             "parameters": self._all_parameters(),
-            "treatments": list(self.treatments),
+            "treatments": tables_of(self.treatments),
             **({"reasoner": _POLICY} if self.reasoner is None else self.reasoner.to_config()),
             **({} if self.writer is None else {"writer": self.writer.to_config()}),
             # only where it is given: other runs are described as they always were
@@ -198,7 +204,7 @@ class WorldRun:
                 ticks_per_round=config["ticks_per_round"],
                 seed=config["seed"],
                 parameters=config["parameters"],
-                treatments=tuple(config["treatments"]),
+                treatments=treatments_in(config["treatments"], load_world(config["world"]), path),
                 reasoner=read_reasoner(config),
                 writer=read_writer(config, path),
                 keep=tuple(config.get("keep", ())),
@@ -252,14 +258,9 @@ class WorldRun:
         if not isinstance(self.agents, int):
             files[str(self.agents)] = Path(self.agents)
 
-        found = {name: digest(path) for name, path in files.items()}
-        if isinstance(self.reasoner, ReplayOptions):
-            if is_stream(self.reasoner.run):
-                problem = "is a pipe: the run has to find it again, so give a folder"
-                raise InputError(problem, path=self.reasoner.run)
-            found[str(self.reasoner.run)] = digest(locate_log(self.reasoner.run))
+        files |= files_of(self.reasoner)
 
-        return found
+        return {name: digest(path) for name, path in files.items()}
 
 
 def _number_or_file(agents: int | str | Path) -> int | str:

@@ -119,7 +119,18 @@ class AgentTable:
 
 
 def population(world: World[Any], agents: int | Iterable[Any] | AgentTable) -> Iterable[Any]:
-    """Return the agents of a run, who are given, counted, or in a table."""
+    """Return the agents of a run, who are given, counted, or in a table.
+
+    Raises:
+        FieldTypeError: If they are none of these.
+    """
+    # True counts as 1 in Python, and the letters of a text as its items
+    if isinstance(agents, (bool, str)) or not isinstance(agents, (int, Iterable, AgentTable)):
+        raise FieldTypeError(
+            "agents must be a whole number, the agents themselves, or an AgentTable of a file, "
+            f"got {agents!r}"
+        )
+
     made: Iterable[Any]
     if isinstance(agents, AgentTable):
         made = world._from_table(agents)

@@ -13,6 +13,7 @@ from prism.worlds._decider import Decider
 from prism.worlds._loop import Loop, WorldT
 from prism.worlds._people import AgentTable
 from prism.worlds._results import WorldResults, WorldRound
+from prism.worlds._treatments import Treatment
 
 DEFAULT_AGENTS = 100
 
@@ -34,8 +35,8 @@ class Run(Loop[WorldT, WorldRound, WorldResults]):
             decision.
         writer: Who writes the texts that agents ask for; without one, their templates are taken.
         wording: Length and language of these texts, where a call names none.
-        treatments: Treatments and the rounds at whose beginning they are applied:
-            ``["warning@12"]``.
+        treatments: Treatments of the world's class and the rounds at whose beginning they are
+            applied, and ready-made ones: ``["warning@12", SetParameters(20, {"tiring": 0.1})]``.
         logger: Where to write the run's events; None means structlog's own logger, once it is
             configured.
         clock: The run's clock.
@@ -68,7 +69,7 @@ class Run(Loop[WorldT, WorldRound, WorldResults]):
         reasoner: Decider | None = None,
         writer: BaseWriter | None = None,
         wording: Wording | None = None,
-        treatments: Sequence[str] = (),
+        treatments: Sequence[str | Treatment] = (),
         logger: EventLogger | None = None,
         clock: SimulatedClock | None = None,
     ) -> None:

@@ -95,7 +95,7 @@ class Encoder:
         """
         kind = type(value)
         if kind in _PLAIN or kind is float:
-            return value if _is_plain((value,)) else {"n": repr(value)}
+            return value if _is_plain((value,)) else _number_of_no_json(value)
         if kind is list:
             self._note(value)
             return list(value) if _is_plain(value) else list(map(self.value, value))
@@ -233,6 +233,8 @@ def find_class(name: str, home: str) -> Any:
 def _is_plain(values: Sequence[Any]) -> bool:
     """Return True if JSON gives values back as they are."""
     kinds = set(map(type, values))
+    if str in kinds and not _are_whole(values):
+        return False
     if kinds <= _PLAIN:
         return int not in kinds or all(
             -_LARGEST <= value < _LARGEST for value in values if type(value) is int
@@ -245,6 +247,28 @@ def _is_plain(values: Sequence[Any]) -> bool:
         for value in values
         if type(value) in (int, float)
     )
+
+
+def _number_of_no_json(value: Any) -> dict[str, str]:
+    """Return the form of a number that JSON does not have; a text has none."""
+    if isinstance(value, str):
+        raise CannotKeepError(
+            f"{_shown(value)} holds half a character (a lone surrogate), which no file has: read "
+            'texts with errors="replace"'
+        )
+
+    return {"n": repr(value)}
+
+
+def _are_whole(values: Sequence[Any]) -> bool:
+    """Return False if a text among the values has a character that UTF-8 does not have."""
+    try:
+        # all at once, as a column may have a text for each of thousands of agents
+        "".join(value for value in values if type(value) is str).encode()
+    except UnicodeEncodeError:
+        return False
+
+    return True
 
 
 def _name_of(owner: Any) -> str:

@@ -129,6 +129,11 @@ def _shown(option: Enum) -> str:
     return option.value if isinstance(option.value, str) else option.name
 
 
+def shown_value(value: Any) -> Any:
+    """Return a value as `plain_value` does, a member of an enum by the name that is read again."""
+    return _shown(value) if isinstance(value, Enum) else plain_value(value)
+
+
 def _name_of(annotation: Any) -> str:
     if isinstance(annotation, type) and not get_args(annotation):
         return annotation.__name__

@@ -10,6 +10,7 @@ from prism.errors import DefinitionError, FieldTypeError, SimulationError
 from prism.randomness import RandomStream
 from prism.statechart._identity import identify
 from prism.worlds._agent import Agent
+from prism.worlds._assignments import Assignments
 from prism.worlds._fields import Fields, check_value, hints_of, unknown_field
 from prism.worlds._networks import Network
 from prism.worlds._values import read_value, words_of_type
@@ -38,8 +39,10 @@ class WorldHost(Protocol):
         may_set_parameters: Whether a treatment is being applied.
         refusing: Why nothing may change now; None if it may.
         late: Why a step may not change the world now; None if it may.
+        assignments: Who is treated.
     """
 
+    assignments: Assignments
     agents: Sequence[Any]
     acting: Any
     round: int
@@ -85,6 +88,8 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
         overlap: Whether agents go on while others wait for an answer; for worlds whose steps read
             no other agent.
         meanings: What states mean, for a model.
+        treatment_classes: Ready-made treatments of this world, besides those of all, which files of
+            treatments may name by their kinds.
         network: Who is connected with whom; set it in `setup`.
 
     Raises:
@@ -100,6 +105,7 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
     together: ClassVar[bool] = False
     overlap: ClassVar[bool] = False
     meanings: ClassVar[Mapping[Any, str]] = {}
+    treatment_classes: ClassVar[Sequence[type]] = ()
     # what runs the agents; None for those of class `Agent`
     _prism_stage: ClassVar[Callable[[Any], Any] | None] = None
 
@@ -214,6 +220,35 @@ class World(_Parts, Generic[AgentT], metaclass=Fields):
                 ``agent_id``.
         """
         self._hosted("log").log(event, keys)
+
+    def assign(
+        self,
+        arm: str,
+        share: float,
+        agents: Iterable[AgentT] | None = None,
+        *,
+        experiment: str | None = None,
+    ) -> list[AgentT]:
+        """Return a share of the agents, to treat them; the log says who is in which arm.
+
+        An agent's draw belongs to (seed, experiment, agent): it is the same whenever it is made,
+        and shifts no other. Arms of one experiment have no agent in common.
+
+        Args:
+            arm: Name of the treatment.
+            share: The share of the agents, from 0 to 1.
+            agents: Those who come into question; by default all.
+            experiment: Name of the experiment; by default that of the arm.
+
+        Raises:
+            FieldValueError: If the shares of an experiment come to more than 1.
+        """
+        assignments = self._hosted("assign").assignments
+        by_id = {agent.agent_id: agent for agent in (self.agents if agents is None else agents)}
+        name = experiment or arm
+        assignments.add_arm(name, arm, share)
+
+        return [by_id[chosen] for chosen in assignments.assign("agent_id", by_id, name, arm)]
 
     @property
     def acting(self) -> AgentT:

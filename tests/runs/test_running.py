@@ -53,6 +53,7 @@ def test_a_run_is_kept_in_its_folder(tmp_path: Path, whole: Any) -> None:
     assert outcome.summary == json.loads((tmp_path / "run" / "run.json").read_bytes())
     assert outcome.summary["config"] == CONFIG
     assert outcome.folder == tmp_path / "run"
+    assert repr(outcome) == f"<Outcome: Sum, kept in {tmp_path / 'run'}>"
     assert rounds == list(range(1, ROUNDS + 1))
 
 
@@ -213,3 +214,22 @@ def test_each_round_is_kept_before_it_is_reported(tmp_path: Path) -> None:
 def test_dice_are_no_simulation() -> None:
     """What these tests run is neither a simulation nor derived from anything of prism's."""
     assert Dice.__mro__ == (Dice, object)
+
+
+class Stopping(Heard):
+    """Stops a run as soon as it may."""
+
+    def is_to_stop(self) -> bool:
+        return True
+
+
+def test_a_run_that_is_to_stop_ends_behind_a_checkpoint(tmp_path: Path) -> None:
+    """An observer ends a run as Ctrl-C does, and the round that has ended is kept."""
+    with pytest.raises(KeyboardInterrupt):
+        runs.begin(DiceOptions(), tmp_path / "run", observer=Stopping())
+
+    heard = Heard()
+    assert runs.resume(tmp_path / "run", DiceOptions, observer=heard) is not None
+    assert heard.said[0] == ("note", f"{tmp_path / 'run'}: going on after round 1")
+    runs.begin(DiceOptions(), tmp_path / "whole")
+    assert tree(tmp_path / "run") == tree(tmp_path / "whole")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from prism.errors import InputError
+from prism.errors import FieldTypeError, InputError
 from prism.worlds import AgentTable, Run, World, WorldRun
 from prism.worlds.examples import Market, Rumour
 from prism.worlds.examples.rumour import Mind, Person
@@ -138,6 +138,13 @@ def test_an_unknown_kind_and_a_population_of_another_size_are_refused(tmp_path: 
         Run(Market(), AgentTable(table(tmp_path, "kind\nboss\n")))
     with pytest.raises(InputError, match=r"has 3 rows, but Twins.populate made 6 agents"):
         Run(Twins(), AgentTable(table(tmp_path, PEOPLE)))
+
+
+@pytest.mark.parametrize("agents", [1.5, True, None, "people.csv", Rumour])
+def test_what_is_no_population_is_refused_by_name(agents: Any) -> None:
+    """What is neither a number, agents nor a table is named, with what may be given."""
+    with pytest.raises(FieldTypeError, match=r"agents must be a whole number, .* got "):
+        Run(Rumour(), agents)
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,7 @@ def local_thing(_run: Any) -> Thing:
         (Unkept(), "is a Unkept: fields hold numbers"),
         (lambda run: [print], "is a builtin_function_or_method: keep a name"),
         (b"x", "is a bytes"),
+        (["whole", "h\ud83d"], r"Holder.held .* cannot be kept: 'h\\ud83d' holds half a character"),
         (circle, "it is the same list|it holds itself"),
         (lambda run: Walker(), "is not among the agents of the world"),
         (local_thing, "Hidden cannot be found again: define it at the top of a module"),

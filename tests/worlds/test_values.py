@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pytest
 
-from prism.worlds._values import plain_value, read_value, words_of_type
+from prism.worlds._values import plain_value, read_value, shown_value, words_of_type
 
 
 class Level(Enum):
@@ -99,3 +99,13 @@ def test_what_stands_for_nothing_of_the_type_is_refused(hint: Any, given: Any) -
 def test_messages_name_types_with_their_values(hint: Any, words: str) -> None:
     """An enum and a Literal are named by what may be given."""
     assert words_of_type(hint, hint) == words
+
+
+def test_a_value_is_shown_as_it_is_read() -> None:
+    """An enum's member is shown by the name that a text stands for, all else as JSON has it."""
+    assert [shown_value(each) for each in (Level.HIGH, Mood.CALM, (1, 2))] == [
+        "HIGH",
+        Mood.CALM.value,
+        [1, 2],
+    ]
+    assert read_value(Level, shown_value(Level.HIGH)) is Level.HIGH

@@ -21,6 +21,7 @@ _OF_PARTICIPATION = (
     *("top_1", "next_9", "other_90", "top_10", "gini"),
 )
 _ACTS = ("posts", "replies", "reshares", "likes")
+_COUNTS = ("transitions", "timeouts", "decisions", "fallbacks", *_ACTS, "views")
 
 
 def run_measures(
@@ -74,7 +75,9 @@ def run_measures(
     for part in (_activity, _participation, _cascades, _reshares, _reach, _rhythm):
         table = table.join(part(happened), on=IN_ALL, how="left", nulls_equal=True)
 
-    table = _browsing(table).sort(IN_ALL, nulls_last=True)
+    # a round without a single event has none of any kind, too
+    counted = table.with_columns(pl.col(_COUNTS).fill_null(0))
+    table = _browsing(counted).sort(IN_ALL, nulls_last=True)
     table = _with_own_measures(table, happened)
     if not by_round:
         table = table.filter(pl.col("round").is_null()).drop("round")
@@ -117,9 +120,7 @@ def _activity(happened: Happened) -> pl.DataFrame:
     for other in (decided, done):
         table = table.join(other, on=IN_ALL, how="full", nulls_equal=True, coalesce=True)
 
-    names = ("transitions", "timeouts", "decisions", "fallbacks", *_ACTS, "views")
-
-    return table.select(*IN_ALL, pl.col(names).fill_null(0))
+    return table.select(*IN_ALL, *_COUNTS)
 
 
 def _participation(happened: Happened) -> pl.DataFrame:

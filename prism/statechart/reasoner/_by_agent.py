@@ -76,8 +76,9 @@ class _ByAgent(Generic[PartT]):
         self.concurrency: int = sum(part.concurrency for part in self.parts.values())
         self.budget: Budget | None = _shared_budget(self.parts)
         self.costs: CostsByModel = CostsByModel()
-        self._choose = choose
+        self.choose: Choose = choose
         self._on_start = on_start
+        self._is_checked = False
 
     def remember(self, event: Mapping[str, Any]) -> None:
         """Count the costs of a decision or text from before an interruption.
@@ -87,6 +88,14 @@ class _ByAgent(Generic[PartT]):
         """
         self.costs.add_event(event)
 
+    def check_agents(self, agents: Iterable[Any]) -> None:
+        """Call ``on_start`` before the run begins, such as before models are loaded.
+
+        Args:
+            agents: All agents of the run.
+        """
+        self._check(Counter(map(self._name_for, agents)))
+
     def models_for(self, agents: Iterable[Any]) -> list[dict[str, Any]]:
         """Return who is asked for which of a run's agents, as the log tells it.
 
@@ -94,8 +103,8 @@ class _ByAgent(Generic[PartT]):
             agents: All agents of the run.
         """
         counts = Counter(map(self._name_for, agents))
-        if self._on_start is not None:
-            self._on_start(counts)
+        self._check(counts)
+        self._is_checked = False
 
         return [
             {"for": name, "agents": counts[name], "asked": self.asked_for, **_description(part)}
@@ -108,6 +117,12 @@ class _ByAgent(Generic[PartT]):
             close = getattr(part, "close", None)
             if close is not None:
                 await close()
+
+    def _check(self, counts: Mapping[str, int]) -> None:
+        if self._on_start is not None and not self._is_checked:
+            self._on_start(counts)
+
+        self._is_checked = True
 
     async def _answers(
         self,
@@ -136,7 +151,7 @@ class _ByAgent(Generic[PartT]):
         return [answers[place] for place in range(len(items))]
 
     def _name_for(self, agent: Any) -> str:
-        name = self._choose(agent)
+        name = self.choose(agent)
         if name in self.parts:
             return name
 
@@ -171,6 +186,7 @@ class ReasonerByAgent(_ByAgent[BaseReasoner], BaseReasoner):
         parts: The reasoners by name.
         concurrency: How many questions it pays to have under way at once.
         budget: What may be spent by all together; None if nobody has a budget.
+        choose: Who answers for an agent.
         costs: What the decisions have cost so far, by model.
         memory: What agents remember where one of the reasoners tells it; None if none does.
 
@@ -221,6 +237,7 @@ class WriterByAgent(_ByAgent[BaseWriter], BaseWriter):
         parts: The writers by name.
         concurrency: How many calls it pays to have under way at once.
         budget: What may be spent by all together; None if nobody has a budget.
+        choose: Who answers for an agent.
         costs: What the texts have cost so far, by model.
 
     Raises:

@@ -1,0 +1,200 @@
+"""``prism calibrate``: a policy from a run's decisions, which can take the model's place."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from prism.cli._chart_argument import chart_from
+from prism.cli._log import Runs, print_notes
+from prism.cli._output import output_file
+from prism.cli._screen import Screen, say
+from prism.cli._table_output import TableFormat, choose_format, write
+from prism.errors import InputError
+from prism.runs._calibrated import ARCHETYPE, RELEVANCE
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from prism.science import Policy
+
+_PROBABILITIES = ("at", "group", "option", "n", "probability", "standard_error")
+_COEFFICIENTS = ("at", "option", "term", "coefficient", "standard_error", "p")
+_TESTS = ("at", "null", "alternative", "statistic", "df", "p", "least_expected")
+_UNIDENTIFIED = ("what", "at", "group", "name", "n", "reason")
+_DIVERGENCE = ("of", "n", "divergence", "low", "high", "halves", "floor_high", "above")
+
+
+def calibrate(
+    runs: Runs,
+    model: Annotated[
+        Literal["markov", "logit"],
+        typer.Option(
+            help="Shares by state, event and archetype; or besides a multinomial logit, which "
+            "depends on relevance."
+        ),
+    ] = "markov",
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write the policy here, for simulate --policy."
+        ),
+    ] = None,
+    by: Annotated[
+        str, typer.Option(metavar="NAME", help="Attribute by which agents are grouped.")
+    ] = ARCHETYPE,
+    covariates: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--covariate",
+            metavar="NAME",
+            help="Number that choices may depend on in a logit; relevance by default. Repeat it "
+            "for several.",
+        ),
+    ] = None,
+    least: Annotated[
+        int, typer.Option(min=1, help="Fewest decisions that identify a probability.")
+    ] = 10,
+    charts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--chart",
+            metavar="CHART",
+            help="Chart of the agents, by which states are known that nobody decided in.",
+        ),
+    ] = None,
+    against: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="RUN",
+            help="Compare the decisions with those of this run, such as one of the policy. Without "
+            "it a policy of one half of the agents is compared with the other half.",
+        ),
+    ] = None,
+    smoothing: Annotated[
+        float, typer.Option(min=0, help="Added to every count before the divergence is taken.")
+    ] = 0.0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random halves.")] = 0,
+    table: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Save the divergence: .csv, .json or .parquet."),
+    ] = None,
+    figure: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the divergence: .svg or .pdf.")
+    ] = None,
+) -> None:
+    """Estimate a policy from a run's decisions, and say how far it lies from them.
+
+    [bold]Examples[/bold]
+
+    prism calibrate runs/model --model logit -o policy.json
+
+    prism simulate --agents 1000 --policy policy.json --out runs/policy
+
+    prism calibrate runs/model --against runs/policy --figure divergence.pdf
+    """
+    from prism.analysis import read_log
+    from prism.science import calibrate as estimate
+    from prism.science import divergence
+
+    as_format = None if table is None else choose_format(None, table)
+    _require_figure(figure)
+    logs = read_log(*runs)
+    print_notes(logs)
+    names = tuple(covariates or (RELEVANCE,))
+    policy = estimate(
+        logs,
+        model,
+        by=by,
+        covariates=names,
+        least=least,
+        charts=[chart_from(name) for name in charts or ()],
+    )
+    other = model if against is None else read_log(*against)
+    found = divergence(logs, other, by=by, least=least, smoothing=smoothing, seed=seed)
+
+    _print(policy, found)
+    if output is not None:
+        with output_file(output, runs) as file:
+            file.write(policy.to_json().encode())
+        say(f"The policy is in {output}: prism simulate --policy {output}")
+    if table is not None and as_format is not None:
+        write(found, as_format, table, found.columns, reads=runs)
+    if figure is not None:
+        save_figure(found, figure, runs)
+
+
+def save_figure(found: pl.DataFrame, path: Path, reads: list[Path]) -> None:
+    """Draw a divergence in a file."""
+    from prism.report._figures.rendering import draw
+    from prism.science._divergence_figure import divergence_figure
+
+    spec = divergence_figure(found)
+    with output_file(path, reads) as file:
+        if path.suffix == ".pdf":
+            import vl_convert
+
+            file.write(vl_convert.vegalite_to_pdf(spec))
+        else:
+            file.write(draw(spec).encode())
+
+
+def _require_figure(path: Path | None) -> None:
+    if path is not None and path.suffix not in (".svg", ".pdf"):
+        raise InputError(f"--figure must be a .svg or .pdf file, got {path.name!r}")
+
+
+def _print(policy: Policy, found: pl.DataFrame) -> None:
+    from prism.science import (
+        policy_coefficients,
+        policy_probabilities,
+        policy_tests,
+        policy_unidentified,
+    )
+
+    parts = (
+        ("Probabilities", policy_probabilities(policy), _PROBABILITIES),
+        ("Logit", policy_coefficients(policy), _COEFFICIENTS),
+        ("Likelihood-ratio tests", policy_tests(policy), _TESTS),
+        ("Not identified", policy_unidentified(policy), _UNIDENTIFIED),
+    )
+    for title, table, columns in parts:
+        _draw(title, _placed(table), columns)
+    print_divergence(found)
+
+    left_out: Counter[str] = Counter()
+    for source in policy.sources:
+        left_out.update(source.left_out)
+    for reason, count in left_out.items():
+        say(f"Left out: {count:,} decisions ({reason})")
+
+
+def print_divergence(found: pl.DataFrame) -> None:
+    """Print the columns of a divergence that fit on a terminal."""
+    import polars as pl
+
+    same = pl.col("by") == pl.col("level")
+    name = pl.when(same).then("level").otherwise(pl.concat_str("by", "level", separator=" "))
+    title = "Divergence of model and policy (Jensen-Shannon, bits)"
+    _draw(title, found.with_columns(of=name), _DIVERGENCE)
+
+
+def _placed(table: pl.DataFrame) -> pl.DataFrame:
+    """Say state and event in one column, unless they are the same throughout."""
+    import polars as pl
+
+    if table.select("state", "event").drop_nulls().n_unique() < 2:
+        return table
+
+    place = pl.concat_str("state", "event", separator=" ").fill_null("everywhere")
+    return table.with_columns(at=place)
+
+
+def _draw(title: str, table: pl.DataFrame, columns: tuple[str, ...]) -> None:
+    if table.height:
+        shown = [name for name in columns if name in table.columns]
+        Screen().print(f"[bold]{title}[/bold]")
+        write(table.select(shown), TableFormat.TABLE, None, shown)

@@ -1,0 +1,353 @@
+"""A calibrated policy as a file: what is in it, reading it, and whom it says to choose."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from math import exp
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from prism.errors import InputError
+from prism.files import parse_json, reading, write_durably
+from prism.runs._calibrated import Answer, Basis, CalibratedReasoner
+from prism.runs._policy_schema import FORMAT, VERSION, require_policy
+from prism.statechart import BaseReasoner
+from prism.telemetry._loggers import EventLogger
+
+ModelKind = Literal["markov", "logit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The choices of one group of agents at one point of decision.
+
+    Args:
+        state: The state in which it is decided.
+        event: The event that opens the question.
+        options: The options, in the chart's order.
+        group: The group; None for all agents together.
+        counts: How often each option was chosen.
+        probabilities: Their shares, which are the maximum-likelihood estimates of a multinomial;
+            None where they are not identified.
+        standard_errors: ``sqrt(p (1 - p) / n)``; None as above.
+    """
+
+    state: str
+    event: str
+    options: tuple[str, ...]
+    group: str | None
+    counts: tuple[int, ...]
+    probabilities: tuple[float, ...] | None = None
+    standard_errors: tuple[float, ...] | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of decisions."""
+        return sum(self.counts)
+
+
+@dataclass(frozen=True, slots=True)
+class Logit:
+    """A multinomial logit of one point of decision (McFadden 1974).
+
+    The utility of an option is its intercept, plus the coefficient of the agent's group, plus each
+    covariate times its coefficient; that of the base is 0.
+
+    Args:
+        state: The state in which it is decided.
+        event: The event that opens the question.
+        options: The options, in the chart's order; those never chosen have no coefficients, and
+            probability 0.
+        base: The option whose utility is 0: the one most often chosen.
+        groups: The groups; the first is the one that the intercepts are of.
+        covariates: What the choice depends on besides.
+        coefficients: By option: the intercept, one for each further group, one for each covariate.
+        standard_errors: The same for their standard errors.
+        covariance: Covariance matrix of all coefficients, option by option.
+        n: Number of decisions.
+        log_likelihood: What the fit has reached.
+    """
+
+    state: str
+    event: str
+    options: tuple[str, ...]
+    base: str
+    groups: tuple[str, ...]
+    covariates: tuple[str, ...]
+    coefficients: Mapping[str, tuple[float, ...]]
+    standard_errors: Mapping[str, tuple[float, ...]]
+    covariance: tuple[tuple[float, ...], ...]
+    n: int
+    log_likelihood: float
+
+    def probabilities(self, group: str, values: Sequence[float]) -> tuple[float, ...]:
+        """Return the probability of every option.
+
+        Args:
+            group: One of the groups.
+            values: The covariates.
+        """
+        place = self.groups.index(group)
+        row = [1.0, *(float(place == number) for number in range(1, len(self.groups))), *values]
+        utilities = {
+            option: sum(map(float.__mul__, row, weights))
+            for option, weights in self.coefficients.items()
+        }
+        utilities[self.base] = 0.0
+        highest = max(utilities.values())
+        weights = {option: exp(utility - highest) for option, utility in utilities.items()}
+        total = sum(weights.values())
+
+        return tuple(weights.get(option, 0.0) / total for option in self.options)
+
+
+@dataclass(frozen=True, slots=True)
+class RatioTest:
+    """A likelihood-ratio test of two nested models (Wilks 1938).
+
+    Args:
+        state: The state in which it is decided; None for all points of decision together.
+        event: The event that opens the question; None as above.
+        options: The options; none as above.
+        null: The smaller model.
+        alternative: The larger one.
+        statistic: Twice the difference of their log-likelihoods.
+        df: Difference of their numbers of parameters.
+        p: Upper tail of chi-square.
+        least_expected: The least count expected by the smaller model in any cell. Below 5 the
+            approximation by chi-square is poor (Cochran 1954).
+    """
+
+    state: str | None
+    event: str | None
+    options: tuple[str, ...]
+    null: str
+    alternative: str
+    statistic: float
+    df: int
+    p: float
+    least_expected: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unidentified:
+    """Something that the decisions say nothing, or too little, of.
+
+    Args:
+        what: ``state``, ``group``, ``option``, ``cell``, ``covariate`` or ``logit``.
+        reason: Why.
+        state: The state in which it would be decided.
+        event: The event that opens the question.
+        group: The group of agents.
+        name: Which option or covariate it is.
+        n: Number of decisions.
+        upper: For an option that was offered and never chosen: the upper end of the exact 95 %
+            interval of its probability (Clopper and Pearson 1934, one-sided).
+    """
+
+    what: str
+    reason: str
+    state: str | None = None
+    event: str | None = None
+    group: str | None = None
+    name: str | None = None
+    n: int = 0
+    upper: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySource:
+    """A run that a policy was calibrated on.
+
+    Args:
+        run: Its label.
+        log_sha256: SHA-256 of its log.
+        decisions: Number of its decisions that were used.
+        left_out: Number of others, by why they were not.
+    """
+
+    run: str
+    log_sha256: str
+    decisions: int
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+
+_Point = tuple[str, str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Probabilities of decisions, estimated from those of runs; see `prism.science.calibrate`.
+
+    A question is looked up by state, event and options. A policy of kind ``logit`` answers by its
+    logit; else, or where that is not identified for the agent's group, by the shares of the group;
+    where they are not, by those of all groups together. Where nothing is, the policy has no answer:
+    a run takes the built-in one then, and logs the decision as a fallback.
+
+    Args:
+        model: ``markov`` or ``logit``.
+        by: What agents are grouped by: ``archetype``, or an attribute.
+        least: Fewest decisions that identify a cell.
+        cells: The shares, by group and of all together.
+        logits: The logits.
+        tests: The likelihood-ratio tests.
+        unidentified: What could not be identified.
+        sources: The runs.
+    """
+
+    model: ModelKind
+    by: str
+    least: int
+    cells: tuple[Cell, ...] = ()
+    logits: tuple[Logit, ...] = ()
+    tests: tuple[RatioTest, ...] = ()
+    unidentified: tuple[Unidentified, ...] = ()
+    sources: tuple[PolicySource, ...] = ()
+    _cells: dict[tuple[_Point, str | None], Cell] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
+    _logits: dict[_Point, Logit] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
+
+    def __post_init__(self) -> None:
+        """Index what there is."""
+        for cell in self.cells:
+            self._cells[(cell.state, cell.event, cell.options), cell.group] = cell
+        for logit in self.logits:
+            self._logits[logit.state, logit.event, logit.options] = logit
+
+    @property
+    def covariates(self) -> tuple[str, ...]:
+        """What its logits depend on, besides groups."""
+        return tuple(dict.fromkeys(name for each in self.logits for name in each.covariates))
+
+    def look_up(
+        self,
+        state: str,
+        event: str,
+        options: Sequence[str],
+        group: str,
+        values: Mapping[str, float | None],
+    ) -> Answer | None:
+        """Return the probabilities of the options.
+
+        Args:
+            state: The state in which it is decided.
+            event: The event that opens the question.
+            options: The options, in their order.
+            group: The agent's group.
+            values: What the choice may depend on, by the covariates' names; None where it is not
+                known.
+
+        Returns:
+            None if they are not identified.
+        """
+        point = state, event, tuple(options)
+        logit = self._logits.get(point)
+        if logit is not None and group in logit.groups:
+            known = [values.get(name) for name in logit.covariates]
+            numbers = [float(value) for value in known if value is not None]
+            if len(numbers) == len(known):
+                return Answer(logit.probabilities(group, numbers), "logit")
+
+        bases: tuple[tuple[str | None, Basis], ...] = ((group, "markov"), (None, "pooled"))
+        for key, basis in bases:
+            cell = self._cells.get((point, key))
+            if cell is not None and cell.probabilities is not None:
+                return Answer(cell.probabilities, basis)
+
+        return None
+
+    def reasoner(self, seed: int = 0, *, logger: EventLogger | None = None) -> BaseReasoner:
+        """Return a reasoner that decides by this policy.
+
+        It draws one number a decision from the stream that `PolicyReasoner` draws from, so that
+        runs of one seed compare.
+
+        Args:
+            seed: Seed of the streams of agents that have none.
+            logger: A structlog logger for the decisions.
+        """
+        return CalibratedReasoner(self, seed, logger=logger)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the policy as plain data, as the file has it."""
+        lists = ("cells", "logits", "tests", "unidentified", "sources")
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "model": self.model,
+            "by": self.by,
+            "least": self.least,
+            **{name: [asdict(each) for each in getattr(self, name)] for name in lists},
+        }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any], path: Path | None = None) -> Self:
+        """Read what `to_dict` returned.
+
+        Args:
+            document: The plain data.
+            path: Where it stands, for messages.
+
+        Raises:
+            InputError: If it is something else; names the key.
+        """
+        require_policy(document, path)
+        parts = {
+            "cells": Cell,
+            "logits": Logit,
+            "tests": RatioTest,
+            "unidentified": Unidentified,
+            "sources": PolicySource,
+        }
+        made = {
+            name: tuple(kind(**_as_tuples(each)) for each in document.get(name, ()))
+            for name, kind in parts.items()
+        }
+
+        return cls(document["model"], document["by"], document["least"], **made)
+
+    @classmethod
+    def from_file(cls, path: Path | str) -> Self:
+        """Read a policy file.
+
+        Args:
+            path: The file.
+
+        Raises:
+            InputError: If it cannot be read, or is something else; names the line or the key.
+        """
+        path = Path(path)
+        with reading(path):
+            text = path.read_text(encoding="utf-8")
+
+        document = parse_json(text, path=path)
+        if not isinstance(document, dict):
+            raise InputError("is no policy: it must hold an object", path=path)
+
+        return cls.from_dict(document, path)
+
+    def to_file(self, path: Path | str) -> None:
+        """Write a policy file, which replaces an earlier one when it is whole.
+
+        Args:
+            path: The file.
+
+        Raises:
+            OSError: If it cannot be written.
+        """
+        write_durably(Path(path), self.to_json().encode())
+
+    def to_json(self) -> str:
+        """Return the text of the policy's file."""
+        return json.dumps(self.to_dict(), indent=1) + "\n"
+
+
+def _as_tuples(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(map(_as_tuples, value))
+    return {key: _as_tuples(each) for key, each in value.items()} if type(value) is dict else value

@@ -1,0 +1,111 @@
+"""The tables of a batch: one row a run, and one row a run and round."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from prism.errors import MissingExtraError
+from prism.files._durable import replacing
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Row = dict[str, Any]
+
+
+def polars() -> Any:
+    """Return polars.
+
+    Raises:
+        MissingExtraError: If it is not installed.
+    """
+    try:
+        import polars
+    except ModuleNotFoundError:
+        raise MissingExtraError("science", "polars") from None
+
+    return polars
+
+
+def run_row(
+    head: Mapping[str, Any], parameters: Mapping[str, Any], results: Mapping[str, Any]
+) -> Row:
+    """Return the row of one run: what it was, its totals, and its measures in the last round.
+
+    Args:
+        head: What comes first: run, configuration, arm, seed.
+        parameters: Its parameters.
+        results: What ``run.json`` says of what came of it; empty if nothing did.
+    """
+    rounds = results.get("rounds", ())
+    measures = rounds[-1].get("measures", {}) if rounds else {}
+
+    return _joined(
+        head,
+        ("parameter", _flat(parameters)),
+        ("total", _flat(results.get("totals", {}))),
+        ("measure", measures),
+    )
+
+
+def round_rows(
+    head: Mapping[str, Any], parameters: Mapping[str, Any], results: Mapping[str, Any]
+) -> Iterator[Row]:
+    """Yield a row for each round of one run; see `run_row`."""
+    for each in results.get("rounds", ()):
+        counts = {name: value for name, value in each.items() if name not in ("round", "measures")}
+        yield _joined(
+            {**head, "round": each["round"]},
+            ("parameter", _flat(parameters)),
+            ("total", _flat(counts)),
+            ("measure", each.get("measures", {})),
+        )
+
+
+def table_of(rows: Sequence[Row]) -> pl.DataFrame:
+    """Return rows as a table with the columns of all, in the order in which they come up."""
+    columns = dict.fromkeys(name for row in rows for name in row)
+    filled = [{name: row.get(name) for name in columns} for row in rows]
+
+    found: pl.DataFrame = polars().DataFrame(filled, infer_schema_length=None, strict=False)
+    return found
+
+
+def write_tables(folder: Path, tables: Mapping[str, pl.DataFrame]) -> None:
+    """Write each table as CSV and as Parquet.
+
+    Raises:
+        OSError: If that fails.
+    """
+    for name, table in tables.items():
+        with replacing(folder / f"{name}.csv") as file:
+            table.write_csv(file)
+        with replacing(folder / f"{name}.parquet") as file:
+            table.write_parquet(file)
+
+
+def _joined(head: Mapping[str, Any], *parts: tuple[str, Mapping[str, Any]]) -> Row:
+    """Put columns side by side; a name that is there already is told with what it is."""
+    row = dict(head)
+    for kind, columns in parts:
+        for name, value in columns.items():
+            row[f"{kind}.{name}" if name in row else name] = value
+
+    return row
+
+
+def _flat(values: Mapping[str, Any], before: str = "") -> Row:
+    """Return numbers and texts alone: what is in a group has its name before it."""
+    found: Row = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            found |= _flat(value, f"{before}{name}.")
+        elif isinstance(value, list):
+            found[f"{before}{name}"] = json.dumps(value)
+        else:
+            found[f"{before}{name}"] = value
+
+    return found

@@ -1,0 +1,259 @@
+"""Estimating from a run's decisions a policy that can take the model's place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import TYPE_CHECKING, Any, get_args
+
+from prism.errors import FieldValueError, MissingExtraError
+from prism.runs._calibrated import ARCHETYPE, RELEVANCE
+from prism.runs._policy_file import Cell, Logit, ModelKind, Policy, RatioTest, Unidentified
+from prism.science._choices import Choices, Point, read_choices
+from prism.statechart import Definition, Statechart, social_media_chart
+from prism.statechart.states import state_text
+
+if TYPE_CHECKING:
+    from prism.analysis import RunLogs
+
+LEAST = 10
+"""Fewest decisions that identify the probabilities of a cell."""
+
+_ALPHA = 0.05
+_POOLED = "all groups alike"
+_BY_GROUP = "by group"
+
+
+def calibrate(
+    logs: RunLogs,
+    model: ModelKind = "markov",
+    *,
+    by: str = ARCHETYPE,
+    covariates: Sequence[str] = (RELEVANCE,),
+    least: int = LEAST,
+    charts: Sequence[Statechart[Any]] = (),
+) -> Policy:
+    """Estimate a policy from the decisions of runs.
+
+    ``markov`` takes for each state, event and group the shares of what was chosen, which are the
+    maximum-likelihood estimates of a multinomial, and tests with G, twice the log-likelihood ratio
+    (Wilks 1938), whether the groups differ. ``logit`` fits, besides, a multinomial logit (McFadden
+    1974) for each state and event, with an intercept for each group and the covariates, and tests
+    it against one with intercepts only and one with groups only.
+
+    What the decisions say nothing of is not made up, but listed as `Policy.unidentified`: states
+    that nobody decided in, options that were never offered, options that were never chosen (whose
+    estimate is 0), groups with less than ``least`` decisions, covariates that do not vary, and
+    logits that have no finite maximum (Albert and Anderson 1984).
+
+    Decisions of one agent are taken to be independent, given what they depend on.
+
+    Args:
+        logs: The runs, from `prism.analysis.read_log`; those that fell back are left out.
+        model: ``markov`` or ``logit``.
+        by: What agents are grouped by: ``archetype``, or an attribute.
+        covariates: What choices may depend on in a logit; see `read_choices`.
+        least: Fewest decisions that identify a cell.
+        charts: Charts of the agents, which say what could have been decided; that of the feed is
+            known.
+
+    Raises:
+        FieldValueError: If there is no such model, or ``least`` is below 1.
+        InputError: If the runs hold no decisions.
+        MissingExtraError: If the extra ``science`` is not installed.
+    """
+    if model not in get_args(ModelKind):
+        raise FieldValueError(f"model must be markov or logit, got {model!r}")
+    if least < 1:
+        raise FieldValueError(f"least must be 1 or more, got {least}")
+
+    choices = read_choices(logs, by=by, covariates=covariates if model == "logit" else ())
+
+    return calibrate_choices(choices, model, least=least, charts=charts)
+
+
+def calibrate_choices(
+    choices: Choices,
+    model: ModelKind,
+    *,
+    least: int = LEAST,
+    charts: Sequence[Statechart[Any]] = (),
+) -> Policy:
+    """Estimate a policy from choices; see `calibrate`."""
+    found = _Found()
+    for number, point in enumerate(choices.points):
+        _frequencies(choices, number, point, least, found)
+    if len(choices.points) > 1 and found.tests:
+        found.tests.append(_together(found.tests))
+    if model == "logit":
+        _logits(choices, least, found)
+
+    found.unidentified += _never_met(choices, charts)
+
+    return Policy(
+        model,
+        choices.by,
+        least,
+        tuple(found.cells),
+        tuple(found.logits),
+        tuple(found.tests),
+        tuple(found.unidentified),
+        choices.sources,
+    )
+
+
+@dataclass
+class _Found:
+    """What has been estimated so far."""
+
+    cells: list[Cell] = field(default_factory=list)
+    logits: list[Logit] = field(default_factory=list)
+    tests: list[RatioTest] = field(default_factory=list)
+    unidentified: list[Unidentified] = field(default_factory=list)
+
+
+def counts_at(choices: Choices, number: int, options: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """Return how often each group chose each option at a point."""
+    import polars as pl
+
+    rows = choices.table.filter(pl.col("point") == number)
+    chosen = {
+        (group, option): count
+        for group, option, count in rows.group_by("group", "chosen").len().iter_rows()
+    }
+
+    return {
+        group: tuple(chosen.get((group, option), 0) for option in options)
+        for group in choices.groups
+    }
+
+
+def _frequencies(choices: Choices, number: int, point: Point, least: int, found: _Found) -> None:
+    counts = counts_at(choices, number, point[2])
+    for group, row in counts.items():
+        cell, unclear = _cell(point, group, row, least)
+        found.cells.append(cell)
+        found.unidentified += unclear
+
+    together = tuple(map(sum, zip(*counts.values(), strict=True)))
+    # what is never chosen by anybody is told of the groups already
+    found.cells.append(_cell(point, None, together, least)[0])
+    test = _homogeneity(point, [row for row in counts.values() if any(row)])
+    if test is not None:
+        found.tests.append(test)
+
+
+def _cell(
+    point: Point, group: str | None, counts: tuple[int, ...], least: int
+) -> tuple[Cell, list[Unidentified]]:
+    state, event, options = point
+    n = sum(counts)
+    if n < least:
+        reason = f"{n} decisions, and {least} are needed" if n else "was never asked"
+        unclear = Unidentified("cell", reason, state, event, group, n=n)
+        return Cell(state, event, options, group, counts), [unclear]
+
+    shares = tuple(count / n for count in counts)
+    errors = tuple(sqrt(share * (1 - share) / n) for share in shares)
+    never = [
+        Unidentified(
+            "option",
+            "was offered and never chosen: the estimate is 0, at the edge of what can be",
+            state,
+            event,
+            group,
+            option,
+            n,
+            upper=1 - _ALPHA ** (1 / n),
+        )
+        for option, count in zip(options, counts, strict=True)
+        if not count
+    ]
+
+    return Cell(state, event, options, group, counts, shares, errors), never
+
+
+def _homogeneity(point: Point, rows: Sequence[Sequence[int]]) -> RatioTest | None:
+    """Test whether all groups choose with the same probabilities."""
+    chi2_contingency = _scipy_stats().chi2_contingency
+    chosen = [place for place in range(len(point[2])) if any(row[place] for row in rows)]
+    if len(rows) < 2 or len(chosen) < 2:
+        return None
+
+    table = [[row[place] for place in chosen] for row in rows]
+    result = chi2_contingency(table, correction=False, lambda_="log-likelihood")
+    least = float(result.expected_freq.min())
+
+    return RatioTest(
+        *point,
+        _POOLED,
+        _BY_GROUP,
+        float(result.statistic),
+        int(result.dof),
+        float(result.pvalue),
+        least,
+    )
+
+
+def _together(tests: Sequence[RatioTest]) -> RatioTest:
+    """Sum independent tests of one pair of models."""
+    statistic, df = sum(test.statistic for test in tests), sum(test.df for test in tests)
+    known = [test.least_expected for test in tests if test.least_expected is not None]
+    p = float(_scipy_stats().chi2.sf(statistic, df))
+
+    return RatioTest(
+        None, None, (), tests[0].null, tests[0].alternative, statistic, df, p, min(known)
+    )
+
+
+def _logits(choices: Choices, least: int, found: _Found) -> None:
+    from prism.science._logit import fit_logit
+
+    for number, point in enumerate(choices.points):
+        logit, tests, unclear = fit_logit(choices, number, point, least)
+        found.tests += tests
+        found.unidentified += unclear
+        if logit is not None:
+            found.logits.append(logit)
+
+
+def _never_met(choices: Choices, charts: Sequence[Statechart[Any]]) -> Iterator[Unidentified]:
+    """Yield what the charts allow, and the decisions do not show."""
+    known = [chart.definition for chart in charts]
+    social = social_media_chart().definition
+    if not charts and set(choices.charts) <= {social.name}:
+        known.append(social)
+
+    met = {(state, event) for state, event, _ in choices.points}
+    offered = {
+        (state, event, option) for state, event, options in choices.points for option in options
+    }
+    for definition in known:
+        for (state, event), targets in _ambiguous(definition).items():
+            if (state, event) not in met:
+                yield Unidentified("state", "nobody decided there", state, event)
+                continue
+            for target in targets:
+                if (state, event, target) not in offered:
+                    yield Unidentified("option", "was never offered", state, event, name=target)
+
+
+def _ambiguous(definition: Definition[Any]) -> dict[tuple[str, str], list[str]]:
+    """Return the targets of each event that may be ambiguous in a state where agents decide."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for each in definition.transitions:
+        if each.source in definition.decision_states:
+            key = state_text(each.source), each.trigger
+            found.setdefault(key, []).append(state_text(each.target))
+
+    return {key: targets for key, targets in found.items() if len(set(targets)) > 1}
+
+
+def _scipy_stats() -> Any:
+    try:
+        from scipy import stats
+    except ModuleNotFoundError:
+        raise MissingExtraError("science", "scipy") from None
+
+    return stats

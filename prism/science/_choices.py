@@ -1,0 +1,219 @@
+"""The decisions of runs as choices: who chose what among what, and what that may depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from prism.errors import InputError
+from prism.runs._calibrated import ARCHETYPE, RELEVANCE
+from prism.runs._options import digest
+from prism.runs._policy_file import PolicySource
+from prism.statechart.reasoner._attributes import in_words
+from prism.telemetry.events import AGENT_JOINED, DECISION, POST_WEIGHED
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from prism.analysis import RunLogs
+
+Point = tuple[str, str, tuple[str, ...]]
+"""Where it is decided: state, event and options."""
+
+_WHEN = ("run", "agent_id", "round", "tick")
+_NO_RUN = ""
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Decisions of one run or several.
+
+    Args:
+        table: One row a decision: ``run``, ``agent_id``, ``state``, ``event``, ``options``,
+            ``chosen``, ``group``, ``point`` (a number), and the covariates, null where unknown.
+        points: Where it was decided, by number.
+        by: What agents are grouped by.
+        groups: All groups, those that decided nothing, too.
+        covariates: Names of the covariates.
+        sources: The runs.
+        charts: Names of the charts that the agents follow.
+    """
+
+    table: pl.DataFrame
+    points: tuple[Point, ...]
+    by: str
+    groups: tuple[str, ...]
+    covariates: tuple[str, ...]
+    sources: tuple[PolicySource, ...]
+    charts: tuple[str, ...]
+
+    def of_agents(self, agents: pl.DataFrame) -> Choices:
+        """Return the choices of some agents: a frame of ``run`` and ``agent_id``."""
+        return replace(self, table=self.table.join(agents, on=["run", "agent_id"], how="semi"))
+
+
+def read_choices(
+    logs: RunLogs, *, by: str = ARCHETYPE, covariates: Sequence[str] = (RELEVANCE,)
+) -> Choices:
+    """Read the decisions of runs.
+
+    Left out, and counted, are those that fell back, as nobody chose, and those whose choice is
+    among no options.
+
+    Args:
+        logs: The runs.
+        by: What agents are grouped by: ``archetype``, or an attribute.
+        covariates: What choices may depend on: keys of ``post.weighed``, such as ``relevance``, of
+            the decision or its context, or attributes of agents.
+
+    Raises:
+        InputError: If the runs have no decision.
+    """
+    import polars as pl
+
+    decided = _with_run(logs.scan(DECISION)).rename({"trigger": "event"}).collect()
+    if not decided.height:
+        raise InputError("hold no decisions: there is nothing to calibrate on", field="runs")
+
+    agents = _agents(logs, by, covariates)
+    known = decided.join(
+        agents.select("run", "agent_id", "group", pl.col("^own_.*$")),
+        on=["run", "agent_id"],
+        how="left",
+        nulls_equal=True,
+    ).with_columns(pl.col("group").fill_null(in_words(None)))
+    known = _with_covariates(known, logs, covariates)
+    why = _why_left_out()
+    known = known.with_columns(left_out=why)
+    used = known.filter(pl.col("left_out").is_null())
+    table, points = _numbered(used)
+
+    return Choices(
+        table.select(
+            *("run", "agent_id", "state", "event", "options", "chosen", "group", "point"),
+            *covariates,
+        ),
+        points,
+        by,
+        tuple(sorted(set(agents["group"]) | set(table["group"]))),
+        tuple(covariates),
+        _sources(logs, known),
+        tuple(agents["chart"].drop_nulls().unique().sort()) if "chart" in agents.columns else (),
+    )
+
+
+def _with_run(frame: pl.LazyFrame) -> pl.LazyFrame:
+    import polars as pl
+
+    has_run = "run" in frame.collect_schema()
+    return frame if has_run else frame.with_columns(run=pl.lit(_NO_RUN))
+
+
+def _agents(logs: RunLogs, by: str, covariates: Sequence[str]) -> pl.DataFrame:
+    """Return the agents with their groups, and their attributes that are covariates."""
+    import polars as pl
+
+    joined = _with_run(logs.scan(AGENT_JOINED)).collect()
+    attributes = [_object(text) for text in _column(joined, "attributes")]
+    own = _column(joined, by)
+    groups = [
+        in_words(value if value is not None else found.get(by))
+        for value, found in zip(own, attributes, strict=True)
+    ]
+    columns = {
+        f"own_{name}": [_number(found.get(name)) for found in attributes] for name in covariates
+    }
+    chosen = [name for name in ("run", "agent_id", "chart") if name in joined.columns]
+
+    return joined.select(chosen).with_columns(
+        pl.Series("group", groups, pl.String),
+        *(pl.Series(name, values, pl.Float64) for name, values in columns.items()),
+    )
+
+
+def _column(frame: pl.DataFrame, name: str) -> list[Any]:
+    return frame[name].to_list() if name in frame.columns else [None] * frame.height
+
+
+def _object(text: Any) -> Mapping[str, Any]:
+    import orjson
+
+    found = orjson.loads(text) if isinstance(text, str) else text
+    return found if isinstance(found, dict) else {}
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, (int, float)) else None
+
+
+def _with_covariates(
+    decided: pl.DataFrame, logs: RunLogs, covariates: Sequence[str]
+) -> pl.DataFrame:
+    """Add the covariates: of the post that was weighed, the decision, its context, the agent."""
+    import polars as pl
+
+    weighed = _with_run(logs.scan(POST_WEIGHED))
+    of_post = [name for name in covariates if name in weighed.collect_schema()]
+    found = weighed.select(
+        *_WHEN, *(pl.col(name).cast(pl.Float64).alias(f"post_{name}") for name in of_post)
+    )
+    # an agent weighs one post a tick
+    joined = decided.join(
+        found.collect().unique(_WHEN, keep="last"),
+        on=list(_WHEN),
+        how="left",
+        maintain_order="left",
+    )
+
+    def value_of(name: str) -> pl.Expr:
+        places = [pl.col(f"post_{name}")] if name in of_post else []
+        if name in decided.columns:
+            places.append(pl.col(name).cast(pl.Float64, strict=False))
+        if decided.schema["context"] == pl.String:
+            inside = pl.col("context").str.json_path_match(f"$['{name}']")
+            places.append(inside.cast(pl.Float64, strict=False))
+
+        return pl.coalesce(*places, f"own_{name}").alias(name)
+
+    return joined.with_columns(value_of(name) for name in covariates)
+
+
+def _why_left_out() -> pl.Expr:
+    import polars as pl
+
+    return (
+        pl.when(pl.col("source") == "fallback")
+        .then(pl.lit("fallback"))
+        .when(~pl.col("options").list.contains(pl.col("chosen")))
+        .then(pl.lit("not among the options"))
+        .when(pl.col("options").list.len() < 2)
+        .then(pl.lit("one option"))
+    )
+
+
+def _numbered(used: pl.DataFrame) -> tuple[pl.DataFrame, tuple[Point, ...]]:
+    import polars as pl
+
+    keys = ["state", "event", "options"]
+    points = used.select(keys).unique().with_columns(_key=pl.col("options").list.join("\0"))
+    points = points.sort("state", "event", "_key").drop("_key").with_row_index("point")
+    table = used.join(points, on=keys, how="left", maintain_order="left")
+
+    return table, tuple(
+        (state, event, tuple(options)) for state, event, options in points.select(keys).iter_rows()
+    )
+
+
+def _sources(logs: RunLogs, known: pl.DataFrame) -> tuple[PolicySource, ...]:
+    import polars as pl
+
+    several = len(logs.runs) > 1
+    found = []
+    for run in logs.runs:
+        rows = known.filter(run=run.label) if several else known
+        left_out = rows["left_out"].drop_nulls().value_counts(sort=True)
+        used = rows.filter(pl.col("left_out").is_null()).height
+        found.append(PolicySource(run.label, digest(run.path), used, dict(left_out.iter_rows())))
+
+    return tuple(found)

@@ -1,0 +1,262 @@
+"""Multinomial logits of choices: whether they have a maximum, and what it is."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from prism.errors import MissingExtraError
+from prism.runs._policy_file import Logit, RatioTest, Unidentified
+from prism.science._choices import Choices, Point
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+_MOST_STEPS = 200
+_SLACK = 1e-7
+"""How far from 0 a linear program's best value counts as 0."""
+
+_INTERCEPTS = "intercepts only"
+_GROUPS = "by group"
+_FULL = "logit"
+
+Fitted = tuple[Logit | None, list[RatioTest], list[Unidentified]]
+
+
+@dataclass(frozen=True)
+class _Design:
+    """What a logit is fitted to.
+
+    Args:
+        point: Where it was decided.
+        groups: The groups; the first has no column of its own.
+        covariates: The covariates that vary.
+        chosen: The options that were chosen at all; the first is the base.
+        exog: One row a decision: 1, a dummy for each further group, the covariates.
+        endog: The number of the option that was chosen.
+    """
+
+    point: Point
+    groups: tuple[str, ...]
+    covariates: tuple[str, ...]
+    chosen: tuple[str, ...]
+    exog: Array
+    endog: Array
+
+
+def fit_logit(choices: Choices, number: int, point: Point, least: int) -> Fitted:
+    """Fit the logit of one point of decision.
+
+    Args:
+        choices: The choices.
+        number: The point's number.
+        point: The point.
+        least: Fewest decisions that identify a group.
+
+    Returns:
+        The logit, or None if it is not identified; likelihood-ratio tests of it; what is not
+        identified, and why.
+    """
+    design, unclear = _design(choices, number, point, least)
+    if design is None:
+        return None, [], unclear
+
+    trouble = _trouble(design)
+    if trouble is None:
+        fitted = _fit(design)
+        if not isinstance(fitted, str):
+            return fitted, _tests(design, fitted), unclear
+        trouble = fitted
+
+    state, event, _ = point
+    n = len(design.endog)
+
+    return None, [], [*unclear, Unidentified("logit", trouble, state, event, n=n)]
+
+
+def _design(
+    choices: Choices, number: int, point: Point, least: int
+) -> tuple[_Design | None, list[Unidentified]]:
+    import numpy as np
+    import polars as pl
+
+    state, event, options = point
+    rows = choices.table.filter(pl.col("point") == number)
+    unclear, known = [], []
+    for name in choices.covariates:
+        values = rows[name].drop_nulls()
+        if values.n_unique() > 1:
+            known.append(name)
+        else:
+            reason = "does not vary" if len(values) else "is not in the log"
+            unclear.append(
+                Unidentified("covariate", reason, state, event, name=name, n=len(values))
+            )
+
+    rows = rows.drop_nulls(known)
+    counts = {
+        group: dict(zip(options, row, strict=True))
+        for group, row in _counts(choices, rows, options).items()
+    }
+    total = {option: sum(row[option] for row in counts.values()) for option in options}
+    ever = [option for option in options if total[option]]
+    groups = []
+    for group, row in counts.items():
+        n, never = sum(row.values()), [option for option in ever if not row[option]]
+        if n >= least and not never:
+            groups.append(group)
+        elif n >= least:
+            reason = f"never chose {', '.join(never)}: its coefficient would be infinite"
+            unclear.append(Unidentified("group", reason, state, event, group, n=n))
+
+    if not groups or len(ever) < 2:
+        reason = "no group has chosen every option" if len(ever) > 1 else "one option is chosen"
+        unclear.append(Unidentified("logit", reason, state, event, n=rows.height))
+        return None, unclear
+
+    used = rows.filter(pl.col("group").is_in(groups))
+    base = max(ever, key=lambda option: total[option])
+    chosen = (base, *(option for option in ever if option != base))
+    dummies = [(used["group"] == group).to_numpy().astype(float) for group in groups[1:]]
+    columns = [np.ones(used.height), *dummies, *(used[name].to_numpy() for name in known)]
+    endog = used["chosen"].replace_strict(
+        {option: place for place, option in enumerate(chosen)}, return_dtype=pl.Int64
+    )
+
+    exog = np.column_stack(columns)
+
+    return (
+        _Design(point, tuple(groups), tuple(known), chosen, exog, endog.to_numpy()),
+        unclear,
+    )
+
+
+def _counts(choices: Choices, rows: Any, options: Sequence[str]) -> dict[str, list[int]]:
+    found = {(group, name): n for group, name, n in rows.group_by("group", "chosen").len().rows()}
+    return {
+        group: [found.get((group, option), 0) for option in options] for group in choices.groups
+    }
+
+
+def _trouble(design: _Design) -> str | None:
+    """Return why the likelihood has no single finite maximum, if it has none."""
+    import numpy as np
+
+    if np.linalg.matrix_rank(design.exog) < design.exog.shape[1]:
+        return "groups and covariates cannot be told apart (the design has not full rank)"
+    if _is_separated(design):
+        return "covariates and groups predict some choices with certainty (separation)"
+
+    return None
+
+
+def _is_separated(design: _Design) -> bool:
+    """Return whether some coefficients would be infinite.
+
+    That is so if there are coefficients, not all 0, by which no option has a higher utility than
+    the chosen one in any decision, and the chosen one a higher one in some (Albert and Anderson
+    1984, Biometrika 71); a linear program finds them (Konis 2007).
+    """
+    import numpy as np
+    from scipy.optimize import linprog
+
+    pairs = np.unique(np.column_stack([design.endog, design.exog]), axis=0)
+    chosen, exog = pairs[:, 0].astype(int), pairs[:, 1:]
+    options, terms = len(design.chosen), exog.shape[1]
+
+    differences = []
+    for other in range(options):
+        own = chosen != other
+        block = np.zeros((own.sum(), options, terms))
+        block[np.arange(own.sum()), chosen[own]] = exog[own]
+        block[:, other] -= exog[own]
+        # the base has no coefficients
+        differences.append(block[:, 1:].reshape(own.sum(), -1))
+
+    matrix = np.concatenate(differences)
+    found = linprog(-matrix.sum(axis=0), A_ub=-matrix, b_ub=np.zeros(len(matrix)), bounds=(-1, 1))
+
+    return bool(-found.fun > _SLACK * len(matrix))
+
+
+def _fit(design: _Design) -> Logit | str:
+    """Return the logit, or why it could not be fitted."""
+    import numpy as np
+
+    try:
+        from statsmodels.discrete.discrete_model import MNLogit
+    except ModuleNotFoundError:
+        raise MissingExtraError("science", "statsmodels") from None
+
+    with warnings.catch_warnings():
+        # what they warn of is looked at below
+        warnings.simplefilter("ignore")
+        try:
+            result = MNLogit(design.endog, design.exog).fit(maxiter=_MOST_STEPS, disp=0)
+            covariance = np.asarray(result.cov_params())
+        except (np.linalg.LinAlgError, ValueError) as error:
+            return f"the fit failed ({error})"
+
+    errors = np.sqrt(np.diag(covariance))
+    if not result.mle_retvals["converged"]:
+        return f"the fit did not converge in {_MOST_STEPS} steps"
+    if not np.isfinite(errors).all() or (errors <= 0).any():
+        return "the Hessian is singular"
+
+    weights = np.asarray(result.params).T
+    by_option = errors.reshape(weights.shape)
+
+    return Logit(
+        *design.point,
+        design.chosen[0],
+        design.groups,
+        design.covariates,
+        _rows(design, weights),
+        _rows(design, by_option),
+        tuple(map(tuple, covariance.tolist())),
+        len(design.endog),
+        float(result.llf),
+    )
+
+
+def _rows(design: _Design, matrix: Array) -> dict[str, tuple[float, ...]]:
+    return {
+        option: tuple(row) for option, row in zip(design.chosen[1:], matrix.tolist(), strict=True)
+    }
+
+
+def _tests(design: _Design, fitted: Logit) -> list[RatioTest]:
+    """Test the logit against smaller ones, whose maxima are shares."""
+    import numpy as np
+    from scipy.stats import chi2
+
+    of_groups = design.exog[:, : len(design.groups)] @ np.arange(len(design.groups))
+    terms = len(design.chosen) - 1
+    smaller = [(_INTERCEPTS, np.zeros(len(design.endog)), 1)]
+    if len(design.groups) > 1 and design.covariates:
+        smaller.append((_GROUPS, of_groups, len(design.groups)))
+
+    tests = []
+    for name, places, own in smaller:
+        df = terms * (design.exog.shape[1] - own)
+        if df:
+            statistic = max(0.0, 2 * (fitted.log_likelihood - _of_shares(design.endog, places)))
+            p = float(chi2.sf(statistic, df))
+            tests.append(RatioTest(*design.point, name, _FULL, statistic, df, p))
+
+    return tests
+
+
+def _of_shares(chosen: Array, groups: Array) -> float:
+    """Return the log-likelihood of choices whose probabilities are the shares in each group."""
+    import numpy as np
+    from scipy.special import xlogy
+
+    _, counts = np.unique(np.column_stack([groups, chosen]), axis=0, return_counts=True)
+    _, sizes = np.unique(groups, return_counts=True)
+
+    return float(xlogy(counts, counts).sum() - xlogy(sizes, sizes).sum())

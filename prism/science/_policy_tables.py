@@ -1,0 +1,124 @@
+"""What is in a policy, as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from prism.runs._policy_file import Logit, Policy
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def policy_probabilities(policy: Policy) -> pl.DataFrame:
+    """Return the shares of a policy: one row for each option of each cell.
+
+    Args:
+        policy: The policy.
+
+    Returns:
+        ``state``, ``event``, ``group`` (null for all together), ``option``, ``n`` decisions of the
+        cell, ``count``, ``probability`` and ``standard_error`` (null where not identified).
+    """
+    import polars as pl
+
+    rows = [
+        (cell.state, cell.event, cell.group, option, cell.n, count, share, error)
+        for cell in policy.cells
+        for option, count, share, error in zip(
+            cell.options,
+            cell.counts,
+            cell.probabilities or [None] * len(cell.options),
+            cell.standard_errors or [None] * len(cell.options),
+            strict=True,
+        )
+    ]
+    schema = {
+        **dict.fromkeys(("state", "event", "group", "option"), pl.String),
+        **dict.fromkeys(("n", "count"), pl.Int64),
+        **dict.fromkeys(("probability", "standard_error"), pl.Float64),
+    }
+
+    return pl.DataFrame(rows, schema, orient="row")
+
+
+def policy_coefficients(policy: Policy) -> pl.DataFrame:
+    """Return the coefficients of a policy's logits.
+
+    Args:
+        policy: The policy.
+
+    Returns:
+        One row each: ``state``, ``event``, ``option``, ``base`` (whose utility is 0), ``term``,
+        ``coefficient``, ``standard_error``, ``z``, and ``p`` (two-sided; Wald 1943).
+    """
+    import polars as pl
+    from scipy.stats import norm
+
+    rows = [
+        (
+            *row,
+            coefficient,
+            error,
+            coefficient / error,
+            float(2 * norm.sf(abs(coefficient / error))),
+        )
+        for logit in policy.logits
+        for *row, coefficient, error in _terms(logit)
+    ]
+    schema = {
+        **dict.fromkeys(("state", "event", "option", "base", "term"), pl.String),
+        **dict.fromkeys(("coefficient", "standard_error", "z", "p"), pl.Float64),
+    }
+
+    return pl.DataFrame(rows, schema, orient="row")
+
+
+def policy_tests(policy: Policy) -> pl.DataFrame:
+    """Return the likelihood-ratio tests of a policy.
+
+    Args:
+        policy: The policy.
+
+    Returns:
+        One row each: ``state`` and ``event`` (null for all points of decision together), ``null``,
+        ``alternative``, ``statistic``, ``df``, ``p`` and ``least_expected``, the least count that
+        the smaller model expects in a cell: below 5 the approximation is poor (Cochran 1954).
+    """
+    import polars as pl
+
+    names = ("state", "event", "null", "alternative", "statistic", "df", "p", "least_expected")
+    texts = dict.fromkeys(names[:4], pl.String)
+    schema = {**texts, **dict.fromkeys(names[4:], pl.Float64), "df": pl.Int64}
+    rows = [tuple(getattr(test, name) for name in names) for test in policy.tests]
+
+    return pl.DataFrame(rows, schema, orient="row")
+
+
+def policy_unidentified(policy: Policy) -> pl.DataFrame:
+    """Return what could not be identified, and why.
+
+    Args:
+        policy: The policy.
+
+    Returns:
+        One row each: ``what``, ``state``, ``event``, ``group``, ``name``, ``n``, ``reason``, and
+        ``upper``, the upper end of the interval of what was never chosen.
+    """
+    import polars as pl
+
+    names = ("what", "state", "event", "group", "name", "n", "reason", "upper")
+    schema = {**dict.fromkeys(names, pl.String), "n": pl.Int64, "upper": pl.Float64}
+    rows = [tuple(getattr(each, name) for name in names) for each in policy.unidentified]
+
+    return pl.DataFrame(rows, schema, orient="row")
+
+
+def _terms(logit: Logit) -> Iterator[tuple[Any, ...]]:
+    groups = (f"{group} - {logit.groups[0]}" for group in logit.groups[1:])
+    names = (f"intercept ({logit.groups[0]})", *groups, *logit.covariates)
+    for option, weights in logit.coefficients.items():
+        errors = logit.standard_errors[option]
+        for name, weight, error in zip(names, weights, errors, strict=True):
+            yield logit.state, logit.event, option, logit.base, name, weight, error

@@ -1,0 +1,200 @@
+"""Ready-made treatments of the feed: votes, posts, removals, and another feed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, get_args
+
+from prism.errors import FieldValueError, InputError
+from prism.social._posts import Post, PostKind
+from prism.worlds import SharedTreatment, Treatment, World
+
+
+@dataclass(frozen=True, slots=True)
+class _Votes(SharedTreatment):
+    """Votes for a share of the posts, as they are published."""
+
+    number: int = field(default=1, kw_only=True)
+    posts: tuple[PostKind, ...] = field(default=("post", "reply", "reshare"), kw_only=True)
+    existing: bool = field(default=False, kw_only=True)
+    until: int | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Refuse numbers and kinds of posts that there are not."""
+        SharedTreatment.__post_init__(self)
+        object.__setattr__(self, "posts", tuple(self.posts))
+        number: Any = self.number
+        if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+            problem = f"must be a whole number, 1 or more, got {number!r}"
+            raise InputError(problem, field="number")
+        if self.until is not None and self.until < self.round:
+            problem = f"must not be before round {self.round}, got {self.until!r}"
+            raise InputError(problem, field="until")
+
+        known = get_args(PostKind)
+        for each in self.posts or ("none",):
+            if each not in known:
+                raise InputError(f"must be some of {', '.join(known)}, got {each!r}", field="posts")
+
+    def apply(self, world: World[Any]) -> None:
+        """Treat the posts that are there, as far as they are meant, and from now on new ones."""
+        feed: Any = world
+        # nobody has read the opening posts when the first round begins
+        if self.existing or self.round == 1:
+            self.treat(world, feed.posts)
+
+        self.go_on(world)
+
+    def go_on(self, world: World[Any]) -> None:
+        """Treat new posts from now on."""
+        feed: Any = world
+        feed.treat_posts(self)
+
+    def treat(self, world: World[Any], posts: Sequence[Post]) -> None:
+        """Give those of some posts their votes that are drawn.
+
+        Args:
+            world: The feed.
+            posts: The posts.
+        """
+        if self.until is not None and world.round > self.until:
+            return
+
+        feed: Any = world
+        meant = {post.post_id: post for post in posts if self._is_meant(feed, post)}
+        arms = self.arms_of(world)
+        for post_id in arms.assign("post_id", meant, self.experiment, self.name):
+            feed.vote(meant[post_id], **self.votes())
+
+    def votes(self) -> dict[str, int]:
+        """Return the votes that a treated post gets."""
+        raise NotImplementedError
+
+    def _is_meant(self, feed: Any, post: Post) -> bool:
+        if post.kind not in self.posts:
+            return False
+        if not self.agents and not self.where:
+            return True
+
+        return self.concerns(feed.agent(post.author_id))
+
+
+@dataclass(frozen=True, slots=True)
+class Likes(_Votes):
+    """Likes for a share of the posts as they are published, from a round on.
+
+    They are no agent's: the log has them as ``post.voted``, and counts of likes by agents leave
+    them out. The posts that a run begins with are published in round 1. Votes for a share of the
+    posts are what Muchnik, Aral and Taylor (2013) call up-treated, and so does the herd experiment
+    of OASIS (Yang et al. 2024).
+
+    Args:
+        round: The round from whose beginning on posts are treated.
+        number: Likes for each treated post.
+        posts: Kinds of posts that come into question.
+        existing: Whether older posts than those of the round come into question, too.
+        until: The last round whose posts are treated; by default there is none.
+        share: The share of the posts that is treated, above 0 and at most 1.
+        agents: Ids of the authors whose posts come into question; by default all.
+        where: What these authors have.
+        experiment: Name of the experiment; by default the treatment's own name.
+        name: Name of the arm; ``likes`` by default.
+    """
+
+    kind: ClassVar[str] = "likes"
+
+    def votes(self) -> dict[str, int]:
+        """Return the votes that a treated post gets."""
+        return {"likes": self.number, "dislikes": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Dislikes(_Votes):
+    """Dislikes for a share of the posts as they are published, from a round on.
+
+    As `Likes`; a post's score is its likes less its dislikes.
+
+    Args:
+        round: The round from whose beginning on posts are treated.
+        number: Dislikes for each treated post.
+        posts: Kinds of posts that come into question.
+        existing: Whether older posts than those of the round come into question, too.
+        until: The last round whose posts are treated; by default there is none.
+        share: The share of the posts that is treated, above 0 and at most 1.
+        agents: Ids of the authors whose posts come into question; by default all.
+        where: What these authors have.
+        experiment: Name of the experiment; by default the treatment's own name.
+        name: Name of the arm; ``dislikes`` by default.
+    """
+
+    kind: ClassVar[str] = "dislikes"
+
+    def votes(self) -> dict[str, int]:
+        """Return the votes that a treated post gets."""
+        return {"likes": 0, "dislikes": self.number}
+
+
+@dataclass(frozen=True, slots=True)
+class PublishPost(Treatment):
+    """A post that is published in an agent's name when a round begins.
+
+    Args:
+        round: The round at whose beginning it is published.
+        author: Id of the agent.
+        text: What it says.
+        topics: What it is about.
+        name: What the log calls it; ``post`` by default.
+    """
+
+    kind: ClassVar[str] = "post"
+
+    author: str
+    text: str
+    topics: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse a post without text."""
+        Treatment.__post_init__(self)
+        object.__setattr__(self, "topics", tuple(self.topics))
+        if not self.text.strip():
+            raise InputError("must not be empty", field="text")
+
+    def check(self, world: World[Any]) -> None:
+        """Refuse an author who is nobody among the agents."""
+        if all(agent.agent_id != self.author for agent in world.agents):
+            raise FieldValueError(
+                f"treatment {self.name!r}: there is no agent {self.author!r} in the run"
+            )
+
+    def apply(self, world: World[Any]) -> None:
+        """Publish the post; the log says which one it is."""
+        feed: Any = world
+        post = feed.publish(self.author, self.text, self.topics)
+        arms: Any = world._hosted("a treatment").assignments
+        arms.add_arm(self.name, self.name, 1.0)
+        arms.assign("post_id", [post.post_id], self.name, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveAgents(SharedTreatment):
+    """Agents who leave: they take no further step, and follow and are followed by nobody.
+
+    They stay in the log, and so does what they have published.
+
+    Args:
+        round: The round at whose beginning they leave.
+        share: The share of the agents who leave, above 0 and at most 1.
+        agents: Ids of the agents who come into question; by default all.
+        where: What these agents have.
+        experiment: Name of the experiment; by default the treatment's own name.
+        name: What the log calls it; ``remove`` by default.
+    """
+
+    kind: ClassVar[str] = "remove"
+
+    def apply(self, world: World[Any]) -> None:
+        """Remove the agents."""
+        feed: Any = world
+        for agent in self.treated(world, self.candidates(world)):
+            feed.remove(agent)

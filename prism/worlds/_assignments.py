@@ -1,0 +1,149 @@
+"""Who is treated: draws that belong to the seed, the experiment and the subject."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from prism.errors import FieldValueError
+from prism.randomness import RandomStream
+
+CONTROL = "control"
+"""The arm of those whom an experiment does not treat."""
+
+Unit = Literal["agent_id", "post_id"]
+"""What is assigned, as the log calls it."""
+
+_ROUNDING = 1e-9
+
+
+@dataclass(slots=True)
+class _Experiment:
+    """The arms of one experiment: each has the draws of a slice of [0, 1)."""
+
+    slices: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+    def arm_of(self, draw: float) -> str:
+        found = (arm for arm, (low, high) in self.slices.items() if low <= draw < high)
+        return next(found, CONTROL)
+
+
+@dataclass(slots=True)
+class Assigned:
+    """A subject that was assigned, until the log has it.
+
+    Args:
+        unit: What it is.
+        subject: Its id.
+        experiment: The experiment.
+        arm: The arm that it is in.
+        told: What else the log says of it.
+    """
+
+    unit: Unit
+    subject: str
+    experiment: str
+    arm: str
+    told: dict[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the keys of its event."""
+        return {
+            "experiment": self.experiment,
+            "arm": self.arm,
+            self.unit: self.subject,
+            **self.told,
+        }
+
+
+class Assignments:
+    """Assigns subjects to the arms of experiments, whichever comes first.
+
+    Each subject has one number in each experiment, uniform in [0, 1), keyed by (seed, experiment,
+    subject); arms have slices of it, in their order. So no draw of a run is shifted by an
+    assignment, and none depends on another subject.
+
+    Args:
+        seed: Seed of the run.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._experiments: dict[str, _Experiment] = {}
+        self._waiting: dict[tuple[str, str, str], Assigned] = {}
+
+    def add_arm(self, experiment: str, arm: str, share: float) -> None:
+        """Give an arm its slice, behind those before it; nothing happens if it has one.
+
+        Raises:
+            FieldValueError: If the shares of an experiment come to more than 1, or it has an arm
+                of another share by that name.
+        """
+        slices = self._experiments.setdefault(experiment, _Experiment()).slices
+        if arm in slices:
+            low, high = slices[arm]
+            if abs(high - low - share) > _ROUNDING:
+                raise FieldValueError(
+                    f"experiment {experiment!r} has two arms {arm!r} with other shares: give them "
+                    "names of their own"
+                )
+            return
+
+        begin = max((high for _, high in slices.values()), default=0.0)
+        end = begin + share
+        if end > 1 + _ROUNDING:
+            arms = ", ".join([*slices, arm])
+            raise FieldValueError(
+                f"the arms of experiment {experiment!r} ({arms}) must have shares that come to at "
+                f"most 1, got {end:.4g}"
+            )
+
+        # rounding must leave nobody out of arms that come to 1
+        slices[arm] = (begin, 2.0 if end > 1 - _ROUNDING else end)
+
+    def assign(
+        self, unit: Unit, subjects: Iterable[str], experiment: str, arm: str, **told: Any
+    ) -> list[str]:
+        """Return those of some subjects that are in an arm, and note for the log where all are.
+
+        Args:
+            unit: What they are.
+            subjects: Their ids.
+            experiment: The experiment.
+            arm: The arm, which `add_arm` has made.
+            told: What else the log is to say of those in the arm.
+        """
+        arms = self._experiments[experiment]
+        chosen = []
+        for subject in subjects:
+            own = arms.arm_of(self._draw(experiment, unit, subject))
+            key = (experiment, unit, subject)
+            if own == arm:
+                chosen.append(subject)
+                self._waiting[key] = Assigned(unit, subject, experiment, arm, told)
+            else:
+                # another arm of the experiment may still come to it
+                self._waiting.setdefault(key, Assigned(unit, subject, experiment, CONTROL))
+
+        return chosen
+
+    def drain(self) -> Iterator[dict[str, Any]]:
+        """Yield the keys of events of all that has been assigned since the last time."""
+        waiting, self._waiting = self._waiting, {}
+        for assigned in waiting.values():
+            yield assigned.to_dict()
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the arms so far as plain data."""
+        return {name: each.slices for name, each in self._experiments.items()}
+
+    def restore(self, arms: dict[str, Any]) -> None:
+        """Take over the arms of another run, as `snapshot` returned them."""
+        self._experiments = {
+            name: _Experiment({arm: (low, high) for arm, (low, high) in slices.items()})
+            for name, slices in arms.items()
+        }
+
+    def _draw(self, experiment: str, unit: str, subject: str) -> float:
+        return RandomStream(self._seed, "treatment", experiment, unit, subject).random()

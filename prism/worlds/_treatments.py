@@ -1,0 +1,255 @@
+"""Treatments that are ready-made: what a run does to its world when a round begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields
+from typing import Any, ClassVar
+
+from prism.errors import FieldTypeError, FieldValueError, InputError, PrismError
+from prism.worlds._assignments import CONTROL
+from prism.worlds._values import plain_value
+from prism.worlds._world import World, parameters_of, parsed_parameters
+
+
+@dataclass(frozen=True, slots=True)
+class Treatment:
+    """Something that is done to a world at the beginning of a round.
+
+    A class of your own has fields for what it needs, a ``kind`` that names it in files and tables,
+    and `apply`. It is the same treatment for every world that it is given to: what it remembers is
+    lost on resuming, so it changes parameters, state, or the agents.
+
+    Args:
+        round: The round at whose beginning it is applied, from 1 on.
+        name: What the log calls it; by default its kind.
+        place: Where it was read, for messages: file and line.
+
+    Attributes:
+        kind: What files of treatments call this class.
+
+    Raises:
+        InputError: If a field cannot be.
+    """
+
+    kind: ClassVar[str] = ""
+
+    round: int
+    name: str = field(default="", kw_only=True)
+    place: tuple[str, int | None] | None = field(
+        default=None, compare=False, repr=False, kw_only=True
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse a round that there is not."""
+        number: Any = self.round
+        if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+            problem = f"must be a whole number, 1 or more, got {number!r}"
+            raise InputError(problem, field="round")
+
+        object.__setattr__(self, "name", self.name or type(self).kind)
+
+    def check(self, world: World[Any]) -> None:
+        """Refuse what cannot be done to a world, before its first round.
+
+        Args:
+            world: The world, after its ``setup``.
+
+        Raises:
+            PrismError: If it cannot.
+        """
+
+    def apply(self, world: World[Any]) -> None:
+        """Do it; every class says how.
+
+        Args:
+            world: The world.
+        """
+        raise NotImplementedError(f"{type(self).__name__}.apply")
+
+    def go_on(self, world: World[Any]) -> None:
+        """Go on with what lasts, when a run is resumed that this was applied to already.
+
+        Args:
+            world: The world.
+        """
+
+    def to_table(self) -> dict[str, Any]:
+        """Return it as a table of a file of treatments has it: what is not as by default."""
+        table: dict[str, Any] = {"kind": type(self).kind, "round": self.round}
+        for each in settings_of(type(self)):
+            value = getattr(self, each.name)
+            default = each.default_factory() if callable(each.default_factory) else each.default
+            if each.name != "round" and value != default:
+                table[each.name] = plain_value(value)
+
+        if self.name == type(self).kind:
+            del table["name"]
+
+        return table
+
+
+def settings_of(cls: type[Treatment]) -> list[Field[Any]]:
+    """Return the fields of a class of treatments that a file may set."""
+    return [each for each in fields(cls) if each.compare]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedTreatment(Treatment):
+    """A treatment of some of the agents, or of what some of them publish.
+
+    Who is treated is drawn by a number that belongs to (seed, experiment, subject): it shifts no
+    other random number of the run, and is the same in every run of the seed. Treatments of one
+    ``experiment`` are its arms: nobody is in two of them, and who is in none is its control.
+
+    Args:
+        round: The round at whose beginning it is applied, from 1 on.
+        share: The share of those who come into question, above 0 and at most 1.
+        agents: Ids of the agents who come into question; by default all.
+        where: What these agents have: attributes or fields by name, each with a value, or several
+            in a list; ``archetype`` and ``kind`` (of class) among them.
+        experiment: Name of the experiment; by default the treatment's own name.
+        name: Name of the arm, which is what the log calls the treatment; by default its kind.
+    """
+
+    share: float = field(default=1.0, kw_only=True)
+    agents: tuple[str, ...] = field(default=(), kw_only=True)
+    where: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
+    experiment: str = field(default="", kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Refuse a share that there is not."""
+        Treatment.__post_init__(self)
+        share: Any = self.share
+        if not isinstance(share, (int, float)) or isinstance(share, bool) or not 0 < share <= 1:
+            raise InputError(f"must be above 0 and at most 1, got {share!r}", field="share")
+        if self.name == CONTROL:
+            raise InputError(f"{CONTROL} is the arm of those who are not treated", field="name")
+
+        object.__setattr__(self, "agents", tuple(self.agents))
+        object.__setattr__(self, "experiment", self.experiment or self.name)
+
+    def check(self, world: World[Any]) -> None:
+        """Refuse agents that there are not, and attributes that no agent has."""
+        known = {agent.agent_id for agent in world.agents}
+        if strangers := [name for name in self.agents if name not in known]:
+            raise FieldValueError(
+                f"treatment {self.name!r}: there is no agent {strangers[0]!r} in the run"
+            )
+
+        for name in self.where:
+            if not any(_attribute(agent, name) is not _MISSING for agent in world.agents):
+                raise FieldValueError(
+                    f"treatment {self.name!r}: no agent has an attribute {name!r}"
+                )
+
+        self.arms_of(world).add_arm(self.experiment, self.name, self.share)
+
+    def candidates(self, world: World[Any]) -> list[Any]:
+        """Return the agents who come into question, in their order."""
+        return [agent for agent in world.agents if self.concerns(agent)]
+
+    def concerns(self, agent: Any) -> bool:
+        """Return whether an agent comes into question."""
+        if self.agents and agent.agent_id not in self.agents:
+            return False
+
+        return all(_fits(_attribute(agent, name), wanted) for name, wanted in self.where.items())
+
+    def treated(self, world: World[Any], candidates: Iterable[Any]) -> list[Any]:
+        """Return those of some agents who are treated, and have the log say who is.
+
+        Args:
+            world: The world.
+            candidates: The agents who come into question.
+        """
+        by_id = {agent.agent_id: agent for agent in candidates}
+        chosen = self.arms_of(world).assign("agent_id", by_id, self.experiment, self.name)
+        return [by_id[name] for name in chosen]
+
+    def arms_of(self, world: World[Any]) -> Any:
+        """Return who assigns in a run."""
+        return world._hosted("a treatment").assignments
+
+    def to_table(self) -> dict[str, Any]:
+        """Return it as a table of a file of treatments has it: what is not as by default."""
+        table = Treatment.to_table(self)
+        if self.experiment == self.name:
+            table.pop("experiment", None)
+
+        return table
+
+
+@dataclass(frozen=True, slots=True)
+class SetParameters(Treatment):
+    """Other parameters from a round on.
+
+    Args:
+        round: The round at whose beginning they change.
+        parameters: Their new values by name; texts are read as values of their types.
+        name: What the log calls it; ``set`` by default.
+    """
+
+    kind: ClassVar[str] = "set"
+
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse to change nothing."""
+        Treatment.__post_init__(self)
+        if not self.parameters:
+            raise InputError(
+                "must name what changes: parameters = {name = value}", field="parameters"
+            )
+
+    def check(self, world: World[Any]) -> None:
+        """Refuse parameters that the world has not, and values that they cannot have."""
+        check_parameters(world, self.parameters, self.name)
+
+    def apply(self, world: World[Any]) -> None:
+        """Set the parameters."""
+        set_parameters(world, self.parameters)
+
+
+def check_parameters(world: World[Any], parameters: Mapping[str, Any], treatment: str) -> None:
+    """Refuse parameters that a world has not, and values that they cannot have.
+
+    Raises:
+        FieldTypeError: If there is no such parameter, or it is of another type.
+        FieldValueError: If a value is out of its range.
+    """
+    cls = type(world)
+    now = {name: getattr(world, name) for name in parameters_of(cls)}
+    try:
+        cls(**{**now, **parsed_parameters(cls, parameters)})
+    except (TypeError, PrismError) as error:
+        kind = FieldTypeError if isinstance(error, TypeError) else FieldValueError
+        raise kind(f"treatment {treatment!r}: {error}") from None
+
+
+def set_parameters(world: World[Any], parameters: Mapping[str, Any]) -> None:
+    """Set parameters by their names; texts are read as values of their types."""
+    for name, value in parsed_parameters(type(world), parameters).items():
+        setattr(world, name, value)
+
+
+_MISSING = object()
+"""What an agent has that has no such attribute."""
+
+
+def _attribute(agent: Any, name: str) -> Any:
+    """Return what an agent has by a name: of a kind or archetype, the name."""
+    if name == "kind":
+        return type(agent).__name__
+
+    own = getattr(agent, "attributes", None)
+    value = getattr(agent, name, _MISSING)
+    if value is _MISSING and isinstance(own, Mapping):
+        value = own.get(name, _MISSING)
+
+    return plain_value(getattr(value, "name", value) if name == "archetype" else value)
+
+
+def _fits(value: Any, wanted: Any) -> bool:
+    options: Sequence[Any] = wanted if isinstance(wanted, (list, tuple)) else [wanted]
+    return value in [plain_value(option) for option in options]

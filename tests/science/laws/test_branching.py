@@ -1,0 +1,151 @@
+"""Branching processes: how many descend from one, against the laws of Borel, Otter and Dwass."""
+
+from collections import Counter
+from enum import StrEnum
+from math import comb, exp, factorial, lgamma, log
+
+import pytest
+
+from prism.statechart import Statechart, Transition
+from prism.worlds import Agent, Run, World, during, state
+from tests.kit.laws import assert_follows, on_fixed_seeds, p_of_outcomes
+
+pytest.importorskip("scipy")
+
+FAMILIES = 300
+RESERVE = 1500
+"""Those who are not born yet; more than are ever needed, by ten standard deviations."""
+
+MEAN, BIRTH = 0.6, 0.35
+POISSON = [exp(-MEAN) * MEAN**number / factorial(number) for number in range(20)]
+
+
+class Life(StrEnum):
+    """States of somebody who may have children."""
+
+    UNBORN = "unborn"
+    ALIVE = "alive"
+    DEAD = "dead"
+
+
+class Person(Agent):
+    """A member of a family."""
+
+    chart = Statechart(
+        Life,
+        [
+            Transition("is_born", Life.UNBORN, Life.ALIVE),
+            Transition("lives", Life.ALIVE, Life.ALIVE),
+            Transition("lives", Life.ALIVE, Life.DEAD),
+            Transition("dies", Life.ALIVE, Life.DEAD),
+        ],
+        Life.UNBORN,
+        decision_states=[Life.ALIVE],
+        final_states=[Life.DEAD],
+    )
+    family: int = state(-1)
+
+
+class Families(World[Person]):
+    """Families that die out: each begins with some founders, and everybody has children alike."""
+
+    rounds = 1
+    ticks = 60
+    founders: int = 1
+    born: int = state(0)
+
+    def setup(self) -> None:
+        """Let the founders live."""
+        self.born = FAMILIES * self.founders
+        for place, person in enumerate(self.agents[: self.born]):
+            person.family = place // self.founders
+            person.begin_in(Life.ALIVE)
+
+    def give_birth(self, parent: Person) -> None:
+        """Let one who is not born yet begin to live, in the family of a parent."""
+        child = self.agents[self.born]
+        self.born += 1
+        child.family = parent.family
+        child.fire("is_born")
+
+
+class PoissonFamilies(Families):
+    """Everybody has a number of children at once, after Poisson."""
+
+    @during(Life.ALIVE)
+    def live(self, person: Person) -> None:
+        """Have children, and die."""
+        for _ in range(person.random.weighted_index(POISSON)):
+            self.give_birth(person)
+        person.fire("dies")
+
+
+class GeometricFamilies(Families):
+    """Everybody has one child after the other, until a decision is for death."""
+
+    @during(Life.ALIVE)
+    async def live(self, person: Person) -> None:
+        """Have a child, or die."""
+        weights = {Life.ALIVE: BIRTH, Life.DEAD: 1 - BIRTH}
+        if await person.decide("lives", weights=weights) is Life.ALIVE:
+            self.give_birth(person)
+
+
+def borel_tanner(size: int, founders: int) -> float:
+    """Return the probability of a size where children are Poisson (Tanner 1961; Borel 1942)."""
+    if size < founders:
+        return 0.0
+
+    rate = MEAN * size
+    draws = (size - founders) * log(rate) - rate - lgamma(size - founders + 1)
+    return founders / size * exp(draws)
+
+
+def otter(size: int) -> float:
+    """Return the probability of a size where children are geometric (Otter 1949; Dwass 1969)."""
+    if size < 1:
+        return 0.0
+
+    return comb(2 * size - 2, size - 1) / size * BIRTH ** (size - 1) * (1 - BIRTH) ** size
+
+
+def sizes(world: Families, seed: int) -> list[int]:
+    """Return how many each family had when all had died."""
+    run = Run(world, FAMILIES * world.founders + RESERVE, seed=seed)
+    run.run()
+    assert world.count(Life.ALIVE) == 0
+    members = Counter(person.family for person in run.agents if person.state is Life.DEAD)
+
+    return [members[family] for family in range(FAMILIES)]
+
+
+@on_fixed_seeds
+@pytest.mark.parametrize("founders", [1, 2])
+def test_poisson_families(founders: int, seeds: range) -> None:
+    """Sizes of families whose children are Poisson with mean m have the law of Borel and Tanner.
+
+    k founders have n descendants, themselves included, with k/n P(S = n - k), where S is Poisson
+    with mean m n (Otter 1949 and Dwass 1969, The Total Progeny in a Branching Process).
+    """
+    assert_follows(
+        [
+            p_of_outcomes(
+                sizes(PoissonFamilies(founders=founders), seed),
+                lambda size: borel_tanner(size, founders),
+                most=100,
+            )
+            for seed in seeds
+        ]
+    )
+
+
+@on_fixed_seeds
+def test_geometric_families(seeds: range) -> None:
+    """Sizes of families that decide between birth (b) and death have Catalan numbers in their law.
+
+    One founder has n descendants with C(2n - 2, n - 1)/n b^(n - 1) (1 - b)^n: the theorem of Otter
+    and Dwass for geometric children.
+    """
+    assert_follows(
+        [p_of_outcomes(sizes(GeometricFamilies(), seed), otter, most=100) for seed in seeds]
+    )

@@ -1,0 +1,125 @@
+"""What agents choose, where weights or the seeded policy decide, against the multinomial law."""
+
+from collections import Counter
+from collections.abc import Mapping
+from enum import StrEnum
+from math import exp
+from typing import Any, ClassVar
+
+import pytest
+
+from prism.agents import ARCHETYPES, Archetype
+from prism.statechart import PolicyReasoner, Statechart, Transition
+from prism.worlds import Agent, Run, World, during, state
+from tests.kit.laws import ALL, assert_follows, follows, on_fixed_seeds, p_of_counts
+
+pytest.importorskip("scipy")
+
+
+class Way(StrEnum):
+    """Where one can go, by names for which archetypes have an inclination."""
+
+    SCROLLING = "scrolling"
+    LIKING = "engaging_like"
+    COMPOSING = "composing"
+
+
+class Walker(Agent):
+    """Somebody who goes one way after the other."""
+
+    chart = Statechart(
+        Way,
+        [Transition("turns", source, target) for source in Way for target in Way],
+        Way.SCROLLING,
+        decision_states=list(Way),
+    )
+    turns: dict[Way, int] = state(dict)
+
+
+class Crossing(World[Walker]):
+    """Walkers who choose their way at every tick, by weights."""
+
+    rounds = 1
+    ticks = 50
+    likes: float = 3.0
+
+    @property
+    def weights(self) -> Mapping[Way, float] | None:
+        """How likely each way is."""
+        return {Way.SCROLLING: 2.0, Way.LIKING: self.likes, Way.COMPOSING: 1.0}
+
+    @during(*Way)
+    async def turn(self, walker: Walker) -> None:
+        """Choose, and take note of it."""
+        way = await walker.decide("turns", weights=self.weights)
+        walker.turns[way] = walker.turns.get(way, 0) + 1
+
+
+class Reader(Walker):
+    """Somebody of a kind, to whom everything is equally relevant."""
+
+    archetype: ClassVar[Archetype] = ARCHETYPES["contributor"]
+
+    def relevance(self, context: object) -> float:
+        """Return how relevant it is."""
+        return 0.4
+
+
+class Reading(Crossing):
+    """Readers who choose as the policy has it."""
+
+    weights = None
+
+    def populate(self, agents: int) -> list[Walker]:
+        """Make readers."""
+        return [Reader() for _ in range(agents)]
+
+
+def turns(world: Crossing, agents: int, seed: int, **options: Any) -> list[int]:
+    """Return how often each way was chosen."""
+    run = Run(world, agents, seed=seed, **options)
+    run.run()
+    chosen: Counter[Way] = Counter()
+    for walker in run.agents:
+        chosen.update(walker.turns)
+
+    return [chosen[way] for way in Way]
+
+
+def p_of_weights(seed: int, likes: float) -> float:
+    """Return the p-value of draws of which one weight may not be that of the law, which is 3."""
+    return p_of_counts(turns(Crossing(likes=likes), 400, seed), [2 / 6, 3 / 6, 1 / 6])
+
+
+def p_of_policy(seed: int) -> float:
+    """Return the p-value of the policy's draws against the multinomial logit model."""
+    temperature = 0.8
+    # 2.0 is what relevance speaks for liking and composing, and 0 for scrolling
+    utilities = [
+        Reader.archetype.inclinations[way] + (0.0 if way is Way.SCROLLING else 2.0) * 0.4
+        for way in Way
+    ]
+    odds = [exp(utility / temperature) for utility in utilities]
+    reasoner = PolicyReasoner(seed, temperature=temperature)
+
+    return p_of_counts(
+        turns(Reading(), 200, seed, reasoner=reasoner), [each / sum(odds) for each in odds]
+    )
+
+
+@on_fixed_seeds
+def test_draws_by_weights(seeds: range) -> None:
+    """Counts of decisions by weights w are multinomial with w / sum(w) (Pearson 1900)."""
+    assert_follows([p_of_weights(seed, likes=3.0) for seed in seeds])
+
+
+@on_fixed_seeds
+def test_draws_of_the_policy(seeds: range) -> None:
+    """The policy's draws are multinomial with exp(u / T) / sum(exp(u / T)) (McFadden 1974)."""
+    assert_follows([p_of_policy(seed) for seed in seeds])
+
+
+@pytest.mark.slow
+def test_a_small_bias_does_not_follow_the_law() -> None:
+    """A weight that is off by 3 % is noticed, so that the laws above are held to something."""
+    assert not follows([p_of_weights(seed, likes=3.09) for seed in ALL])

@@ -1,0 +1,222 @@
+"""The final size of epidemics in which everybody meets everybody, against exact laws."""
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from functools import cache
+from math import comb, exp
+
+import pytest
+
+from prism.statechart import Statechart, Transition
+from prism.worlds import Agent, Run, World, during, state
+from tests.kit.laws import assert_follows, on_fixed_seeds, p_of_mean, p_of_outcomes
+
+pytest.importorskip("scipy")
+
+INFECTION, RECOVERY = 0.15, 0.6
+HOUSEHOLD, HOUSEHOLDS = 6, 250
+
+CONTACTS = 1.8
+"""Whom an infectious member of a community infects, if all others are susceptible."""
+
+COMMUNITY, COMMUNITIES, FIRST = 200, 5, 10
+
+
+class Health(StrEnum):
+    """States of the SIR model."""
+
+    SUSCEPTIBLE = "susceptible"
+    INFECTIOUS = "infectious"
+    REMOVED = "removed"
+
+
+class Person(Agent):
+    """Somebody who can be infected once."""
+
+    chart = Statechart(
+        Health,
+        [
+            Transition("catches", Health.SUSCEPTIBLE, Health.INFECTIOUS),
+            Transition("recovers", Health.INFECTIOUS, Health.REMOVED),
+        ],
+        Health.SUSCEPTIBLE,
+        final_states=[Health.REMOVED],
+    )
+    group: int = state(0)
+
+
+class Epidemic(World[Person]):
+    """Groups without contact with each other, in each of which everybody meets at every tick.
+
+    An infectious person infects each susceptible one of the group with the same probability at
+    every tick, one independently of the other, and recovers at its end with another.
+    """
+
+    rounds = 1
+    ticks = 60
+    together = True
+    size: int = HOUSEHOLD
+    first: int = 1
+    infection: float = INFECTION
+    recovery: float = RECOVERY
+    infectious: list[int] = state(list)
+
+    def setup(self) -> None:
+        """Let the first of each group be infectious."""
+        for place, person in enumerate(self.agents):
+            person.group = place // self.size
+            if place % self.size < self.first:
+                person.begin_in(Health.INFECTIOUS)
+
+    def tick_begins(self) -> None:
+        """Count the infectious of each group."""
+        counts = [0] * (len(self.agents) // self.size)
+        for person in self.agents:
+            counts[person.group] += person.state is Health.INFECTIOUS
+        self.infectious = counts
+
+    @during(Health.SUSCEPTIBLE)
+    def meet(self, person: Person) -> None:
+        """Be infected by at least one of the infectious."""
+        met = self.infectious[person.group]
+        if met and person.random.chance(1 - (1 - self.infection) ** met):
+            person.fire("catches")
+
+    @during(Health.INFECTIOUS)
+    def suffer(self, person: Person) -> None:
+        """Recover with a probability."""
+        if person.random.chance(self.recovery):
+            person.fire("recovers")
+
+
+def final_sizes(world: Epidemic, groups: int, seed: int) -> list[int]:
+    """Return how many of each group were infected, besides the first, when it was over."""
+    run = Run(world, groups * world.size, seed=seed)
+    run.run()
+    assert world.count(Health.INFECTIOUS) == 0
+    sizes = [-world.first] * groups
+    for person in run.agents:
+        sizes[person.group] += person.state is Health.REMOVED
+
+    return sizes
+
+
+def household_law(escape: Callable[[int], float], n: int, first: int) -> list[float]:
+    """Return the law of the final size among n susceptibles (Ball 1986; Addy et al. 1991).
+
+    Args:
+        escape: The probability that none of i people is infected by one infectious person, ever.
+        n: How many are susceptible.
+        first: How many are infectious at the beginning.
+    """
+    law: list[float] = []
+    for k in range(n + 1):
+        known = sum(comb(n - j, k - j) * law[j] / escape(n - k) ** (first + j) for j in range(k))
+        law.append((comb(n, k) - known) * escape(n - k) ** (first + k))
+
+    return law
+
+
+@cache
+def chain_law(n: int, first: int, infection: float) -> Sequence[float]:
+    """Return the law of the final size from the chain of Reed and Frost (Abbey 1952).
+
+    One tick after the other: each of s susceptibles escapes i infectious with (1 - p)^i.
+    """
+    import numpy as np
+    from scipy.special import gammaln
+
+    log_factorial = gammaln(np.arange(n + 2) + 1)
+    # reached[s, i]: the probability that the chain comes by s susceptibles and i infectious
+    reached = np.zeros((n + 1, n + first + 1))
+    reached[n, first] = 1.0
+    for s in range(n, 0, -1):
+        # infectious without new infections come before those with
+        for i in range(n + first, 0, -1):
+            chance = reached[s, i]
+            if chance == 0.0:
+                continue
+            new = np.arange(s + 1)
+            caught = -np.expm1(i * np.log1p(-infection))
+            chances = np.exp(
+                log_factorial[s]
+                - log_factorial[new]
+                - log_factorial[s - new]
+                + new * np.log(caught)
+                + (s - new) * i * np.log1p(-infection)
+            )
+            reached[s - new, new] += chance * chances
+
+    reached[0, 0] = reached[0].sum()
+
+    return [float(reached[n - size, 0]) for size in range(n + 1)]
+
+
+def limit_of_share(contacts: float, first: float) -> float:
+    """Return the share of the susceptible that a large community has infected in the end.
+
+    The root of 1 - z = exp(-R (z + m)), where m infectious come to each susceptible (Kermack and
+    McKendrick 1927).
+    """
+    share = 1.0
+    for _ in range(200):
+        share = 1 - exp(-contacts * (share + first))
+
+    return share
+
+
+def moments(law: Sequence[float]) -> tuple[float, float]:
+    """Return mean and variance of a law on 0, 1, 2, ..."""
+    mean = sum(k * chance for k, chance in enumerate(law))
+    return mean, sum((k - mean) ** 2 * chance for k, chance in enumerate(law))
+
+
+def test_laws_of_final_size_agree() -> None:
+    """Ball's recursion and Reed and Frost's chain give one law, and large communities its limit."""
+    recursion = household_law(lambda i: (1 - INFECTION) ** i, 5, 1)
+    assert recursion == pytest.approx(chain_law(5, 1, INFECTION))
+    limit = limit_of_share(CONTACTS, FIRST / (COMMUNITY - FIRST))
+    away = []
+    for times in (1, 2):
+        n = times * (COMMUNITY - FIRST)
+        law = chain_law(n, times * FIRST, 1 - exp(-CONTACTS / n))
+        assert sum(law) == pytest.approx(1)
+        away.append(abs(moments(law)[0] / n - limit))
+
+    assert away[1] < 0.6 * away[0] < 0.01
+
+
+@on_fixed_seeds
+def test_final_size_in_households(seeds: range) -> None:
+    """Households of six have the final sizes of Ball's recursion, infectious for geometric times.
+
+    With phi(i) the probability that one infectious person infects none of i, here
+    r q^i / (1 - (1 - r) q^i), all k satisfy
+    sum over j up to k of C(n - j, k - j) P(j) / phi(n - k)^(m + j) = C(n, k).
+    """
+
+    def escape(i: int) -> float:
+        escaped = (1 - INFECTION) ** i
+        return RECOVERY * escaped / (1 - (1 - RECOVERY) * escaped)
+
+    law = household_law(escape, HOUSEHOLD - 1, 1)
+    assert_follows(
+        [
+            p_of_outcomes(final_sizes(Epidemic(), HOUSEHOLDS, seed), law.__getitem__, len(law) - 1)
+            for seed in seeds
+        ]
+    )
+
+
+@on_fixed_seeds
+def test_final_size_in_communities(seeds: range) -> None:
+    """Communities of 200 in which everybody mixes have the mean final size of the exact chain."""
+    n = COMMUNITY - FIRST
+    infection = 1 - exp(-CONTACTS / n)
+    mean, variance = moments(chain_law(n, FIRST, infection))
+    p_values = []
+    for seed in seeds:
+        world = Epidemic(size=COMMUNITY, first=FIRST, infection=infection, recovery=1.0)
+        p_values.append(p_of_mean(final_sizes(world, COMMUNITIES, seed), mean, variance))
+
+    assert_follows(p_values)

@@ -1,0 +1,210 @@
+"""Batches: every run as it would be alone, in processes that may die, within one budget."""
+
+import os
+import random
+import signal
+from contextlib import suppress
+from pathlib import Path
+from subprocess import TimeoutExpired, run
+from typing import Any
+
+import pytest
+
+from prism.errors import InputError
+from prism.runs import begin
+from prism.science import Batch, Plan, batch, read_batch, resume_batch
+from prism.testing import Asked, FakeOllama
+from tests.kit.commands import Prism
+from tests.kit.dice import tree
+from tests.kit.waiting import has_ended, wait_until
+
+pl = pytest.importorskip("polars")
+
+SMALL: dict[str, Any] = {
+    "world": "rumour",
+    "agents": 20,
+    "rounds": 3,
+    "seeds": 2,
+    "vary": {"friends": [4, 6]},
+}
+
+FRAGILE = """\
+import os
+from pathlib import Path
+from prism.worlds import measure
+from prism.worlds.examples.rumour import Rumour
+
+
+class Fragile(Rumour):
+    fault: str = "none"
+
+    def round_begins(self) -> None:
+        if self.fault == "raises":
+            raise ValueError("out of order")
+        if self.fault == "dies":
+            os.kill(os.getpid(), 9)
+        if self.fault == "dies once" and self.round == 2 and not Path("died").exists():
+            Path("died").touch()
+            os.kill(os.getpid(), 9)
+        print("said by a world")
+"""
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Batch:
+    """Return a small batch that has been carried out by two processes."""
+    return batch(Plan(SMALL), tmp_path_factory.mktemp("batch") / "out", workers=2)
+
+
+def test_every_run_is_as_it_would_be_alone(done: Batch, tmp_path: Path) -> None:
+    """The folder of each run holds the files that the same run writes by itself."""
+    assert done.is_complete
+    assert [each.name for each in done.runs] == [
+        *("friends=4/seed-0", "friends=4/seed-1", "friends=6/seed-0", "friends=6/seed-1"),
+    ]
+    for each in done.runs[1:3]:
+        begin(done.plan.options(each.configuration, each.seed), tmp_path / each.name)
+        assert tree(done.folder / each.name) == tree(tmp_path / each.name)
+
+
+def test_the_tables_have_a_row_a_run_and_a_row_a_round(done: Batch) -> None:
+    """Parameters, those with defaults too, totals and measures are columns of both tables."""
+    results, rounds = done.results(), done.rounds()
+    assert (results.height, rounds.height) == (4, 12)
+    row = results.row(3, named=True)
+    assert (row["configuration"], row["seed"], row["status"]) == ("friends=6", 1, "complete")
+    assert (row["friends"], row["tiring"], row["agent_ticks"]) == (6, 0.3, 60)
+
+    mine = rounds.filter(run="friends=6/seed-1")
+    assert mine["reached"][-1] == row["reached"]
+    assert mine["transitions"].sum() == row["transitions"]
+    assert set(mine["states.ignorant"] + mine["states.spreader"] + mine["states.stifler"]) == {20}
+    assert done.outcomes()[0] == "reached"
+
+
+def test_the_tables_are_written_as_csv_and_parquet(done: Batch) -> None:
+    """What is read from the files is what the batch returns."""
+    for name, table in (("results", done.results()), ("rounds", done.rounds())):
+        assert pl.read_parquet(done.folder / f"{name}.parquet").equals(table)
+        assert pl.read_csv(done.folder / f"{name}.csv").height == table.height
+
+
+def test_a_batch_is_found_again_and_not_overwritten(done: Batch) -> None:
+    """A folder tells all of its batch, and takes no other one."""
+    again = read_batch(done.folder)
+    assert again.runs == done.runs
+    assert again.results().equals(done.results())
+    with pytest.raises(InputError, match="already holds a batch"):
+        batch(Plan(SMALL), done.folder)
+    before = tree(done.folder)
+    assert resume_batch(done.folder).is_complete
+    assert tree(done.folder) == before
+
+
+def test_nothing_is_written_of_a_plan_with_impossible_runs(tmp_path: Path) -> None:
+    """What is wrong in any configuration is said before the first run begins."""
+    with pytest.raises(InputError, match="must be int, got 'many'"):
+        batch(Plan({**SMALL, "vary": {"friends": [4, "many"]}}), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_that_fails_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others go on; one that failed says why in the table, and is tried again on resuming."""
+    monkeypatch.chdir(tmp_path)
+    Path("fragile.py").write_text(FRAGILE)
+    plan = Plan({**SMALL, "world": "fragile.py", "seeds": 1, "vary": {"fault": ["none", "raises"]}})
+    found = batch(plan, "out", workers=1)
+
+    assert found.results().select("fault", "status", "error").rows() == [
+        ("none", "complete", None),
+        ("raises", "failed", found.failed[0].error),
+    ]
+    assert "out of order" in str(found.failed[0].error)
+    assert read_batch("out").failed == found.failed
+
+    Path("fragile.py").write_text(FRAGILE.replace("out of order", "worse"))
+    with pytest.raises(InputError, match=r"fragile.py: is not what it was"):
+        resume_batch("out")
+
+
+@pytest.mark.slow
+def test_a_process_that_dies_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its run is resumed by another; a run that ends every process has failed."""
+    monkeypatch.chdir(tmp_path)
+    Path("fragile.py").write_text(FRAGILE)
+    faults = ["dies", "dies once", "none"]
+    plan = Plan({**SMALL, "world": "fragile.py", "seeds": 1, "vary": {"fault": faults}})
+    found = batch(plan, "out", workers=2, checkpoint_every=0)
+
+    assert [each.status for each in found.runs] == ["failed", "complete", "complete"]
+    assert "was ended by SIGKILL" in str(found.failed[0].error)
+    once, none = (tmp_path / "out" / f"fault={name}/seed-0" for name in ("dies-once", "none"))
+    logs = [(each / "events.jsonl").read_bytes() for each in (once, none)]
+    assert logs[0].replace(b"dies once", b"none") == logs[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_batch_is_resumed_to_the_same_bytes(prism: Prism, how: signal.Signals) -> None:
+    """Killed or interrupted at any time, again and again, it comes to the same files."""
+    Path("plan.toml").write_text("agents = 100\nrounds = 8\nseeds = 4\n")
+    assert prism.run("batch", "plan.toml", "--out", "whole", "--workers", 2).status == 0
+    dice = random.Random(how)
+    arguments: tuple[Any, ...] = ("batch", "plan.toml", "--out", "out")
+    stops = 0
+    for _ in range(6):
+        with prism.start(*arguments, "--workers", 2, "--checkpoint-every", 0) as process:
+            wait_until(lambda p=process: Path("out/plan.json").exists() or has_ended(p))  # type: ignore[misc]
+            with suppress(TimeoutExpired):
+                process.communicate(timeout=dice.uniform(0.3, 1.2))
+            stops += not has_ended(process)
+            process.send_signal(how)
+            process.communicate()
+        arguments = ("batch", "--resume", "out")
+
+    assert stops > 1
+    assert prism.run("batch", "--resume", "out").status == 0
+    assert tree(Path("out")) == tree(Path("whole"))
+
+
+def limited(server: FakeOllama, most: int) -> Plan:
+    """Return a plan of four runs whose model may be asked so often."""
+    reasoner = {"model": "llama3.2", "host": server.host}
+    budget = {"max_calls": most}
+    return Plan({"agents": 20, "rounds": 3, "seeds": 4, "reasoner": reasoner, "budget": budget})
+
+
+@pytest.mark.slow
+def test_a_budget_holds_for_all_runs_together(tmp_path: Path) -> None:
+    """The server counts exactly as many questions as all runs may ask."""
+    with FakeOllama(latency=0.01) as server:
+        found = batch(limited(server, 60), tmp_path / "out", workers=2)
+
+    assert found.is_complete
+    assert server.asked == found.spent["calls"] == 60
+    asked, answered = (found.results()[f"decisions_{how}"].sum() for how in ("asked", "answered"))
+    assert answered == 60 < asked
+
+
+@pytest.mark.slow
+def test_a_budget_outlives_the_processes_that_spend_it(tmp_path: Path) -> None:
+    """What a process had asked when it was killed stays counted."""
+
+    def choose(asked: Asked) -> str:
+        if server.asked in (15, 30):
+            os.kill(min(processes_below()), signal.SIGKILL)
+        return asked.options[0]
+
+    with FakeOllama(latency=0.01, choose=choose) as server:
+        found = batch(limited(server, 60), tmp_path / "out", workers=2)
+
+    assert found.is_complete
+    assert found.spent["calls"] == 60
+    # of each killed process four questions may have been taken and not been put
+    assert 52 <= server.asked <= 60
+
+
+def processes_below() -> list[int]:
+    """Return the processes that this one has started."""
+    said = run(["pgrep", "-P", str(os.getpid())], capture_output=True, check=False).stdout
+    return [int(each) for each in said.split()]

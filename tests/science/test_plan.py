@@ -1,0 +1,149 @@
+"""What a plan says, what is refused in one, and the runs that it makes."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from prism.errors import InputError
+from prism.runs import ModelOptions
+from prism.science import Plan
+from prism.social import SocialRun
+from prism.worlds import WorldRun
+
+PLAN = """\
+name = "herding"
+world = "rumour"
+agents = 60
+rounds = 3
+seeds = [3, 5]
+
+[parameters]
+rewired = 0.2
+
+[vary]
+friends = [4, 8]
+
+[[arm]]
+name = "control"
+
+[[arm]]
+name = "warned"
+rounds = 4
+parameters = {tiring = 0.5}
+treatments = ["warning@2"]
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    """Write a plan into a folder."""
+    path = folder / "plan.toml"
+    path.write_text(text)
+    return path
+
+
+def test_every_combination_of_values_is_a_configuration_of_every_arm(tmp_path: Path) -> None:
+    """Values are combined in the plan's order; an arm adds its own, and goes before the plan."""
+    plan = Plan.from_file(written(tmp_path, PLAN))
+    found = plan.configurations()
+
+    assert [each.name for each in found] == [
+        *("control,friends=4", "control,friends=8"),
+        *("warned,friends=4", "warned,friends=8"),
+    ]
+    assert plan.seeds == (3, 5)
+    assert found[1].parameters == {"rewired": 0.2, "friends": 8}
+    assert plan.options(found[3], 5) == WorldRun(
+        "rumour",
+        60,
+        rounds=4,
+        seed=5,
+        parameters={"rewired": 0.2, "friends": 8, "tiring": 0.5},
+        treatments=("warning@2",),
+    )
+
+
+def test_a_plan_is_the_feed_with_one_seed_by_default() -> None:
+    """A plan that says nothing is one run of the social feed."""
+    plan = Plan({})
+    (only,) = plan.configurations()
+    assert (only.name, only.arm, plan.seeds) == ("all", None, (0,))
+    assert plan.options(only, 0) == SocialRun()
+    assert Plan({"seeds": 3}).seeds == (0, 1, 2)
+
+
+def test_settings_of_a_model_are_those_of_a_run_and_an_arm_may_have_others() -> None:
+    """The keys of [reasoner] are options of a model; an arm says what is different."""
+    model = {"model": "small", "host": "http://127.0.0.1:1", "temperature": 0.5}
+    arms = [{"name": "small"}, {"name": "large", "reasoner": {"model": "large"}}]
+    plan = Plan({"reasoner": model, "arm": arms, "writer": {"language": "German"}})
+    small, large = (plan.options(each, 0) for each in plan.configurations())
+
+    assert isinstance(small, SocialRun)
+    assert small.reasoner == ModelOptions("small", ("http://127.0.0.1:1",), temperature=0.5)
+    assert small.writer is not None
+    assert small.writer.language == "German"
+    assert large == replace(small, reasoner=replace(small.reasoner, model="large"))
+
+
+def test_files_are_looked_for_beside_the_plan(tmp_path: Path) -> None:
+    """Worlds, agents, posts and models are read from the folder of the plan that names them."""
+    text = 'world = "mine.py:Mine"\nagents = "people.csv"\n[reasoner]\nmodels = "models.toml"\n'
+    plan = Plan.from_file(written(tmp_path, text))
+    assert plan.data["world"] == f"{tmp_path}/mine.py:Mine"
+    assert plan.data["agents"] == f"{tmp_path}/people.csv"
+    assert plan.data["reasoner"]["models"] == f"{tmp_path}/models.toml"
+
+
+def test_what_is_wrong_is_said_together_with_lines_and_keys(tmp_path: Path) -> None:
+    """All mistakes of a plan are one error, which names the line and the key of each."""
+    text = PLAN.replace("seeds = [3, 5]", "sedes = 3").replace("rounds = 4", "rounds = 0")
+    with pytest.raises(InputError) as caught:
+        Plan.from_file(written(tmp_path, text))
+
+    path = tmp_path / "plan.toml"
+    assert str(caught.value) == (
+        f"{path}, line 5, field 'sedes': is unknown; did you mean 'seeds'?; "
+        "line 18, field 'arm.rounds': must be 1 or more, got 0"
+    )
+    assert caught.value.line == 5
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("[4, 8]", "[4, 4]", "line 11, field 'vary.friends': has the value 4 twice"),
+        ("friends =", "rewired =", "field 'vary.rewired': is among [parameters], too"),
+        ('"warned"', '"control"', "field 'arm.name': is that of another arm, 'control'"),
+        ("{tiring", "{friends", "field 'arm.parameters.friends': is varied in [vary], too"),
+        ("[3, 5]", "[3, 3]", "field 'seeds': has a seed twice"),
+        ("[vary]", "[bounds]\nfriends = [4, 2]\n[vary]", "is among [parameters] or [vary], too"),
+    ],
+)
+def test_a_plan_that_contradicts_itself_is_refused(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    """What cannot both hold is refused where it stands."""
+    with pytest.raises(InputError) as caught:
+        Plan.from_file(written(tmp_path, PLAN.replace(old, new)))
+    assert said in str(caught.value)
+
+
+def test_impossible_runs_are_refused_together(tmp_path: Path) -> None:
+    """What the world has not, and values that it does not take, are found in all arms at once."""
+    text = PLAN.replace("rewired", "rewird").replace("[4, 8]", '[4, "many"]')
+    text = text.replace("warning@2", "alarm@2")
+    plan = Plan.from_file(written(tmp_path, text))
+    with pytest.raises(InputError) as caught:
+        plan.check()
+
+    said = str(caught.value)
+    assert "line 8, field 'parameters.rewird': Rumour has no parameter 'rewird'" in said
+    assert "line 11, field 'vary.friends': Rumour.friends must be int, got 'many'" in said
+    assert "line 20, field 'arm.treatments': Rumour has no treatment 'alarm'" in said
+
+
+def test_passwords_of_servers_are_not_kept() -> None:
+    """A plan as plain data, as it is written down, has addresses without names and passwords."""
+    plan = Plan({"reasoner": {"model": "m", "host": ["http://ann:secret@127.0.0.1:1"]}})
+    assert plan.to_dict()["reasoner"]["host"] == ["http://127.0.0.1:1"]
