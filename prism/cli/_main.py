@@ -17,6 +17,7 @@ from prism.cli._calibrate import calibrate
 from prism.cli._chart import charts
 from prism.cli._chart_explain import explain
 from prism.cli._chart_fits import fits
+from prism.cli._compare import compare
 from prism.cli._doctor import doctor
 from prism.cli._log import logs
 from prism.cli._log_agents import agents, interactions, why
@@ -49,6 +50,7 @@ app.command()(report)
 app.command()(calibrate)
 app.command()(doctor)
 app.command()(batch)
+app.command()(compare)
 charts.command()(explain)
 charts.command()(fits)
 logs.command()(agents)

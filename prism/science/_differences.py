@@ -213,12 +213,14 @@ def _paired(
             raise InputError(f"runs cannot be paired by their seeds: {problem}")
         return replace(alone, notes=[f"compared as groups, not in pairs: {problem}"])
 
-    notes = [
-        f"{each.run.path} is left out of the pairs: {label} has no run with seed {each.run.seed}"
-        for runs, label in ((runs_first, second.label), (runs_second, first.label))
-        for each in runs
-        if each.run.seed not in shared
-    ]
+    notes = []
+    for group, other_group, seeds in ((first, second, one), (second, first, other)):
+        alone_seeds = [str(seed) for seed in seeds if seed not in shared]
+        if alone_seeds:
+            notes.append(
+                f"left out of the pairs: runs of {group.label} with seed {', '.join(alone_seeds)}, "
+                f"which {other_group.label} lacks"
+            )
 
     return _Pair(
         first,
@@ -341,7 +343,7 @@ def _what_is_possible(rows: Sequence[Difference]) -> list[str]:
     least = min((row.least_p or 0 for row in tested), default=0) * len(tested)
     if least > LEVEL and len(few) < len(tested):
         notes.append(
-            f"{len(tested)} tests: with so few runs no p-value below {min(1.0, least):.2g} is "
+            f"{len(tested)} tests: with so few runs no p-value below {min(1.0, least):.3g} is "
             "possible after Holm's correction; compare fewer measures, or make more runs"
         )
     if any(row.kind == "distribution" and not row.least_p for row in tested):
@@ -356,9 +358,10 @@ def _what_is_possible(rows: Sequence[Difference]) -> list[str]:
 def _too_few(row: Difference) -> str:
     """Say why no difference can be significant, and how many runs it takes."""
     one, other = row.runs_first, row.runs_second
-    size = f"{one} pairs" if row.paired else f"{one} runs against {other}"
+    pairs = "1 pair" if one == 1 else f"{one} pairs"
+    size = pairs if row.paired else f"{one} against {other} runs"
     least = "6 pairs" if row.paired else "4 runs each"
-    bound = f"below {row.least_p:.2g}" if row.least_p != 1 else "but 1"
+    bound = f"below {row.least_p:.3g}" if row.least_p != 1 else "but 1"
 
     return (
         f"{size}: no p-value {bound} is possible, whatever the runs say; at least {least} are "
