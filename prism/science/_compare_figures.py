@@ -35,7 +35,7 @@ def colours_of(comparison: Comparison) -> dict[str, str]:
     return {label: colour_of(_PLACES[place % len(_PLACES)]) for place, label in enumerate(labels)}
 
 
-def effects(comparison: Comparison, figures: PageFigures) -> alt.LayerChart | None:
+def effects(comparison: Comparison, figures: PageFigures) -> alt.TopLevelMixin | None:
     """Draw every difference with its interval, in standard deviations of the runs; or None."""
     rows = [row for row in comparison.differences if row.standardised is not None]
     if not rows:
@@ -78,7 +78,7 @@ def effects(comparison: Comparison, figures: PageFigures) -> alt.LayerChart | No
     sure = base.transform_filter(alt.datum.significant)
     full = sure.mark_point(filled=True, size=60, opacity=1).encode(x=x, **shared)
     rows_each = 1 if len(seconds) == 1 else 0.75 * len(seconds)
-    chart: alt.LayerChart = alt.layer(zero, lines, hollow, full).properties(
+    chart: alt.TopLevelMixin = alt.layer(zero, lines, hollow, full).properties(
         height=round(_ROW * len(names) * rows_each)
     )
 
@@ -87,7 +87,7 @@ def effects(comparison: Comparison, figures: PageFigures) -> alt.LayerChart | No
 
 def rounds(
     table: pl.DataFrame, measure: str, comparison: Comparison, figures: PageFigures
-) -> alt.LayerChart:
+) -> alt.TopLevelMixin:
     """Draw the mean of each group in each round, with its band.
 
     Args:
@@ -116,7 +116,7 @@ def rounds(
             "runs",
         ],
     )
-    chart: alt.LayerChart = alt.layer(shade, line).properties(height=round(HEIGHT * 0.7))
+    chart: alt.TopLevelMixin = alt.layer(shade, line).properties(height=round(HEIGHT * 0.7))
 
     return chart
 
@@ -142,9 +142,9 @@ def distribution(name: str, comparison: Comparison, figures: PageFigures) -> alt
         parts.append(found.with_columns(group=pl.lit(group.label), share=share))
 
     table = pl.concat(parts).sort("group", "value")
-    is_positive = (table["value"].min() or 0) > 0
-    spread = (table["value"].max() or 0) / max(1.0, table["value"].min() or 1.0)
-    is_long = is_positive and spread > _DECADES
+    values: list[float] = table["value"].to_list()
+    least, most = min(values), max(values)
+    is_long = least > 0 and most / least > _DECADES
     scale = alt.Scale(type="log") if is_long else alt.Scale(zero=False)
     heights = alt.Scale(type="log") if is_long else alt.Scale(zero=True)
     axis = alt.Axis(format=",d", grid=False, tickMinStep=1, tickCount=5)

@@ -25,8 +25,8 @@ _HEADINGS = {
 _EFFECTS = (
     "Every difference from the first group on one scale: in standard deviations of the runs, which "
     "is the root of the mean of both groups' variances (Cohen's d_av, Cumming 2012), with its "
-    "{:.0%} bootstrap interval (BCa, Efron 1987). A filled point is significant at .05 after "
-    "Holm's correction (1979) for all {} tests."
+    "{:.0%} bootstrap interval (BCa, Efron 1987; Hesterberg 2015). A filled point is significant "
+    "at .05 after Holm's correction (1979) for all {} tests."
 )
 _DIFFERENCES = (
     "Second mean minus first, with the bootstrap interval. Pairs are tested by Wilcoxon's "

@@ -284,8 +284,8 @@ def _difference(name: str, kind: MeasureKind, pair: _Pair, options: _Options) ->
         low=found.low,
         high=found.high,
         remark=remark,
-        **_standardised(found),
     )
+    row = _standardised(row, found)
     if len({*first, *second}) == 1:
         return replace(row, remark=SAME)
 
@@ -293,14 +293,17 @@ def _difference(name: str, kind: MeasureKind, pair: _Pair, options: _Options) ->
     return _with_test(row, tested)
 
 
-def _standardised(found: Interval) -> dict[str, float | None]:
-    if found.scale is None:
-        return {}
+def _standardised(row: Difference, found: Interval) -> Difference:
+    scale = found.scale
+    if scale is None:
+        return row
 
-    ends = {"standardised_low": found.low, "standardised_high": found.high}
-    scaled = {name: None if end is None else end / found.scale for name, end in ends.items()}
-
-    return {"standardised": found.difference / found.scale, **scaled}
+    return replace(
+        row,
+        standardised=found.difference / scale,
+        standardised_low=None if found.low is None else found.low / scale,
+        standardised_high=None if found.high is None else found.high / scale,
+    )
 
 
 def _of_distribution(row: Difference, pair: _Pair, options: _Options) -> Difference:

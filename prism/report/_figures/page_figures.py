@@ -100,7 +100,7 @@ class Figure:
         parts = (self.spec, *self.spec.get("layer", ()))
         colours = [part.get("encoding", {}).get("color", {}) for part in parts]
         told = [colour for colour in colours if colour.get("legend", True) is not None]
-        scale = next((colour["scale"] for colour in told if "scale" in colour), {})
+        scale: dict[str, Any] = next((colour["scale"] for colour in told if "scale" in colour), {})
         return dict(zip(scale.get("domain", ()), scale.get("range", ()), strict=True))
 
     def on_page(self) -> dict[str, Any]:
